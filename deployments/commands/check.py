@@ -1,0 +1,37 @@
+"""`callsheet check`: every problem of a sheet at once. Contacts nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+
+from deployments.commands.options import settings_of, sheet_options
+from deployments.terminal import console_for, plain, print_json
+from tasks.sheet import Sheet, read_sheet
+
+
+def main(args: Namespace) -> int:
+    """Read the sheet and say what is in it; SheetError tells what is wrong with it."""
+    console = console_for(args)
+    sheet = asyncio.run(read_sheet(args.sheet, sheet_options(args, settings_of(args))))
+    for problem in sheet.advice:
+        console.print(f"[yellow]advice[/] {plain(problem)}")
+    enabled = sum(brief.enabled for brief in sheet.briefs)
+    off = len(sheet.briefs) - enabled
+    said = f"{plain(sheet.name)}: {enabled} rows to make films of"
+    said += f", {off} switched off" if off else ""
+    console.print(f"{said}, no problems (campaign {sheet.campaign})")
+    if args.json:
+        print_json(_document(sheet))
+    return 0
+
+
+def _document(sheet: Sheet) -> dict[str, object]:
+    return {
+        "campaign": sheet.campaign,
+        "sheet": {"address": sheet.address, "sha256": sheet.digest},
+        "rows": len(sheet.briefs),
+        "problems": [],
+        "advice": [str(problem) for problem in sheet.advice],
+        "exit": 0,
+    }

@@ -1,0 +1,138 @@
+"""`callsheet plan`: what would happen to each row now, and its price. Spends and writes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from argparse import Namespace
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+from rich.console import Console
+
+from deployments.commands.options import budget_of, settings_of, sheet_options
+from deployments.terminal import console_for, plain, print_json, table
+from tasks.credits import as_text
+from tasks.errors import CallsheetError
+from tasks.ledger import ACTIONS, open_ledger
+from tasks.ledger.database import ledger_file, ledger_url
+from tasks.production.connections import open_service
+from tasks.production.order import Order, Plan
+from tasks.production.plan import foresee_plan, plan_document, priced, save_plan
+from tasks.production.quote import ask_price, check_budget
+from tasks.settings import Settings
+from tasks.sheet import Sheet, read_sheet
+
+#: Rows of a plan that are shown one by one; the rest is counted.
+SHOWN = 40
+
+
+def main(args: Namespace) -> int:
+    """Show the plan; with --detailed-exitcode 0 is nothing to do, 1 an error, 2 changes."""
+    try:
+        return _main(args)
+    except CallsheetError as error:
+        if args.detailed_exitcode:
+            error.exit_status = 1
+        raise
+
+
+def _main(args: Namespace) -> int:
+    console = console_for(args)
+    with ExitStack() as stack:
+        overrides = None
+        if args.sandbox:
+            from deployments.sandbox_child import sandbox
+
+            home = settings_of(args).home
+            child = sandbox(home / "sandbox", time_scale=args.time_scale)
+            overrides = stack.enter_context(child)
+        plan = asyncio.run(_plan(args, settings_of(args, overrides)))
+    show_plan(plan, console)
+    if args.output:
+        save_plan(plan, Path(args.output))
+        print(f"saved: callsheet run {args.sheet} --plan {args.output}", file=sys.stderr)
+    if args.json:
+        print_json({**plan_document(plan), "exit": 0})
+    check_budget(plan)
+    return 2 if args.detailed_exitcode and plan.moves_anything else 0
+
+
+async def _plan(args: Namespace, settings: Settings) -> Plan:
+    sheet = await read_sheet(args.sheet, sheet_options(args, settings))
+    order = Order(sheet=args.sheet, budget=budget_of(args), select=args.select)
+    file = ledger_file(ledger_url(settings.ledger))
+    async with AsyncExitStack() as stack:
+        ledger = None
+        # A plan makes nothing, not even an empty ledger.
+        if file is None or file.exists():
+            opened = await open_ledger(settings.ledger, create=False)
+            ledger = await stack.enter_async_context(opened)
+        plan = await foresee_plan(ledger, sheet, order)
+        if not plan.spending:
+            return plan
+        service = await open_service(settings, ledger, time.time)
+        await stack.enter_async_context(service)
+        return await _price(plan, sheet, service, settings)
+
+
+async def _price(plan: Plan, sheet: Sheet, service: object, settings: Settings) -> Plan:
+    from tasks.service import VideoService
+
+    assert isinstance(service, VideoService)
+    requests = {brief.row: brief.request for brief in sheet.briefs}
+    lanes = asyncio.Semaphore(settings.quotes)
+    prices: dict[str, Decimal | None] = {}
+    refusals: dict[str, str] = {}
+
+    async def ask(row: str) -> None:
+        async with lanes:
+            amount, refusal = await ask_price(service, requests[row])
+        prices[row] = amount
+        if refusal:
+            refusals[row] = refusal
+
+    results = await asyncio.gather(*(ask(line.row) for line in plan.spending))
+    assert len(results) == len(plan.spending)
+    shown = priced(plan, prices)
+    lines = tuple(
+        replace(line, action="person", why=refusals[line.row]) if line.row in refusals else line
+        for line in shown.lines
+    )
+    return replace(shown, lines=lines)
+
+
+def show_plan(plan: Plan, console: Console) -> None:
+    """Show a plan: a line for every row that is touched, the rest as a count, and the total."""
+    touched = [line for line in plan.lines if line.action != "nothing"]
+    if touched:
+        columns = ("row", "action", "credits", "film", "why")
+        made = table(f"Plan for {plan.campaign}", columns, numbers=("credits",))
+        for line in touched[:SHOWN]:
+            price = as_text(line.priced) if line.spends else "-"
+            cells = (line.row, line.action, price, line.title, line.why or ACTIONS[line.action])
+            made.add_row(*(plain(cell) for cell in cells))
+        console.print(made)
+    if len(touched) > SHOWN:
+        console.print(f"... and {len(touched) - SHOWN} more rows (all of them with --json)")
+    console.print(_sum(plan))
+
+
+def _sum(plan: Plan) -> str:
+    if not plan.moves_anything:
+        person = sum(line.action == "person" for line in plan.lines)
+        more = f"; {person} rows need a person" if person else ""
+        return f"nothing to do, 0 credits{more}"
+    kept = sum(line.action == "nothing" for line in plan.lines)
+    words = f"{len(plan.spending)} films for {as_text(plan.total)} credits"
+    if plan.unpriced:
+        words += f" and {plan.unpriced} at a price the service did not say"
+    if kept:
+        words += f"; {kept} delivered before, 0 credits"
+    if plan.budget is not None:
+        left = plan.budget - plan.committed
+        words += f"; {as_text(left)} of the budget of {as_text(plan.budget)} are left"
+    return words

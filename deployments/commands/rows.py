@@ -1,0 +1,77 @@
+"""`callsheet rows`: a line for every row of a campaign."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from rich.console import Console
+
+from deployments.commands.ledger import campaign_of, reading
+from deployments.terminal import console_for, plain, print_json_lines, state_text, table
+from tasks.credits import as_text
+from tasks.ledger import CampaignRow, Delivered, deliveries_of, rows_of
+from tasks.production.report import row_document
+from tasks.production.selection import parse_selection
+
+Files = Mapping[int, Sequence[Delivered]]
+
+
+def main(args: Namespace) -> int:
+    """Show rows, or print them as JSON lines."""
+    name, rows, files = asyncio.run(_read(args))
+    console = console_for(args)
+    if args.json:
+        print_json_lines(row_document(row, files) for row in rows)
+    else:
+        show_rows(f"Rows of {name}", rows, files, console)
+    return 0
+
+
+async def _read(args: Namespace) -> tuple[str, list[CampaignRow], Files]:
+    chosen = parse_selection(args.select)
+    async with reading(args) as ledger:
+        campaign = await campaign_of(ledger, args.campaign)
+        rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+        files = await ledger.read(partial(deliveries_of, campaign_id=campaign.id))
+    rows = [row for row in rows if chosen(row, row.asked(), row.state)]
+    return campaign.name, rows, files
+
+
+def show_rows(title: str, rows: Sequence[CampaignRow], files: Files, console: Console) -> None:
+    """Show the one table of a run: row, state, credits, seconds, where the film is or why not."""
+    columns = ("row", "state", "credits", "seconds", "film, or why there is none")
+    made = table(title, columns, numbers=("credits", "seconds"))
+    for row in rows:
+        film = (
+            next((f for f in files.get(row.take.id, ()) if f.kind == "mp4"), None)
+            if (row.take)
+            else None
+        )
+        made.add_row(
+            plain(row.row),
+            state_text(row.state),
+            _credits(row),
+            _seconds(row),
+            plain(film.uri if film and row.state == "delivered" else row.reason or "-"),
+        )
+    console.print(made)
+
+
+def _credits(row: CampaignRow) -> str:
+    take = row.take
+    if take is None:
+        return "-"
+    if take.charged is not None:
+        return as_text(take.charged)
+    return f"({as_text(take.reserved)})" if take.reserved else "-"
+
+
+def _seconds(row: CampaignRow) -> str:
+    """Return how long the take took, from intent to delivery."""
+    take = row.take
+    if take is None or take.delivered_at is None:
+        return "-"
+    return f"{take.delivered_at - take.intended_at:.1f}"

@@ -1,0 +1,53 @@
+"""`callsheet run`: plan, ask once, produce, report.
+
+Starts what a run needs beside itself (a sandbox, a Prefect server) before anything heavy is
+imported, and ends it afterwards, whatever happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import Namespace
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from tasks.duration import parse_duration
+from tasks.errors import BadInput
+from tasks.settings import load_settings, make_home
+
+if TYPE_CHECKING:
+    from deployments.prefect_server import PrefectServer
+
+
+def main(args: Namespace) -> int:
+    """Run a campaign from its sheet; the exit status is the outcome's."""
+    if args.wait == "webhook":
+        raise BadInput(
+            "--wait webhook needs a receiver, which this version does not have; nothing was spent",
+            remedy="use --wait auto: films are found by looking for them",
+        )
+    max_wait = None if args.max_wait is None else parse_duration(args.max_wait)
+    home = load_settings(profile=args.profile).home
+    if make_home(home):
+        print(f"made {home} for the ledger and what else a run keeps", file=sys.stderr)
+    with ExitStack() as stack:
+        server = None if args.without_prefect else _server(args, stack)
+        overrides = None
+        if args.sandbox:
+            from deployments.sandbox_child import sandbox
+
+            overrides = stack.enter_context(sandbox(home / "sandbox", time_scale=args.time_scale))
+        settings = load_settings(profile=args.profile, overrides=overrides)
+        settings.service()
+        from deployments.running import run_here
+
+        return asyncio.run(run_here(args, settings, server, max_wait=max_wait))
+
+
+def _server(args: Namespace, stack: ExitStack) -> PrefectServer:
+    from deployments.prefect_server import find_or_start
+
+    server = find_or_start(load_settings(profile=args.profile).home)
+    stack.callback(server.stop)
+    return server

@@ -1,0 +1,141 @@
+"""The Prefect server of a run: one that is there already, or a child of our own.
+
+The child is started before anything heavy is imported, keeps its history in a SQLite file under
+`.callsheet/prefect/`, and ends with the run. Imports nothing of Prefect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import CallsheetError
+
+#: How long a server may take to come up; the first time it makes its database.
+START_LIMIT = 90.0
+
+#: What keeps a short-lived server quiet and its history whole: the recorder's own defaults write
+#: one task run at a time and lose most of them when the server stops.
+SERVER = {
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "200",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "200",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "0.5",
+    "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
+    "PREFECT_SERVER_LOGGING_LEVEL": "ERROR",
+    "PREFECT_LOGGING_LEVEL": "ERROR",
+    "DO_NOT_TRACK": "1",
+}
+
+
+class PrefectServer:
+    """A server whose address is `url`; `stop` ends it if it is our child."""
+
+    def __init__(self, url: str, child: subprocess.Popen[bytes] | None = None) -> None:
+        self.url = url
+        self._child = child
+
+    @property
+    def ours(self) -> bool:
+        """Whether it was started by us and ends with us."""
+        return self._child is not None
+
+    def wait(self) -> None:
+        """Wait until it answers; raise CallsheetError if it does not come up."""
+        deadline = time.monotonic() + START_LIMIT
+        while not is_healthy(self.url):
+            if self._child is not None and self._child.poll() is not None:
+                raise CallsheetError(
+                    "the Prefect server of this run did not start; nothing was spent by it",
+                    remedy="see .callsheet/prefect/server.log, or add --without-prefect",
+                )
+            if time.monotonic() > deadline:
+                raise CallsheetError(
+                    f"the Prefect server of this run did not answer within {START_LIMIT:.0f} s",
+                    remedy="see .callsheet/prefect/server.log, or add --without-prefect",
+                )
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """End our child, quickly and without a word; leave anybody else's server alone."""
+        if self._child is None or self._child.poll() is not None:
+            return
+        self._child.terminate()
+        try:
+            self._child.wait(5)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+
+
+def find_or_start(home: Path) -> PrefectServer:
+    """Return a healthy server that is configured, else start a child; does not wait for it."""
+    configured = configured_url()
+    if configured and is_healthy(configured):
+        return PrefectServer(configured)
+    return _start(home / "prefect")
+
+
+def configured_url() -> str | None:
+    """Return the API address from the environment or Prefect's active profile."""
+    if os.environ.get("PREFECT_API_URL"):
+        return os.environ["PREFECT_API_URL"]
+    home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect")
+    path = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
+    with contextlib.suppress(OSError, tomllib.TOMLDecodeError):
+        profiles: dict[str, Any] = tomllib.loads(path.read_text())
+        active = os.environ.get("PREFECT_PROFILE") or profiles.get("active")
+        url = profiles.get("profiles", {}).get(active, {}).get("PREFECT_API_URL")
+        return str(url) if url else None
+    return None
+
+
+def is_healthy(url: str) -> bool:
+    """Whether a Prefect API answers at `url`."""
+    try:
+        with urllib.request.urlopen(f"{url.rstrip('/')}/health", timeout=2) as answer:
+            return bool(answer.status == 200)
+    except (OSError, ValueError, urllib.error.URLError):
+        return False
+
+
+def _start(home: Path) -> PrefectServer:
+    home.mkdir(parents=True, exist_ok=True)
+    port = _free_port()
+    url = f"http://127.0.0.1:{port}/api"
+    environ = {name: v for name, v in os.environ.items() if not name.startswith("CALLSHEET_")}
+    environ |= {
+        **SERVER,
+        "PREFECT_HOME": str(home),
+        "PREFECT_API_URL": url,
+        "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{home / 'history.db'}",
+    }
+    command = [sys.executable, "-m", "deployments.attended", "uvicorn", "--factory"]
+    command += ["prefect.server.api.server:create_app", "--host", "127.0.0.1"]
+    command += ["--port", str(port), "--log-level", "error", "--timeout-graceful-shutdown", "2"]
+    with (home / "server.log").open("ab") as log:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=environ,
+            # Ctrl-C in the terminal is for the run, which stops its server afterwards.
+            start_new_session=True,
+        )
+    return PrefectServer(url, child)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

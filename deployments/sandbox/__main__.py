@@ -1,0 +1,46 @@
+"""The sandbox from the command line: `python -m deployments.sandbox`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from deployments.sandbox.options import OptionRefused, Options
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Read the options and serve."""
+    said = vars(_parser().parse_args(words))
+    try:
+        options = Options(**said)
+    except OptionRefused as refusal:
+        print(refusal, file=sys.stderr)
+        return 2
+    # Only now: the web framework takes most of a second to import.
+    from deployments.sandbox.serve import serve
+
+    return serve(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    usual = Options()
+    parser = argparse.ArgumentParser(prog="sandbox", description="The video service on a laptop.")
+    option = parser.add_argument
+    option("--host", default=usual.host, help="a loopback address")
+    option("--port", type=int, default=usual.port, help="0 takes any free one")
+    option("--state", type=Path, default=usual.state, help="where it keeps itself")
+    option("--time-scale", type=float, default=usual.time_scale, help="60 makes minutes seconds")
+    option("--render", choices=("real", "instant"), default=usual.render)
+    option("--credits", type=int, default=usual.credits, help="the balance of a new state")
+    option("--rate", type=int, default=usual.rate, help="creates allowed in a window")
+    option("--rate-window", type=float, default=usual.rate_window, help="its length in seconds")
+    option("--allow-loopback-webhooks", action="store_true")
+    option("--exit-with-parent", action="store_true", help="stop when stdin ends")
+    option("--json", action="store_true", help="say in one line of JSON when it is ready")
+    return parser
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,89 @@
+"""Owns the pictures of a film, one after the other: drifting background, card, colour bars,
+and a bar along the bottom with a segment per scene."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from PIL import Image, ImageDraw
+
+from deployments.sandbox.film.backdrop import backdrop
+from deployments.sandbox.film.card import Card
+from deployments.sandbox.film.lettering import font
+from deployments.sandbox.film.palette import palette
+from deployments.sandbox.film.plan import FilmPlan
+from deployments.sandbox.script import Scene
+
+ENTRY = 0.45
+
+
+def frames(plan: FilmPlan) -> Iterator[bytes]:
+    """Draw the film, frame by frame, as raw RGB."""
+    behind: Image.Image | None = None
+    for scene in plan.scenes:
+        ground = backdrop(plan.size, seed=plan.seed, scene=scene.number)
+        card = Card(plan, scene)
+        for index in _frame_numbers(plan, scene):
+            moment = index / plan.frames_per_second
+            arrived = min(1.0, (moment - scene.start) / ENTRY)
+            picture = ground if behind is None else Image.blend(behind, ground, arrived)
+            shown = _drift(picture, plan, moment)
+            if arrived >= 1.0:
+                behind = None
+            _lay_card(shown, card.at(moment), arrived)
+            _furniture(shown, plan, moment)
+            yield shown.tobytes()
+        behind = ground
+
+
+def _frame_numbers(plan: FilmPlan, scene: Scene) -> range:
+    rate = plan.frames_per_second
+    last = scene is plan.scenes[-1]
+    end = plan.duration * rate if last else math.ceil(scene.end * rate)
+    return range(math.ceil(scene.start * rate), end)
+
+
+def _drift(ground: Image.Image, plan: FilmPlan, moment: float) -> Image.Image:
+    width, height = plan.size
+    room_x, room_y = ground.width - width, ground.height - height
+    x = round(room_x * (0.5 + 0.5 * math.sin(moment * 0.5 + plan.seed)))
+    y = round(room_y * (0.5 + 0.5 * math.cos(moment * 0.37 + plan.seed)))
+    return ground.crop((x, y, x + width, y + height))
+
+
+def _lay_card(shown: Image.Image, sheet: Image.Image, arrived: float) -> None:
+    if arrived >= 1.0:
+        shown.paste(sheet, mask=sheet)
+        return
+    eased = 1 - (1 - arrived) ** 3
+    faded = sheet.getchannel("A").point([round(level * eased) for level in range(256)])
+    shown.paste(sheet, (0, round((1 - eased) * 18)), mask=faded)
+
+
+def _furniture(shown: Image.Image, plan: FilmPlan, moment: float) -> None:
+    draw = ImageDraw.Draw(shown)
+    width, height = plan.size
+    margin = round(min(plan.size) * 0.065)
+    colours = palette(plan.seed, 1)
+    for at, colour in enumerate(colours.bars):
+        draw.rectangle((width * at // 7, 0, width * (at + 1) // 7, 5), colour)
+    long, y = width - 2 * margin, height - margin
+    for scene in plan.scenes:
+        left = margin + long * scene.start / plan.duration
+        right = margin + long * scene.end / plan.duration - (3 if len(plan.scenes) > 1 else 0)
+        full = (moment - scene.start) / max(scene.end - scene.start, 0.001)
+        if right - left < 2:
+            continue
+        draw.rectangle((left, y, right, y + 4), (70, 70, 78))
+        if full > 0:
+            reach = left + (right - left) * min(1.0, full)
+            draw.rectangle((left, y, reach, y + 4), colours.accent)
+    small = font(max(10, round(min(plan.size) * 0.030)))
+    clock = f"{_clock(moment)} / {_clock(plan.duration)}"
+    draw.text((margin, y - 6), clock, (235, 235, 240), small, anchor="ls")
+    draw.text((width - margin, y - 6), plan.id, (200, 200, 210), small, anchor="rs")
+
+
+def _clock(moment: float) -> str:
+    return f"{int(moment) // 60}:{int(moment) % 60:02}"

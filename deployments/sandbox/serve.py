@@ -1,0 +1,132 @@
+"""Owns running the sandbox: its socket, the word that it is ready, and a clean end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from deployments.sandbox.app import create_app
+from deployments.sandbox.house import House
+from deployments.sandbox.options import OptionRefused, Options
+
+
+def serve(options: Options) -> int:
+    """Run the sandbox until it is told to stop; give the exit status."""
+    try:
+        listening = _listen(options)
+    except OptionRefused as refusal:
+        print(refusal, file=sys.stderr)
+        return 2
+    with listening:
+        try:
+            house = House(options)
+        except OptionRefused as refusal:
+            print(refusal, file=sys.stderr)
+            return 2
+        house.origin = _origin(listening)
+        server = _Server(house, ready=lambda: _announce(house))
+        if options.exit_with_parent:
+            threading.Thread(target=server.stop_with_parent, daemon=True).start()
+        server.run(sockets=[listening])
+    return 0
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, house: House, *, ready: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                create_app(house),
+                log_level="critical",
+                access_log=False,
+                lifespan="on",
+                server_header=False,
+                timeout_graceful_shutdown=1,
+                timeout_keep_alive=60,
+                backlog=2048,
+            )
+        )
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if not self.should_exit:
+            self._ready()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on SIGINT and SIGTERM, and leave it at that: a clean stop is not a failure."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        kept = {one: signal.signal(one, self._stop) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in kept.items():
+                signal.signal(one, handler)
+
+    def stop_with_parent(self) -> None:
+        """Wait until stdin ends, as it does when the parent is gone however it went, and stop."""
+        # Not sys.stdin: a thread waiting in its buffer would hold its lock at exit.
+        with contextlib.suppress(OSError):
+            while os.read(0, 1024):
+                pass
+        self.should_exit = True
+
+    def _stop(self, number: int, frame: object) -> None:
+        self.should_exit = True
+
+
+def _listen(options: Options) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    # The protocol is named because asyncio turns off Nagle's delay, 40 ms an answer, only then.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((options.host, options.port))
+        listening.listen(2048)
+        return listening
+    except OSError as error:
+        listening.close()
+        msg = f"The sandbox cannot listen on {options.host}:{options.port}: {error.strerror}."
+        raise OptionRefused(msg) from error
+
+
+def _origin(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _announce(house: House) -> None:
+    keys, origin = house.keyring, house.origin
+    if house.options.json:
+        said = {
+            "base_url": f"{origin}/api/v1",
+            "auth_url": origin,
+            "mcp_url": f"{origin}/mcp",
+            "api_key": keys.all_scopes,
+            "keys": keys.by_scope,
+        }
+        print(json.dumps(said), flush=True)
+        return
+    scale = house.options.time_scale
+    pace = "at once" if house.options.render == "instant" else f"{scale:g} times as fast as minutes"
+    print(
+        f"The video service is on this machine now; films are made {pace}.",
+        f"It keeps itself in {house.options.state}. Stop it with Ctrl+C. In another terminal:",
+        "",
+        f"export CALLSHEET_BASE_URL={origin}/api/v1",
+        f"export CALLSHEET_API_KEY={keys.all_scopes}",
+        "",
+        sep="\n",
+        flush=True,
+    )

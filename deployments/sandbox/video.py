@@ -1,0 +1,121 @@
+"""Owns the record of a video: what is kept of it, and how it is shown to a caller."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any
+
+from deployments.sandbox.envelope import not_found
+
+DRAFT = "draft"
+GENERATING = "generating"
+COMPLETED = "completed"
+FAILED = "failed"
+CANCELLED = "cancelled"
+DELETED = "deleted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Video:
+    seq: int
+    id: str
+    status: str
+    asked: dict[str, Any]
+    price: int
+    render: int
+    plan: str | None
+    reserved: int
+    charged: int
+    created_at: float
+    updated_at: float
+    started_at: float | None
+    due_at: float | None
+    finished_at: float | None
+    file: str | None
+    sha256: str | None
+    failure: str | None
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> Video:
+        kept = {field.name: row[field.name] for field in fields(cls)}
+        return cls(**{**kept, "asked": json.loads(row["asked"])})
+
+    def poll_after(self, now: float) -> int:
+        """Say in whole seconds when a look is worth while; 0 where nothing will change by itself.
+
+        A render that is due at once, as instant ones are, may be looked at at once.
+        """
+        if self.status != GENERATING or self.due_at is None or self.due_at == self.started_at:
+            return 0
+        return max(1, math.ceil(self.due_at - now))
+
+    def progress(self, now: float) -> int:
+        """Say how far the film is, in percent; only a finished one has all hundred."""
+        if self.status == COMPLETED:
+            return 100
+        if self.status != GENERATING or self.started_at is None or self.due_at is None:
+            return 0
+        length = max(self.due_at - self.started_at, 0.001)
+        return max(0, min(99, int(100 * (now - self.started_at) / length)))
+
+    def created(self, now: float) -> dict[str, object]:
+        """Show what a create or generate answers."""
+        return {"id": self.id, "status": self.status, "poll_after_seconds": self.poll_after(now)}
+
+    def shown(self, now: float) -> dict[str, object]:
+        """Show all of it."""
+        return {
+            **self.created(now),
+            "progress": self.progress(now),
+            "credits_reserved": self.reserved,
+            "credits_charged": self.charged,
+            "created_at": stamp(self.created_at),
+            "updated_at": stamp(self.updated_at),
+            "started_at": stamp(self.started_at),
+            "finished_at": stamp(self.finished_at),
+            "failure_reason": self.failure,
+            **self.asked,
+        }
+
+
+def stamp(moment: float | None) -> str | None:
+    """Write a moment as the service does: RFC 3339 in UTC."""
+    if moment is None:
+        return None
+    return (
+        datetime.fromtimestamp(moment, UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
+
+
+def get(connection: sqlite3.Connection, video_id: str) -> Video:
+    """Find a video that is still there, or refuse with 404."""
+    row = connection.execute(
+        "SELECT * FROM videos WHERE id = ? AND status <> ?", (video_id, DELETED)
+    ).fetchone()
+    if row is None:
+        raise not_found(video_id)
+    return Video.from_row(row)
+
+
+def listed(
+    connection: sqlite3.Connection, *, limit: int, before: int | None
+) -> tuple[list[Video], int | None]:
+    """Give a page of videos, newest first, and where the next page begins."""
+    rows = connection.execute(
+        "SELECT * FROM videos WHERE status <> ? AND seq < ? ORDER BY seq DESC LIMIT ?",
+        (DELETED, before if before is not None else 2**62, limit + 1),
+    ).fetchall()
+    page = [Video.from_row(row) for row in rows[:limit]]
+    return page, page[-1].seq if len(rows) > limit else None
+
+
+def generating(connection: sqlite3.Connection) -> list[Video]:
+    """Give every video whose render was under way."""
+    rows = connection.execute("SELECT * FROM videos WHERE status = ? ORDER BY seq", (GENERATING,))
+    return [Video.from_row(row) for row in rows]

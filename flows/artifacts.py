@@ -1,0 +1,106 @@
+"""What Prefect's pages show of a run: progress while it lasts, then rows, links and a summary.
+
+A handful of artifacts however many rows there are, and no secret in any of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from prefect.artifacts import (
+    acreate_markdown_artifact,
+    acreate_progress_artifact,
+    acreate_table_artifact,
+    aupdate_progress_artifact,
+)
+
+from tasks.credits import as_text
+from tasks.ledger import deliveries_of
+from tasks.production.progress import Snapshot
+from tasks.production.run import Run
+
+#: Rows in the table artifact at most: what needs a person first, then the delivered ones.
+TABLE_ROWS = 1000
+#: Seconds between two updates of the progress artifact, at least.
+PACE = 1.0
+
+
+class ProgressArtifact:
+    """Follows snapshots, at most one update a second, never holding up the run."""
+
+    def __init__(self) -> None:
+        self._id: UUID | None = None
+        self._latest: Snapshot | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def hear(self, snapshot: Snapshot) -> None:
+        """Take a snapshot; the newest one is sent when the last sending is done."""
+        self._latest = snapshot
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._send(pause=PACE))
+
+    async def settle(self) -> None:
+        """Send the last snapshot."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._latest is not None:
+            await self._send(pause=0)
+
+    async def _send(self, *, pause: float) -> None:
+        snapshot = self._latest
+        assert snapshot is not None
+        done = 100.0 * snapshot.done / snapshot.to_do if snapshot.to_do else 100.0
+        words = ", ".join(f"{count} {state}" for state, count in snapshot.rows.items())
+        if self._id is None:
+            made = await acreate_progress_artifact(progress=done, description=words)
+            self._id = made if isinstance(made, UUID) else None
+        else:
+            await aupdate_progress_artifact(self._id, progress=done, description=words)
+        await asyncio.sleep(pause)
+
+
+async def publish_report(run: Run) -> None:
+    """Publish the table of rows and the summary of a finished run."""
+    assert run.campaign is not None
+    assert run.outcome is not None
+    query = partial(deliveries_of, campaign_id=run.campaign.id)
+    files = await run.at.ledger.read(query)
+    rows = sorted(await run.rows(), key=lambda row: (row.state == "delivered", row.position))
+    table: list[dict[str, Any]] = [
+        {
+            "row": row.row,
+            "state": row.state,
+            "credits": as_text(row.take.charged if row.take else None),
+            "film or reason": _film(files.get(row.take.id, ()) if row.take else ())
+            or row.reason
+            or "",
+        }
+        for row in rows[:TABLE_ROWS]
+    ]
+    key = f"callsheet-{_slug(run.campaign.name)}"
+    await acreate_table_artifact(table, key=f"{key}-rows", description="Rows and where they are")
+    await acreate_markdown_artifact(_summary(run), key=f"{key}-summary")
+
+
+def _film(files: Any) -> str:
+    return next((file.uri for file in files if file.kind == "mp4"), "")
+
+
+def _slug(name: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-") or "campaign"
+
+
+def _summary(run: Run) -> str:
+    outcome = run.outcome
+    assert outcome is not None
+    lines = [f"# {outcome.campaign}", "", "| state | rows |", "|---|---:|"]
+    lines += [f"| {state} | {count} |" for state, count in outcome.rows.items()]
+    budget = "none" if outcome.budget is None else as_text(outcome.budget)
+    lines += ["", f"Charged {as_text(outcome.charged)} credits, budget {budget}."]
+    if outcome.words:
+        lines += ["", outcome.words]
+    return "\n".join(lines)

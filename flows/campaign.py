@@ -1,0 +1,102 @@
+"""The flow people run: a campaign's sheet becomes films, seen and scheduled by Prefect.
+
+The road itself is in `flows.road`; this gives each step to Prefect as a task and shows how far
+it is. Prefect's records are not a ledger and are never read back.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import PurePosixPath
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
+from prefect.states import Completed
+
+from flows.artifacts import ProgressArtifact, publish_report
+from flows.road import Steps, travel
+from tasks.duration import parse_duration
+from tasks.errors import SpendRefused
+from tasks.plan_rows import plan_rows
+from tasks.produce_rows import produce_rows
+from tasks.production.order import Order, Outcome, Plan
+from tasks.production.run import open_run
+from tasks.quote_rows import quote_rows
+from tasks.read_sheet import read_sheet
+from tasks.report_campaign import report_campaign
+from tasks.settings import load_settings
+
+AS_TASKS = Steps(read_sheet, plan_rows, quote_rows, produce_rows, report_campaign)
+
+#: The names of the states a run ends in, by exit status: automations can listen for them.
+ENDINGS = {0: "Completed", 3: "NeedsPerson", 5: "Parked"}
+
+
+def run_name() -> str:
+    """Name a flow run after its campaign and the minute it began."""
+    asked: dict[str, Any] = flow_run.parameters or {}
+    name = asked.get("campaign") or PurePosixPath(str(asked.get("sheet", ""))).stem or "campaign"
+    return f"{name} {datetime.now(UTC):%Y-%m-%d %H:%M}"
+
+
+@flow(
+    name="campaign",
+    description="A campaign sheet becomes finished films in the store.",
+    flow_run_name=run_name,
+    persist_result=False,
+)
+async def run_campaign(
+    sheet: str,
+    campaign: str | None = None,
+    budget: float | None = None,
+    select: str | None = None,
+    max_wait: str | None = None,
+    approve: bool = False,
+    profile: str | None = None,
+) -> State[dict[str, Any]]:
+    """Run a campaign from its sheet.
+
+    Args:
+        sheet: a path, an https:// or an s3:// address.
+        campaign: a name instead of the sheet's own.
+        budget: credits the campaign may cost in all, over every run.
+        select: only these rows, as `tag:launch,language:en|de`.
+        max_wait: park the run after this long, as `2h`.
+        approve: approve the plan as quoted; without it nothing new is paid for.
+        profile: settings from a TOML profile.
+    """
+    order = Order(
+        sheet=sheet,
+        campaign=campaign,
+        budget=None if budget is None else Decimal(str(budget)),
+        select=select,
+        max_wait=None if max_wait is None else parse_duration(max_wait),
+    )
+
+    async def approval(plan: Plan) -> str:
+        if approve:
+            return "approved by the flow's parameter"
+        raise SpendRefused(
+            f"the plan of {plan.campaign} is not approved; nothing was spent",
+            remedy="look at it with `callsheet plan`, then run the flow with approve=true",
+        )
+
+    async with open_run(order, load_settings(profile=profile), approval) as run:
+        artifact = ProgressArtifact()
+        run.listeners.append(artifact.hear)
+        try:
+            outcome = await travel(run, AS_TASKS)
+        finally:
+            run.listeners.remove(artifact.hear)
+            await artifact.settle()
+        await publish_report(run)
+    return _ending(outcome)
+
+
+def _ending(outcome: Outcome) -> State[dict[str, Any]]:
+    counts = ", ".join(f"{count} {state}" for state, count in outcome.rows.items())
+    name = ENDINGS.get(outcome.exit_status, "Completed")
+    return Completed(name=name, message=counts, data=outcome.as_json())

@@ -1,0 +1,48 @@
+"""Credits: exact amounts, as numbers people and JSON can read.
+
+An amount is a Decimal with at most six places; the ledger keeps whole millionths.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+
+MICRO = 1_000_000
+
+
+def parse_credits(value: object) -> Decimal | None:
+    """Return a finite amount of at least 0, or None when `value` is not one.
+
+    Booleans are not amounts; text is read as a plain decimal number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return None
+    try:
+        amount = Decimal(str(value).strip())
+    except InvalidOperation:
+        return None
+    if not amount.is_finite() or amount < 0 or amount > 10**12:
+        return None
+    return amount.quantize(Decimal(1) / MICRO).normalize() + 0
+
+
+def to_micro(amount: Decimal) -> int:
+    """Return `amount` in millionths of a credit."""
+    return int(amount * MICRO)
+
+
+def from_micro(micro: int) -> Decimal:
+    """Return an amount from millionths of a credit."""
+    return (Decimal(micro) / MICRO).normalize() + 0
+
+
+def as_number(amount: Decimal | None) -> int | float | None:
+    """Return `amount` for JSON: an int where it is whole."""
+    if amount is None:
+        return None
+    return int(amount) if amount == amount.to_integral_value() else float(amount)
+
+
+def as_text(amount: Decimal | None) -> str:
+    """Return `amount` for people: `12`, `12.5`, or `unknown`."""
+    return "unknown" if amount is None else f"{amount:,f}"

@@ -1,0 +1,235 @@
+"""Every error a person may meet, in one tree.
+
+CallsheetError                 exit 1   a fault of ours unless a subclass says otherwise
+├── BadInput                   exit 2   usage, sheet or configuration: nothing was spent
+│   ├── SheetError                      every problem of a sheet, each with its cell
+│   ├── ConfigurationError              a setting, key, address or path that cannot work
+│   ├── LedgerError                     the ledger cannot be opened or used
+│   └── StoreUnusable                   the store cannot be written to
+├── SpendRefused               exit 4   budget or approval stands in the way
+├── Parked                     exit 5   nothing to be done before a later moment
+├── StoreError                          one write to the store did not succeed
+├── FilmError                           bytes that are not the film (or captions) we asked for
+└── ServiceError                        a call to the video service did not succeed
+    ├── NotSent                         proved: the request never left
+    ├── OutcomeUnknown                  the request may have been carried out
+    ├── ShapeError                      a success whose one needed member is missing
+    ├── ServerTrouble                   5xx on a read
+    └── Refused                         a definite answer: it was not carried out
+        ├── BadRequest (400)  Unauthenticated (401)  InsufficientCredits (402)
+        ├── Forbidden (403)   NotFound (404)         Conflict (409)
+        └── RateLimited (429) OtherRefusal (any other 3xx or 4xx)
+
+A caller that spends money writes:
+
+    try:
+        created = await service.create(body, key=key)
+    except NotSent: ...          # safe to send again
+    except Refused: ...          # release the reservation
+    except OutcomeUnknown: ...   # same bytes, same key, never a new one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+
+class CallsheetError(Exception):
+    """Something went wrong in Callsheet itself; run again with -v and report what it shows."""
+
+    exit_status = 1
+
+    def __init__(self, message: str | None = None, *, remedy: str | None = None) -> None:
+        super().__init__(message or self.__doc__ or "")
+        self.remedy = remedy
+
+
+class BadInput(CallsheetError):
+    """What was given cannot be used; nothing was spent."""
+
+    exit_status = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One thing wrong with a sheet, and where: file, line (1-based) and column or cell."""
+
+    file: str
+    message: str
+    line: int | None = None
+    cell: str | None = None
+    value: str | None = None
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        parts = [where]
+        if self.cell:
+            parts.append(self.cell)
+        if self.value is not None:
+            parts.append(f'"{shorten(self.value)}"')
+        return f"{' '.join(parts)} {self.message}"
+
+
+class SheetError(BadInput):
+    """The sheet has problems; mend them and run again."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        count = len(problems)
+        noun = "problem" if count == 1 else "problems"
+        super().__init__(
+            f"{problems[0].file} has {count} {noun}; nothing was spent",
+            remedy="mend the cells named above and run the same command again",
+        )
+        self.problems = tuple(problems)
+
+
+class ConfigurationError(BadInput):
+    """A setting cannot work as it stands; nothing was spent."""
+
+
+class LedgerError(BadInput):
+    """The ledger cannot be used as it stands; nothing was spent."""
+
+
+class StoreUnusable(BadInput):
+    """The store cannot be written to; nothing was spent."""
+
+
+class SpendRefused(CallsheetError):
+    """The budget or a missing approval stands in the way; nothing was spent."""
+
+    exit_status = 4
+
+
+class Parked(CallsheetError):
+    """Nothing can be done before a later moment; run the same command again then."""
+
+    exit_status = 5
+
+    def __init__(
+        self, message: str | None = None, *, until: datetime, remedy: str | None = None
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.until = until
+
+
+class StoreError(CallsheetError):
+    """A write to the store did not succeed.
+
+    `permanent` says whether trying again can help; `conflict` that another file has the name.
+    """
+
+    def __init__(self, message: str, *, permanent: bool = False, conflict: bool = False) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+        self.conflict = conflict
+
+
+class FilmError(CallsheetError):
+    """What was downloaded is not a playable film or not captions."""
+
+
+class ServiceError(CallsheetError):
+    """A call to the video service did not succeed.
+
+    `sent` is "no", "yes" or "unknown"; `permanent` that the same request would fail again.
+    Nothing here holds a token, a signed address or more than 500 characters of an answer.
+    """
+
+    permanent = False
+    sent = "unknown"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operation: str,
+        status: int | None = None,
+        code: str | None = None,
+        request_id: str | None = None,
+        key: str | None = None,
+        attempts: int = 1,
+        retry_at: datetime | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.operation = operation
+        self.status = status
+        self.code = code
+        self.request_id = request_id
+        self.key = key
+        self.attempts = attempts
+        self.retry_at = retry_at
+
+
+class NotSent(ServiceError):
+    """The service could not be reached, so the request never left."""
+
+    sent = "no"
+
+
+class OutcomeUnknown(ServiceError):
+    """The request left but its outcome is not known: it may have been carried out."""
+
+
+class ShapeError(ServiceError):
+    """The service answered with success but without the one member that is needed."""
+
+    sent = "yes"
+
+
+class ServerTrouble(ServiceError):
+    """The service answered a read with 5xx, several times."""
+
+    sent = "yes"
+
+
+class Refused(ServiceError):
+    """The service answered that it will not do this."""
+
+    sent = "yes"
+    permanent = True
+
+
+class BadRequest(Refused):
+    """400: the service does not accept the brief, or has no caption data yet."""
+
+
+class Unauthenticated(Refused):
+    """401: the key is missing, malformed or revoked."""
+
+
+class InsufficientCredits(Refused):
+    """402: not enough credits, or no active subscription."""
+
+
+class Forbidden(Refused):
+    """403: the key lacks the scope this operation needs."""
+
+
+class NotFound(Refused):
+    """404: the service knows no such video."""
+
+
+class Conflict(Refused):
+    """409: what it means depends on the operation (already generating, not running, not ready)."""
+
+    permanent = False
+
+
+class RateLimited(Refused):
+    """429: a rate or spend limit is reached until `retry_at`."""
+
+    permanent = False
+
+
+class OtherRefusal(Refused):
+    """An answer that the specification does not name."""
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    """Return `text` on one line and no longer than `limit` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

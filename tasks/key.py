@@ -1,0 +1,31 @@
+"""The idempotency key of a take, and the bytes it stands for.
+
+A key is a pure function, so the same wanted film has the same key from any machine, at any
+time, with or without the ledger. `cs1` names the recipe; changing it means a second charge.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+
+from tasks.brief import Json, canonical_json
+
+RECIPE = "cs1"
+
+
+def idempotency_key(*, campaign: str, row: str, operation: str, digest: str, nth: int) -> str:
+    """Return the key of the `nth` paid attempt (from 1) at one brief: 44 of [a-z0-9_].
+
+    `nth` counts attempts at this very brief and not at the row: a changed row starts at 1 again,
+    so that its key can be derived from the sheet alone, should the ledger be lost.
+    """
+    identity = canonical_json([campaign, row, operation, digest, nth])
+    text = base64.b32encode(hashlib.sha256(identity).digest()).decode().lower()
+    return f"{RECIPE}_{text[:40]}"
+
+
+def frozen_body(request: Mapping[str, Json], *, key: str) -> bytes:
+    """Return the request body of a take: sent as it is, and never made again from a sheet."""
+    return canonical_json({**request, "start_generation": True, "idempotency_key": key})

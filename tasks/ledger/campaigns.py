@@ -1,0 +1,191 @@
+"""Campaigns: their account, their counts, and who is at work on them.
+
+A campaign has no state of its own: it is the counts of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from tasks.credits import from_micro, to_micro
+from tasks.ledger.moves import note
+from tasks.ledger.schema import campaigns, gates, rows
+from tasks.ledger.states import STATES, State
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Campaign:
+    """A campaign and its account, in credits."""
+
+    id: int
+    name: str
+    sheet: str | None
+    sheet_digest: str | None
+    budget: Decimal | None
+    reserved: Decimal
+    charged: Decimal
+    created_at: float
+    cancel_requested_at: float | None
+    owner: str | None
+    owner_since: float | None
+    owner_until: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tally:
+    """Rows by state, and credits: `quoted` is the sum of the rows' present quotes."""
+
+    rows: Mapping[State, int]
+    quoted: Decimal
+    reserved: Decimal
+    charged: Decimal
+    budget: Decimal | None
+
+    @property
+    def total(self) -> int:
+        """The number of rows."""
+        return sum(self.rows.values())
+
+    def as_json(self) -> dict[str, int]:
+        """Return the counts as JSON: `total`, then every state that has rows."""
+        return {"total": self.total, **{str(state): n for state, n in self.rows.items()}}
+
+
+def find_campaign(connection: Connection, name: str) -> Campaign | None:
+    """Return the campaign of this name, if the ledger knows it."""
+    return next(iter(_campaigns(connection, name)), None)
+
+
+def all_campaigns(connection: Connection) -> list[Campaign]:
+    """Return every campaign, the newest first."""
+    return _campaigns(connection, None)
+
+
+def ensure_campaign(
+    connection: Connection,
+    name: str,
+    *,
+    sheet: str,
+    sheet_digest: str,
+    budget: Decimal | None,
+    at: float,
+) -> Campaign:
+    """Return the campaign, made if it is new; a `budget` of None leaves the one it has."""
+    found = find_campaign(connection, name)
+    if found is None:
+        connection.execute(
+            insert(campaigns),
+            {"name": name, "created_at": at, "reserved": 0, "charged": 0},
+        )
+        found = find_campaign(connection, name)
+        assert found is not None
+        note(connection, campaign_id=found.id, at=at, kind="campaign", words=f"from {sheet}")
+    values: dict[str, object] = {"sheet": sheet, "sheet_digest": sheet_digest}
+    if budget is not None and budget != found.budget:
+        values["budget"] = to_micro(budget)
+        note(connection, campaign_id=found.id, at=at, kind="budget", words=f"budget {budget}")
+    connection.execute(update(campaigns).where(campaigns.c.id == found.id).values(values))
+    renewed = find_campaign(connection, name)
+    assert renewed is not None
+    return renewed
+
+
+def tally_of(connection: Connection, campaign: Campaign) -> Tally:
+    """Return the campaign's counts and account as they are now."""
+    counted = connection.execute(
+        select(rows.c.state, func.count(), func.coalesce(func.sum(rows.c.quoted), 0))
+        .where(rows.c.campaign_id == campaign.id)
+        .group_by(rows.c.state)
+    ).all()
+    found = {state: count for state, count, _ in counted}
+    account = find_campaign(connection, campaign.name) or campaign
+    return Tally(
+        rows={state: found[state] for state in STATES if state in found},
+        quoted=from_micro(sum(int(quoted) for state, _, quoted in counted if state != "retired")),
+        reserved=account.reserved,
+        charged=account.charged,
+        budget=account.budget,
+    )
+
+
+def take_lease(
+    connection: Connection, campaign: Campaign, *, owner: str, at: float, seconds: float
+) -> Campaign | None:
+    """Make `owner` the one at work on the campaign; return who is instead, or None on success."""
+    now = find_campaign(connection, campaign.name)
+    assert now is not None
+    held = now.owner not in (None, owner) and (now.owner_until or 0) > at
+    if held:
+        return now
+    since = now.owner_since if now.owner == owner else at
+    changed = connection.execute(
+        update(campaigns)
+        .where(campaigns.c.id == campaign.id, campaigns.c.owner.is_not_distinct_from(now.owner))
+        .values(owner=owner, owner_since=since, owner_until=at + seconds)
+    )
+    return None if changed.rowcount == 1 else find_campaign(connection, campaign.name)
+
+
+def release_lease(connection: Connection, campaign: Campaign, *, owner: str) -> None:
+    """Let the campaign go, if `owner` has it."""
+    connection.execute(
+        update(campaigns)
+        .where(campaigns.c.id == campaign.id, campaigns.c.owner == owner)
+        .values(owner=None, owner_since=None, owner_until=None)
+    )
+
+
+def drop_owner(connection: Connection, campaign: Campaign) -> None:
+    """Let the campaign go from an owner that is known to be dead."""
+    connection.execute(
+        update(campaigns)
+        .where(
+            campaigns.c.id == campaign.id, campaigns.c.owner.is_not_distinct_from(campaign.owner)
+        )
+        .values(owner=None, owner_since=None, owner_until=None)
+    )
+
+
+def gate_of(connection: Connection, organisation: str) -> float | None:
+    """Return until when the organisation's gate is closed (Unix seconds), if it ever was."""
+    return connection.scalar(
+        select(gates.c.closed_until).where(gates.c.organisation == organisation)
+    )
+
+
+def close_gate(connection: Connection, organisation: str, *, until: float) -> None:
+    """Remember that no request may be made before `until`; it never opens earlier by this."""
+    known = gate_of(connection, organisation)
+    if known is None:
+        connection.execute(insert(gates), {"organisation": organisation, "closed_until": until})
+    elif until > known:
+        connection.execute(
+            update(gates).where(gates.c.organisation == organisation).values(closed_until=until)
+        )
+
+
+def _campaigns(connection: Connection, name: str | None) -> list[Campaign]:
+    query = select(campaigns).order_by(campaigns.c.id.desc())
+    if name is not None:
+        query = query.where(campaigns.c.name == name)
+    return [
+        Campaign(
+            id=found.id,
+            name=found.name,
+            sheet=found.sheet,
+            sheet_digest=found.sheet_digest,
+            budget=None if found.budget is None else from_micro(found.budget),
+            reserved=from_micro(found.reserved),
+            charged=from_micro(found.charged),
+            created_at=found.created_at,
+            cancel_requested_at=found.cancel_requested_at,
+            owner=found.owner,
+            owner_since=found.owner_since,
+            owner_until=found.owner_until,
+        )
+        for found in connection.execute(query)
+    ]

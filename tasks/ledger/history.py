@@ -1,0 +1,59 @@
+"""What the ledger tells people: deliveries and events of rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from tasks.ledger.schema import deliveries, events, rows, takes
+from tasks.ledger.takes import Delivered
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """One line of a row's history; `at` in Unix seconds."""
+
+    at: float
+    kind: str
+    old: str | None
+    new: str | None
+    words: str | None
+    take_id: int | None
+
+
+def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list[Delivered]]:
+    """Return the verified files of a campaign, by take."""
+    query = (
+        select(deliveries)
+        .join(takes, takes.c.id == deliveries.c.take_id)
+        .join(rows, rows.c.id == takes.c.row_id)
+        .where(rows.c.campaign_id == campaign_id)
+        .order_by(deliveries.c.id)
+    )
+    found: dict[int, list[Delivered]] = {}
+    for f in connection.execute(query):
+        found.setdefault(f.take_id, []).append(
+            Delivered(kind=f.kind, uri=f.uri, sha256=f.sha256, bytes=f.bytes, seconds=f.seconds)
+        )
+    return found
+
+
+def cells_of(connection: Connection, campaign_id: int) -> Mapping[int, list[tuple[str, str]]]:
+    """Return the sheet's own headers and texts, by row."""
+    query = select(rows.c.id, rows.c.cells).where(rows.c.campaign_id == campaign_id)
+    return {
+        found.id: [(header, text) for header, text in json.loads(found.cells)]
+        for found in connection.execute(query)
+    }
+
+
+def events_of(connection: Connection, row_id: int) -> list[Event]:
+    """Return a row's history, oldest first."""
+    query = select(events).where(events.c.row_id == row_id).order_by(events.c.id)
+    return [
+        Event(at=e.at, kind=e.kind, old=e.old, new=e.new, words=e.words, take_id=e.take_id)
+        for e in connection.execute(query)
+    ]

@@ -1,0 +1,199 @@
+"""The open ledger: one writer that commits in groups, and readers beside it.
+
+Owns when something becomes durable. A change is a plain function of a connection; it is given to
+`write`, which returns once the change is committed. Changes that arrive while a commit is under
+way share the next one, so that a thousand rows cost tens of commits, each of them durable.
+Knows nothing of HTTP, Prefect or stores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from tasks.errors import LedgerError
+from tasks.ledger.database import ledger_file, ledger_url, make_engine, make_file
+from tasks.ledger.migrate import upgrade
+
+T = TypeVar("T")
+Change = Callable[[Connection], T]
+
+#: Changes in one commit at most: a group is short enough that nobody waits long for it.
+GROUP = 256
+
+
+@dataclass(frozen=True)
+class _Pending:
+    """A change, and where its result goes."""
+
+    change: Change[Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+
+
+class Ledger:
+    """A ledger that is open; made by `open_ledger`, closed by leaving `async with`."""
+
+    def __init__(self, *, writer: Engine, reader: Engine, address: str) -> None:
+        self.address = address
+        self._writer = writer
+        self._reader = reader
+        self._pending: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write_groups, name="ledger", daemon=True)
+        self._thread.start()
+
+    async def write(self, change: Change[T]) -> T:
+        """Run `change` in a transaction and return its result once that is committed.
+
+        Other changes may share the transaction; one that raises takes none of them along.
+        Raises LedgerError when the database cannot be written, and whatever `change` raises.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._pending.put(_Pending(change, loop, future))
+        # Somebody who is cancelled while waiting must not take the change back half done.
+        return await asyncio.shield(future)
+
+    async def read(self, query: Change[T]) -> T:
+        """Run `query` on a connection of its own, in a thread, and return its result."""
+        return await asyncio.to_thread(self._read, query)
+
+    def _read(self, query: Change[T]) -> T:
+        try:
+            with self._reader.connect() as connection:
+                return query(connection)
+        except OperationalError as error:
+            raise trouble(error, self.address) from error
+
+    async def aclose(self) -> None:
+        """Commit what is pending, then let go of the database."""
+        self._pending.put(None)
+        await asyncio.to_thread(self._thread.join)
+        self._writer.dispose()
+        self._reader.dispose()
+
+    async def __aenter__(self) -> Ledger:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def _write_groups(self) -> None:
+        while (first := self._pending.get()) is not None:
+            group, more = [first], True
+            while more and len(group) < GROUP:
+                try:
+                    following = self._pending.get_nowait()
+                except queue.Empty:
+                    break
+                if following is None:
+                    more = False
+                else:
+                    group.append(following)
+            self._commit(group)
+            if not more:
+                return
+
+    def _commit(self, group: list[_Pending]) -> None:
+        try:
+            with self._writer.begin() as connection:
+                results = [pending.change(connection) for pending in group]
+        except Exception as error:
+            if len(group) > 1:
+                # One of them failed and nothing was committed: let each stand for itself.
+                for pending in group:
+                    self._commit([pending])
+            else:
+                fault = trouble(error, self.address) if isinstance(error, DBAPIError) else error
+                _answer(group, [fault])
+            return
+        _answer(group, results)
+
+
+def _answer(group: list[_Pending], results: list[Any]) -> None:
+    """Wake every waiter of a group; one call into the loop for all of them."""
+
+    def wake() -> None:
+        for pending, result in zip(group, results, strict=True):
+            if pending.future.done():
+                continue
+            if isinstance(result, BaseException):
+                pending.future.set_exception(result)
+            else:
+                pending.future.set_result(result)
+
+    # A loop that is already closed has nobody left who waits.
+    with contextlib.suppress(RuntimeError):
+        group[0].loop.call_soon_threadsafe(wake)
+
+
+async def open_ledger(address: str, *, create: bool = True) -> Ledger:
+    """Open the ledger at a SQLAlchemy URL, making or upgrading it where needed.
+
+    Raises LedgerError, in a sentence for people, when it is missing (and not `create`), locked,
+    newer than this program, damaged or out of reach.
+    """
+    url = ledger_url(address)
+    shown = url.render_as_string(hide_password=True)
+    file = ledger_file(url)
+    if file is not None and not file.exists():
+        if not create:
+            raise LedgerError(
+                f"there is no ledger at {file} yet",
+                remedy="`callsheet run SHEET` makes one; or set CALLSHEET_LEDGER",
+            )
+        make_file(file)
+
+    def connect() -> Ledger:
+        writer, reader = make_engine(url, writes=True), make_engine(url, writes=False)
+        try:
+            upgrade(reader=reader, writer=writer)
+        except (DBAPIError, LedgerError) as error:
+            writer.dispose()
+            reader.dispose()
+            raise trouble(error, shown) if isinstance(error, DBAPIError) else error from error
+        return Ledger(writer=writer, reader=reader, address=shown)
+
+    return await asyncio.to_thread(connect)
+
+
+def trouble(error: Exception, address: str) -> LedgerError:
+    """Return a database error as a sentence that says what to do."""
+    words = str(getattr(error, "orig", error)).strip().splitlines()[0]
+    low = words.lower()
+    if "locked" in low:
+        return LedgerError(
+            f"the ledger {address} is locked by another program",
+            remedy="let the other program finish (a backup, a database browser?), then run again",
+        )
+    if "disk is full" in low or "no space" in low:
+        return LedgerError(
+            f"the disk of the ledger {address} is full; what was recorded before is safe",
+            remedy="make room, then run the same command again",
+        )
+    if "readonly" in low or "read-only" in low:
+        return LedgerError(
+            f"the ledger {address} is read-only",
+            remedy="give write access to the file and its folder",
+        )
+    if "not a database" in low or "malformed" in low:
+        return LedgerError(
+            f"the ledger {address} is damaged or is not a ledger ({words})",
+            remedy="restore it from a backup, or move it away: the same sheet derives the same "
+            "keys, so films already made are found again",
+        )
+    return LedgerError(f"the ledger {address} cannot be used: {words}")

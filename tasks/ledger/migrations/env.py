@@ -1,0 +1,16 @@
+"""Alembic's entry: run the migrations on the connection that `tasks.ledger.migrate` holds."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from tasks.ledger.schema import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    render_as_batch=True,
+    compare_type=True,
+)
+# The caller owns the transaction: a failed migration leaves nothing behind.
+context.run_migrations()

@@ -1,0 +1,107 @@
+"""The one guarded move, and the events beside it.
+
+Every change of a row's state is one `move`: `UPDATE ... WHERE id = :row AND state = :old`, with
+its event in the same transaction. No row changed means that somebody else was first, which is
+answered with False and is not an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, update
+
+from tasks.errors import CallsheetError
+from tasks.ledger.schema import events, rows
+from tasks.ledger.states import TRANSITIONS, State
+
+# Built once: making a statement costs more than running it.
+_MOVE = (
+    update(rows)
+    .where(rows.c.id == bindparam("the_row"), rows.c.state == bindparam("old"))
+    .values(state=bindparam("new"), since=bindparam("the_moment"), reason=bindparam("the_reason"))
+)
+_REMARK = (
+    update(rows)
+    .where(rows.c.id == bindparam("the_row"), rows.c.state == bindparam("old"))
+    .values(reason=bindparam("words"))
+)
+_EVENT = insert(events)
+
+
+class UnknownMove(CallsheetError):
+    """A move that the life of a row does not have; this is a fault in Callsheet."""
+
+
+def move(
+    connection: Connection,
+    *,
+    campaign_id: int,
+    row_id: int,
+    old: State,
+    new: State,
+    at: float,
+    reason: str | None = None,
+    take_id: int | None = None,
+) -> bool:
+    """Move a row from `old` to `new` and write the event; return False if it was not in `old`.
+
+    Raises UnknownMove for a pair that `TRANSITIONS` does not list.
+    """
+    if new not in TRANSITIONS[old]:
+        raise UnknownMove(f"a row cannot move from {old} to {new}")
+    changed = connection.execute(
+        _MOVE,
+        {"the_row": row_id, "old": old, "new": new, "the_moment": at, "the_reason": reason},
+    )
+    if changed.rowcount != 1:
+        return False
+    note(
+        connection,
+        campaign_id=campaign_id,
+        row_id=row_id,
+        take_id=take_id,
+        at=at,
+        kind="state",
+        old=old,
+        new=new,
+        words=reason,
+    )
+    return True
+
+
+def remark(
+    connection: Connection, *, campaign_id: int, row_id: int, state: State, at: float, words: str
+) -> bool:
+    """Put a reason beside a row that stays where it is; return False if it was elsewhere."""
+    changed = connection.execute(_REMARK, {"the_row": row_id, "old": state, "words": words})
+    if changed.rowcount != 1:
+        return False
+    note(connection, campaign_id=campaign_id, row_id=row_id, at=at, kind="remark", words=words)
+    return True
+
+
+def note(
+    connection: Connection,
+    *,
+    campaign_id: int,
+    at: float,
+    kind: str,
+    row_id: int | None = None,
+    take_id: int | None = None,
+    old: str | None = None,
+    new: str | None = None,
+    words: str | None = None,
+) -> None:
+    """Append one event; nothing in the program changes or removes one."""
+    event: dict[str, Any] = {
+        "campaign_id": campaign_id,
+        "row_id": row_id,
+        "take_id": take_id,
+        "at": at,
+        "kind": kind,
+        "old": old,
+        "new": new,
+        "words": words,
+    }
+    connection.execute(_EVENT, event)

@@ -1,0 +1,72 @@
+"""Quotes and approval: `planned -> quoted -> approved`, in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlalchemy import Connection, bindparam, update
+
+from tasks.credits import as_text, to_micro
+from tasks.ledger.moves import move
+from tasks.ledger.schema import rows
+from tasks.ledger.states import State
+from tasks.ledger.values import CampaignRow
+
+_QUOTE = (
+    update(rows)
+    .where(rows.c.id == bindparam("the_row"))
+    .values(quoted=bindparam("price"), quoted_at=bindparam("moment"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """What the service says a row costs (None: not readable), or why it will not quote it."""
+
+    row: CampaignRow
+    amount: Decimal | None
+    refusal: str | None = None
+
+
+def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
+    """Record a quote: the row becomes `quoted`, `rejected` (refused) or `held` (too dear)."""
+    row = quoted.row
+    price = None if quoted.amount is None else to_micro(quoted.amount)
+    connection.execute(_QUOTE, {"the_row": row.id, "price": price, "moment": at})
+    if quoted.refusal is not None:
+        _move(connection, row, "rejected", at, quoted.refusal)
+    elif _too_dear(quoted):
+        reason = (
+            f"the quote ({as_text(quoted.amount)} credits) is above the row's max_credits "
+            f"({as_text(row.max_credits)}): raise it in the sheet, or ask for less"
+        )
+        _move(connection, row, "held", at, reason)
+    elif row.state == "planned":
+        _move(connection, row, "quoted", at, f"{as_text(quoted.amount)} credits")
+
+
+def _too_dear(quoted: Quoted) -> bool:
+    limit = quoted.row.max_credits
+    return limit is not None and (quoted.amount is None or quoted.amount > limit)
+
+
+def approve(connection: Connection, found: Iterable[CampaignRow], *, by: str, at: float) -> int:
+    """Approve quoted rows at their present quotes; return how many were approved."""
+    approved = 0
+    for row in found:
+        approved += _move(connection, row, "approved", at, by)
+    return approved
+
+
+def _move(connection: Connection, row: CampaignRow, new: State, at: float, reason: str) -> bool:
+    return move(
+        connection,
+        campaign_id=row.campaign_id,
+        row_id=row.id,
+        old=row.state,
+        new=new,
+        at=at,
+        reason=reason,
+    )

@@ -1,0 +1,150 @@
+"""The ledger's tables. Amounts are millionths of a credit, moments are Unix seconds (UTC).
+
+Owns what the database looks like now; how it came to look so is in `migrations/`.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+#: The newest migration; a ledger that names another one is upgraded or refused.
+REVISION = "0001"
+
+#: SQLite counts up only in a column that it calls INTEGER.
+Id = BigInteger().with_variant(Integer, "sqlite")
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+campaigns = Table(
+    "campaigns",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("sheet", Text),
+    Column("sheet_digest", String(64)),
+    Column("budget", BigInteger),
+    # The account: kept by the same transactions that change a take, so that the budget is one
+    # guarded UPDATE for every process.
+    Column("reserved", BigInteger, nullable=False, default=0),
+    Column("charged", BigInteger, nullable=False, default=0),
+    Column("created_at", Float, nullable=False),
+    Column("cancel_requested_at", Float),
+    Column("owner", String(200)),
+    Column("owner_since", Float),
+    Column("owner_until", Float),
+)
+
+rows = Table(
+    "rows",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
+    Column("row", String(200), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("line", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("since", Float, nullable=False),
+    Column("reason", Text),
+    Column("operation", String(40), nullable=False),
+    Column("request", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("nth", Integer, nullable=False, default=1),
+    Column("captions", String(40), nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("max_credits", BigInteger),
+    Column("tags", Text, nullable=False),
+    Column("cost_center", Text),
+    Column("notes", Text),
+    Column("cells", Text, nullable=False),
+    Column("quoted", BigInteger),
+    Column("quoted_at", Float),
+    Column("take_id", Id),
+    UniqueConstraint("campaign_id", "row"),
+    Index(None, "campaign_id", "state"),
+)
+
+takes = Table(
+    "takes",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("row_id", Id, ForeignKey("rows.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("nth", Integer, nullable=False),
+    Column("key", String(64), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    # Null where the service gave no readable quote.
+    Column("quoted", BigInteger),
+    Column("reserved", BigInteger, nullable=False, default=0),
+    Column("charged", BigInteger),
+    Column("video_id", String(200)),
+    Column("intended_at", Float, nullable=False),
+    Column("accepted_at", Float),
+    # The service said no and made nothing: the same take may be sent again.
+    Column("refused_at", Float),
+    Column("ready_at", Float),
+    Column("delivered_at", Float),
+    UniqueConstraint("row_id", "number"),
+    UniqueConstraint("key"),
+    Index(None, "video_id"),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("take_id", Id, ForeignKey("takes.id"), nullable=False),
+    Column("kind", String(8), nullable=False),
+    Column("uri", Text, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("seconds", Float),
+    Column("verified_at", Float, nullable=False),
+    UniqueConstraint("take_id", "kind"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
+    Column("row_id", Id, ForeignKey("rows.id")),
+    Column("take_id", Id, ForeignKey("takes.id")),
+    Column("at", Float, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("old", String(16)),
+    Column("new", String(16)),
+    Column("words", Text),
+    Index(None, "campaign_id"),
+    Index(None, "row_id"),
+)
+
+gates = Table(
+    "gates",
+    metadata,
+    # A fingerprint of the organisation's key, never the key.
+    Column("organisation", String(64), primary_key=True),
+    Column("closed_until", Float, nullable=False),
+)

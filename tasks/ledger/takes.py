@@ -1,0 +1,269 @@
+"""Takes and their money: intent, acceptance, refusal, settlement, delivery.
+
+Each function is one change for `Ledger.write`; the move of the row, the take, the campaign's
+account and the event are one transaction. Each returns False (or None) when the row had moved on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from tasks.credits import from_micro, to_micro
+from tasks.ledger.moves import move, note
+from tasks.ledger.schema import campaigns, deliveries, rows, takes
+from tasks.ledger.states import State
+from tasks.ledger.values import CampaignRow, Take
+
+# The budget is guarded in the statement itself: two processes cannot both pass it.
+_RESERVE = (
+    update(campaigns)
+    .where(
+        campaigns.c.id == bindparam("the_campaign"),
+        campaigns.c.budget.is_(None)
+        | (campaigns.c.reserved + campaigns.c.charged + bindparam("more") <= campaigns.c.budget),
+    )
+    .values(reserved=campaigns.c.reserved + bindparam("more"))
+)
+_SETTLE = (
+    update(campaigns)
+    .where(campaigns.c.id == bindparam("the_campaign"))
+    .values(
+        reserved=campaigns.c.reserved - bindparam("released"),
+        charged=campaigns.c.charged + bindparam("more"),
+    )
+)
+_TAKE = update(takes).where(takes.c.id == bindparam("the_take"))
+_REINTEND = _TAKE.values(
+    intended_at=bindparam("moment"),
+    refused_at=None,
+    reserved=bindparam("held"),
+    quoted=bindparam("price"),
+)
+_REFUSED = _TAKE.values(refused_at=bindparam("moment"), reserved=0)
+_ACCEPTED = _TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video"))
+_CHARGED = _TAKE.values(ready_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
+_RELEASED = _TAKE.values(reserved=0, charged=0)
+_DELIVERED = _TAKE.values(delivered_at=bindparam("moment"))
+_LOCKED_STATE = select(rows.c.state).where(rows.c.id == bindparam("the_row")).with_for_update()
+_POINT = update(rows).where(rows.c.id == bindparam("the_row")).values(take_id=bindparam("take"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Delivered:
+    """One file in the store, verified there; `seconds` is a film's length."""
+
+    kind: str
+    uri: str
+    sha256: str
+    bytes: int
+    seconds: float | None = None
+
+
+def open_take(
+    connection: Connection, row: CampaignRow, *, key: str, body: bytes, at: float
+) -> Take | None:
+    """Record the intent to pay: `approved -> submitting`, frozen body, key, reservation.
+
+    Returns the take, whose bytes may be sent once this is committed; None when the row had moved
+    on, or when the budget does not cover it: then the row is `held`.
+    """
+    # Held until the end of the transaction, so that what follows cannot be overtaken.
+    if connection.scalar(_LOCKED_STATE, {"the_row": row.id}) != row.state:
+        return None
+    price = to_micro(row.quoted or Decimal(0))
+    reserved = connection.execute(_RESERVE, {"the_campaign": row.campaign_id, "more": price})
+    if reserved.rowcount != 1:
+        _move(connection, row, "held", at, "the campaign's budget does not cover this row")
+        return None
+    take = _again(connection, row, at=at) or _new(connection, row, key=key, body=body, at=at)
+    _move(connection, row, "submitting", at, None, take_id=take.id)
+    return take
+
+
+def accept(
+    connection: Connection, row: CampaignRow, take: Take, *, video_id: str, at: float
+) -> bool:
+    """Record the service's answer to a create: `submitting -> rendering`."""
+    if not _move(connection, row, "rendering", at, None, take_id=take.id):
+        return False
+    connection.execute(_ACCEPTED, {"the_take": take.id, "moment": at, "video": video_id})
+    return True
+
+
+def refuse(
+    connection: Connection, row: CampaignRow, take: Take, *, new: State, reason: str, at: float
+) -> bool:
+    """Record that the service made nothing: release what was reserved and move the row."""
+    if not _move(connection, row, new, at, reason, take_id=take.id):
+        return False
+    connection.execute(_REFUSED, {"the_take": take.id, "moment": at})
+    _settle(connection, row, take, cost=0)
+    return True
+
+
+def settle(
+    connection: Connection,
+    row: CampaignRow,
+    take: Take,
+    *,
+    new: State,
+    charged: Decimal | None,
+    at: float,
+    reason: str | None = None,
+) -> bool:
+    """Record that a render has ended and what it cost; a reservation becomes a charge.
+
+    `charged` is what the service reported, else what was reserved; 0 releases it.
+    """
+    if not _move(connection, row, new, at, reason, take_id=take.id):
+        return False
+    if take.charged is None:
+        unpriced = take.quoted is None and charged is None
+        cost = to_micro(take.reserved if charged is None else charged)
+        connection.execute(
+            _CHARGED, {"the_take": take.id, "moment": at, "cost": None if unpriced else cost}
+        )
+        _settle(connection, row, take, cost=cost)
+    return True
+
+
+def deliver(
+    connection: Connection,
+    row: CampaignRow,
+    take: Take,
+    *,
+    files: Sequence[Delivered],
+    at: float,
+    new: State = "delivered",
+    reason: str | None = None,
+) -> bool:
+    """Record verified files and move the row: `ready -> delivered`, or `held` where some lack."""
+    if not _move(connection, row, new, at, reason, take_id=take.id):
+        return False
+    have = set(connection.scalars(select(deliveries.c.kind).where(deliveries.c.take_id == take.id)))
+    fresh = [file for file in files if file.kind not in have]
+    if fresh:
+        connection.execute(
+            insert(deliveries),
+            [
+                {
+                    "take_id": take.id,
+                    "kind": file.kind,
+                    "uri": file.uri,
+                    "sha256": file.sha256,
+                    "bytes": file.bytes,
+                    "seconds": file.seconds,
+                    "verified_at": at,
+                }
+                for file in fresh
+            ],
+        )
+    if new == "delivered":
+        connection.execute(_DELIVERED, {"the_take": take.id, "moment": at})
+    return True
+
+
+def _again(connection: Connection, row: CampaignRow, *, at: float) -> Take | None:
+    """Take up a refused take of the same brief: nothing was made, so the same key goes again."""
+    take = row.take
+    if take is None or take.stands or (take.digest, take.nth) != (row.digest, row.nth):
+        return None
+    price = row.quoted
+    connection.execute(
+        _REINTEND,
+        {
+            "the_take": take.id,
+            "moment": at,
+            "held": to_micro(price or Decimal(0)),
+            "price": None if price is None else to_micro(price),
+        },
+    )
+    note(
+        connection,
+        campaign_id=row.campaign_id,
+        row_id=row.id,
+        take_id=take.id,
+        at=at,
+        kind="take",
+        words=f"take {take.number} again, key {take.key}",
+    )
+    return replace(
+        take, quoted=price, reserved=price or Decimal(0), refused_at=None, intended_at=at
+    )
+
+
+def _new(connection: Connection, row: CampaignRow, *, key: str, body: bytes, at: float) -> Take:
+    last = connection.scalar(
+        select(takes.c.number).where(takes.c.row_id == row.id).order_by(takes.c.number.desc())
+    )
+    number = (last or 0) + 1
+    price = None if row.quoted is None else to_micro(row.quoted)
+    made = connection.execute(
+        insert(takes),
+        {
+            "row_id": row.id,
+            "number": number,
+            "nth": row.nth,
+            "key": key,
+            "digest": row.digest,
+            "body": body,
+            "quoted": price,
+            "reserved": price or 0,
+            "intended_at": at,
+        },
+    )
+    take_id = int(made.inserted_primary_key[0])  # type: ignore[index]
+    connection.execute(_POINT, {"the_row": row.id, "take": take_id})
+    return Take(
+        id=take_id,
+        number=number,
+        nth=row.nth,
+        key=key,
+        digest=row.digest,
+        body=body,
+        quoted=row.quoted,
+        reserved=from_micro(price or 0),
+        charged=None,
+        video_id=None,
+        intended_at=at,
+        accepted_at=None,
+        refused_at=None,
+        ready_at=None,
+        delivered_at=None,
+    )
+
+
+def _settle(connection: Connection, row: CampaignRow, take: Take, *, cost: int) -> None:
+    connection.execute(
+        _SETTLE,
+        {
+            "the_campaign": row.campaign_id,
+            "released": to_micro(take.reserved),
+            "more": cost,
+        },
+    )
+
+
+def _move(
+    connection: Connection,
+    row: CampaignRow,
+    new: State,
+    at: float,
+    reason: str | None,
+    *,
+    take_id: int | None = None,
+) -> bool:
+    return move(
+        connection,
+        campaign_id=row.campaign_id,
+        row_id=row.id,
+        old=row.state,
+        new=new,
+        at=at,
+        reason=reason,
+        take_id=take_id,
+    )

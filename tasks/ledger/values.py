@@ -1,0 +1,170 @@
+"""What the ledger hands out: rows and takes as frozen values.
+
+Owns the way from a database row to a value; a change makes a new value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from typing import Any, cast
+
+from sqlalchemy import Connection, Select, select
+from sqlalchemy import Row as Record
+
+from tasks.brief import CaptionFormat, Json
+from tasks.credits import from_micro
+from tasks.ledger.schema import campaigns, rows, takes
+from tasks.ledger.states import State
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Take:
+    """One paid attempt at a row; `body` is what was, or will be, sent. Moments in Unix seconds."""
+
+    id: int
+    number: int
+    nth: int
+    key: str
+    digest: str
+    body: bytes = field(repr=False)
+    quoted: Decimal | None
+    reserved: Decimal
+    charged: Decimal | None
+    video_id: str | None
+    intended_at: float
+    accepted_at: float | None
+    refused_at: float | None
+    ready_at: float | None
+    delivered_at: float | None
+
+    @property
+    def stands(self) -> bool:
+        """Whether money may hang on it: it was sent, or may have been, and was not refused."""
+        return self.refused_at is None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CampaignRow:
+    """One row of a campaign, with its present take."""
+
+    id: int
+    campaign_id: int
+    campaign: str
+    row: str
+    position: int
+    line: int
+    state: State
+    since: float
+    reason: str | None
+    operation: str
+    request: str = field(repr=False)
+    digest: str
+    nth: int
+    captions: tuple[CaptionFormat, ...]
+    enabled: bool
+    priority: int
+    max_credits: Decimal | None
+    tags: tuple[str, ...]
+    cost_center: str | None
+    notes: str | None
+    quoted: Decimal | None
+    quoted_at: float | None
+    take: Take | None
+
+    def asked(self) -> dict[str, Json]:
+        """Return what the row asks of the service, as the body without key and start."""
+        return cast("dict[str, Json]", json.loads(self.request))
+
+    @property
+    def title(self) -> str:
+        """A few words for people."""
+        asked = self.asked()
+        return str(asked.get("title") or asked.get("topic") or self.row)
+
+
+_TAKE_COLUMNS = [column.label(f"take_{column.name}") for column in takes.c]
+_SELECT = (
+    select(
+        *[column for column in rows.c if column.name not in ("take_id", "cells")],
+        campaigns.c.name.label("campaign"),
+        *_TAKE_COLUMNS,
+    )
+    .join(campaigns, campaigns.c.id == rows.c.campaign_id)
+    .outerjoin(takes, takes.c.id == rows.c.take_id)
+)
+
+
+def rows_of(
+    connection: Connection,
+    campaign_id: int,
+    *,
+    states: Iterable[State] | None = None,
+    row: str | None = None,
+) -> list[CampaignRow]:
+    """Return a campaign's rows in sheet order, optionally those in `states` or of one id."""
+    query: Select[Any] = _SELECT.where(rows.c.campaign_id == campaign_id).order_by(
+        rows.c.position, rows.c.id
+    )
+    if states is not None:
+        query = query.where(rows.c.state.in_(list(states)))
+    if row is not None:
+        query = query.where(rows.c.row == row)
+    return [_row(found) for found in connection.execute(query)]
+
+
+def _row(found: Record[Any]) -> CampaignRow:
+    return CampaignRow(
+        id=found.id,
+        campaign_id=found.campaign_id,
+        campaign=found.campaign,
+        row=found.row,
+        position=found.position,
+        line=found.line,
+        state=found.state,
+        since=found.since,
+        reason=found.reason,
+        operation=found.operation,
+        request=found.request,
+        digest=found.digest,
+        nth=found.nth,
+        captions=cast("tuple[CaptionFormat, ...]", tuple(found.captions.split())),
+        enabled=bool(found.enabled),
+        priority=found.priority,
+        max_credits=_amount(found.max_credits),
+        tags=tuple(json.loads(found.tags)),
+        cost_center=found.cost_center,
+        notes=found.notes,
+        quoted=_amount(found.quoted),
+        quoted_at=found.quoted_at,
+        take=None if found.take_id is None else _take(found, prefix="take_"),
+    )
+
+
+def takes_of(connection: Connection, campaign_id: int) -> list[tuple[int, Take]]:
+    """Return every take of a campaign with the number of its row, oldest first."""
+    query = (
+        select(takes)
+        .join(rows, rows.c.id == takes.c.row_id)
+        .where(rows.c.campaign_id == campaign_id)
+        .order_by(takes.c.row_id, takes.c.number)
+    )
+    return [(found.row_id, _take(found, prefix="")) for found in connection.execute(query)]
+
+
+def _take(found: Record[Any], *, prefix: str) -> Take:
+    values = {name: getattr(found, prefix + name) for name in _TAKE_FIELDS}
+    values["body"] = bytes(values["body"])
+    values["reserved"] = from_micro(values["reserved"])
+    values["quoted"] = _amount(values["quoted"])
+    values["charged"] = _amount(values["charged"])
+    return Take(**values)
+
+
+_TAKE_FIELDS = tuple(field.name for field in fields(Take))
+
+
+def _amount(micro: int | None) -> Decimal | None:
+    return None if micro is None else from_micro(micro)

@@ -1,0 +1,24 @@
+"""Prefect task: take the sheet's rows into the ledger.
+
+Thin on purpose: what is done is in `tasks.production`, what has happened is in the ledger. Only
+ids pass through Prefect, and nothing is cached: doing it again is decided by the ledger.
+"""
+
+from __future__ import annotations
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from tasks.production.run import plan_step
+
+
+@task(
+    name="plan-rows",
+    task_run_name="plan {campaign}",
+    tags=["callsheet"],
+    cache_policy=NO_CACHE,
+    persist_result=False,
+)
+async def plan_rows(campaign: str) -> None:
+    """Take the sheet's rows into the ledger."""
+    await plan_step(campaign)

@@ -1,0 +1,108 @@
+"""What a run holds open: ledger, service, store and spool, and the clock it goes by.
+
+The one place where they are wired together. A Prefect task finds them by `current()`, so that
+nothing but ids passes through Prefect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from tasks.ledger import Ledger, close_gate, gate_of, open_ledger
+from tasks.service import Gate, VideoService
+from tasks.settings import Settings, make_home
+from tasks.store import Fetcher, Store, open_store
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connections:
+    """Everything a run speaks to; `clock` returns Unix seconds."""
+
+    settings: Settings
+    ledger: Ledger
+    service: VideoService
+    store: Store
+    fetcher: Fetcher
+    clock: Clock = field(default=time.time)
+
+
+_current: ContextVar[Connections] = ContextVar("callsheet_connections")
+
+
+def current() -> Connections:
+    """Return what the run at hand holds open; raise LookupError outside of one."""
+    return _current.get()
+
+
+@asynccontextmanager
+async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncIterator[Connections]:
+    """Open everything a run needs, and close it in the reverse order.
+
+    Raises ConfigurationError, LedgerError or StoreUnusable before anything can be spent.
+    """
+    try:
+        yield current()
+        return
+    except LookupError:
+        pass
+    settings.service()
+    make_home(settings.home)
+    async with AsyncExitStack() as stack:
+        ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
+        service = await stack.enter_async_context(await open_service(settings, ledger, clock))
+        store = open_store(settings.store)
+        stack.push_async_callback(store.aclose)
+        fetcher = await stack.enter_async_context(make_fetcher(settings, settings.spool))
+        opened = Connections(
+            settings=settings,
+            ledger=ledger,
+            service=service,
+            store=store,
+            fetcher=fetcher,
+            clock=clock,
+        )
+        token = _current.set(opened)
+        try:
+            yield opened
+        finally:
+            _current.reset(token)
+
+
+async def open_service(settings: Settings, ledger: Ledger | None, clock: Clock) -> VideoService:
+    """Return the client, behind the organisation's one gate, which the ledger remembers."""
+    base_url, api_key = settings.service()
+    organisation = hashlib.sha256(f"{base_url} {api_key}".encode()).hexdigest()[:32]
+    closed_until: datetime | None = None
+    writes: set[asyncio.Task[None]] = set()
+
+    def remember(until: datetime) -> None:
+        if ledger is None:
+            return
+        change = partial(close_gate, organisation=organisation, until=until.timestamp())
+        task = asyncio.ensure_future(ledger.write(change))
+        writes.add(task)
+        task.add_done_callback(writes.discard)
+
+    if ledger is not None:
+        known = await ledger.read(partial(gate_of, organisation=organisation))
+        if known is not None and known > clock():
+            closed_until = datetime.fromtimestamp(known, UTC)
+    gate = Gate(closed_until=closed_until, on_close=remember)
+    return VideoService(base_url=base_url, api_key=api_key, gate=gate)
+
+
+def make_fetcher(settings: Settings, spool: Path) -> Fetcher:
+    """Return the downloader; plain http is allowed only where the service itself speaks it."""
+    allow_http = (settings.base_url or "").startswith("http://")
+    return Fetcher(spool=spool, allow_http=allow_http)

@@ -1,0 +1,288 @@
+"""The engine: moves rows along the road, several at a time, until each rests.
+
+Owns the lanes, their bounds, and when a run stops. What to do is decided in `decide`, what is
+durable is in the ledger: an engine that is killed loses nothing but time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from types import TracebackType
+
+from tasks.ledger import Campaign, CampaignRow, State, move, rows_of, tally_of
+from tasks.production.connections import Connections
+from tasks.production.decide import Decision, Lane, Memory, Rules, decide
+from tasks.production.delivery import deliver
+from tasks.production.progress import Progress, Snapshot
+from tasks.production.record import record
+from tasks.production.schedule import Schedule
+from tasks.production.seen import FilmReady, Resumed, Seen, Troubled, Unreached
+from tasks.production.submit import search, submit
+from tasks.production.watch import watch
+
+log = logging.getLogger("callsheet.production")
+
+#: A gate that stays closed for longer than this parks the run instead of holding it, in seconds.
+PATIENCE = 900.0
+#: A service that nobody reached for this long parks the run, in seconds.
+SILENCE = 120.0
+#: How long calls under way may take to end when the run is stopped, in seconds.
+GRACE = 5.0
+
+
+@dataclass(eq=False, slots=True)
+class Batch:
+    """Rows that somebody waits for together."""
+
+    left: int = 0
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(eq=False, slots=True)
+class Live:
+    """A row in this run: its value and what is remembered of it."""
+
+    row: CampaignRow
+    batch: Batch
+    memory: Memory = field(default_factory=Memory)
+    address: str | None = field(default=None, repr=False)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Higher priority first, then sheet order."""
+        return (-self.row.priority, self.row.position)
+
+
+class Engine:
+    """Carries rows of one campaign: `async with`, then `carry(rows)` any number of times."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        at: Connections,
+        *,
+        max_wait: float | None = None,
+        spread: Callable[[], float] = random.random,
+    ) -> None:
+        self.campaign = campaign
+        self.at = at
+        self.parked_until: datetime | None = None
+        self.parked_because: str | None = None
+        self._max_wait = max_wait
+        self._spread = spread
+        settings = at.settings
+        self._rules = Rules(settings.horizon, settings.deadline, settings.captions_wait)
+        self._schedule: Schedule[Live] = Schedule()
+        self._holds: str | None = None
+        self._stopping = asyncio.Event()
+        self._batches: list[Batch] = []
+        self._idle = asyncio.Event()
+        self._workers: list[asyncio.Task[None]] = []
+        self._fault: BaseException | None = None
+        self._busy = 0
+
+    async def __aenter__(self) -> Engine:
+        tally = await self.at.ledger.read(partial(tally_of, campaign=self.campaign))
+        self._started = asyncio.get_running_loop().time()
+        self._contact = self._started
+        self.progress = Progress(self.campaign.name, tally, started=self._started)
+        settings = self.at.settings
+        counts: dict[Lane, int] = {
+            "submit": settings.submits,
+            "search": 1,
+            "watch": settings.watches,
+            "deliver": settings.deliveries,
+        }
+        self._workers = [
+            asyncio.create_task(self._work(lane), name=f"{lane}-{n}")
+            for lane, count in counts.items()
+            for n in range(count)
+        ]
+        self._workers.append(asyncio.create_task(self._schedule.run(), name="schedule"))
+        if self._max_wait is not None:
+            asyncio.get_running_loop().call_later(self._max_wait, self._out_of_time)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stopping.set()
+        # A call under way is let finish: cutting it off would only make its outcome unknown.
+        if self._busy:
+            self._idle.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._idle.wait(), GRACE)
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+
+    async def carry(self, rows: Iterable[CampaignRow]) -> Counter[State]:
+        """Carry rows until each rests, or the run is stopped; return how many are where.
+
+        Raises what broke the engine itself: a ledger that cannot be written, for one.
+        """
+        batch = Batch()
+        lives = [Live(row, batch) for row in rows]
+        batch.left = len(lives)
+        self._batches.append(batch)
+        self.progress.begins(len(lives))
+        for live in lives:
+            await self._next(live, Resumed())
+        if lives and not self._stopping.is_set():
+            await batch.over.wait()
+        if self._fault is not None:
+            raise self._fault
+        return Counter(live.row.state for live in lives)
+
+    def snapshot(self) -> Snapshot:
+        """Return how far the run is."""
+        return self.progress.snapshot(asyncio.get_running_loop().time())
+
+    def stop(self, because: str, *, until: datetime | None = None) -> None:
+        """Begin nothing more; what is under way is let finish. The first reason stands."""
+        if self._stopping.is_set():
+            return
+        self.parked_because = because
+        self.parked_until = until or datetime.fromtimestamp(self.at.clock(), UTC)
+        self._stopping.set()
+        for batch in self._batches:
+            batch.over.set()
+
+    def _out_of_time(self) -> None:
+        self.stop("the time given with --max-wait is up")
+
+    async def _work(self, lane: Lane) -> None:
+        while True:
+            live = await self._schedule.next(lane)
+            if self._stopping.is_set():
+                continue
+            self._busy += 1
+            try:
+                await self._visit(lane, live)
+            except Exception as error:
+                # A fault of the ledger or of ours: stop, rather than go on without a record.
+                self._fault = self._fault or error
+                self.stop("the run broke off")
+            finally:
+                self._busy -= 1
+                if not self._busy:
+                    self._idle.set()
+
+    async def _visit(self, lane: Lane, live: Live) -> None:
+        if lane == "submit" and live.row.state == "approved" and self._holds:
+            await self._hold(live, self._holds)
+            return
+        outcome = await self._look(lane, live)
+        if outcome is None:
+            await self._reload(live)
+            return
+        row, seen = outcome
+        self._replace(live, row)
+        self._hear(seen)
+        await self._next(live, seen)
+
+    async def _look(self, lane: Lane, live: Live) -> tuple[CampaignRow, Seen] | None:
+        match lane:
+            case "submit":
+                return await submit(live.row, self.at)
+            case "search":
+                return await search(live.row, self.at)
+            case "watch":
+                return live.row, await watch(live.row, live.memory, self.at)
+            case "deliver":
+                address, live.address = live.address, None
+                return live.row, await deliver(live.row, live.memory, address, self.at)
+
+    async def _next(self, live: Live, seen: Seen) -> None:
+        """Decide, record, and say where the row goes."""
+        now = self.at.clock()
+        decision = decide(live.row, live.memory, seen, now, self._rules)
+        live.memory = decision.memory
+        if isinstance(seen, FilmReady):
+            live.address = seen.address
+        row = await record(self.at.ledger, live.row, seen, decision, now=now)
+        if row is None:
+            await self._reload(live)
+            return
+        self._replace(live, row)
+        self._obey(decision, now)
+        if decision.lane is None:
+            self._rest(live)
+        else:
+            self._schedule.put(decision.lane, self._spaced(decision.after), live)
+
+    def _obey(self, decision: Decision, now: float) -> None:
+        """Do what a decision asks of the whole run."""
+        if decision.holds and not self._holds:
+            self._holds = decision.holds
+        if decision.parks is not None and decision.parks - now > self._patience():
+            until = datetime.fromtimestamp(decision.parks, UTC)
+            self.stop("the service asks not to be called before then", until=until)
+
+    def _patience(self) -> float:
+        if self._max_wait is None:
+            return PATIENCE
+        spent = asyncio.get_running_loop().time() - self._started
+        return min(PATIENCE, max(0.0, self._max_wait - spent))
+
+    def _spaced(self, after: float) -> float:
+        """Add up to a tenth, never less than told, so that rows do not wake together."""
+        return after * (1 + 0.1 * self._spread())
+
+    def _hear(self, seen: Seen) -> None:
+        """Notice whether the service is there at all."""
+        now = asyncio.get_running_loop().time()
+        if not isinstance(seen, Unreached | Troubled):
+            self._contact = now
+        elif now - self._contact > SILENCE:
+            later = datetime.fromtimestamp(self.at.clock() + 300, UTC)
+            self.stop(
+                f"the service has not answered for {SILENCE:.0f} s ({seen.words})", until=later
+            )
+
+    async def _hold(self, live: Live, reason: str) -> None:
+        row, now = live.row, self.at.clock()
+        change = partial(
+            move,
+            campaign_id=row.campaign_id,
+            row_id=row.id,
+            old=row.state,
+            new="held",
+            at=now,
+            reason=reason,
+        )
+        if not await self.at.ledger.write(change):
+            await self._reload(live)
+            return
+        self._replace(live, replace(row, state="held", since=now, reason=reason))
+        self._rest(live)
+
+    async def _reload(self, live: Live) -> None:
+        """Somebody else moved the row, or the budget held it: take the ledger's word."""
+        query = partial(rows_of, campaign_id=live.row.campaign_id, row=live.row.row)
+        for row in await self.at.ledger.read(query):
+            self._replace(live, row)
+        self._rest(live)
+
+    def _replace(self, live: Live, row: CampaignRow) -> None:
+        self.progress.moved(live.row, row)
+        if live.row.state != row.state:
+            log.debug("%s: %s -> %s", row.row, live.row.state, row.state)
+        live.row = row
+
+    def _rest(self, live: Live) -> None:
+        self.progress.rests(asyncio.get_running_loop().time())
+        live.batch.left -= 1
+        if not live.batch.left:
+            live.batch.over.set()

@@ -1,0 +1,39 @@
+"""Turn an error of a read into news: reading costs nothing, so every outcome may be asked again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from tasks.errors import (
+    Forbidden,
+    NotFound,
+    NotSent,
+    RateLimited,
+    ServiceError,
+    Unauthenticated,
+)
+from tasks.production.seen import Barred, Closed, Missing, Seen, Troubled, Unreached
+
+#: A 429 that names no moment closes the gate for this long, in seconds.
+UNNAMED_WAIT = 60.0
+
+
+def news_of_read(error: ServiceError) -> Seen:
+    """Return what the failure of a read tells."""
+    match error:
+        case RateLimited():
+            return closed(error, datetime.now(UTC).timestamp())
+        case Unauthenticated() | Forbidden():
+            return Barred(str(error))
+        case NotFound():
+            return Missing()
+        case NotSent():
+            return Unreached(str(error))
+        case _:
+            return Troubled(str(error))
+
+
+def closed(error: RateLimited, now: float) -> Closed:
+    """Return until when the gate is closed."""
+    until = error.retry_at or datetime.fromtimestamp(now + UNNAMED_WAIT, UTC)
+    return Closed(until, str(error))

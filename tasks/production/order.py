@@ -1,0 +1,102 @@
+"""What a person asks for when they start a run, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from tasks.credits import as_number
+from tasks.ledger import Action, State
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A run to be done: a sheet and the limits put on it; `max_wait` in seconds."""
+
+    sheet: str
+    campaign: str | None = None
+    budget: Decimal | None = None
+    select: str | None = None
+    max_wait: float | None = None
+    delimiter: str | None = None
+    worksheet: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanLine:
+    """What would happen to one row now, and its price (None: not priced, or not readable)."""
+
+    row: str
+    title: str
+    action: Action
+    digest: str
+    priced: Decimal | None = None
+    why: str | None = None
+    state: State | None = None
+
+    @property
+    def spends(self) -> bool:
+        """Whether carrying it out may cost credits."""
+        return self.action in ("make", "remake")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What would happen to every row now; `committed` is what the campaign has cost so far."""
+
+    campaign: str
+    sheet: str
+    sheet_digest: str
+    lines: tuple[PlanLine, ...]
+    budget: Decimal | None = None
+    committed: Decimal = Decimal(0)
+
+    @property
+    def spending(self) -> list[PlanLine]:
+        """The lines that may cost credits."""
+        return [line for line in self.lines if line.spends]
+
+    @property
+    def total(self) -> Decimal:
+        """The sum of all readable prices of lines that spend."""
+        return sum((line.priced or Decimal(0) for line in self.spending), Decimal(0))
+
+    @property
+    def unpriced(self) -> int:
+        """How many lines spend at a price nobody could read."""
+        return sum(line.priced is None for line in self.spending)
+
+    @property
+    def moves_anything(self) -> bool:
+        """Whether a run would do anything at all."""
+        return any(line.spends or line.action == "continue" for line in self.lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a run ended: rows by state, credits, exit status, and a word on what comes next."""
+
+    campaign: str
+    rows: Mapping[State, int]
+    quoted: Decimal
+    charged: Decimal
+    budget: Decimal | None
+    exit_status: int
+    parked_until: datetime | None = None
+    words: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `run --json`."""
+        return {
+            "campaign": self.campaign,
+            "rows": {"total": sum(self.rows.values()), **self.rows},
+            "credits": {
+                "quoted": as_number(self.quoted),
+                "charged": as_number(self.charged),
+                "budget": as_number(self.budget),
+            },
+            "exit": self.exit_status,
+        }

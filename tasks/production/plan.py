@@ -1,0 +1,178 @@
+"""Plans: what would happen to every row now, with prices; saved, and checked when applied.
+
+`foresee_plan` only reads; `adopt_plan` takes the sheet into the ledger. Both show the same lines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+from tasks.brief import Brief
+from tasks.credits import as_number, as_text, parse_credits
+from tasks.errors import BadInput, SpendRefused
+from tasks.ledger import (
+    Campaign,
+    CampaignRow,
+    Foreseen,
+    Ledger,
+    Take,
+    adopt_sheet,
+    find_campaign,
+    foresee_sheet,
+)
+from tasks.production.order import Order, Plan, PlanLine
+from tasks.production.selection import parse_selection
+from tasks.sheet import Sheet
+
+FORMAT = 1
+
+Found = Sequence[tuple[CampaignRow | None, Brief | None, Foreseen, Take | None]]
+
+
+async def foresee_plan(ledger: Ledger | None, sheet: Sheet, order: Order) -> Plan:
+    """Return the plan without prices for rows that were never quoted; write nothing."""
+    campaign: Campaign | None = None
+    if ledger is not None:
+        campaign = await ledger.read(partial(find_campaign, name=sheet.campaign))
+    if ledger is None:
+        found: Found = [(None, brief, _new(brief), None) for brief in sheet.briefs]
+    else:
+        campaign_id = campaign.id if campaign else None
+        query = partial(foresee_sheet, campaign_id=campaign_id, briefs=sheet.briefs)
+        found = await ledger.read(query)
+    return _plan(sheet, order, campaign, found)
+
+
+async def adopt_plan(
+    ledger: Ledger, campaign: Campaign, sheet: Sheet, order: Order, *, at: float
+) -> Plan:
+    """Take the sheet into the ledger and return the plan that was carried out there."""
+    plan = await foresee_plan(ledger, sheet, order)
+    change = partial(adopt_sheet, campaign_id=campaign.id, briefs=sheet.briefs, at=at)
+    await ledger.write(change)
+    return plan
+
+
+def priced(plan: Plan, prices: dict[str, Decimal | None]) -> Plan:
+    """Return the plan with prices by row id."""
+    return replace(
+        plan,
+        lines=tuple(
+            replace(line, priced=prices[line.row]) if line.row in prices else line
+            for line in plan.lines
+        ),
+    )
+
+
+def plan_document(plan: Plan) -> dict[str, object]:
+    """Return the plan as JSON: the document of `plan --json` and `plan -o FILE`."""
+    return {
+        "format": FORMAT,
+        "campaign": plan.campaign,
+        "sheet": {"address": plan.sheet, "sha256": plan.sheet_digest},
+        "credits": {
+            "total": as_number(plan.total),
+            "unpriced": plan.unpriced,
+            "committed": as_number(plan.committed),
+            "budget": as_number(plan.budget),
+        },
+        "rows": [
+            {
+                "row": line.row,
+                "action": line.action,
+                "why": line.why,
+                "title": line.title,
+                "digest": line.digest,
+                "quoted": as_number(line.priced),
+            }
+            for line in plan.lines
+        ],
+    }
+
+
+def save_plan(plan: Plan, path: Path) -> None:
+    """Write the plan where `run --plan` can read it; raise BadInput when that fails."""
+    try:
+        path.write_text(json.dumps(plan_document(plan), indent=2, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise BadInput(f"the plan cannot be written to {path}: {error.strerror}") from error
+
+
+def check_saved_plan(plan: Plan, path: Path) -> None:
+    """Raise SpendRefused, naming every row that moved, unless the saved plan still holds."""
+    try:
+        saved = json.loads(path.read_text())
+        before = {line["row"]: line for line in saved["rows"]}
+        campaign = saved["campaign"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(
+            f"{path} is not a saved plan; nothing was spent",
+            remedy="make one with `callsheet plan SHEET -o FILE`",
+        ) from error
+    moved = [] if campaign == plan.campaign else [f"the plan is for campaign {campaign}"]
+    for line in plan.spending:
+        moved += _moved(line, before.get(line.row))
+    if moved:
+        raise SpendRefused(
+            "the approved plan no longer holds; nothing was spent:\n  " + "\n  ".join(moved),
+            remedy="look at a new plan (`callsheet plan SHEET -o FILE`) and approve that",
+        )
+
+
+def _moved(line: PlanLine, saved: dict[str, object] | None) -> list[str]:
+    if saved is None:
+        return [f"{line.row}: not in the plan"]
+    if saved.get("action") not in ("make", "remake"):
+        return [f"{line.row}: the plan was not to make it"]
+    if saved.get("digest") != line.digest:
+        return [f"{line.row}: the row was edited since"]
+    before = parse_credits(saved.get("quoted"))
+    if before != line.priced:
+        return [f"{line.row}: {as_text(before)} credits then, {as_text(line.priced)} now"]
+    return []
+
+
+def _new(brief: Brief) -> Foreseen:
+    from tasks.ledger.foresee import foresee
+
+    return foresee(None, brief)
+
+
+def _plan(sheet: Sheet, order: Order, campaign: Campaign | None, found: Found) -> Plan:
+    chosen = parse_selection(order.select)
+    lines = []
+    for row, brief, foreseen, _ in found:
+        if brief is not None and not chosen(brief, brief.request, foreseen.state):
+            continue
+        if brief is None and (row is None or not chosen(row, row.asked(), row.state)):
+            continue
+        lines.append(_line(row, brief, foreseen))
+    budget = order.budget or sheet.budget or (campaign.budget if campaign else None)
+    committed = campaign.reserved + campaign.charged if campaign else Decimal(0)
+    return Plan(
+        campaign=sheet.campaign,
+        sheet=sheet.address,
+        sheet_digest=sheet.digest,
+        lines=tuple(lines),
+        budget=budget,
+        committed=committed,
+    )
+
+
+def _line(row: CampaignRow | None, brief: Brief | None, foreseen: Foreseen) -> PlanLine:
+    named = brief or row
+    assert named is not None
+    return PlanLine(
+        row=named.row,
+        title=named.title,
+        action=foreseen.action,
+        digest=named.digest,
+        why=foreseen.why,
+        state=foreseen.state,
+        priced=row.quoted if row and row.digest == named.digest else None,
+    )

@@ -1,0 +1,92 @@
+"""Quotes: ask the service what rows would cost, several at a time; nothing is spent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from functools import partial
+
+from tasks.brief import Json
+from tasks.credits import as_text
+from tasks.errors import BadRequest, Conflict, NotFound, OtherRefusal, SpendRefused
+from tasks.ledger import Ledger, Quoted, record_quote
+from tasks.ledger.values import CampaignRow
+from tasks.production.connections import Connections
+from tasks.production.order import Plan
+from tasks.service import VideoService
+
+
+async def ask_price(
+    service: VideoService, request: Mapping[str, Json]
+) -> tuple[Decimal | None, str | None]:
+    """Return what a request would cost, and the service's words when it refuses the brief.
+
+    An amount of None without words means that the service gave none that can be read. Raises
+    ServiceError when the service cannot be asked at all.
+    """
+    try:
+        return (await service.estimate(request)).amount, None
+    except BadRequest as error:
+        return None, str(error)
+    except (NotFound, Conflict, OtherRefusal):
+        # A service without quotes: the price is unknown, which a budget will not accept.
+        return None, None
+
+
+async def quote_rows(
+    at: Connections, rows: Iterable[CampaignRow]
+) -> dict[str, tuple[Decimal | None, str | None]]:
+    """Quote rows that have no quote, or one that is too old, and record it; return all of them."""
+    lanes = asyncio.Semaphore(at.settings.quotes)
+    found: dict[str, tuple[Decimal | None, str | None]] = {}
+
+    async def quote(row: CampaignRow) -> None:
+        if holds(row, at):
+            found[row.row] = (row.quoted, None)
+            return
+        async with lanes:
+            amount, refusal = await ask_price(at.service, row.asked())
+        await _record(at.ledger, Quoted(row, amount, refusal), at.clock())
+        found[row.row] = (amount, refusal)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for row in rows:
+                group.create_task(quote(row))
+    except ExceptionGroup as several:
+        # The first is the cause; the others are the same trouble seen by other rows.
+        raise several.exceptions[0] from several
+    return found
+
+
+def holds(row: CampaignRow, at: Connections) -> bool:
+    """Whether a row's quote is there and young enough."""
+    if row.state == "approved":
+        return True
+    young = row.quoted_at is not None and at.clock() - row.quoted_at < at.settings.quote_age
+    return row.state == "quoted" and young
+
+
+async def _record(ledger: Ledger, quoted: Quoted, now: float) -> None:
+    await ledger.write(partial(record_quote, quoted=quoted, at=now))
+
+
+def check_budget(plan: Plan) -> None:
+    """Raise SpendRefused when the plan does not fit the budget, or a price cannot be read."""
+    if plan.budget is None or not plan.spending:
+        return
+    if plan.unpriced:
+        raise SpendRefused(
+            f"a budget is set and {plan.unpriced} rows have no readable price; nothing was spent",
+            remedy="run without a budget, or leave those rows out with --select",
+        )
+    if plan.committed + plan.total > plan.budget:
+        short = plan.committed + plan.total - plan.budget
+        raise SpendRefused(
+            f"the plan costs {as_text(plan.total)} credits, {as_text(plan.committed)} of the "
+            f"budget of {as_text(plan.budget)} are spoken for: {as_text(short)} too many; "
+            "nothing was spent",
+            remedy=f"raise --budget to {as_text(plan.committed + plan.total)}, "
+            "or choose fewer rows with --select",
+        )

@@ -1,0 +1,148 @@
+"""What is said at the end of a run: its outcome, the manifest and the status sheet.
+
+The manifest is exact and for machines; the status sheet is the input with `cs_` columns beside
+it, safe to open in a spreadsheet. Both are in the store, where the films are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tasks.credits import as_number
+from tasks.ledger import (
+    NEEDS_PERSON,
+    UNDER_WAY,
+    Campaign,
+    CampaignRow,
+    Delivered,
+    Tally,
+    cells_of,
+    deliveries_of,
+    rows_of,
+    tally_of,
+)
+from tasks.production.connections import Connections
+from tasks.production.order import Outcome
+
+if TYPE_CHECKING:
+    from tasks.production.engine import Engine
+
+MANIFEST_FORMAT = 1
+
+
+async def outcome_of(
+    at: Connections, campaign: Campaign, rows: Sequence[CampaignRow], engine: Engine | None
+) -> Outcome:
+    """Return how a run ended for the rows it was asked to do."""
+    tally: Tally = await at.ledger.read(partial(tally_of, campaign=campaign))
+    parked = engine.parked_until if engine else None
+    words = engine.parked_because if engine else None
+    return Outcome(
+        campaign=campaign.name,
+        rows=tally.rows,
+        quoted=tally.quoted,
+        charged=tally.charged,
+        budget=tally.budget,
+        exit_status=exit_status(rows),
+        parked_until=parked,
+        words=words,
+    )
+
+
+def exit_status(rows: Sequence[CampaignRow]) -> int:
+    """Return 5 when rows can go on by themselves later, 3 when some need a person, else 0."""
+    wanted = [row for row in rows if row.enabled]
+    if any(row.state in UNDER_WAY or row.state == "approved" for row in wanted):
+        return 5
+    return 3 if any(row.state in NEEDS_PERSON for row in wanted) else 0
+
+
+async def write_report(at: Connections, campaign: Campaign) -> None:
+    """Put `manifest.json` and `status.csv` into the campaign's folder of the store."""
+    rows = await at.ledger.read(partial(rows_of, campaign_id=campaign.id))
+    files = await at.ledger.read(partial(deliveries_of, campaign_id=campaign.id))
+    cells = await at.ledger.read(partial(cells_of, campaign_id=campaign.id))
+    tally = await at.ledger.read(partial(tally_of, campaign=campaign))
+    lines = [row_document(row, files) for row in rows]
+    manifest = {
+        "format": MANIFEST_FORMAT,
+        "campaign": campaign.name,
+        "sheet": {"address": campaign.sheet, "sha256": campaign.sheet_digest},
+        "made_at": datetime.fromtimestamp(at.clock(), UTC).isoformat(timespec="seconds"),
+        "credits": {
+            "quoted": as_number(tally.quoted),
+            "charged": as_number(tally.charged),
+            "reserved": as_number(tally.reserved),
+            "budget": as_number(tally.budget),
+        },
+        "counts": tally.as_json(),
+        "rows": lines,
+    }
+    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    await at.store.replace(
+        f"{campaign.name}/manifest.json", text.encode(), content_type="application/json"
+    )
+    sheet = await asyncio.to_thread(status_sheet, rows, lines, cells)
+    await at.store.replace(f"{campaign.name}/status.csv", sheet, content_type="text/csv")
+
+
+def row_document(row: CampaignRow, files: Mapping[int, Sequence[Delivered]]) -> dict[str, Any]:
+    """Return one row as JSON: a line of `rows --json` and of the manifest."""
+    take = row.take
+    return {
+        "row": row.row,
+        "state": row.state,
+        "reason": row.reason if row.state not in ("approved", "delivered") else None,
+        "take": take.number if take else 0,
+        "key": take.key if take else None,
+        "video_id": take.video_id if take else None,
+        "quoted": as_number(row.quoted),
+        "charged": as_number(take.charged) if take else None,
+        "deliveries": [
+            {"kind": f.kind, "uri": f.uri, "sha256": f.sha256, "bytes": f.bytes}
+            for f in (files.get(take.id, ()) if take else ())
+        ],
+    }
+
+
+def status_sheet(
+    rows: Sequence[CampaignRow],
+    lines: Sequence[Mapping[str, Any]],
+    cells: Mapping[int, Sequence[tuple[str, str]]],
+) -> bytes:
+    """Return the input columns with `cs_` columns beside them, as CSV for a spreadsheet."""
+    import pandas as pd
+
+    records = []
+    for row, line in zip(rows, lines, strict=True):
+        record = {header: _safe(text) for header, text in cells.get(row.id, ())}
+        uris = {f["kind"]: f for f in line["deliveries"]}
+        film = uris.get("mp4", {})
+        record |= {
+            "cs_row": _safe(row.row),
+            "cs_state": row.state,
+            "cs_reason": _safe(line["reason"] or ""),
+            "cs_take": line["take"],
+            "cs_quoted": line["quoted"],
+            "cs_charged": line["charged"],
+            "cs_video_id": _safe(line["video_id"] or ""),
+            "cs_film": _safe(film.get("uri", "")),
+            "cs_sha256": film.get("sha256", ""),
+            "cs_bytes": film.get("bytes"),
+            "cs_srt": _safe(uris.get("srt", {}).get("uri", "")),
+            "cs_vtt": _safe(uris.get("vtt", {}).get("uri", "")),
+        }
+        records.append(record)
+    frame = pd.DataFrame.from_records(records).astype(object)
+    # With a BOM, since spreadsheet programs take plain UTF-8 for their own old encoding.
+    return b"\xef\xbb\xbf" + frame.to_csv(index=False, lineterminator="\r\n").encode()
+
+
+def _safe(text: str) -> str:
+    """Keep a spreadsheet from running a cell as a formula (OWASP: CSV injection)."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\0")) else text

@@ -1,0 +1,232 @@
+"""One run of a campaign: the steps, and what they share while it lasts.
+
+The steps are plain functions of ids that find the run by `current_run()`, so that Prefect can
+carry them without carrying anything else. Their order is in `flows.road`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import partial
+
+from tasks.errors import CallsheetError
+from tasks.ledger import (
+    UNDER_WAY,
+    Campaign,
+    CampaignRow,
+    State,
+    approve,
+    ensure_campaign,
+    rows_of,
+)
+from tasks.production.connections import Connections, connect
+from tasks.production.engine import Engine
+from tasks.production.lease import at_work
+from tasks.production.order import Order, Outcome, Plan
+from tasks.production.plan import adopt_plan, priced
+from tasks.production.progress import Snapshot
+from tasks.production.quote import check_budget, quote_rows
+from tasks.production.report import outcome_of, write_report
+from tasks.production.selection import Selection, parse_selection
+from tasks.settings import Settings
+from tasks.sheet import Sheet, SheetOptions, read_sheet
+
+#: Prefect sees at most this many task runs for a campaign's rows, however many there are.
+SHARDS = 200
+#: How often progress is shown, in seconds.
+TICK = 0.5
+
+#: Says who approves a plan; raises SpendRefused to say no.
+Approval = Callable[[Plan], Awaitable[str]]
+Listener = Callable[[Snapshot], None]
+
+
+@dataclass(kw_only=True)
+class Run:
+    """What the steps of one run share. Everything in it can be lost: the ledger has the truth."""
+
+    order: Order
+    at: Connections
+    approval: Approval
+    on_plan: Callable[[Plan], None] | None = None
+    listeners: list[Listener] = field(default_factory=list)
+    sheet: Sheet | None = None
+    campaign: Campaign | None = None
+    plan: Plan | None = None
+    engine: Engine | None = None
+    outcome: Outcome | None = None
+    holding: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    @property
+    def chosen(self) -> Selection:
+        """The test of `--select`."""
+        return parse_selection(self.order.select)
+
+    def stop(self, because: str) -> None:
+        """Begin nothing more; let what is under way finish."""
+        if self.engine is not None:
+            self.engine.stop(because)
+
+    async def rows(self) -> list[CampaignRow]:
+        """Return the campaign's chosen rows as the ledger has them."""
+        assert self.campaign is not None
+        found = await self.at.ledger.read(partial(rows_of, campaign_id=self.campaign.id))
+        return [row for row in found if self.chosen(row, row.asked(), row.state)]
+
+
+_current: ContextVar[Run] = ContextVar("callsheet_run")
+
+
+def current_run() -> Run:
+    """Return the run at hand; raise CallsheetError outside of one."""
+    try:
+        return _current.get()
+    except LookupError as error:
+        raise CallsheetError("a step was started outside of a run") from error
+
+
+@asynccontextmanager
+async def open_run(order: Order, settings: Settings, approval: Approval) -> AsyncIterator[Run]:
+    """Open a run, or take up the one that is open already."""
+    with contextlib.suppress(LookupError):
+        yield _current.get()
+        return
+    async with connect(settings) as at, AsyncExitStack() as holding:
+        run = Run(order=order, at=at, approval=approval, holding=holding)
+        token = _current.set(run)
+        try:
+            yield run
+        finally:
+            _current.reset(token)
+
+
+async def read_step(sheet: str) -> str:
+    """Read the sheet; return the campaign's name. Raises SheetError with every problem."""
+    run = current_run()
+    if run.sheet is None:
+        order = run.order
+        options = SheetOptions(
+            campaign=order.campaign,
+            budget=order.budget,
+            delimiter=order.delimiter,
+            worksheet=order.worksheet,
+            name_template=run.at.settings.names,
+        )
+        run.sheet = await read_sheet(sheet, options)
+    return run.sheet.campaign
+
+
+async def plan_step(campaign: str) -> None:
+    """Take the sheet into the ledger, held for this process from here to the end of the run."""
+    run = current_run()
+    at, sheet = run.at, run.sheet
+    assert sheet is not None, "the sheet is read first"
+    change = partial(
+        ensure_campaign,
+        name=campaign,
+        sheet=sheet.address,
+        sheet_digest=sheet.digest,
+        budget=run.order.budget if run.order.budget is not None else sheet.budget,
+        at=at.clock(),
+    )
+    run.campaign = await at.ledger.write(change)
+    await run.holding.enter_async_context(at_work(at.ledger, run.campaign, clock=at.clock))
+    plan = await adopt_plan(at.ledger, run.campaign, sheet, run.order, at=at.clock())
+    run.plan = plan
+
+
+async def quote_step(campaign: str) -> None:
+    """Ask for the price of every chosen row that would be made."""
+    run = current_run()
+    assert run.plan is not None, "the rows are planned first"
+    spending = {line.row for line in run.plan.spending}
+    rows = [row for row in await run.rows() if row.row in spending]
+    found = await quote_rows(run.at, rows)
+    prices: dict[str, Decimal | None] = {row: amount for row, (amount, _) in found.items()}
+    plan = priced(run.plan, prices)
+    after = {row.row: row for row in await run.rows()}
+    lines = tuple(
+        replace(line, action="person", why=after[line.row].reason, state=after[line.row].state)
+        if line.spends and after[line.row].state in ("rejected", "held")
+        else line
+        for line in plan.lines
+    )
+    run.plan = replace(plan, lines=lines)
+
+
+async def approve_step(campaign: str) -> int:
+    """Have the plan approved as it stands; return how many rows that approved.
+
+    Raises SpendRefused when the budget or a person says no, StoreUnusable when the films would
+    have nowhere to go. Nothing has been spent by then.
+    """
+    run = current_run()
+    assert run.plan is not None, "the rows are planned first"
+    if run.on_plan is not None:
+        run.on_plan(run.plan)
+        run.on_plan = None
+    check_budget(run.plan)
+    if run.plan.moves_anything:
+        await run.at.store.check()
+    waiting = [row for row in await run.rows() if row.state == "quoted" and row.enabled]
+    if not waiting:
+        return 0
+    by = await run.approval(run.plan)
+    change = partial(approve, found=waiting, by=by, at=run.at.clock())
+    return await run.at.ledger.write(change)
+
+
+async def work_of(run: Run) -> list[CampaignRow]:
+    """Return the rows that a run carries, in the order in which they go."""
+    rows = [row for row in await run.rows() if row.state == "approved" or row.state in UNDER_WAY]
+    return sorted(rows, key=lambda row: (-row.priority, row.position))
+
+
+@asynccontextmanager
+async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
+    """Start the engine; yield the shards it is to carry, at most SHARDS of them."""
+    assert run.campaign is not None, "the rows are planned first"
+    rows = await work_of(run)
+    count = min(SHARDS, len(rows))
+    async with Engine(run.campaign, run.at, max_wait=run.order.max_wait) as engine:
+        run.engine = engine
+        _shards.set([rows[n::count] for n in range(count)])
+        ticker = asyncio.create_task(_tell(run, engine), name="progress")
+        try:
+            yield _shards.get()
+        finally:
+            ticker.cancel()
+            for listener in run.listeners:
+                listener(engine.snapshot())
+
+
+_shards: ContextVar[list[list[CampaignRow]]] = ContextVar("callsheet_shards")
+
+
+async def produce_step(campaign: str, shard: int, label: str) -> dict[State, int]:
+    """Carry one shard of the rows until each rests; return how many rest in each state."""
+    run = current_run()
+    assert run.engine is not None, "production is started first"
+    return dict(await run.engine.carry(_shards.get()[shard]))
+
+
+async def report_step(campaign: str) -> None:
+    """Write manifest and status sheet into the store, and say how the run ended."""
+    run = current_run()
+    assert run.campaign is not None, "the rows are planned first"
+    run.outcome = await outcome_of(run.at, run.campaign, await run.rows(), run.engine)
+    await write_report(run.at, run.campaign)
+
+
+async def _tell(run: Run, engine: Engine) -> None:
+    while True:
+        snapshot = engine.snapshot()
+        for listener in run.listeners:
+            listener(snapshot)
+        await asyncio.sleep(TICK)

@@ -1,0 +1,71 @@
+"""One due-time schedule for all rows: no task sleeps on behalf of a row.
+
+Owns when a row is due and in which order rows leave a lane. Times are the event loop's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Mapping
+from typing import Generic, Protocol, TypeVar
+
+from tasks.production.decide import Lane
+
+LANES: tuple[Lane, ...] = ("submit", "search", "watch", "deliver")
+
+
+class HasOrder(Protocol):
+    """Something that says when it goes before others that are due as well; lower is earlier."""
+
+    @property
+    def order(self) -> tuple[int, int]: ...
+
+
+T = TypeVar("T", bound=HasOrder)
+
+
+class Schedule(Generic[T]):
+    """Hold what is not due yet, and put what is due into its lane's queue."""
+
+    def __init__(self) -> None:
+        self.queues: Mapping[Lane, asyncio.PriorityQueue[tuple[tuple[int, int], int, T]]] = {
+            lane: asyncio.PriorityQueue() for lane in LANES
+        }
+        self._heap: list[tuple[float, int, Lane, T]] = []
+        self._count = itertools.count()
+        self._changed = asyncio.Event()
+
+    def put(self, lane: Lane, after: float, what: T) -> None:
+        """Make `what` due in `lane` after `after` seconds."""
+        if after <= 0:
+            self._release(lane, what)
+            return
+        due = asyncio.get_running_loop().time() + after
+        heapq.heappush(self._heap, (due, next(self._count), lane, what))
+        if self._heap[0][0] == due:
+            self._changed.set()
+
+    async def next(self, lane: Lane) -> T:
+        """Wait for the next that is due in `lane`."""
+        return (await self.queues[lane].get())[2]
+
+    async def run(self) -> None:
+        """Release what falls due, until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._changed.clear()
+            now = loop.time()
+            while self._heap and self._heap[0][0] <= now:
+                _, _, lane, what = heapq.heappop(self._heap)
+                self._release(lane, what)
+            timer = None
+            if self._heap:
+                timer = loop.call_at(self._heap[0][0], self._changed.set)
+            await self._changed.wait()
+            if timer is not None:
+                timer.cancel()
+
+    def _release(self, lane: Lane, what: T) -> None:
+        self.queues[lane].put_nowait((what.order, next(self._count), what))

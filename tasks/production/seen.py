@@ -1,0 +1,133 @@
+"""What can be seen of a row: the only news that `decide` takes.
+
+A lane turns an answer, or the lack of one, into one of these values. Nothing here is believed
+further than it says: a service's word for a state is a word, a signed address is proof that a
+film can be fetched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from tasks.ledger.takes import Delivered
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Nothing new: the row is taken up from the ledger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The service has the video; `poll_after` is its hint in seconds."""
+
+    video_id: str
+    poll_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedAs:
+    """A definite no to a create: nothing was made and nothing charged."""
+
+    status: int | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The create left, its outcome is not known: only the same bytes may follow."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class NothingFound:
+    """A create of unknown outcome is past its horizon, and the service's list does not show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """The request never left."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The organisation's gate is closed: no request before `until`."""
+
+    until: datetime
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Barred:
+    """The key is refused (401) or lacks a scope (403)."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The service's word for the video; `downloadable` is False after a 409, None if not asked."""
+
+    status: str | None
+    poll_after: float | None = None
+    charged: Decimal | None = None
+    downloadable: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """404: the service does not know the video."""
+
+
+@dataclass(frozen=True, slots=True)
+class Troubled:
+    """A read did not succeed this time."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilmReady:
+    """The service handed out an address for the film, which is kept out of every text."""
+
+    address: str = field(repr=False)
+    charged: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The files in the store, verified; `late` are caption formats that are not there yet."""
+
+    files: tuple[Delivered, ...]
+    late: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotStored:
+    """A delivery did not succeed; `permanent` when trying again at once cannot help."""
+
+    words: str
+    permanent: bool
+
+
+Seen = (
+    Resumed
+    | Accepted
+    | RefusedAs
+    | Unknown
+    | NothingFound
+    | Unreached
+    | Closed
+    | Barred
+    | Looked
+    | Missing
+    | Troubled
+    | FilmReady
+    | Stored
+    | NotStored
+)

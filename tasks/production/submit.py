@@ -1,0 +1,86 @@
+"""The submit lane: intent first, then the create, then what came of it.
+
+The one place that pays. The frozen bytes are committed before the first of them leaves; after
+that only the same bytes under the same key are ever sent for this take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from tasks.errors import (
+    Forbidden,
+    NotSent,
+    OutcomeUnknown,
+    RateLimited,
+    Refused,
+    ServiceError,
+    Unauthenticated,
+)
+from tasks.key import frozen_body, idempotency_key
+from tasks.ledger import CampaignRow, open_take
+from tasks.production.connections import Connections
+from tasks.production.news import closed, news_of_read
+from tasks.production.seen import Accepted, NothingFound, RefusedAs, Seen, Unknown, Unreached
+
+
+async def submit(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen] | None:
+    """Send a row's create; return the row as it then is and what was seen.
+
+    Returns None when the row had moved on, or the budget does not cover it: see the ledger.
+    """
+    if row.state == "approved":
+        intended = await _intend(row, at)
+        if intended is None:
+            return None
+        row = intended
+    return row, await _create(row, at)
+
+
+async def search(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen]:
+    """Look for the video of a create whose key may be forgotten; pay nothing.
+
+    Only a record that carries our own key is adopted: titles are not unique, and the
+    organisation is shared. Absence in a list proves nothing, so nothing found asks a person.
+    """
+    assert row.take is not None, "a row is searched for by its take"
+    try:
+        async for video in at.service.list_videos():
+            raw = video.raw if isinstance(video.raw, dict) else {}
+            if raw.get("idempotency_key") == row.take.key:
+                return row, Accepted(video.id)
+    except ServiceError as error:
+        return row, news_of_read(error)
+    return row, NothingFound()
+
+
+async def _intend(row: CampaignRow, at: Connections) -> CampaignRow | None:
+    key = idempotency_key(
+        campaign=row.campaign,
+        row=row.row,
+        operation=row.operation,
+        digest=row.digest,
+        nth=row.nth,
+    )
+    body = frozen_body(row.asked(), key=key)
+    now = at.clock()
+    take = await at.ledger.write(partial(open_take, row=row, key=key, body=body, at=now))
+    if take is None:
+        return None
+    return replace(row, state="submitting", since=now, reason=None, take=take)
+
+
+async def _create(row: CampaignRow, at: Connections) -> Seen:
+    assert row.take is not None, "a row in submitting has a take"
+    try:
+        created = await at.service.create(row.take.body, key=row.take.key)
+    except RateLimited as error:
+        return closed(error, at.clock())
+    except NotSent as error:
+        return Unreached(str(error))
+    except (Unauthenticated, Forbidden, Refused) as error:
+        return RefusedAs(error.status, str(error))
+    except (OutcomeUnknown, ServiceError) as error:
+        return Unknown(str(error))
+    return Accepted(created.video_id, created.poll_after)

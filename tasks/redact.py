@@ -1,0 +1,83 @@
+"""Takes secrets out of text, and out of every log record on its way to a handler.
+
+Owns the patterns. What has no shape of its own (a webhook secret) is registered by value.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+
+_NAMES = (
+    r"X-Amz-[A-Za-z-]+|X-Goog-[A-Za-z-]+|AWSAccessKeyId|Key-Pair-Id|Signature|sig|Policy"
+    r"|code_verifier|device_code|user_code|code|client_secret|api_key"
+    r"|(?:access_|refresh_|claim_)?token"
+)
+_MEMBERS = (
+    r"(?:access_|refresh_|claim_)?token|(?:client_|webhook_)?secret|api_key|device_code"
+    r"|user_code|code_verifier|password"
+)
+_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\b(mav|clm|whsec)_[A-Za-z0-9_.~+/=-]+"), r"\1_***"),
+    (re.compile(r"\b(Bearer|Basic)\s+(?!\*)[A-Za-z0-9_.~+/=-]+", re.I), r"\1 ***"),
+    (re.compile(r"(https?://)[^\s/@\"'<>]+@", re.I), r"\1***@"),
+    # A signed address is a secret as a whole: whatever its parameters are called.
+    (re.compile(r"(https?://[^\s?#\"'<>]+)[?#][^\s\"'<>]+", re.I), r"\1?***"),
+    (re.compile(r"(/[^\s?#\"'<>]*)\?[\w.~%-]+=[^\s\"'<>]*"), r"\1?***"),
+    (re.compile(rf"\b({_NAMES})=[^&\s\"'<>]+", re.I), r"\1=***"),
+    (re.compile(rf"(\b(?:{_MEMBERS})[\"']\s*:\s*[\"'])[^\"']+", re.I), r"\1***"),
+)
+_QUIET = ("httpx", "httpcore", "hpack", "aiohttp", "botocore", "urllib3", "s3transfer")
+_values: set[str] = set()
+
+
+def register_secret(value: str) -> None:
+    """Have `value` taken out of every text from now on; very short values are not taken."""
+    # str.__str__ because a settings.Secret shows itself as ***.
+    plain = str.__str__(value).strip()
+    if len(plain) >= 6:
+        _values.add(plain)
+
+
+def redact(text: str) -> str:
+    """Return `text` without tokens, signatures and query strings of addresses."""
+    for value in sorted(_values, key=len, reverse=True):
+        text = text.replace(value, "***")
+    for pattern, instead in _PATTERNS:
+        text = pattern.sub(instead, text)
+    return text
+
+
+class RedactingFilter(logging.Filter):
+    """Redacts message, traceback and stack of every record; it holds none back."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite `record` in place, so that a later handler sees it redacted too."""
+        try:
+            message = record.getMessage()
+        except Exception:  # a wrong format string must not take the program down
+            message = f"{record.msg} {record.args}"
+        record.msg, record.args = redact(message), None
+        if record.exc_info and record.exc_info[0] is not None:
+            record.exc_text = logging.Formatter().formatException(record.exc_info)
+        # Gone as an object, or a handler that draws its own tracebacks would show it whole.
+        record.exc_info = None
+        if record.exc_text:
+            record.exc_text = redact(record.exc_text)
+        if record.stack_info:
+            record.stack_info = redact(record.stack_info)
+        return True
+
+
+def install(handlers: Iterable[logging.Handler]) -> None:
+    """Redact what `handlers` write, and quieten libraries that log whole addresses.
+
+    On handlers and not on a logger: a logger's filter does not see its children's records.
+    """
+    for handler in handlers:
+        if not any(isinstance(known, RedactingFilter) for known in handler.filters):
+            handler.addFilter(RedactingFilter())
+    for name in _QUIET:
+        logger = logging.getLogger(name)
+        logger.setLevel(max(logger.level, logging.WARNING))

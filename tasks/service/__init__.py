@@ -1,0 +1,24 @@
+"""The video service, typed and async. Knows no ledger, no Prefect and no store."""
+
+from tasks.service.client import VideoService
+from tasks.service.clock import Clock, utc_now
+from tasks.service.gate import Gate
+from tasks.service.operations import OPERATIONS, Money, Operation
+from tasks.service.shapes import Shapes
+from tasks.service.values import Attempt, Created, Quote, SignedUrl, Video
+
+__all__ = [
+    "OPERATIONS",
+    "Attempt",
+    "Clock",
+    "Created",
+    "Gate",
+    "Money",
+    "Operation",
+    "Quote",
+    "Shapes",
+    "SignedUrl",
+    "Video",
+    "VideoService",
+    "utc_now",
+]

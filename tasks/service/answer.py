@@ -1,0 +1,87 @@
+"""One whole answer of the service, and what can be read from it whatever its status."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tasks.brief import Json
+from tasks.redact import redact
+
+EXCERPT = 500
+_REQUEST_IDS = ("x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid", "cf-ray")
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.I | re.S)
+# NaN and Infinity are not JSON, and no database would take them: read as missing.
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+
+
+class Unparsable(Exception):
+    """The body is not JSON: cut short, or not from the service at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status, headers and the whole body."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    def json(self) -> Json:
+        """Return the body as JSON; raise Unparsable when it is not."""
+        try:
+            return _DECODER.decode(self.content.decode("utf-8-sig"))
+        except (ValueError, RecursionError):
+            raise Unparsable from None
+
+    @property
+    def request_id(self) -> str | None:
+        """The name the service gave this request, for a person to ask about."""
+        for name in _REQUEST_IDS:
+            if value := self.headers.get(name):
+                return redact(value)[:128]
+        meta = self._member("meta")
+        value = meta.get("request_id") if isinstance(meta, dict) else None
+        return redact(value)[:128] if isinstance(value, str) else None
+
+    @property
+    def code(self) -> str | None:
+        """The machine code of the error envelope."""
+        value = self._error().get("code")
+        return redact(value)[:128] if isinstance(value, str) else None
+
+    @property
+    def retryable(self) -> bool | None:
+        """What the envelope says about repeating; None when it says nothing usable."""
+        value = self._error().get("retryable")
+        return value if isinstance(value, bool) else None
+
+    @property
+    def words(self) -> str:
+        """What the service says in words, redacted, on one line and never long."""
+        said = self._error().get("message")
+        if not isinstance(said, str) or not said.strip():
+            said = self._excerpt()
+        return " ".join(redact(said).split())[:EXCERPT]
+
+    def _excerpt(self) -> str:
+        text = self.content[: 4 * EXCERPT].decode("utf-8", errors="replace")
+        if "<html" in text.lower() or "text/html" in self.headers.get("content-type", ""):
+            title = _TITLE.search(text)
+            return "an HTML page" + (f': "{title[1].strip()}"' if title else "")
+        return text or "no explanation was given"
+
+    def _error(self) -> dict[str, Json]:
+        error = self._member("error")
+        if isinstance(error, str):
+            return {"message": error}
+        return error if isinstance(error, dict) else {}
+
+    def _member(self, name: str) -> Json:
+        try:
+            body = self.json()
+        except Unparsable:
+            return None
+        return body.get(name) if isinstance(body, dict) else None

@@ -1,0 +1,16 @@
+"""The clock, sleep and chance that the client is given, so that tests need not wait."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+Clock = Callable[[], datetime]
+Sleep = Callable[[float], Awaitable[Any]]
+Random = Callable[[], float]
+
+
+def utc_now() -> datetime:
+    """Return the present moment, aware."""
+    return datetime.now(UTC)

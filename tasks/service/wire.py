@@ -1,0 +1,111 @@
+"""Puts one request on the wire and reads the whole answer, over an httpx transport.
+
+Drives the transport itself and no `httpx.AsyncClient`: that one would keep cookies, merge
+addresses and headers for every call, and log whole addresses. Follows no redirect, repeats
+nothing. Time limits are the transport's own; nothing is ended by cancelling it.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from tasks.errors import ConfigurationError
+from tasks.redact import register_secret
+from tasks.service.answer import Answer
+from tasks.service.operations import OPERATIONS, Operation
+
+
+class Wire:
+    """One base address, one key, one transport."""
+
+    def __init__(
+        self, *, base_url: str, api_key: str, transport: httpx.AsyncBaseTransport | None, limit: int
+    ) -> None:
+        self._base = _checked(base_url)
+        # The headers, once and for all: their repr hides `authorization`.
+        self._headers = _headers(api_key)
+        self._with_json = httpx.Headers([*self._headers.raw, (b"content-type", _JSON)])
+        self._transport = transport
+        self._limit = limit
+        self._timeouts = {operation: _timeouts(operation) for operation in OPERATIONS}
+
+    async def exchange(self, operation: Operation, target: str, body: bytes | None) -> Answer:
+        """Send one request to `target` (path and query) and return its whole answer."""
+        if self._transport is None:
+            from tasks.service.transport import default_transport
+
+            self._transport = default_transport(self._base, limit=self._limit)
+        request = httpx.Request(
+            operation.method,
+            self._base + target,
+            headers=self._headers if body is None else self._with_json,
+            content=body,
+            extensions={"timeout": self._timeouts.get(operation) or _timeouts(operation)},
+        )
+        response = await self._transport.handle_async_request(request)
+        try:
+            content = await response.aread()
+        except BaseException as error:
+            await response.aclose()
+            # The status alone is a definite answer, should its explanation have been cut.
+            if response.status_code < 300 or not isinstance(error, Exception):
+                raise
+            content = b""
+        return Answer(response.status_code, response.headers, content)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._transport is not None:
+            await self._transport.aclose()
+
+
+_JSON = b"application/json"
+
+
+def _checked(base_url: str) -> str:
+    try:
+        parts = urlsplit(base_url.strip())
+        usable = parts.scheme in ("http", "https") and parts.hostname and not parts.query
+        _ = parts.port
+    except ValueError:
+        usable = None
+    if not usable or parts.username or parts.fragment:
+        raise ConfigurationError(
+            "CALLSHEET_BASE_URL is not the address of a service",
+            remedy="write it like https://api.example.com/api/v1",
+        )
+    return base_url.strip().rstrip("/")
+
+
+def _headers(api_key: str) -> httpx.Headers:
+    # str.__str__ because a settings.Secret shows itself as ***.
+    key = str.__str__(api_key).strip()
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise ConfigurationError(
+            "CALLSHEET_API_KEY is empty or holds characters that no key has",
+            remedy="run `callsheet login`, or set CALLSHEET_API_KEY to the key as it was shown",
+        )
+    register_secret(key)
+    return httpx.Headers(
+        {
+            "accept": "*/*",
+            "accept-encoding": "identity",
+            "user-agent": f"callsheet/{_version()}",
+            "authorization": "Bearer " + key,
+        }
+    )
+
+
+def _version() -> str:
+    try:
+        return version("callsheet")
+    except PackageNotFoundError:
+        return "0"
+
+
+def _timeouts(operation: Operation) -> dict[str, Any]:
+    return {"connect": 10.0, "read": operation.read_timeout, "write": 60.0, "pool": 30.0}

@@ -1,0 +1,26 @@
+"""Defaults of a YAML or JSON sheet: what a row does not say itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tasks.sheet.headers import FIELDS
+from tasks.sheet.table import Cell, Row
+
+
+def merged_with(row: Row, defaults: Mapping[str, Cell]) -> dict[str, Cell]:
+    """Return the row's cells over the defaults; a row's script replaces a default tool."""
+    inputs = {name for name in defaults if name == "tool" or is_input(name)}
+    if "script" in row.cells:
+        unwanted = inputs
+    elif "tool" in row.cells:
+        unwanted = {"script"}
+    else:
+        unwanted = set()
+    kept = {name: cell for name, cell in defaults.items() if name not in unwanted}
+    return kept | dict(row.cells)
+
+
+def is_input(column: str) -> bool:
+    """Say whether a column is an input for a tool."""
+    return column == FIELDS or column.startswith("fields.")

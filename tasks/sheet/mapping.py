@@ -1,0 +1,138 @@
+"""YAML and JSON trees to a table: `campaign`, `budget`, `defaults`, `rows`, or just the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tasks.brief import Json
+from tasks.sheet.findings import Findings
+from tasks.sheet.headers import (
+    PARTS,
+    check_header,
+    explain_part,
+    is_kept_only,
+)
+from tasks.sheet.limits import MAX_COLUMNS, MAX_ROWS
+from tasks.sheet.spread import shown, spread
+from tasks.sheet.table import Cell, Row, Table
+from tasks.sheet.text import is_blank, tidy_value
+from tasks.sheet.tree import Object
+
+#: Stands for a value whose problem is noted already.
+_FAULTY = object()
+
+
+class Mapped:
+    """Turns the tree of one sheet into a table; `numbered` names rows as `rows[3]`."""
+
+    def __init__(self, findings: Findings, *, numbered: bool) -> None:
+        self.findings = findings
+        self.numbered = numbered
+        self.refused: set[str] = set()
+
+    def table(self, document: Json) -> Table:
+        """Return the table; problems are noted, hopeless sheets raise."""
+        top = self._top(document)
+        listed = top.get("rows")
+        if is_blank(listed):
+            self.findings.raise_if_any()
+            self.findings.give_up("has no rows")
+        if not isinstance(listed, list):
+            self.findings.give_up("has rows that are not a list", cell="rows")
+        if len(listed) > MAX_ROWS:
+            self.findings.give_up(f"has more than {MAX_ROWS:,} rows; split it")
+        rows = [self._row(number, row) for number, row in enumerate(listed) if not is_blank(row)]
+        kept = [row for row in rows if row is not None]
+        columns = tuple(dict.fromkeys(header for row in kept for header, _ in row.texts))
+        if len(columns) > MAX_COLUMNS:
+            self.findings.give_up(f"has {len(columns)} columns; {MAX_COLUMNS} is the limit")
+        return Table(
+            columns=columns,
+            rows=tuple(_completed(row, columns) for row in kept),
+            defaults=self._defaults(top.get("defaults")),
+            campaign=self._one(top, "campaign"),
+            budget=self._one(top, "budget"),
+            complete=not self.refused,
+        )
+
+    def _top(self, document: Json) -> Object:
+        if isinstance(document, Object):
+            for name in document:
+                if name not in PARTS:
+                    self.findings.refuse(explain_part(name), line=document.line, value=name)
+            return document
+        top = Object(line=1)
+        top["rows"] = document
+        return top
+
+    def _one(self, top: Object, name: str) -> Cell | None:
+        value = self._tidy(top.get(name), top.line, name)
+        if is_blank(value) or value is _FAULTY:
+            return None
+        return Cell(column=name, value=value, line=top.line, where=name)
+
+    def _defaults(self, value: Json) -> Mapping[str, Cell]:
+        if is_blank(value):
+            return {}
+        if not isinstance(value, Object):
+            self.findings.refuse("are not an object of columns", cell="defaults")
+            return {}
+        cells, _ = self._cells(value, "defaults.")
+        if own := cells.pop("id", None):
+            self.findings.refuse(
+                "cannot be a default: every row has its own", line=own.line, cell=own.where
+            )
+        return cells
+
+    def _row(self, number: int, value: Json) -> Row | None:
+        if not isinstance(value, Object):
+            self.findings.refuse("is not an object of columns", cell=f"rows[{number}]")
+            return None
+        cells, texts = self._cells(value, f"rows[{number}]." if self.numbered else "")
+        return Row(line=value.line, cells=cells, texts=tuple(texts.items()))
+
+    def _cells(self, row: Object, prefix: str) -> tuple[dict[str, Cell], dict[str, str]]:
+        cells: dict[str, Cell] = {}
+        texts: dict[str, str] = {}
+        seen: dict[str, str] = {}
+        for header, column, value in spread(row):
+            place = f"{prefix}{header}"
+            if twin := seen.get(column):
+                message = f'and "{twin}" are the same column ({column}): keep one'
+                self.findings.refuse(message, line=row.line, cell=place)
+            seen.setdefault(column, header)
+            if not self._knows(header, row.line, prefix):
+                continue
+            clean = self._tidy(value, row.line, place)
+            texts[header] = "" if clean is _FAULTY else shown(clean)
+            if not is_kept_only(column) and not is_blank(clean):
+                cells[column] = Cell(
+                    column=column,
+                    value=clean,
+                    line=row.line,
+                    where=place,
+                    faulty=clean is _FAULTY,
+                )
+        return cells, texts
+
+    def _knows(self, header: str, line: int, prefix: str) -> bool:
+        """Refuse an unknown column where it stands first, and not in every row."""
+        if header in self.refused or check_header(
+            header, self.findings, line=line, where=f"{prefix}column"
+        ):
+            return header not in self.refused
+        self.refused.add(header)
+        return False
+
+    def _tidy(self, value: Json, line: int, place: str) -> Json:
+        try:
+            return tidy_value(value)
+        except ValueError as fault:
+            self.findings.refuse(str(fault), line=line, cell=place)
+            return _FAULTY
+
+
+def _completed(row: Row, columns: tuple[str, ...]) -> Row:
+    texts = dict(row.texts)
+    full = tuple((header, texts.get(header, "")) for header in columns)
+    return Row(line=row.line, cells=row.cells, texts=full)

@@ -1,0 +1,108 @@
+"""The two ways in: from an address, and from bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from decimal import Decimal
+from pathlib import Path, PurePath
+from typing import BinaryIO
+
+from tasks.sheet.cells import amount
+from tasks.sheet.findings import Findings
+from tasks.sheet.formats import SUFFIXES, read_table
+from tasks.sheet.identity import campaign_fault, slugify
+from tasks.sheet.limits import MAX_BYTES, say_bytes
+from tasks.sheet.naming import template_problem
+from tasks.sheet.rows import to_briefs
+from tasks.sheet.table import Table
+from tasks.sheet.values import Sheet, SheetOptions
+
+STDIN = "stdin"
+_PLAIN = SheetOptions()
+
+
+async def read_sheet(
+    address: str, options: SheetOptions = _PLAIN, *, stdin: BinaryIO | None = None
+) -> Sheet:
+    """Return the sheet at a path, `-`, `https://` or `s3://`; raise SheetError with every problem.
+
+    An `http://` address is accepted on this machine alone.
+    """
+    from tasks.sheet.fetch import fetch
+
+    found = await fetch(address, stdin=stdin)
+    return parse_sheet(
+        found.content, name=found.name, options=options, folder=found.folder, address=address
+    )
+
+
+def parse_sheet(
+    content: bytes,
+    *,
+    name: str,
+    options: SheetOptions = _PLAIN,
+    folder: Path | None = None,
+    address: str | None = None,
+) -> Sheet:
+    """Return the sheet in `content`; raise SheetError with every problem it has.
+
+    The suffix of `name` tells the format, else the content does. `folder` is where `@file`
+    scripts are looked for; without one they are refused.
+    """
+    findings = Findings(name)
+    if len(content) > MAX_BYTES:
+        limit = say_bytes(MAX_BYTES)
+        findings.give_up(f"has {say_bytes(len(content))}; a sheet may have {limit}: split it")
+    table = read_table(content, options, findings)
+    briefs = to_briefs(table, findings, folder=folder)
+    if not table.rows and not findings.problems:
+        findings.refuse("has no rows")
+    campaign = _campaign(table, options, findings)
+    budget = _budget(table, options, findings)
+    if fault := template_problem(options.name_template, rows=len(briefs)):
+        findings.refuse(fault, cell="the name template", value=options.name_template)
+    findings.raise_if_any()
+    return Sheet(
+        campaign=campaign,
+        address=name if address is None else address,
+        name=name,
+        digest=hashlib.sha256(content).hexdigest(),
+        budget=budget,
+        briefs=briefs,
+        columns=table.columns,
+        advice=findings.advice,
+    )
+
+
+def _campaign(table: Table, options: SheetOptions, findings: Findings) -> str:
+    if options.campaign is not None:
+        given, place, line = options.campaign.strip(), "--campaign", None
+    elif table.campaign is not None:
+        given, place, line = str(table.campaign.value), "campaign", table.campaign.line
+    else:
+        return _campaign_from_name(findings)
+    if fault := campaign_fault(given):
+        findings.refuse(fault, line=line, cell=place, value=given)
+    return given
+
+
+def _campaign_from_name(findings: Findings) -> str:
+    path = PurePath(findings.file)
+    stem = path.stem if path.suffix.lower() in SUFFIXES else path.name
+    slug = "" if findings.file == STDIN else slugify(stem).lower()
+    if not slug or campaign_fault(slug):
+        findings.refuse(
+            "gives the campaign no name: say --campaign NAME, or campaign: in the sheet"
+        )
+    return slug
+
+
+def _budget(table: Table, options: SheetOptions, findings: Findings) -> Decimal | None:
+    if options.budget is not None or table.budget is None:
+        return options.budget
+    try:
+        return amount(table.budget.value)
+    except ValueError as fault:
+        value = str(table.budget.value)
+        findings.refuse(str(fault), line=table.budget.line, cell="budget", value=value)
+        return None

@@ -1,0 +1,39 @@
+"""What is asked of a sheet, and what comes out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from tasks.brief import Brief
+from tasks.errors import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetOptions:
+    """What the command line says about a sheet; it wins over what the sheet says."""
+
+    campaign: str | None = None
+    budget: Decimal | None = None
+    delimiter: str | None = None
+    worksheet: str | None = None
+    name_template: str = "{campaign}/{row}/{row}-take{take}.mp4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """A sheet without a problem.
+
+    `briefs` are in sheet order, disabled ones included. `digest` is the sha256 (hex) of the
+    sheet's bytes; files its scripts point to (`@file`) are in the briefs' digests, not in this.
+    `advice` does not stop a run.
+    """
+
+    campaign: str
+    address: str
+    name: str
+    digest: str
+    budget: Decimal | None
+    briefs: tuple[Brief, ...]
+    columns: tuple[str, ...]
+    advice: tuple[Problem, ...]

@@ -1,0 +1,149 @@
+"""Excel workbooks, read cell by cell: pandas would turn `007` into 7 and errors into blanks."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from itertools import zip_longest
+from typing import Any
+
+from tasks.errors import SheetError
+from tasks.sheet.findings import Findings
+from tasks.sheet.grid import Grid, Line
+from tasks.sheet.limits import MAX_COLUMNS, MAX_LINES
+from tasks.sheet.table import Table
+from tasks.sheet.unzip import refuse_bomb
+
+_RETURN = re.compile("_x000[dD]_\n?")
+_EXACT = 10**15
+
+
+def read_workbook(content: bytes, findings: Findings, *, worksheet: str | None = None) -> Table:
+    """Return the table of one worksheet: the one named, else the first that is visible."""
+    refuse_bomb(content, findings)
+    try:
+        with warnings.catch_warnings():
+            # openpyxl warns of validations and styles it does not know; none of them matter.
+            warnings.simplefilter("ignore")
+            title, lines = _read(content, findings, worksheet)
+    except SheetError:
+        raise
+    except Exception:
+        # A damaged workbook fails in many ways inside zipfile, the XML parser and openpyxl.
+        findings.give_up("is not a workbook that can be read; save it again as .xlsx or as CSV")
+    return Grid(findings, exact=False, locate=_locator(title)).table(lines)
+
+
+def _read(content: bytes, findings: Findings, worksheet: str | None) -> tuple[str, list[Line]]:
+    from openpyxl import load_workbook
+
+    values = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+    formulas = load_workbook(io.BytesIO(content), read_only=True, data_only=False)
+    title = _choose(values, findings, worksheet)
+    rows = _rows(values[title], findings)
+    twins = _rows(formulas[title], findings)
+    lines = [
+        _line(number, row, twin or ())
+        for number, (row, twin) in enumerate(zip_longest(rows, twins, fillvalue=()), start=1)
+    ]
+    return title, lines
+
+
+def _choose(book: Any, findings: Findings, worksheet: str | None) -> str:
+    titles: list[str] = [sheet.title for sheet in book.worksheets]
+    if worksheet is not None:
+        same = [title for title in titles if title.casefold() == worksheet.strip().casefold()]
+        if not same:
+            there = ", ".join(titles) or "none"
+            findings.give_up(f'has no worksheet "{worksheet}"; there is: {there}')
+        return same[0]
+    visible = [sheet.title for sheet in book.worksheets if sheet.sheet_state == "visible"]
+    if not visible:
+        findings.give_up("has no rows: it has no visible worksheet")
+    if len(visible) > 1:
+        findings.advise(
+            f'has {len(visible)} worksheets and "{visible[0]}" was read; '
+            f"--worksheet chooses another ({', '.join(visible[1:])})"
+        )
+    return str(visible[0])
+
+
+def _rows(sheet: Any, findings: Findings) -> Iterator[tuple[Any, ...]]:
+    # The size a workbook declares may be wrong, so it is not believed.
+    sheet.reset_dimensions()
+    for count, row in enumerate(sheet.iter_rows(), start=1):
+        if count > MAX_LINES:
+            findings.give_up(f"has more than {MAX_LINES:,} lines")
+        # Cells that hold nothing but a colour are common far to the right.
+        while row and row[-1].value is None and row[-1].data_type != "str":
+            row = row[:-1]
+        if len(row) > MAX_COLUMNS * 4:
+            findings.give_up(f"uses {len(row)} columns; {MAX_COLUMNS} is the limit", line=count)
+        yield row
+
+
+def _line(number: int, row: tuple[Any, ...], twins: tuple[Any, ...]) -> Line:
+    texts: list[str] = []
+    faults: dict[int, str] = {}
+    for position, (cell, twin) in enumerate(zip_longest(row, twins)):
+        value = None if cell is None else cell.value
+        if twin is not None and twin.data_type == "f" and value is None:
+            # A formula whose result is the empty text is saved as text; one never calculated not.
+            empty = cell is not None and cell.data_type == "str"
+            texts.append("" if empty else _formula(twin.value))
+            if not empty:
+                faults[position] = (
+                    "is a formula without a result: open the workbook in a spreadsheet and save it"
+                )
+            continue
+        text, fault = _text(cell, value)
+        texts.append(text)
+        if fault:
+            faults[position] = fault
+    return Line(number, tuple(texts), faults)
+
+
+def _formula(value: Any) -> str:
+    return str(getattr(value, "text", value))
+
+
+def _text(cell: Any, value: Any) -> tuple[str, str | None]:
+    """Return a cell as a CSV export would write it, and what is wrong with it."""
+    if value is None:
+        return "", None
+    if cell.data_type == "e":
+        return str(value), "is an error of the spreadsheet, not a value"
+    if isinstance(value, bool):
+        return str(value).upper(), None
+    if isinstance(value, int | float):
+        return _number(value, str(cell.number_format))
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
+    if isinstance(value, date | time):
+        return value.isoformat(), None
+    if isinstance(value, timedelta):
+        minutes, seconds = divmod(round(value.total_seconds()), 60)
+        return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}", None
+    return _RETURN.sub("\n", str(value)), None
+
+
+def _number(value: int | float, number_format: str) -> tuple[str, str | None]:
+    if abs(value) >= _EXACT:
+        digits = f"{value:.0f}"
+        return digits, "is a number of more than 15 digits, which spreadsheets round: make it text"
+    if float(value).is_integer():
+        # The format `000` shows 7 as 007, and so does a CSV export.
+        zeros = len(number_format) if re.fullmatch("0+", number_format) else 0
+        return str(int(value)).zfill(zeros), None
+    short = f"{value:.15g}"
+    return (short if "e" not in short else f"{value:.20f}".rstrip("0")), None
+
+
+def _locator(title: str) -> Any:
+    from openpyxl.utils import get_column_letter
+
+    shown = title if re.fullmatch(r"\w+", title) else f"'{title}'"
+    return lambda line, position: f"{shown}!{get_column_letter(position + 1)}{line}"

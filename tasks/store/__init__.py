@@ -1,0 +1,26 @@
+"""Where films go: fetched to a spool, looked at, named, and written to a folder or a bucket.
+
+Knows no service, no ledger and no Prefect. boto3, PyAV, httpx and pysubs2 are imported by the
+functions that need them, because commands that only read the ledger must not pay for them.
+"""
+
+from tasks.store.captions import check_captions
+from tasks.store.fetch import Fetcher
+from tasks.store.film import Film, inspect_film
+from tasks.store.naming import DEFAULT_TEMPLATE, check_template, object_name
+from tasks.store.spool import Fetched
+from tasks.store.store import Store, Stored, open_store
+
+__all__ = [
+    "DEFAULT_TEMPLATE",
+    "Fetched",
+    "Fetcher",
+    "Film",
+    "Store",
+    "Stored",
+    "check_captions",
+    "check_template",
+    "inspect_film",
+    "object_name",
+    "open_store",
+]

@@ -1,0 +1,151 @@
+"""A store that is a bucket."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from tasks.errors import StoreError, StoreUnusable
+from tasks.store.s3_client import S3Calls
+from tasks.store.s3_objects import S3Objects
+from tasks.store.s3_probe import Abilities, probe
+from tasks.store.s3_trouble import S3Trouble
+from tasks.store.store import Stored
+from tasks.store.upload import Upload
+
+Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+
+
+class BucketStore:
+    """Films in a bucket, each verified there before it counts."""
+
+    def __init__(self, bucket: str, prefix: str, *, calls: S3Calls | None = None) -> None:
+        self._bucket = bucket
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._calls = calls or S3Calls(bucket)
+        self._objects: S3Objects | None = None
+        self._probing = asyncio.Lock()
+        self._names: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @property
+    def address(self) -> str:
+        """The bucket and prefix, as `s3://bucket/prefix`."""
+        return f"s3://{self._bucket}/{self._prefix}".rstrip("/")
+
+    async def check(self) -> None:
+        """Raise StoreUnusable, with a remedy, unless objects can be written and read here."""
+        try:
+            await self._known()
+        except S3Trouble as trouble:
+            unusable = trouble
+        else:
+            return
+        message = f"films cannot be written to {self.address}: {unusable.sentence}"
+        raise StoreUnusable(message, remedy=unusable.remedy)
+
+    async def put(
+        self,
+        name: str,
+        source: Path | bytes,
+        *,
+        content_type: str,
+        sha256: str,
+        metadata: Mapping[str, str],
+    ) -> Stored:
+        """Store `source` under a name that is free, or has these same bytes already."""
+        upload = await self._upload(name, source, content_type, metadata)
+        if upload.measured.sha256 != sha256:
+            raise StoreError("the file to be stored is not the one that was downloaded")
+        return await self._said(self._put(upload))
+
+    async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> Stored:
+        """Store `source` whatever the name held before; nobody ever reads half of it."""
+        upload = await self._upload(name, source, content_type, {})
+        return await self._said(self._replace(upload))
+
+    async def head(self, name: str) -> Stored | None:
+        """Return what the bucket has under `name`."""
+        return await self._said(self._head(self._prefix + name))
+
+    async def aclose(self) -> None:
+        """Let go of connections and threads."""
+        await self._calls.aclose()
+
+    async def _put(self, upload: Upload) -> Stored:
+        objects = await self._known()
+        if objects.abilities.conditional:
+            return await self._claim(objects, upload)
+        # Such a store lets the last writer win. Looking first keeps us off the files of others,
+        # and the lock keeps this process from coming in between; nothing more is to be had.
+        async with self._names[upload.key]:
+            return await self._there(objects, upload) or await self._claim(objects, upload)
+
+    async def _claim(self, objects: S3Objects, upload: Upload) -> Stored:
+        try:
+            await objects.put(upload, free=True)
+        except S3Trouble as trouble:
+            # Taken by a stranger, or by an earlier write of ours whose answer was lost.
+            taken = trouble.code == "PreconditionFailed"
+            there = await self._there(objects, upload) if taken else None
+            if there is None:
+                raise
+            return there
+        return await objects.verified(upload)
+
+    async def _replace(self, upload: Upload) -> Stored:
+        objects = await self._known()
+        await objects.put(upload, free=False)
+        return await objects.verified(upload)
+
+    async def _head(self, key: str) -> Stored | None:
+        return await (await self._known()).stored(key)
+
+    async def _there(self, objects: S3Objects, upload: Upload) -> Stored | None:
+        seen = await objects.look(upload.key)
+        if seen is None:
+            return None
+        # Another size is another file: no need to read it.
+        same_size = seen.bytes == upload.measured.bytes
+        there = await objects.stored(upload.key) if same_size else None
+        if there is None or there.sha256 != upload.measured.sha256:
+            uri = objects.uri(upload.key)
+            message = f"{uri} exists already and is another file; it was left alone"
+            raise StoreError(message, permanent=True, conflict=True)
+        return there
+
+    async def _upload(
+        self, name: str, source: Path | bytes, content_type: str, metadata: Mapping[str, str]
+    ) -> Upload:
+        return await self._calls.run(
+            lambda: Upload.of(
+                self._prefix + name, source, content_type=content_type, metadata=metadata
+            )
+        )
+
+    async def _known(self) -> S3Objects:
+        async with self._probing:
+            if self._objects is None:
+                abilities = await probe(self._calls, self._prefix)
+                _tell(self.address, abilities)
+                self._objects = S3Objects(self._calls, abilities)
+            return self._objects
+
+    async def _said(self, work: Awaitable[Result]) -> Result:
+        try:
+            return await work
+        except S3Trouble as trouble:
+            error = StoreError(str(trouble), permanent=trouble.permanent)
+        raise error
+
+
+def _tell(address: str, abilities: Abilities) -> None:
+    if not abilities.conditional:
+        _log.warning("%s lets files be overwritten: Callsheet looks before it writes", address)
+    if not abilities.checks:
+        _log.warning("%s does not check uploads: Callsheet reads every file back", address)

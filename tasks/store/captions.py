@@ -1,0 +1,56 @@
+"""Whether some bytes are captions in the format that was asked for."""
+
+from __future__ import annotations
+
+import re
+
+from tasks.brief import CaptionFormat
+from tasks.errors import FilmError
+
+_TIMES = {
+    "srt": re.compile(r"^\s*\d+:\d\d:\d\d,\d{1,3}\s+-->\s+\d+:\d\d:\d\d,\d{1,3}", re.M),
+    "vtt": re.compile(r"^\s*(?:\d+:)?\d\d:\d\d\.\d{3}\s+-->\s+(?:\d+:)?\d\d:\d\d\.\d{3}", re.M),
+}
+
+
+def check_captions(data: bytes, format: CaptionFormat) -> int:
+    """Return how many cues `data` holds; raise FilmError when it is not captions in `format`."""
+    text = _text(data, format)
+    if _is_vtt(text) != (format == "vtt"):
+        raise FilmError(f"the {format} captions are in another format")
+    # The parser drops what it does not understand; counting the times finds what it dropped.
+    announced = len(_TIMES[format].findall(text))
+    cues = _cues(text, format) if announced else 0
+    if not cues:
+        raise FilmError(f"the {format} captions hold no cue")
+    if cues != announced:
+        raise FilmError(f"only {cues} of {announced} cues of the {format} captions can be read")
+    return cues
+
+
+def _text(data: bytes, format: str) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise FilmError(f"the {format} captions are not text in UTF-8")
+    if not text.strip():
+        raise FilmError(f"the {format} captions are empty")
+    if text.lstrip()[0] in "<{[":
+        raise FilmError(f"a page or a message came instead of {format} captions")
+    return text
+
+
+def _is_vtt(text: str) -> bool:
+    return re.match(r"WEBVTT(?:[ \t\r\n]|$)", text) is not None
+
+
+def _cues(text: str, format: str) -> int:
+    import pysubs2
+
+    try:
+        parsed = pysubs2.SSAFile.from_string(text, format_=format)
+    except (pysubs2.exceptions.Pysubs2Error, ValueError):
+        return 0
+    return sum(1 for cue in parsed if cue.end >= cue.start)

@@ -1,0 +1,95 @@
+"""A file on its way to its name: written beside it, on the disk before the name exists."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tasks.store.lock import lock, open_locked
+from tasks.store.measure import Measure, blocks, measure_blocks, open_source
+
+
+class Draft:
+    """Becomes `target` or leaves nothing behind; what a killed process left, `sweep` removes."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self.path = target.with_name(f".callsheet-{secrets.token_hex(8)}.part")
+
+    def __enter__(self) -> Self:
+        # Films are for others to read: the user's umask decides, as with any file they make.
+        self._file = open_locked(self.path, mode=0o666)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def write(self, source: Path | bytes) -> Measure:
+        """Copy `source` onto the disk and return what was copied."""
+        with open_source(source) as file:
+            copied = measure_blocks(self._copied(blocks(file)), md5=False)
+        os.fsync(self._file.fileno())
+        return copied
+
+    def publish(self) -> bool:
+        """Give the file its name; False when the name is taken."""
+        try:
+            # Unlike a rename, a link never replaces what is there.
+            os.link(self.path, self._target)
+        except FileExistsError:
+            return False
+        except OSError:
+            return self._rename_if_free()
+        return True
+
+    def overwrite(self) -> None:
+        """Give the file its name, taking it from whatever had it."""
+        os.replace(self.path, self._target)
+
+    def _copied(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            left = memoryview(piece)
+            while left:
+                left = left[self._file.write(left) :]
+            yield piece
+
+    def _rename_if_free(self) -> bool:
+        # FAT, exFAT and many network mounts have no hard links. There, one of us at a time
+        # looks and renames; a crash lets go of the lock.
+        mark = hashlib.sha256(self._target.name.encode()).hexdigest()[:16]
+        guard = self._target.with_name(f".callsheet-{mark}.lock")
+        file = open_locked(guard)
+        try:
+            if os.path.lexists(self._target):
+                return False
+            os.rename(self.path, self._target)
+            return True
+        finally:
+            guard.unlink(missing_ok=True)
+            file.close()
+
+
+def sweep(folder: Path) -> None:
+    """Remove the drafts in `folder` that nobody writes any more."""
+    for left in folder.glob(".callsheet-*.part"):
+        with suppress(OSError):
+            handle = os.open(left, os.O_RDWR)
+            try:
+                # A draft somebody still writes is locked by them.
+                if lock(handle):
+                    left.unlink()
+            finally:
+                os.close(handle)

@@ -1,0 +1,118 @@
+"""Single objects of a bucket: written with their digest, looked at, read back."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tasks.errors import StoreError
+from tasks.store.measure import Measure, measure_blocks, open_source
+from tasks.store.s3_client import S3Calls
+from tasks.store.s3_probe import Abilities, digest_header
+from tasks.store.s3_trouble import S3Trouble
+from tasks.store.store import Stored
+from tasks.store.upload import Upload
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_BLOCK = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a look tells; `sha256` only where the store vouches for it."""
+
+    bytes: int
+    etag: str | None
+    sha256: str | None
+
+
+class S3Objects:
+    """What the bucket store needs of a bucket, done the way this store was seen to support."""
+
+    def __init__(self, calls: S3Calls, abilities: Abilities) -> None:
+        self._calls = calls
+        self.abilities = abilities
+
+    def uri(self, key: str) -> str:
+        """Return the address of an object."""
+        return f"s3://{self._calls.bucket}/{key}"
+
+    async def put(self, upload: Upload, *, free: bool) -> None:
+        """Write an object; with `free`, only where there is none (if the store can tell)."""
+        measured = upload.measured
+        headers: dict[str, Any] = {
+            "Bucket": self._calls.bucket,
+            "Key": upload.key,
+            "ContentType": upload.content_type,
+            "ContentLength": measured.bytes,
+            "Metadata": upload.metadata,
+            **digest_header(self.abilities.digest, measured.sha256, measured.md5),
+        }
+        if free and self.abilities.conditional:
+            headers["IfNoneMatch"] = "*"
+
+        def put(client: S3Client) -> object:
+            with open_source(upload.source) as file:
+                return client.put_object(Body=file, **headers)
+
+        await self._calls.call(put)
+
+    async def look(self, key: str) -> Seen | None:
+        """Return what is there without reading it, or None."""
+        # A digest the store does not check is only our own words repeated back.
+        vouches = self.abilities.digest == "sha256" and self.abilities.checks
+        mode: dict[str, Any] = {"ChecksumMode": "ENABLED"} if vouches else {}
+        try:
+            head = await self._calls.call(
+                lambda client: client.head_object(Bucket=self._calls.bucket, Key=key, **mode)
+            )
+        except S3Trouble as trouble:
+            if trouble.code != "404":
+                raise
+            return None
+        sha256 = _hex(head.get("ChecksumSHA256")) if vouches else None
+        return Seen(head["ContentLength"], head.get("ETag"), sha256)
+
+    async def verified(self, upload: Upload) -> Stored:
+        """Return what was just written; raise StoreError when it is not what was sent."""
+        wanted, uri = upload.measured, self.uri(upload.key)
+        there: Stored | None = None
+        if not self.abilities.checks:
+            there = await self.stored(upload.key)
+        elif (seen := await self.look(upload.key)) is not None:
+            # It compared the digest before it said yes; what is left to see is that it is there.
+            there = Stored(uri, seen.bytes, seen.sha256 or wanted.sha256, seen.etag)
+        if there is None or (there.bytes, there.sha256) != (wanted.bytes, wanted.sha256):
+            raise StoreError(f"what the store holds at {uri} is not what was sent")
+        return there
+
+    async def stored(self, key: str) -> Stored | None:
+        """Return what is there with its sha256, reading all of it where the store has none."""
+        seen = await self.look(key)
+        if seen is None:
+            return None
+        if seen.sha256 is not None:
+            return Stored(self.uri(key), seen.bytes, seen.sha256, seen.etag)
+        read = await self._read_back(key)
+        return Stored(self.uri(key), read.bytes, read.sha256, seen.etag)
+
+    async def _read_back(self, key: str) -> Measure:
+        def read(client: S3Client) -> Measure:
+            body = client.get_object(Bucket=self._calls.bucket, Key=key)["Body"]
+            with body:
+                return measure_blocks(body.iter_chunks(_BLOCK))
+
+        return await self._calls.call(read)
+
+
+def _hex(checksum: str | None) -> str | None:
+    # A digest of parts ends in "-<number>" and is not the digest of the file.
+    try:
+        raw = base64.b64decode(checksum or "", validate=True)
+    except binascii.Error:
+        return None
+    return raw.hex() if len(raw) == 32 else None

@@ -1,0 +1,149 @@
+"""The spool: a download on its way, with its digests, able to go on after a cut or a kill.
+
+Owns `<name>.part` and the small note beside it. Knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.errors import StoreError
+from tasks.store.disk import disk_trouble, make_private, require_room
+from tasks.store.lock import try_open_locked
+from tasks.store.note import Source, read_note, write_note
+
+_CHUNK = 256 * 1024
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_DISK = "the spool disk"
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A whole file in the spool. Whoever asked for it removes it when it is delivered."""
+
+    path: Path
+    bytes: int
+    sha256: str
+    md5: str
+    content_type: str | None
+
+
+class Part:
+    """One unfinished download. Only one process holds it at a time."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder = folder
+        self._final = folder / spool_name(name)
+        self.path = self._final.with_name(self._final.name + ".part")
+        self._note = self._final.with_name(self._final.name + ".part.json")
+        with disk_trouble(_DISK, folder):
+            make_private(folder)
+            file = try_open_locked(self.path)
+        if file is None:
+            message = f"another run is downloading {self._final.name}; it is left to that run"
+            raise StoreError(message)
+        self._file = file
+        self._pending = bytearray()
+        self._start_over(Source())
+        self._resume()
+
+    def begin(self, source: Source) -> None:
+        """Forget every byte and expect `source` from its first one."""
+        with disk_trouble(_DISK, self.folder):
+            # Note first: were we killed in between, an old note would vouch for new bytes.
+            self._note.unlink(missing_ok=True)
+            self._file.truncate(0)
+            self._file.seek(0)
+            self._start_over(source)
+            write_note(self._note, source)
+
+    def restart(self) -> None:
+        """Forget every byte; the next answer says what to expect."""
+        self.begin(Source())
+
+    def require_room(self, reserve: int) -> None:
+        """Raise StoreError when what is still to come will not fit."""
+        needed = max(0, (self.source.total or 0) - self.size)
+        require_room(_DISK, self.folder, needed, reserve=reserve)
+
+    def write(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self._pending += data
+        self.size += len(data)
+        if len(self._pending) >= _CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand what was taken to the disk and the digests."""
+        block = bytes(self._pending)
+        self._pending.clear()
+        self._sha256.update(block)
+        self._md5.update(block)
+        try:
+            with disk_trouble(_DISK, self.folder):
+                written = 0
+                while written < len(block):
+                    written += self._file.write(block[written:])
+        except StoreError:
+            # On a full disk every part holds the others up: give the room back.
+            self.discard()
+            raise
+
+    def finish(self) -> Fetched:
+        """Close the whole file under its own name."""
+        self.flush()
+        with disk_trouble(_DISK, self.folder):
+            os.replace(self.path, self._final)
+            self._note.unlink(missing_ok=True)
+        self.close()
+        return Fetched(
+            self._final,
+            self.size,
+            self._sha256.hexdigest(),
+            self._md5.hexdigest(),
+            self.source.content_type,
+        )
+
+    def discard(self) -> None:
+        """Remove every trace of these bytes; they must not be resumed."""
+        with suppress(OSError):
+            self._note.unlink(missing_ok=True)
+            self._file.truncate(0)
+            self._file.seek(0)
+            self.path.unlink(missing_ok=True)
+        self._start_over(Source())
+
+    def close(self) -> None:
+        """Let go of the file, and of the lock with it."""
+        self._file.close()
+
+    def _start_over(self, source: Source) -> None:
+        self.source = source
+        self.size = 0
+        self._pending.clear()
+        self._sha256 = hashlib.sha256()
+        self._md5 = hashlib.md5(usedforsecurity=False)
+
+    def _resume(self) -> None:
+        source = read_note(self._note)
+        with disk_trouble(_DISK, self.folder):
+            if source is None or not os.fstat(self._file.fileno()).st_size:
+                self._file.truncate(0)
+                return
+            self._start_over(source)
+            while block := self._file.read(4 * _CHUNK):
+                self._sha256.update(block)
+                self._md5.update(block)
+                self.size += len(block)
+
+
+def spool_name(name: str) -> str:
+    """Return a file name for `name`: itself when it is plain, else a digest of it."""
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    return hashlib.sha256(name.encode()).hexdigest()

@@ -1,0 +1,146 @@
+"""Starts sandboxes as processes of their own. Nothing of the product is imported here: these
+tests speak to it over sockets, as any client of the service does."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+BRIEF = {
+    "tool": "product-launch",
+    "fields": {"product": "Aurora kettle", "benefits": ["quiet", "fast"]},
+    "title": "Aurora",
+    "duration_seconds": 6,
+    "start_generation": True,
+}
+
+
+@dataclass
+class Running:
+    """One running sandbox and a client that holds every scope."""
+
+    process: subprocess.Popen[str]
+    ready: dict[str, Any]
+    client: httpx.Client
+
+    def create(self, **fields: Any) -> str:
+        answer = self.client.post("/videos", json={**BRIEF, **fields})
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["data"]["id"])
+
+    def get(self, video: str) -> dict[str, Any]:
+        return dict(self.client.get(f"/videos/{video}").json()["data"])
+
+    def wait(self, video: str, status: str = "completed", within: float = 20) -> dict[str, Any]:
+        until = time.monotonic() + within
+        while (seen := self.get(video))["status"] != status:
+            assert time.monotonic() < until, seen
+            time.sleep(0.05)
+        return seen
+
+    def credits(self) -> dict[str, int]:
+        return dict(self.client.get("/credits").json()["data"])
+
+    def charges(self) -> list[dict[str, Any]]:
+        return list(self.client.get(f"{self.ready['auth_url']}/_sandbox/charges").json())
+
+    def events(self, video: str) -> list[str]:
+        return [entry["event"] for entry in self.charges() if entry["video_id"] == video]
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> tuple[int, float, str]:
+        began = time.monotonic()
+        self.process.terminate()
+        _, complaint = self.process.communicate(timeout=10)
+        return self.process.returncode, time.monotonic() - began, complaint
+
+
+Start = Callable[..., Running]
+
+
+def _start(*options: str, state: Path, env: dict[str, str] | None = None) -> Running:
+    command = [sys.executable, "-m", "deployments.sandbox", "--port", "0", "--json"]
+    process = subprocess.Popen(
+        [*command, "--state", str(state), *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(env or {})},
+    )
+    assert process.stdout is not None
+    ready = json.loads(process.stdout.readline())
+    client = httpx.Client(
+        base_url=ready["base_url"], headers={"authorization": f"Bearer {ready['api_key']}"}
+    )
+    return Running(process, ready, client)
+
+
+def _end(running: Running) -> None:
+    running.client.close()
+    process = running.process
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start sandboxes with options of the test's own; they end with the test."""
+    begun: list[Running] = []
+
+    def one(*options: str, state: Path = tmp_path, env: dict[str, str] | None = None) -> Running:
+        begun.append(_start(*options, state=state, env=env))
+        return begun[-1]
+
+    yield one
+    for running in begun:
+        _end(running)
+
+
+@pytest.fixture(scope="session")
+def anyone() -> Iterator[httpx.Client]:
+    """A client without a key."""
+    with httpx.Client() as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def instant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A sandbox whose films are ready at once."""
+    running = _start("--render", "instant", state=tmp_path_factory.mktemp("instant"))
+    yield running
+    _end(running)
+
+
+@pytest.fixture(scope="session")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A sandbox whose renders outlast every test."""
+    running = _start("--time-scale", "0.5", state=tmp_path_factory.mktemp("slow"))
+    yield running
+    _end(running)
+
+
+@pytest.fixture(scope="session")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A sandbox that makes real films in about a second."""
+    running = _start("--time-scale", "200", state=tmp_path_factory.mktemp("quick"))
+    yield running
+    _end(running)

@@ -1,0 +1,194 @@
+"""Every operation's statuses: who may call it, what it refuses, and the envelope of it all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+OPERATIONS = [
+    ("POST", "/videos/estimate", "read"),
+    ("POST", "/videos", "write"),
+    ("GET", "/videos", "read"),
+    ("GET", "/videos/vid_none", "read"),
+    ("PATCH", "/videos/vid_none", "write"),
+    ("DELETE", "/videos/vid_none", "write"),
+    ("POST", "/videos/vid_none/generate", "write"),
+    ("POST", "/videos/vid_none/cancel", "write"),
+    ("GET", "/videos/vid_none/download", "read"),
+    ("GET", "/videos/vid_none/captions", "read"),
+    ("GET", "/tools", "read"),
+    ("GET", "/credits", "read"),
+]
+GOOD = {"tool": "explainer", "duration_seconds": 6}
+BAD = [
+    ({}, "tool"),
+    ({"tool": "explainer", "script": {"text": "Hi"}}, "exactly one"),
+    ({"tool": "no-such-tool"}, "product-launch"),
+    ({**GOOD, "duration_seconds": 0}, "duration_seconds"),
+    ({**GOOD, "duration_seconds": 601}, "duration_seconds"),
+    ({**GOOD, "duration_seconds": "8"}, "duration_seconds"),
+    ({**GOOD, "duration_seconds": 8.5}, "duration_seconds"),
+    ({**GOOD, "aspect_ratio": "4:5"}, "aspect_ratio"),
+    ({**GOOD, "mode": "dancing"}, "mode"),
+    ({**GOOD, "style": "hybrid"}, "style"),
+    ({**GOOD, "language": "klingon!"}, "language"),
+    ({**GOOD, "title": None}, "title"),
+    ({**GOOD, "colour": "red"}, "colour"),
+    ({**GOOD, "idempotency_key": ""}, "idempotency_key"),
+    ({"script": {}}, "script"),
+    ({"script": "Hello"}, "script"),
+    ({"script": {"scenes": "one"}}, "scenes"),
+    ({"script": {"text": "Hi"}, "fields": {"a": 1}}, "fields"),
+]
+
+
+def error_of(answer: httpx.Response) -> dict[str, Any]:
+    said = answer.json()
+    assert said["data"] is None
+    assert said["meta"]["request_id"].startswith("req_")
+    assert set(said["error"]) == {"message", "code", "retryable"}
+    return dict(said["error"])
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), OPERATIONS)
+@pytest.mark.parametrize("authorization", [None, "Bearer", "Basic abc", "Bearer mav_wrong"])
+def test_it_wants_a_good_key(
+    instant: Any,
+    anyone: httpx.Client,
+    method: str,
+    path: str,
+    scope: str,
+    authorization: str | None,
+) -> None:
+    headers = {} if authorization is None else {"authorization": authorization}
+    answer = anyone.request(method, instant.ready["base_url"] + path, headers=headers)
+    assert answer.status_code == 401
+    assert not error_of(answer)["retryable"]
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), OPERATIONS)
+def test_it_wants_the_scope(instant: Any, method: str, path: str, scope: str) -> None:
+    for held, key in instant.ready["keys"].items():
+        headers = {"authorization": f"Bearer {key}"}
+        answer = instant.client.request(method, path, headers=headers)
+        if held == scope:
+            assert answer.status_code not in (401, 403)
+        else:
+            assert answer.status_code == 403
+            assert error_of(answer)["code"] == "forbidden"
+            assert scope in error_of(answer)["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [(m, p) for m, p, _ in OPERATIONS if "vid_none" in p and m != "PATCH"]
+)
+def test_it_does_not_know_the_video(instant: Any, method: str, path: str) -> None:
+    answer = instant.client.request(method, path)
+    assert answer.status_code == 404
+    assert not error_of(answer)["retryable"]
+
+
+def test_it_does_not_know_the_video_to_patch(instant: Any) -> None:
+    assert instant.client.patch("/videos/vid_none", json={"title": "x"}).status_code == 404
+
+
+@pytest.mark.parametrize(("body", "named"), BAD)
+@pytest.mark.parametrize("path", ["/videos", "/videos/estimate"])
+def test_it_refuses_a_bad_brief_and_names_the_field(
+    instant: Any, path: str, body: dict[str, Any], named: str
+) -> None:
+    answer = instant.client.post(path, json=body)
+    assert answer.status_code == 400
+    assert named in error_of(answer)["message"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"tool": "explainer", "fields": {"a": NaN}}', b'"\\ud800"',
+                b'{"tool": "explainer", "title": "\\ud800"}', b"\xff\xff"]
+)  # fmt: skip
+def test_it_refuses_what_is_not_a_json_object(instant: Any, content: bytes) -> None:
+    answer = instant.client.post("/videos", content=content)
+    assert answer.status_code == 400
+    error_of(answer)
+
+
+def test_refusals_without_a_route_are_enveloped_too(instant: Any) -> None:
+    assert error_of(instant.client.get("/nowhere"))["code"] == "not_found"
+    assert instant.client.put("/videos").status_code == 405
+
+
+def test_success_is_enveloped(instant: Any) -> None:
+    said = instant.client.post("/videos", json=GOOD).json()
+    assert said["error"] is None
+    assert said["data"]["status"] == "generating"
+    assert isinstance(said["data"]["poll_after_seconds"], int)
+    assert said["meta"]["request_id"].startswith("req_")
+
+
+def test_it_shows_everything_that_was_asked_for(instant: Any) -> None:
+    asked = {**GOOD, "title": "Été", "topic": "Spring", "mode": "hybrid", "style": "cinematic",
+             "character_id": 7, "voice_id": "v", "music_id": "m", "caption_style": "bold",
+             "aspect_ratio": "1:1", "language": "fr-CA", "video_model": "x",
+             "idempotency_key": "shown"}  # fmt: skip
+    shown = instant.get(instant.create(**asked))
+    assert asked.items() <= shown.items()
+
+
+def test_it_says_how_long_to_wait(slow: Any) -> None:
+    said = slow.client.post("/videos", json=GOOD).json()["data"]
+    assert 60 < said["poll_after_seconds"] < 400
+    assert slow.get(said["id"])["progress"] < 10
+
+
+def test_it_pages_through_the_list_newest_first(instant: Any) -> None:
+    made = [instant.create(title=f"page {n}") for n in range(5)]
+    seen: list[str] = []
+    cursor = None
+    while len(seen) < 5:
+        query = {"limit": 2} if cursor is None else {"limit": 2, "cursor": cursor}
+        page = instant.client.get("/videos", params=query).json()["data"]
+        assert len(page["videos"]) == 2
+        seen += [one["id"] for one in page["videos"]]
+        cursor = page["next_cursor"]
+    assert seen[:5] == made[::-1]
+
+
+@pytest.mark.parametrize("query", [{"limit": "0"}, {"limit": "x"}, {"limit": "101"},
+                                   {"cursor": "zzz"}, {"cursor": "YWJj"}])  # fmt: skip
+def test_it_refuses_a_page_that_cannot_be(instant: Any, query: dict[str, str]) -> None:
+    assert instant.client.get("/videos", params=query).status_code == 400
+
+
+def test_it_lists_tools_with_their_fields(instant: Any) -> None:
+    tools = instant.client.get("/tools").json()["data"]["tools"]
+    assert "product-launch" in [tool["id"] for tool in tools]
+    assert all(field["name"] for tool in tools for field in tool["fields"])
+
+
+def test_it_deletes_a_video(instant: Any) -> None:
+    video = instant.create()
+    assert instant.client.delete(f"/videos/{video}").status_code == 200
+    assert instant.client.get(f"/videos/{video}").status_code == 404
+    assert instant.client.delete(f"/videos/{video}").status_code == 404
+
+
+def test_it_counts_calls_by_operation(instant: Any) -> None:
+    counts = f"{instant.ready['auth_url']}/_sandbox/calls"
+    before = instant.client.get(counts).json()
+    instant.create()
+    assert instant.client.get(counts).json()["create"] == before.get("create", 0) + 1
+
+
+def test_it_limits_the_rate_of_creates_in_both_forms(start: Any) -> None:
+    running = start("--render", "instant", "--rate", "2", "--rate-window", "30")
+    running.create()
+    running.create()
+    first = running.client.post("/videos", json=GOOD)
+    second = running.client.post("/videos", json=GOOD)
+    assert (first.status_code, second.status_code) == (429, 429)
+    assert 25 <= int(first.headers["retry-after"]) <= 30
+    assert second.headers["retry-after"].endswith("GMT")
+    error_of(first)
+    assert running.client.post("/videos/estimate", json=GOOD).status_code == 200

@@ -1,0 +1,165 @@
+"""The bucket store against real S3 servers of different manners."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import StoreError, StoreUnusable
+from tasks.store import Stored, open_store
+from tasks.store.bucket import BucketStore
+from tasks.store.s3_probe import Abilities
+from tests.stores import S3Server, bucket_store, moto_s3, rclone_s3
+from tests.unit.store.s3_proxy import checking, s3_proxy
+
+NAME = "spring/ad-1/ad-1-take1.mp4"
+FILM = bytes(range(256)) * 1000
+
+SEEN = {
+    "rclone": Abilities(digest="md5", checks=True, conditional=False),
+    "moto": Abilities(digest="sha256", checks=False, conditional=True),
+    "amazon-like": Abilities(digest="sha256", checks=True, conditional=True),
+}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, S3Server]]:
+    with rclone_s3(tmp_path_factory.mktemp("rclone")) as rclone, moto_s3() as moto:
+        yield {"rclone": rclone, "moto": moto, "amazon-like": moto}
+
+
+@pytest.fixture(params=["rclone", "moto", "amazon-like"])
+async def s3(
+    request: pytest.FixtureRequest,
+    servers: dict[str, S3Server],
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[S3Server]:
+    kind = request.param
+    trouble = checking if kind == "amazon-like" else None
+    async with s3_proxy(servers[kind], trouble) as proxy:
+        for name, value in proxy.server.environment().items():
+            monkeypatch.setenv(name, value)
+        yield proxy.server
+
+
+@pytest.fixture
+async def store(s3: S3Server, request: pytest.FixtureRequest) -> AsyncIterator[BucketStore]:
+    # A prefix of its own, so that tests on one server do not meet.
+    prefix = hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
+    store = bucket_store(f"films/{prefix}")
+    yield store
+    await store.aclose()
+
+
+def _put(store: BucketStore, data: bytes | Path, **labels: str):
+    whole = data if isinstance(data, bytes) else data.read_bytes()
+    sha256 = hashlib.sha256(whole).hexdigest()
+    return store.put(NAME, data, content_type="video/mp4", sha256=sha256, metadata=labels)
+
+
+async def _keys(s3: S3Server, store: BucketStore) -> list[str]:
+    prefix = store.address.removeprefix(f"s3://{s3.bucket}/")
+    keys = await asyncio.to_thread(s3.keys)
+    return [key for key in keys if key.startswith(prefix)]
+
+
+async def test_what_a_store_can_do_is_found_out_and_no_trace_is_left(s3, store, request) -> None:
+    await store.check()
+    assert (await store._known()).abilities == SEEN[request.node.callspec.params["s3"]]
+    assert await _keys(s3, store) == []
+
+
+async def test_a_film_is_stored_with_its_type_and_labels(s3, store, tmp_path) -> None:
+    path = tmp_path / "film"
+    path.write_bytes(FILM)
+    stored = await _put(store, path, **{"callsheet-row": "ad-1", "callsheet-title": "Frühling\n€"})
+    key = stored.uri.removeprefix(f"s3://{s3.bucket}/")
+    assert stored.uri == f"{store.address}/{NAME}"
+    assert (stored.bytes, stored.sha256) == (len(FILM), hashlib.sha256(FILM).hexdigest())
+    assert stored.etag
+    assert await store.head(NAME) == stored
+    assert await asyncio.to_thread(s3.read, key) == FILM
+    head = await asyncio.to_thread(s3.client().head_object, Bucket=s3.bucket, Key=key)
+    labels = {name.lower(): value for name, value in head["Metadata"].items()}
+    assert head["ContentType"] == "video/mp4"
+    assert labels["callsheet-sha256"] == stored.sha256
+    assert labels["callsheet-title"] == "Fr%C3%BChling%0A%E2%82%AC"
+
+
+async def test_storing_it_twice_is_a_no_op(store) -> None:
+    assert await _put(store, FILM) == await _put(store, FILM)
+
+
+@pytest.mark.parametrize("other", [b"shorter", bytes(len(FILM))])
+async def test_another_file_is_left_alone(s3, store, other) -> None:
+    stored = await _put(store, FILM)
+    with pytest.raises(StoreError, match="exists already") as caught:
+        await _put(store, other)
+    assert caught.value.conflict
+    assert caught.value.permanent
+    assert (await store.head(NAME)).sha256 == stored.sha256
+
+
+async def test_of_many_at_once_exactly_one_wins(store) -> None:
+    films = [bytes([n]) * 5000 for n in range(6)]
+    outcomes = await asyncio.gather(*(_put(store, f) for f in films), return_exceptions=True)
+    won = [outcome for outcome in outcomes if isinstance(outcome, Stored)]
+    assert len(won) == 1
+    assert sum(isinstance(outcome, StoreError) and outcome.conflict for outcome in outcomes) == 5
+    assert (await store.head(NAME)).sha256 == won[0].sha256
+
+
+async def test_replace_overwrites(store) -> None:
+    await store.replace("manifest.json", b"{}", content_type="application/json")
+    stored = await store.replace("manifest.json", b"[1]", content_type="application/json")
+    assert stored.bytes == 3
+    assert await store.head("manifest.json") == stored
+
+
+async def test_what_is_not_there_is_none(store) -> None:
+    assert await store.head("nothing.mp4") is None
+
+
+async def test_a_file_that_changed_in_the_spool_is_not_stored(s3, store) -> None:
+    with pytest.raises(StoreError, match="not the one"):
+        await store.put(NAME, FILM, content_type="video/mp4", sha256="0" * 64, metadata={})
+    assert await _keys(s3, store) == []
+
+
+async def test_a_missing_bucket_is_named(s3) -> None:
+    store = bucket_store(bucket="no-such-bucket")
+    with pytest.raises(StoreUnusable, match="no-such-bucket does not exist") as caught:
+        await store.check()
+    assert caught.value.remedy
+    with pytest.raises(StoreError, match="does not exist") as refused:
+        await _put(store, FILM)
+    assert refused.value.permanent
+    await store.aclose()
+
+
+async def test_open_store_finds_the_server_by_the_environment(s3) -> None:
+    store = open_store(f"{s3.address}/by/address")
+    await store.check()
+    stored = await store.replace("x.txt", b"x", content_type="text/plain")
+    assert stored.uri == "s3://films/by/address/x.txt"
+    await store.aclose()
+
+
+@pytest.mark.parametrize("s3", ["rclone"], indirect=True)
+async def test_a_digest_the_store_only_repeats_is_not_believed(s3, store) -> None:
+    """rclone takes any SHA-256 for true and gives it back: a stranger's file may carry ours."""
+    await store.check()
+    key = f"{store.address}/{NAME}".removeprefix(f"s3://{s3.bucket}/")
+    lie = base64.b64encode(hashlib.sha256(FILM).digest()).decode()
+    others = bytes(len(FILM))
+    put = s3.client().put_object
+    await asyncio.to_thread(put, Bucket=s3.bucket, Key=key, Body=others, ChecksumSHA256=lie)
+    assert (await store.head(NAME)).sha256 == hashlib.sha256(others).hexdigest()
+    with pytest.raises(StoreError) as caught:
+        await _put(store, FILM)
+    assert caught.value.conflict

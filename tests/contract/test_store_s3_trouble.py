@@ -1,0 +1,256 @@
+"""The bucket store when the bucket, the keys or the network give trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import traceback
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from aiohttp import web
+
+from tasks.errors import StoreError, StoreUnusable
+from tasks.store.bucket import BucketStore
+from tests.stores import S3Server, bucket_store, moto_s3
+from tests.unit.store.s3_proxy import S3Proxy, checking, refusal, s3_proxy
+
+FILM = b"film" * 1000
+SHA256 = hashlib.sha256(FILM).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[S3Server]:
+    with moto_s3() as server:
+        yield server
+
+
+@pytest.fixture
+async def proxy(moto: S3Server, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[S3Proxy]:
+    async with s3_proxy(moto, checking) as proxy:
+        for name, value in proxy.server.environment().items():
+            monkeypatch.setenv(name, value)
+        yield proxy
+
+
+@pytest.fixture
+async def store(proxy: S3Proxy, request: pytest.FixtureRequest) -> AsyncIterator[BucketStore]:
+    store = bucket_store(hashlib.sha256(request.node.name.encode()).hexdigest()[:12])
+    yield store
+    await store.aclose()
+
+
+def _put(store: BucketStore, data: bytes = FILM):
+    sha256 = hashlib.sha256(data).hexdigest()
+    return store.put("film.mp4", data, content_type="video/mp4", sha256=sha256, metadata={})
+
+
+def _first(times: int, method: str, answer):
+    """Make trouble for the first requests with `method`, then behave."""
+    left = [times]
+
+    async def trouble(request, body, forward):
+        if request.method == method and left[0]:
+            left[0] -= 1
+            return await answer(request, body, forward)
+        return await checking(request, body, forward)
+
+    return trouble
+
+
+async def test_a_lost_answer_to_an_upload_is_found_out(store, proxy) -> None:
+    await store.check()
+
+    async def stored_but_silent(request, body, forward):
+        assert (await forward()).status == 200
+
+    proxy.trouble = _first(1, "PUT", stored_but_silent)
+    proxy.seen.clear()
+    stored = await _put(store)
+    assert stored.sha256 == SHA256
+    assert proxy.count("PUT") == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(503, "SlowDown"), (500, "InternalError"), (409, "ConditionalRequestConflict"),
+     (400, "RequestTimeout"), (400, "BadDigest"), (429, "TooManyRequests")],
+)  # fmt: skip
+async def test_trouble_that_passes_is_sat_out(store, proxy, status, code) -> None:
+    await store.check()
+
+    async def busy(request, body, forward):
+        return refusal(status, code)
+
+    proxy.trouble = _first(3, "PUT", busy)
+    assert (await _put(store)).sha256 == SHA256
+
+
+async def test_patience_with_a_busy_store_ends(store, proxy) -> None:
+    await store.check()
+
+    async def busy(request, body, forward):
+        return refusal(503, "SlowDown")
+
+    proxy.trouble = _first(99, "PUT", busy)
+    proxy.seen.clear()
+    with pytest.raises(StoreError, match="SlowDown") as caught:
+        await _put(store)
+    assert not caught.value.permanent
+    assert proxy.count("PUT") == 5
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (403, "AccessDenied", "is denied"),
+        (404, "NoSuchBucket", "does not exist"),
+        (400, "ExpiredToken", "expired"),
+        (403, "InvalidAccessKeyId", "access key"),
+        (403, "SignatureDoesNotMatch", "secret key"),
+        (400, "AuthorizationHeaderMalformed", "another region"),
+        (403, "RequestTimeTooSkewed", "clock"),
+        (507, "XMinioStorageFull", "full"),
+        (403, "SomethingNew", "SomethingNew"),
+    ],
+)
+async def test_trouble_that_stays_is_told_in_a_sentence(
+    store, proxy, caplog, status, code, words
+) -> None:
+    caplog.set_level(logging.INFO)
+    await store.check()
+
+    async def refuse(request, body, forward):
+        return refusal(status, code)
+
+    proxy.trouble = _first(99, "PUT", refuse)
+    proxy.seen.clear()
+    with pytest.raises(StoreError, match=words) as caught:
+        await _put(store)
+    assert caught.value.permanent
+    assert proxy.count("PUT") == 1
+    fresh = bucket_store("other")
+    with pytest.raises(StoreUnusable, match=words) as unusable:
+        await fresh.check()
+    assert unusable.value.remedy
+    told = [*traceback.format_exception(caught.value), *traceback.format_exception(unusable.value)]
+    assert "canary" not in "".join(told) + caplog.text
+    await fresh.aclose()
+
+
+async def test_keys_that_may_write_but_not_look_are_found_out(store, proxy) -> None:
+    async def forbidden(request, body, forward):
+        return web.Response(status=403)
+
+    proxy.trouble = _first(99, "HEAD", forbidden)
+    with pytest.raises(StoreUnusable, match="denied") as caught:
+        await store.check()
+    assert "s3:GetObject" in caught.value.remedy
+
+
+async def test_a_store_that_refuses_checksum_headers_gets_md5(store, proxy) -> None:
+    async def old(request, body, forward):
+        if "x-amz-checksum-sha256" in request.headers:
+            return refusal(501, "NotImplemented")
+        md5 = request.headers.get("content-md5")
+        if request.method == "PUT" and md5 != _md5(body):
+            return refusal(400, "BadDigest")
+        return await forward()
+
+    proxy.trouble = old
+    await store.check()
+    abilities = (await store._known()).abilities
+    assert (abilities.digest, abilities.checks, abilities.conditional) == ("md5", True, True)
+    assert (await _put(store)).sha256 == SHA256
+
+
+async def test_a_store_that_refuses_conditions_is_looked_at_first(store, proxy, caplog) -> None:
+    async def old(request, body, forward):
+        if "if-none-match" in request.headers:
+            return refusal(501, "NotImplemented")
+        return await checking(request, body, forward)
+
+    proxy.trouble = old
+    await store.check()
+    assert "looks before it writes" in caplog.text
+    await _put(store)
+    with pytest.raises(StoreError) as caught:
+        await _put(store, b"other")
+    assert caught.value.conflict
+
+
+async def test_a_busy_moment_during_the_check_does_not_lower_the_guard(store, proxy) -> None:
+    async def busy(request, body, forward):
+        return refusal(503, "SlowDown")
+
+    async def only_conditional(request, body, forward):
+        if "if-none-match" in request.headers:
+            return await busy(request, body, forward)
+        return await checking(request, body, forward)
+
+    proxy.trouble = only_conditional
+    with pytest.raises(StoreUnusable):
+        await store.check()
+    proxy.trouble = checking
+    await store.check()
+    assert (await store._known()).abilities.conditional
+
+
+async def test_bytes_that_change_on_the_way_are_noticed(store, proxy) -> None:
+    """A store that checks nothing, and a network that changes a byte."""
+
+    async def careless(request, body, forward):
+        answer = await forward()
+        if request.method == "GET" and "list-type" not in request.query:
+            return web.Response(body=b"X" + answer.body[1:], headers={"ETag": '"e"'})
+        return answer
+
+    proxy.trouble = careless
+    with pytest.raises(StoreError, match="not what was sent"):
+        await _put(store)
+
+
+async def test_no_credentials(proxy, monkeypatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    await _is_unusable("no credentials")
+
+
+async def test_no_such_profile(proxy, monkeypatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    await _is_unusable("profile does not exist")
+
+
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9", "http://nowhere.invalid"])
+async def test_an_unreachable_endpoint(proxy, monkeypatch, endpoint) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+    await _is_unusable(endpoint.removeprefix("http://").split(":")[0])
+
+
+async def test_an_endpoint_that_is_no_address(proxy, monkeypatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "localhost:9000")
+    await _is_unusable("not an address")
+
+
+async def _is_unusable(words: str) -> None:
+    store = bucket_store()
+    with pytest.raises(StoreUnusable, match=words) as caught:
+        await asyncio.wait_for(store.check(), 30)
+    assert caught.value.remedy
+    await store.aclose()
+
+
+async def test_a_film_too_large_for_one_upload_is_told_so(store, tmp_path) -> None:
+    path = tmp_path / "film.mp4"
+    with path.open("wb") as file:
+        file.truncate(5 * 1024**3 + 1)
+    with pytest.raises(StoreError, match="larger than") as caught:
+        await store.put("f.mp4", path, content_type="video/mp4", sha256=SHA256, metadata={})
+    assert caught.value.permanent
+
+
+def _md5(body: bytes) -> str:
+    import base64
+
+    return base64.b64encode(hashlib.md5(body).digest()).decode()

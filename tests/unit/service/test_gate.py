@@ -1,0 +1,169 @@
+"""One gate for the organisation key: nothing leaves before the moment the service named."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from tasks.errors import OutcomeUnknown, RateLimited
+from tasks.service import Gate
+
+OK = (200, {"data": {"id": "vid_1", "url": "https://f.test/x"}, "error": None, "meta": {}})
+BODY = b'{"idempotency_key":"cs1_k"}'
+
+
+def limited(after):
+    return (429, {"error": {"message": "slow down"}}, {} if after is None else {"retry-after": after})
+
+
+def gate_of(time, **options):
+    return Gate(clock=time.clock, sleep=time.sleep, random=time.random, **options)
+
+
+async def test_a_short_wait_is_slept_in_place_and_never_cut(talk, time):
+    service, seen = talk(limited("12"), OK)
+    await service.get("vid_1")
+    assert time.slept == [12]
+    assert len(seen) == 2
+
+
+async def test_up_to_a_tenth_is_added_so_that_not_all_wake_together(talk, time):
+    time.chance = 1.0
+    service, _ = talk(limited("20"), OK)
+    await service.get("vid_1")
+    assert time.slept == [22]
+
+
+@pytest.mark.parametrize("after", [None, "nonsense", "nan", "-3", "0"])
+async def test_without_a_usable_moment_the_wait_grows(talk, time, after):
+    time.chance = 1.0
+    service, _ = talk(limited(after), limited(after), limited(after), OK)
+    await service.get("vid_1")
+    assert time.slept == pytest.approx([0.55, 1.1, 2.2])
+
+
+async def test_a_long_wait_is_given_back_with_its_moment(talk, time):
+    service, seen = talk(limited("61"))
+    with pytest.raises(RateLimited) as caught:
+        await service.create(BODY, key="cs1_k")
+    assert caught.value.retry_at == time.now + timedelta(seconds=61)
+    assert caught.value.status == 429
+    assert "slow down" in str(caught.value)
+    assert (len(seen), time.slept) == (1, [])
+
+
+async def test_while_closed_every_operation_is_turned_away_before_it_is_sent(talk, time):
+    service, seen = talk(limited("3600"), OK)
+    with pytest.raises(RateLimited) as first:
+        await service.get("vid_1")
+    others = (
+        service.get("vid_2"),
+        service.create(BODY, key="cs1_k"),
+        service.estimate({}),
+        service.download("vid_1"),
+        service.captions("vid_1", "srt"),
+        service.cancel("vid_1"),
+    )
+    for call in others:
+        with pytest.raises(RateLimited) as caught:
+            await call
+        assert caught.value.retry_at == first.value.retry_at
+        assert (caught.value.sent, caught.value.attempts) == ("no", 0)
+    assert len(seen) == 1
+
+
+async def test_it_opens_by_itself_at_its_moment(talk, time):
+    service, seen = talk(limited("3600"), OK)
+    with pytest.raises(RateLimited):
+        await service.get("vid_1")
+    time.now += timedelta(seconds=3600)
+    await service.get("vid_1")
+    assert len(seen) == 2
+
+
+async def test_it_is_one_gate_for_all_clients_that_share_it(talk, time):
+    gate = gate_of(time)
+    one, _ = talk(limited("100"), gate=gate)
+    other, seen = talk(OK, gate=gate)
+    with pytest.raises(RateLimited):
+        await one.get("vid_1")
+    with pytest.raises(RateLimited):
+        await other.get("vid_1")
+    assert not seen
+
+
+async def test_closing_is_told_so_that_it_can_be_kept_and_restored(talk, time):
+    kept = []
+    service, _ = talk(limited("100"), gate=gate_of(time, on_close=kept.append))
+    with pytest.raises(RateLimited):
+        await service.get("vid_1")
+    assert kept == [time.now + timedelta(seconds=100)]
+    restored, seen = talk(OK, gate=gate_of(time, closed_until=kept[0]))
+    with pytest.raises(RateLimited) as caught:
+        await restored.get("vid_1")
+    assert caught.value.retry_at == kept[0]
+    assert not seen
+
+
+def test_an_earlier_moment_does_not_open_it_sooner(time):
+    kept = []
+    gate = gate_of(time, on_close=kept.append)
+    later = time.now + timedelta(seconds=50)
+    gate.close(later)
+    gate.close(time.now + timedelta(seconds=5))
+    assert gate.closed_until == later
+    assert kept == [later]
+    assert not gate.is_open
+
+
+async def test_a_waiter_waits_on_when_it_is_closed_again_meanwhile(time):
+    async def sleep(seconds):
+        if not time.slept:
+            gate.close(time.now + timedelta(seconds=25))
+        await time.sleep(seconds)
+
+    gate = Gate(clock=time.clock, sleep=sleep, random=time.random)
+    gate.close(time.now + timedelta(seconds=10))
+    await gate.wait()
+    assert time.slept == [10, 15]
+
+
+async def test_one_call_does_not_wait_for_ever_in_small_steps(talk, time):
+    service, seen = talk(limited("59"))
+    with pytest.raises(RateLimited):
+        await service.get("vid_1")
+    assert len(seen) == 5
+    assert sum(time.slept) <= 300
+
+
+async def test_a_trouble_with_a_moment_closes_it_too(talk, time):
+    service, _ = talk((503, {}, {"retry-after": "900"}), OK)
+    with pytest.raises(OutcomeUnknown) as first:
+        await service.create(BODY, key="cs1_k")
+    with pytest.raises(RateLimited) as second:
+        await service.get("vid_1")
+    assert first.value.retry_at == second.value.retry_at == time.now + timedelta(seconds=900)
+
+
+async def test_a_film_that_is_not_ready_does_not_close_it(talk, time):
+    service, seen = talk((409, {}, {"retry-after": "900"}), OK)
+    with pytest.raises(Exception, match="not ready") as caught:
+        await service.download("vid_1")
+    assert caught.value.retry_at == time.now + timedelta(seconds=900)
+    await service.get("vid_2")
+    assert len(seen) == 2
+
+
+async def test_no_request_leaves_before_the_moment_however_many_wait(talk, time):
+    gate = gate_of(time)
+    moments = []
+    service, seen = talk(
+        limited("30"), OK, gate=gate, on_attempt=lambda _: moments.append(time.now)
+    )
+    begin = time.now
+    await service.get("vid_0")
+    await asyncio.gather(*(service.get(f"vid_{n}") for n in range(20)))
+    assert len(seen) == 22
+    assert all(moment >= begin + timedelta(seconds=30) for moment in moments[1:])

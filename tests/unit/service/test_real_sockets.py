@@ -1,0 +1,227 @@
+"""What really happens on sockets, over aiohttp and over plain httpx alike."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from tasks.errors import NotSent, OtherRefusal, OutcomeUnknown, ServerTrouble, ShapeError
+from tasks.service import VideoService
+
+BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
+CREATED = {"data": {"id": "vid_1", "status": "generating"}, "error": None, "meta": {}}
+
+
+def create(service):
+    return service.create(BODY, key="cs1_k")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "close",
+        "reset",
+        "hang",
+        b"GARBAGE\r\n\r\n",
+        b"HTTP/1.1 202 X\r\nContent-Le",
+        b"HTTP/1.1 202 X\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+        b'HTTP/1.1 202 X\r\nContent-Length: 200\r\n\r\n{"data":',
+    ],
+)
+async def test_a_create_that_got_no_whole_answer_is_unknown_and_never_not_sent(
+    serve, connect, transport, fault
+):
+    server = await serve(fault)
+    with pytest.raises(OutcomeUnknown) as caught:
+        await create(connect(server.base_url, transport=transport))
+    assert len(server.seen) == caught.value.attempts == 3
+    assert {request.body for request in server.seen} == {BODY}
+
+
+@pytest.mark.parametrize("fault", ["close", "reset", "hang"])
+async def test_a_read_that_got_no_answer_is_trouble(serve, connect, transport, fault):
+    server = await serve(fault)
+    with pytest.raises(ServerTrouble):
+        await connect(server.base_url, transport=transport).get("vid_1")
+
+
+async def test_a_lost_answer_is_asked_for_again_with_the_same_bytes(
+    serve, connect, transport, answer
+):
+    server = await serve("close", answer(202, CREATED))
+    created = await create(connect(server.base_url, transport=transport))
+    assert created.video_id == "vid_1"
+    assert [request.body for request in server.seen] == [BODY, BODY]
+
+
+async def test_a_stale_connection_does_not_make_the_transport_send_a_post_twice(
+    serve, connect, transport, answer
+):
+    seen = []
+    server = await serve(answer(202, CREATED), then_close=True)
+    service = connect(server.base_url, transport=transport, on_attempt=seen.append)
+    for _ in range(4):
+        await create(service)
+    # Whatever was sent was sent by us, and counted.
+    assert len(seen) == len(server.seen)
+
+
+async def test_a_connection_that_ends_under_a_post_is_told_and_not_repaired_in_silence(
+    serve, connect, transport, answer
+):
+    seen = []
+    server = await serve(answer(202, CREATED), "close", answer(202, CREATED))
+    service = connect(server.base_url, transport=transport, on_attempt=seen.append)
+    await create(service)
+    await create(service)
+    assert [attempt.outcome for attempt in seen] == ["ok", "lost", "ok"]
+    assert len(server.seen) == 3
+
+
+async def test_a_refused_connection_is_not_sent(connect, transport):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    with pytest.raises(NotSent) as caught:
+        await create(connect(f"http://127.0.0.1:{port}/api/v1", transport=transport))
+    assert caught.value.attempts == 3
+    assert caught.value.sent == "no"
+
+
+async def test_an_unknown_host_is_not_sent(connect, transport):
+    with pytest.raises(NotSent):
+        await create(connect("http://no.such.host.invalid/api/v1", transport=transport))
+
+
+async def test_a_server_that_does_not_speak_tls_is_not_sent(serve, connect, transport, answer):
+    server = await serve(answer(200))
+    with pytest.raises(NotSent):
+        address = server.base_url.replace("http:", "https:")
+        await create(connect(address, transport=transport))
+    assert not server.seen
+
+
+async def test_a_cut_json_is_unknown_for_a_create_and_misshapen_for_a_read(
+    serve, connect, transport
+):
+    whole = b'HTTP/1.1 202 X\r\nContent-Length: 12\r\n\r\n{"data": {"i'
+    server = await serve(whole)
+    service = connect(server.base_url, transport=transport)
+    with pytest.raises(OutcomeUnknown):
+        await create(service)
+    with pytest.raises(ShapeError):
+        await service.get("vid_1")
+
+
+async def test_a_refusal_counts_even_when_its_words_are_cut(serve, connect, transport, answer):
+    server = await serve(answer(418, b"x" * 100, cut=50))
+    with pytest.raises(OtherRefusal) as caught:
+        await create(connect(server.base_url, transport=transport))
+    assert caught.value.status == 418
+
+
+async def test_a_redirect_is_not_followed_and_the_key_goes_nowhere_else(
+    serve, connect, transport, answer
+):
+    other = await serve(answer(202, CREATED))
+    away = answer(307, headers={"Location": other.base_url + "/videos?token=abc"})
+    server = await serve(away)
+    with pytest.raises(OtherRefusal, match=r"redirected \(307\) to 127\.0\.0\.1:\d+") as caught:
+        await create(connect(server.base_url, transport=transport))
+    assert not other.seen
+    assert len(server.seen) == 1
+    assert "token" not in str(caught.value)
+    assert "CALLSHEET_BASE_URL" in caught.value.remedy
+
+
+async def test_an_html_error_page_is_told_by_its_title(serve, connect, transport, answer):
+    page = b"<html><head><title>502 Bad\n Gateway</title></head><body>...</body></html>"
+    server = await serve(answer(502, page, headers={"Content-Type": "text/html"}))
+    with pytest.raises(OutcomeUnknown, match='an HTML page: "502 Bad Gateway"'):
+        await create(connect(server.base_url, transport=transport))
+
+
+async def test_an_html_page_instead_of_an_answer_is_unknown_for_a_create(
+    serve, connect, transport, answer
+):
+    server = await serve(answer(200, b"<html>Welcome to the hotel</html>"))
+    with pytest.raises(OutcomeUnknown):
+        await create(connect(server.base_url, transport=transport))
+
+
+async def test_the_default_transport_is_aiohttp_and_keeps_connections(serve, connect, answer):
+    server = await serve(answer(202, CREATED))
+    service = connect(server.base_url)
+    for _ in range(5):
+        await create(service)
+    assert server.connections == 1
+    headers = server.seen[0].headers
+    assert headers["authorization"] == "Bearer mav_canary0secret"
+    assert headers["user-agent"].startswith("callsheet/")
+    assert headers["accept-encoding"] == "identity"
+    assert headers["content-type"] == "application/json"
+
+
+async def test_cookies_of_the_service_are_not_kept(serve, connect, transport, answer):
+    server = await serve(answer(202, CREATED, headers={"Set-Cookie": "a=b; Path=/"}))
+    for service in (connect(server.base_url, transport=transport), connect(server.base_url)):
+        await create(service)
+        await create(service)
+    assert all("cookie" not in request.headers for request in server.seen)
+
+
+async def test_cancelling_a_call_under_way_is_not_swallowed(serve, transport):
+    server = await serve("hang")
+    # A real clock: what is cancelled here is the request itself.
+    async with VideoService(base_url=server.base_url, api_key="mav_x1") as service:
+        call = asyncio.create_task(create(service))
+        while not server.seen:
+            await asyncio.sleep(0.01)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    assert len(server.seen) == 1
+
+
+async def test_cancelling_between_attempts_is_not_swallowed(serve, connect, transport):
+    server = await serve("close")
+    started = asyncio.Event()
+
+    async def sleep(_):
+        started.set()
+        await asyncio.Event().wait()
+
+    service = connect(server.base_url, transport=transport, sleep=sleep)
+    call = asyncio.create_task(create(service))
+    await started.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert len(server.seen) == 1
+
+
+async def test_no_more_requests_are_under_way_than_asked_for(serve, connect):
+    peak = under_way = 0
+
+    async def handle(reader, writer):
+        nonlocal peak, under_way
+        while True:
+            try:
+                await reader.readuntil(b"\r\n\r\n")
+            except asyncio.IncompleteReadError:
+                break
+            under_way += 1
+            peak = max(peak, under_way)
+            await asyncio.sleep(0.01)
+            under_way -= 1
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"id\":\"vid_1\"}")
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/api/v1"
+    async with VideoService(base_url=base_url, api_key="mav_x1", concurrency=4) as service:
+        await asyncio.gather(*(service.get("vid_1") for _ in range(40)))
+    server.close()
+    assert peak == 4

@@ -1,0 +1,215 @@
+"""The retry matrix, row by row and class by class, through the same calls the client makes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import httpx
+import pytest
+
+from tasks.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    InsufficientCredits,
+    NotFound,
+    NotSent,
+    OtherRefusal,
+    OutcomeUnknown,
+    RateLimited,
+    ServerTrouble,
+    ServiceError,
+    ShapeError,
+    Unauthenticated,
+)
+from tasks.service.calls import Calls
+from tasks.service.gate import Gate
+from tasks.service.operations import Money, Operation
+from tasks.service.outcome import Outcome
+from tasks.service.reading import Shapeless
+from tasks.service.retry import MATRIX, Verdict, backoff
+from tasks.service.sending import Call, Sender
+from tasks.service.telling import Teller
+from tasks.service.wire import Wire
+
+OK = httpx.Response(200, json={"data": {"id": "vid_1"}, "meta": {}})
+MISSING = httpx.Response(202, json={"data": {}, "meta": {}})
+CUT = httpx.Response(202, content=b'{"data": {"id": "vid')
+
+
+def status(code, **headers):
+    return httpx.Response(code, json={"data": None, "error": {"message": "no"}}, headers=headers)
+
+
+def read_id(answer):
+    if "id" not in answer.json()["data"]:
+        raise Shapeless
+    return answer.json()["data"]["id"]
+
+
+def calls_over(time, handler):
+    wire = Wire(
+        base_url="http://s.test/api/v1",
+        api_key="mav_x1",
+        transport=httpx.MockTransport(handler),
+        limit=9,
+    )
+    gate = Gate(clock=time.clock, sleep=time.sleep, random=time.random)
+    sender = Sender(wire, gate, Teller(None), clock=time.clock, random=time.random, concurrency=9)
+    return Calls(sender, clock=time.clock, sleep=time.sleep, random=time.random)
+
+
+async def outcome_of(time, money, *steps):
+    """Return (result or error, how many requests were sent)."""
+    sent = []
+
+    def handler(request):
+        sent.append(request.content)
+        step = steps[min(len(sent), len(steps)) - 1]
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    operation = Operation(name="op", method="POST", path="/x", scope="write", money=money)
+    call = Call(operation=operation, target="/x", read=read_id, body=b"same", key="cs1_k")
+    try:
+        result = await calls_over(time, handler).make(call)
+    except ServiceError as error:
+        result = error
+    assert set(sent) <= {b"same"}
+    return result, len(sent)
+
+
+R, K, G, N = Money.READ, Money.KEYED, Money.GENTLE, Money.ONCE
+UNKNOWN = OutcomeUnknown
+LOST = httpx.ReadTimeout("slow")
+ROWS = [
+    # what keeps happening, then for R, K, G, N: the error in the end and the requests sent
+    (httpx.ConnectError("refused"), (NotSent, 3), (NotSent, 3), (NotSent, 3), (NotSent, 3)),
+    (httpx.UnsupportedProtocol("ftp"), (NotSent, 1), (NotSent, 1), (NotSent, 1), (NotSent, 1)),
+    (status(500), (ServerTrouble, 3), (UNKNOWN, 3), (UNKNOWN, 3), (UNKNOWN, 1)),
+    (status(503), (ServerTrouble, 3), (UNKNOWN, 3), (UNKNOWN, 3), (UNKNOWN, 1)),
+    (status(408), (ServerTrouble, 3), (UNKNOWN, 3), (UNKNOWN, 3), (UNKNOWN, 1)),
+    (LOST, (ServerTrouble, 3), (UNKNOWN, 3), (UNKNOWN, 3), (UNKNOWN, 1)),
+    (CUT, (ShapeError, 3), (UNKNOWN, 3), (UNKNOWN, 1), (UNKNOWN, 1)),
+    (MISSING, (ShapeError, 1), (UNKNOWN, 3), (UNKNOWN, 1), (UNKNOWN, 1)),
+    (status(429), (RateLimited, 5), (RateLimited, 5), (RateLimited, 5), (RateLimited, 5)),
+    (status(409), (Conflict, 1), (Conflict, 3), (Conflict, 1), (Conflict, 1)),
+    (status(400), *[(BadRequest, 1)] * 4),
+    (status(401), *[(Unauthenticated, 1)] * 4),
+    (status(402), *[(InsufficientCredits, 1)] * 4),
+    (status(403), *[(Forbidden, 1)] * 4),
+    (status(404), *[(NotFound, 1)] * 4),
+    (status(422), *[(OtherRefusal, 1)] * 4),
+    (status(418), *[(OtherRefusal, 1)] * 4),
+    (status(307, location="https://elsewhere.test/x"), *[(OtherRefusal, 1)] * 4),
+]
+
+
+@pytest.mark.parametrize(
+    ("step", "money", "kind", "requests"),
+    [
+        pytest.param(row[0], money, *row[1 + at], id=f"{row[0]}-{money.value}")
+        for row in ROWS
+        for at, money in enumerate(Money)
+    ],
+)
+async def test_what_keeps_failing_ends_as_the_matrix_says(time, step, money, kind, requests):
+    error, sent = await outcome_of(time, money, step)
+    assert type(error) is kind
+    assert sent == requests
+    assert error.key == "cs1_k"
+    assert error.operation == "op"
+
+
+def test_every_outcome_and_money_class_has_a_verdict():
+    assert set(MATRIX) == {(outcome, money) for outcome in Outcome for money in Money}
+
+
+def test_a_paid_call_without_a_key_is_repeated_only_when_it_was_proved_not_sent():
+    again = {outcome for outcome in Outcome if MATRIX[outcome, N] is Verdict.AGAIN}
+    assert again == {Outcome.UNREACHED}
+
+
+@pytest.mark.parametrize("money", list(Money))
+async def test_a_call_that_was_not_sent_is_sent_again(time, money):
+    assert await outcome_of(time, money, httpx.ConnectError("no"), OK) == ("vid_1", 2)
+
+
+@pytest.mark.parametrize("money", list(Money))
+async def test_a_call_that_was_limited_is_sent_again_after_the_wait(time, money):
+    result = await outcome_of(time, money, status(429, **{"retry-after": "7"}), OK)
+    assert result == ("vid_1", 2)
+    assert time.slept == [7]
+
+
+@pytest.mark.parametrize("lost", [status(502), LOST, CUT, MISSING])
+async def test_a_keyed_create_asks_again_with_the_same_bytes_until_it_gets_an_id(time, lost):
+    assert await outcome_of(time, K, lost, lost, OK) == ("vid_1", 3)
+
+
+@pytest.mark.parametrize(
+    "last", [httpx.ConnectError("refused"), status(402), status(401), status(429), status(409)]
+)
+@pytest.mark.parametrize("money", [K, G])
+async def test_what_comes_after_an_unanswered_request_does_not_prove_it_was_not_carried_out(
+    time, money, last
+):
+    error, _ = await outcome_of(time, money, LOST, last)
+    assert type(error) is OutcomeUnknown
+    assert "earlier attempt went unanswered" in str(error)
+
+
+async def test_a_read_after_an_unanswered_one_is_told_as_it_is(time):
+    error, _ = await outcome_of(time, R, LOST, status(404))
+    assert type(error) is NotFound
+    assert error.attempts == 2
+
+
+async def test_limited_answers_do_not_use_up_the_attempts(time):
+    limited = status(429, **{"retry-after": "1"})
+    result = await outcome_of(time, K, limited, LOST, limited, LOST, limited, OK)
+    assert result == ("vid_1", 6)
+
+
+async def test_a_trouble_that_says_it_is_not_retryable_is_not_repeated(time):
+    body = {"data": None, "error": {"message": "broken", "retryable": False}, "meta": {}}
+    error, sent = await outcome_of(time, R, httpx.Response(500, json=body))
+    assert (type(error), sent) == (ServerTrouble, 1)
+
+
+async def test_a_trouble_with_retry_after_is_not_repeated_earlier(time):
+    result = await outcome_of(time, R, status(503, **{"retry-after": "20"}), OK)
+    assert result == ("vid_1", 2)
+    assert sum(time.slept) >= 20
+
+
+async def test_a_trouble_with_a_long_retry_after_is_given_back_with_its_moment(time):
+    error, sent = await outcome_of(time, K, status(503, **{"retry-after": "600"}))
+    assert (type(error), sent) == (OutcomeUnknown, 1)
+    assert (error.retry_at - time.now).total_seconds() == 600
+
+
+async def test_a_create_that_meets_itself_waits_for_the_first(time):
+    result = await outcome_of(time, K, status(409), status(409), OK)
+    assert result == ("vid_1", 3)
+    assert time.slept == [2, 4]
+
+
+async def test_repeating_ends_after_sixty_seconds_of_sending(time):
+    sent = []
+
+    def handler(request):
+        sent.append(1)
+        time.now += timedelta(seconds=61)
+        raise httpx.ReadTimeout("slow")
+
+    operation = Operation(name="op", method="POST", path="/x", scope="write", money=K)
+    with pytest.raises(OutcomeUnknown):
+        await calls_over(time, handler).make(Call(operation=operation, target="/x", read=read_id))
+    assert len(sent) == 1
+
+
+def test_the_waits_double_up_to_a_ceiling_and_are_fully_jittered():
+    assert [backoff(n, lambda: 1.0) for n in (1, 2, 3, 7, 9)] == [0.5, 1, 2, 30, 30]
+    assert backoff(5, lambda: 0.0) == 0

@@ -1,0 +1,89 @@
+"""Headers are matched the way people write them, and never guessed."""
+
+import pytest
+
+from tasks.sheet.headers import canonical_header
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "aspect_ratio",
+        " Aspect Ratio ",
+        "ASPECT-RATIO",
+        "aspect\u00a0ratio",
+        "\ufeffaspect_ratio",
+        "as\u200bpect_ra\u00adtio",
+        "ａｓｐｅｃｔ＿ｒａｔｉｏ",
+        "aspect\nratio",
+        "aspect–ratio",
+    ],
+)
+def test_it_matches_a_header_however_it_is_written(header):
+    assert canonical_header(header) == "aspect_ratio"
+
+
+def test_a_tools_own_camel_case_is_kept(read):
+    sheet = read("id,tool,Fields.Product Name,fields.callToAction\nr1,explainer,Pot,Buy\n")
+    assert sheet.briefs[0].request["fields"] == {"product_name": "Pot", "callToAction": "Buy"}
+
+
+def test_the_sheets_own_headers_are_kept_for_people(read):
+    sheet = read(" ID ,Tool,X_Owner\nr1,explainer,Ada\n")
+    assert sheet.columns == ("ID", "Tool", "X_Owner")
+    assert sheet.briefs[0].cells == (("ID", "r1"), ("Tool", "explainer"), ("X_Owner", "Ada"))
+    assert sheet.briefs[0].request == {"tool": "explainer"}
+
+
+def test_it_refuses_two_headers_that_are_one_column_and_names_both(refuse):
+    (problem,) = refuse("id,tool,Aspect Ratio,aspect-ratio\nr1,explainer,1:1,1:1\n")
+    assert problem == (
+        'campaign.csv:1 column "aspect-ratio" and "Aspect Ratio" are the same column '
+        "(aspect_ratio), in columns 3 and 4: keep one"
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "meant"),
+    [
+        ("aspect_ratios", "aspect_ratio"),
+        ("duration", "duration_seconds"),
+        ("voice", "voice_id"),
+        ("Titel", "title"),
+        ("cost centre", "cost_center"),
+        ("field.product", "fields.product"),
+        ("Fields Product", "fields.product"),
+        ("Tags:", "tags"),
+    ],
+)
+def test_it_says_what_an_unknown_column_may_have_meant(refuse, header, meant):
+    (problem,) = refuse(f"id,tool,{header}\nr1,explainer,x\n")
+    assert problem == (
+        f'campaign.csv:1 column "{header}" is not a column Callsheet knows; did you mean {meant}?'
+    )
+
+
+def test_it_offers_x_for_a_column_of_your_own(refuse):
+    (problem,) = refuse("id,tool,Reviewer\nr1,explainer,Ada\n")
+    assert problem.endswith("remove it, or call it x_reviewer to keep it for yourself")
+
+
+@pytest.mark.parametrize("header", ["idempotency_key", "Start Generation"])
+def test_it_sets_some_fields_itself(refuse, header):
+    (problem,) = refuse(f"id,tool,{header}\nr1,explainer,true\n")
+    assert problem.endswith("is set by Callsheet itself; remove the column")
+
+
+def test_it_refuses_text_under_no_header_once(refuse):
+    (problem,) = refuse("id,,tool\nr1,lost,explainer\nr2,lost,explainer\n")
+    assert problem == 'campaign.csv:2 column 2 "lost" stands in a column without a header'
+
+
+def test_a_mistyped_script_column_is_one_problem_and_not_one_per_row(refuse):
+    assert len(refuse("id,scrpt\nr1,one\nr2,two\n")) == 1
+
+
+def test_a_status_sheet_can_be_read_again(read):
+    sheet = read("id,tool,cs_state,cs_film\nr1,explainer,delivered,a.mp4\n")
+    assert sheet.columns == ("id", "tool")
+    assert sheet.briefs == read("id,tool\nr1,explainer\n").briefs

@@ -1,0 +1,42 @@
+"""Huge and hostile sheets end in a sentence."""
+
+from tasks.sheet import limits
+
+
+def test_it_refuses_too_many_bytes(refuse):
+    (problem,) = refuse(b"x" * (limits.MAX_BYTES + 1))
+    assert problem == "campaign.csv has 20 MiB; a sheet may have 20 MiB: split it"
+
+
+def test_it_refuses_too_many_rows(refuse):
+    text = "id,tool\n" + "".join(f"r{n},t\n" for n in range(limits.MAX_ROWS + 1))
+    assert refuse(text) == ["campaign.csv has more than 100,000 rows; split it"]
+
+
+def test_it_refuses_too_many_columns(refuse):
+    text = ",".join(["id", "tool", *(f"x_{n}" for n in range(limits.MAX_COLUMNS))]) + "\n"
+    assert refuse(text) == ["campaign.csv has 202 columns; 200 is the limit"]
+
+
+def test_it_refuses_a_long_cell(refuse):
+    (problem,) = refuse(f"id,script\nr1,{'x' * 100_001}\n")
+    assert problem.startswith('campaign.csv:2 script "xxx')
+    assert problem.endswith("has 100,001 characters; 100,000 is the limit")
+
+
+def test_it_suspects_a_missing_quote_behind_a_cell_without_end(refuse):
+    text = 'id,script\nr1,"' + "one two\n" * 20_000
+    assert refuse(text) == [
+        "campaign.csv:2 begins a cell of more than 131,072 characters: "
+        'is a closing quote (") missing?'
+    ]
+
+
+def test_it_reads_a_large_sheet_in_seconds(read):
+    text = "id,tool,title,fields.a\n" + "".join(f"r{n},t,Film {n},x\n" for n in range(20_000))
+    assert len(read(text).briefs) == 20_000
+
+
+def test_it_refuses_a_web_page(refuse):
+    (problem,) = refuse("\n<!DOCTYPE html><html><body>Sign in</body></html>", "pub")
+    assert "is a web page, not a sheet" in problem

@@ -1,0 +1,18 @@
+"""The shape of the package."""
+
+import subprocess
+import sys
+
+import tasks.sheet
+
+
+def test_the_public_names_are_listed_and_sorted():
+    assert tasks.sheet.__all__ == sorted(tasks.sheet.__all__)
+    assert all(hasattr(tasks.sheet, name) for name in tasks.sheet.__all__)
+
+
+def test_importing_it_imports_nothing_heavy():
+    heavy = {"pandas", "openpyxl", "boto3", "httpx", "pydantic", "ruamel.yaml", "asyncio"}
+    code = f"import sys, tasks.sheet; print(sorted({heavy!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

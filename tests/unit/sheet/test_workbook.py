@@ -1,0 +1,235 @@
+"""Excel workbooks: what a cell shows is what is read, or it is refused."""
+
+import datetime as dt
+import io
+import re
+import zipfile
+
+import pytest
+
+HEAD = ["id", "tool", "title", "aspect_ratio"]
+
+
+def only(problems):
+    (problem,) = problems
+    return problem
+
+
+def rewritten(content, **parts):
+    """Return a workbook with some of its parts changed by a function of their text."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(changed, "w") as new:
+        for part in old.infolist():
+            text = old.read(part)
+            if change := parts.get(part.filename.rsplit("/", 1)[-1].removesuffix(".xml")):
+                text = change(text.decode()).encode()
+            new.writestr(part.filename, text)
+    return changed.getvalue()
+
+
+def test_it_reads_a_workbook_like_the_csv_of_it(read, workbook):
+    book = workbook([HEAD, ["r1", "explainer", "Grüße", "9:16"]])
+    csv = "id,tool,title,aspect_ratio\nr1,explainer,Grüße,9:16\n"
+    assert read(book, "campaign.xlsx").briefs == read(csv).briefs
+
+
+def test_a_workbook_is_known_by_its_content(read, workbook):
+    assert read(workbook([HEAD, ["r1", "t", None, None]]), "campaign.csv").briefs[0].row == "r1"
+
+
+def test_it_names_the_cell_as_the_spreadsheet_does(refuse, workbook):
+    book = workbook([HEAD, [], ["r1", "explainer", None, "4:5"]], title="Spring 26")
+    assert refuse(book, "campaign.xlsx") == [
+        "campaign.xlsx:3 aspect_ratio ('Spring 26'!D3) \"4:5\" is not one of 9:16, 1:1, 16:9"
+    ]
+    problem = only(refuse(workbook([["id", "tool", "moood"], ["r1", "t", "x"]]), "a.xlsx"))
+    assert problem.startswith('a.xlsx:1 column (Sheet1!C1) "moood" is not a column')
+
+
+def test_it_refuses_a_formula_that_was_never_calculated(refuse, workbook):
+    book = workbook([HEAD, ["r1", "explainer", "=UPPER(A2)", None]])
+    assert refuse(book, "campaign.xlsx") == [
+        'campaign.xlsx:2 title (Sheet1!C2) "=UPPER(A2)" is a formula without a result: '
+        "open the workbook in a spreadsheet and save it"
+    ]
+
+
+def test_it_does_not_also_say_that_a_script_is_missing(refuse, workbook):
+    only(refuse(workbook([["id", "script"], ["r1", "=A2"]]), "campaign.xlsx"))
+
+
+def test_it_reads_the_result_a_formula_was_saved_with(read, workbook):
+    book = workbook([HEAD, ["r1", "explainer", "=1+1", None]])
+    saved = rewritten(book, sheet1=lambda xml: re.sub("<v ?/>", "<v>2</v>", xml))
+    assert read(saved, "campaign.xlsx").briefs[0].title == "2"
+
+
+def test_a_formula_whose_result_is_empty_is_an_empty_cell(read, workbook):
+    book = workbook([HEAD, ["r1", "explainer", '=""', None]])
+
+    def calculated(xml):
+        return xml.replace('<c r="C2">', '<c r="C2" t="str">')
+
+    saved = rewritten(book, sheet1=calculated)
+    assert read(saved, "campaign.xlsx").briefs[0].request == {"tool": "explainer"}
+
+
+@pytest.mark.parametrize("error", ["#N/A", "#REF!", "#VALUE!", "#DIV/0!"])
+def test_it_refuses_the_errors_of_a_spreadsheet(refuse, workbook, error):
+    book = workbook([HEAD, ["r1", "explainer", error, None]])
+    assert refuse(book, "campaign.xlsx") == [
+        f'campaign.xlsx:2 title (Sheet1!C2) "{error}" is an error of the spreadsheet, not a value'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "ratio"),
+    [
+        (dt.time(9, 16), "9:16"),
+        (dt.time(16, 9), "16:9"),
+        (dt.time(1, 1), "1:1"),
+        (dt.timedelta(hours=9, minutes=16), "9:16"),
+        (0.386111111111111, "9:16"),
+    ],
+)
+def test_it_recovers_an_aspect_ratio_that_became_a_time(read, workbook, value, ratio):
+    sheet = read(workbook([HEAD, ["r1", "explainer", None, value]]), "campaign.xlsx")
+    assert sheet.briefs[0].request["aspect_ratio"] == ratio
+    assert "aspect_ratio (Sheet1!D2)" in str(sheet.advice[0])
+
+
+def test_numbers_are_read_as_they_are_shown(read, workbook):
+    def format_id(book):
+        book.active["A2"].number_format = "000"
+
+    rows = [["id", "tool", "fields.n"], [7, "t", 8.0], ["007x", "t", 0.1 + 0.2], [9, "t", 1e-7]]
+    first, second, third = read(workbook(rows, change=format_id), "c.xlsx").briefs
+    assert (first.row, first.request["fields"]["n"]) == ("007", "8")
+    assert (second.row, second.request["fields"]["n"]) == ("007x", "0.3")
+    assert (third.row, third.request["fields"]["n"]) == ("9", "0.0000001")
+
+
+def test_text_and_number_are_two_ids(read, workbook):
+    rows = [["id", "tool"], ["007", "explainer"], [7, "listicle"]]
+    assert [b.row for b in read(workbook(rows), "c.xlsx").briefs] == ["007", "7"]
+
+
+def test_a_blank_row_does_not_turn_ids_into_decimals(read, workbook):
+    rows = [["id", "tool"], [1, "a"], [None, None], [2, "b"]]
+    assert [(b.row, b.line) for b in read(workbook(rows), "c.xlsx").briefs] == [("1", 2), ("2", 4)]
+
+
+def test_it_refuses_numbers_of_more_digits_than_a_spreadsheet_keeps(refuse, workbook):
+    problem = only(refuse(workbook([["id", "tool"], [9912140633506421, "t"]]), "c.xlsx"))
+    assert problem.startswith('c.xlsx:2 id (Sheet1!A2) "9912140633506420"')
+    assert "which spreadsheets round" in problem
+
+
+def test_truth_values_are_the_words(read, workbook):
+    rows = [["id", "tool", "enabled", "fields.loud"], ["r1", "t", False, True]]
+    brief = read(workbook(rows), "c.xlsx").briefs[0]
+    assert brief.enabled is False
+    assert brief.request["fields"] == {"loud": "TRUE"}
+
+
+def test_dates_are_iso(read, workbook):
+    rows = [["id", "tool", "fields.day"], ["r1", "t", dt.datetime(2026, 3, 4)]]  # noqa: DTZ001
+    assert read(workbook(rows), "c.xlsx").briefs[0].request["fields"] == {"day": "2026-03-04"}
+
+
+def test_excels_carriage_returns_are_line_breaks(read, workbook):
+    rows = [["id", "script"], ["r1", "one_x000D_\n_x000D_\ntwo"]]
+    scenes = read(workbook(rows), "c.xlsx").briefs[0].request["script"]["scenes"]
+    assert [scene["narration"] for scene in scenes] == ["one", "two"]
+
+
+def test_it_reads_the_first_visible_worksheet_and_says_so(read, workbook):
+    def change(book):
+        book.active.sheet_state = "hidden"
+        for title in ("Rows", "Notes"):
+            book.create_sheet(title).append(["id", "tool"])
+            book[title].append([title.lower(), "t"])
+        book.active = 1
+
+    book = workbook([["secret"]], change=change)
+    sheet = read(book, "c.xlsx")
+    assert sheet.briefs[0].row == "rows"
+    assert str(sheet.advice[0]) == (
+        'c.xlsx has 2 worksheets and "Rows" was read; --worksheet chooses another (Notes)'
+    )
+    assert read(book, "c.xlsx", worksheet="notes").briefs[0].row == "notes"
+
+
+def test_it_says_which_worksheets_there_are(refuse, workbook):
+    assert refuse(workbook([HEAD]), "c.xlsx", worksheet="Rows") == [
+        'c.xlsx has no worksheet "Rows"; there is: Sheet1'
+    ]
+
+
+def test_it_does_not_believe_the_size_a_workbook_declares(read, workbook):
+    book = workbook([HEAD, ["r1", "t", "One", "1:1"], ["r2", "t", "Two", "1:1"]])
+    lying = rewritten(book, sheet1=lambda xml: xml.replace('ref="A1:D3"', 'ref="A1"'))
+    assert len(read(lying, "c.xlsx").briefs) == 2
+
+
+def test_it_reads_coloured_emptiness_as_nothing(read, workbook):
+    def colour(book):
+        from openpyxl.styles import PatternFill
+
+        for row in range(3, 1300):
+            book.active.cell(row, 30).fill = PatternFill("solid", "FFEE00")
+
+    sheet = read(workbook([HEAD, ["r1", "t", None, None]], change=colour), "c.xlsx")
+    assert len(sheet.briefs) == 1
+
+
+def test_a_workbook_without_rows_is_a_problem(refuse, workbook):
+    assert "has no rows" in only(refuse(workbook([]), "c.xlsx"))
+    assert "has no rows" in only(refuse(workbook([HEAD]), "c.xlsx"))
+
+
+def test_it_refuses_a_zip_bomb_before_unpacking_it(refuse, workbook):
+    bomb = io.BytesIO(workbook([HEAD]))
+    with zipfile.ZipFile(bomb, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/media/zeros.bin", b"\0" * 30_000_000)
+    assert "times its size" in only(refuse(bomb.getvalue(), "c.xlsx"))
+
+
+def test_it_refuses_xml_entities(refuse, workbook):
+    def declare(xml):
+        return '<!DOCTYPE x [<!ENTITY a "b">]>' + xml.split("?>", 1)[-1]
+
+    assert "XML entities" in only(refuse(rewritten(workbook([HEAD]), sheet1=declare), "c.xlsx"))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"PK\x03\x04 and nothing more", "is not a workbook that can be read"),
+        (b"id,tool\nr1,t\n", "is not a workbook that can be read"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is not a format Callsheet reads"),
+    ],
+)
+def test_it_refuses_damaged_and_old_workbooks(refuse, content, words):
+    assert words in only(refuse(content, "c.xlsx"))
+
+
+def test_it_refuses_a_workbook_cut_short_or_hollow(refuse, workbook):
+    book = workbook([HEAD, ["r1", "t", None, None]])
+    assert "is not a workbook" in only(refuse(book[: len(book) // 2], "c.xlsx"))
+    broken = rewritten(book, sheet1=lambda xml: xml[: len(xml) // 2])
+    assert "is not a workbook" in only(refuse(broken, "c.xlsx"))
+
+
+def test_it_refuses_a_zip_that_is_no_workbook(refuse):
+    other = io.BytesIO()
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("campaign.csv", "id,tool\n")
+    assert "not a workbook" in only(refuse(other.getvalue(), "c.zip"))
+
+
+@pytest.mark.parametrize("name", ["c.xls", "c.ods", "c.numbers"])
+def test_it_names_the_formats_to_save_as(refuse, name):
+    assert only(refuse(b"anything", name)) == (
+        f"{name} is not a format Callsheet reads; save it as .xlsx or as CSV UTF-8"
+    )

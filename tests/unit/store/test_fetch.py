@@ -1,0 +1,202 @@
+"""A download that goes well, or is cut and goes on."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import stat
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import StoreError
+from tasks.store import Fetcher
+from tests.unit.store.film_server import (
+    Answer,
+    FilmServer,
+    Request,
+    always,
+    answer,
+    cut,
+    honest,
+)
+
+
+async def test_it_brings_every_byte_with_both_digests(fetcher, server, film, spool) -> None:
+    fetched = await fetcher.fetch("row-1", server.fresh_url)
+    assert fetched.path.read_bytes() == film
+    assert fetched.bytes == len(film)
+    assert fetched.sha256 == hashlib.sha256(film).hexdigest()
+    assert fetched.md5 == hashlib.md5(film).hexdigest()
+    assert fetched.content_type == "video/mp4"
+    assert [path.name for path in spool.iterdir()] == ["row-1"]
+
+
+async def test_the_spool_is_for_this_user_alone(fetcher, server, spool) -> None:
+    fetched = await fetcher.fetch("row-1", server.fresh_url)
+    assert stat.S_IMODE(spool.stat().st_mode) == 0o700
+    assert stat.S_IMODE(fetched.path.stat().st_mode) == 0o600
+
+
+async def test_it_sends_the_address_exactly_as_signed_and_no_credentials(fetcher, server) -> None:
+    await fetcher.fetch("row-1", server.fresh_url)
+    request = server.requests[0]
+    assert server.url.endswith(request.target)
+    assert "authorization" not in request.headers
+    assert request.headers["accept-encoding"] == "identity"
+
+
+async def test_a_cut_is_resumed_where_it_happened(fetcher, server, film) -> None:
+    server.plan += [cut(1000), cut(5000)]
+    fetched = await fetcher.fetch("row-1", server.fresh_url)
+    assert fetched.sha256 == hashlib.sha256(film).hexdigest()
+    assert [r.headers.get("range") for r in server.requests] == [None, "bytes=1000-", "bytes=6000-"]
+    assert server.requests[1].headers["if-range"] == '"one"'
+
+
+async def test_a_stalled_download_is_given_up_and_resumed(fetcher, server, film) -> None:
+    head = answer(200, film[:700], length=len(film), stall=True, ETag='"one"')
+    server.plan.append(always(head))
+    fetched = await fetcher.fetch("row-1", server.fresh_url)
+    assert fetched.path.read_bytes() == film
+    assert server.requests[1].headers["range"] == "bytes=700-"
+
+
+async def test_a_server_that_ignores_range_is_read_from_the_start(fetcher, server, film) -> None:
+    server.plan += [cut(1000), always(answer(200, film, ETag='"one"'))]
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+
+
+async def test_another_etag_starts_over(fetcher, server, film) -> None:
+    other = bytes(reversed(film))
+
+    def changed(server: FilmServer, request: Request):
+        server.data, server.etag = film, '"two"'
+        return honest(server, request)
+
+    server.data = other
+    server.plan += [cut(1000), changed]
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+
+
+async def test_a_part_of_another_film_is_never_joined_on(fetcher, server, film) -> None:
+    rest = film[1000:]
+    span = f"bytes 1000-{len(film) - 1}/{len(film)}"
+    server.plan += [cut(1000), always(answer(206, rest, ETag='"two"', Content_Range=span))]
+    fetched = await fetcher.fetch("row-1", server.fresh_url)
+    assert fetched.path.read_bytes() == film
+    assert server.requests[2].headers.get("range") is None
+
+
+@pytest.mark.parametrize("span", ["bytes 900-999/{n}", "bytes 1000-9/99", "nonsense", None])
+async def test_a_part_from_elsewhere_starts_over(fetcher, server, film, span) -> None:
+    said = span and span.format(n=len(film))
+    wrong = answer(206, b"x" * 100, ETag='"one"', Content_Range=said)
+    server.plan += [cut(1000), always(wrong)]
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+
+
+async def test_without_a_strong_etag_a_cut_starts_over(fetcher, server, film) -> None:
+    server.etag = 'W/"weak"'
+    server.plan.append(cut(1000))
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert "range" not in server.requests[1].headers
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
+async def test_an_expired_address_is_replaced_and_the_download_goes_on(
+    fetcher, server, film, status
+) -> None:
+    asked = []
+
+    async def fresh_url() -> str:
+        asked.append(1)
+        return server.url
+
+    server.plan += [cut(1000), always(answer(status, b"<Error>expired</Error>"))]
+    assert (await fetcher.fetch("row-1", fresh_url)).path.read_bytes() == film
+    assert len(asked) == 2
+    assert server.requests[2].headers["range"] == "bytes=1000-"
+
+
+async def test_a_server_that_lied_about_the_length_is_asked_for_all_of_it(
+    fetcher, server, film
+) -> None:
+    def ten_times(server: FilmServer, request: Request) -> Answer:
+        raw = honest(server, request).raw
+        return Answer(raw.replace(b"Content-Length: ", b"Content-Length: 1"))
+
+    server.plan.append(ten_times)
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    # Everything came; the rest it had promised was not there (416); then the whole film again.
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+async def test_a_busy_server_is_asked_again(fetcher, server, film, pauses, status) -> None:
+    server.plan += [always(answer(status, Retry_After="7"))] * 2
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert pauses == [7.0, 7.0]
+
+
+async def test_patience_ends(fetcher, server, pauses) -> None:
+    server.plan += [always(answer(503))] * 9
+    with pytest.raises(StoreError, match="answered 503") as caught:
+        await fetcher.fetch("row-1", server.fresh_url)
+    assert not caught.value.permanent
+    assert len(server.requests) == 5
+    assert pauses == [0.5, 1.0, 2.0, 4.0]
+
+
+async def test_a_server_that_wants_an_hour_is_left_alone(fetcher, server, pauses) -> None:
+    server.plan.append(always(answer(503, Retry_After="3600")))
+    with pytest.raises(StoreError):
+        await fetcher.fetch("row-1", server.fresh_url)
+    assert len(server.requests) == 1
+    assert pauses == []
+
+
+async def test_compression_nobody_asked_for_is_undone(fetcher, server, film) -> None:
+    packed = gzip.compress(film)
+    server.plan += [
+        always(answer(200, packed[:500], length=len(packed), Content_Encoding="gzip")),
+        always(answer(200, packed, Content_Encoding="gzip", ETag='"gz"')),
+    ]
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert "range" not in server.requests[1].headers
+
+
+async def test_a_film_without_a_length_is_believed_when_its_boxes_add_up(
+    fetcher, server, film
+) -> None:
+    server.plan += [
+        always(answer(200, film[:-200], length=None)),
+        always(answer(200, film, length=None)),
+    ]
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert len(server.requests) == 2
+
+
+async def test_redirects_are_followed_three_times(fetcher, server, film) -> None:
+    server.plan += [always(answer(302, Location="/elsewhere"))] * 3
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+
+
+async def test_names_that_are_paths_stay_in_the_spool(fetcher, server, spool) -> None:
+    fetched = await fetcher.fetch("../../etc/passwd", server.fresh_url)
+    assert fetched.path.parent == spool
+
+
+async def test_two_downloads_of_one_name_do_not_mix(fetcher, server, spool, film) -> None:
+    async with Fetcher(spool=spool, allow_http=True) as other:
+        tangled = []
+
+        async def while_busy() -> str:
+            with pytest.raises(StoreError, match="another run"):
+                await other.fetch("row-1", server.fresh_url)
+            tangled.append(1)
+            return server.url
+
+        fetched = await fetcher.fetch("row-1", while_busy)
+    assert tangled
+    assert Path(fetched.path).read_bytes() == film

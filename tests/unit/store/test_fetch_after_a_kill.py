@@ -1,0 +1,116 @@
+"""What another process makes of the part that a killed one left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+from tasks.store.note import Source
+from tasks.store.spool import Part
+from tests.unit.store.film_server import FilmServer, answer, cut
+
+DOWNLOAD = """
+import asyncio, sys
+from pathlib import Path
+from tasks.store import Fetcher
+
+async def main():
+    async def url(): return sys.argv[2]
+    async with Fetcher(spool=Path(sys.argv[1]), allow_http=True) as fetcher:
+        await fetcher.fetch("row-1", url)
+
+asyncio.run(main())
+"""
+
+
+async def _killed_download(server: FilmServer, spool: Path, at_least: int) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", DOWNLOAD, str(spool), server.url, cwd=Path.cwd()
+    )
+    part = spool / "row-1.part"
+    for _ in range(600):
+        if part.exists() and part.stat().st_size >= at_least:
+            break
+        await asyncio.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+    assert part.stat().st_size >= at_least
+
+
+def _stalling(server: FilmServer, request: object):
+    half = len(server.data) // 2
+    return answer(200, server.data[:half], length=len(server.data), stall=True, ETag=server.etag)
+
+
+async def test_a_killed_download_is_resumed_by_the_next_process(
+    fetcher, server, film, spool
+) -> None:
+    server.data = film * 4
+    server.plan.append(_stalling)
+    await _killed_download(server, spool, at_least=256 * 1024)
+    fetched = await fetcher.fetch("row-1", server.fresh_url)
+    assert fetched.path.read_bytes() == server.data
+    start = int(server.requests[1].headers["range"].removeprefix("bytes=").rstrip("-"))
+    assert start >= 256 * 1024
+
+
+async def test_a_part_without_its_note_is_begun_again(fetcher, server, film, spool) -> None:
+    spool.mkdir()
+    (spool / "row-1.part").write_bytes(b"of unknown origin")
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert "range" not in server.requests[0].headers
+
+
+async def test_a_part_from_before_a_restart_of_the_machine_is_begun_again(
+    fetcher, server, film, spool
+) -> None:
+    spool.mkdir()
+    (spool / "row-1.part").write_bytes(b"\0" * 1000)
+    note = {"etag": '"one"', "total": len(film), "content_type": None, "boot": "another"}
+    (spool / "row-1.part.json").write_text(json.dumps(note))
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert "range" not in server.requests[0].headers
+
+
+async def test_a_broken_note_is_no_obstacle(fetcher, server, film, spool) -> None:
+    spool.mkdir()
+    (spool / "row-1.part").write_bytes(b"x")
+    for note in ("", "[]", '{"boot": 1}', '{"surprise": 1, "boot": null}', "\x00"):
+        (spool / "row-1.part.json").write_text(note)
+        assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+
+
+async def test_a_part_that_was_already_whole_is_not_sent_again(
+    fetcher, server, film, spool
+) -> None:
+    server.plan.append(cut(len(film) - 1))
+    # The last byte arrives by a second process, which dies before it can give the file its name.
+    part_bytes = film
+    spool.mkdir()
+    (spool / "row-1.part").write_bytes(part_bytes)
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    note = {"etag": '"one"', "total": len(film), "content_type": "video/mp4", "boot": boot}
+    (spool / "row-1.part.json").write_text(json.dumps(note))
+    server.plan.clear()
+    fetched = await fetcher.fetch("row-1", server.fresh_url)
+    assert fetched.path.read_bytes() == film
+    assert fetched.content_type == "video/mp4"
+    assert len(server.requests) == 1
+
+
+async def test_an_old_note_does_not_vouch_for_new_bytes(spool) -> None:
+    first = Part(spool, "row-1")
+    first.begin(Source('"one"', 100))
+    first.write(b"one")
+    first.flush()
+    first.close()
+    second = Part(spool, "row-1")
+    assert second.size == 3
+    second.begin(Source(None, 100))  # The same address, now answered without an ETag.
+    second.write(b"two")
+    second.flush()
+    second.close()
+    assert Part(spool, "row-1").size == 0

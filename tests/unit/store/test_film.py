@@ -1,0 +1,87 @@
+"""What passes for a film."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import FilmError
+from tasks.store import Film, inspect_film
+from tasks.store.film import check_boxes
+
+
+def _file(tmp_path: Path, data: bytes) -> Path:
+    path = tmp_path / "film.mp4"
+    path.write_bytes(data)
+    return path
+
+
+def _box(kind: bytes, body: bytes = b"") -> bytes:
+    return struct.pack(">I4s", 8 + len(body), kind) + body
+
+
+def test_a_film_is_described(film_path) -> None:
+    film = inspect_film(film_path)
+    assert film == Film(film.seconds, 320, 180, has_sound=True)
+    assert film.seconds == pytest.approx(2, abs=0.1)
+
+
+@pytest.mark.parametrize("missing", [1, 7, 200, 5000])
+def test_a_cut_film_is_refused_before_it_is_opened(film, tmp_path, missing) -> None:
+    with pytest.raises(FilmError, match="cut"):
+        check_boxes(_file(tmp_path, film[:-missing]))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"tiny",
+        b"<html>not found</html>",
+        b"\x00" * 4096,
+        b"\x00\x00\x00\x00",
+        b"RIFF" + b"\x00" * 100,
+        _box(b"ftyp", b"isom"),
+        _box(b"moov"),
+        _box(b"ftyp", b"isom") + _box(b"moov"),
+        struct.pack(">I4sQ", 1, b"ftyp", 3),
+    ],
+)
+def test_what_is_no_film_is_refused(tmp_path, data) -> None:
+    with pytest.raises(FilmError):
+        inspect_film(_file(tmp_path, data))
+
+
+def test_a_film_whose_pictures_are_noise_is_refused(film, tmp_path) -> None:
+    start = film.index(b"mdat") + 4
+    with pytest.raises(FilmError, match="decoded"):
+        inspect_film(_file(tmp_path, film[:start] + b"\xff" * (len(film) - start)))
+
+
+def test_sound_alone_is_no_film(tmp_path) -> None:
+    import imageio_ffmpeg
+
+    path = tmp_path / "sound.mp4"
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-f", "lavfi"]
+    subprocess.run([*command, "-i", "sine=duration=1", "-c:a", "aac", str(path)], check=True)
+    with pytest.raises(FilmError, match="no picture"):
+        inspect_film(path)
+
+
+def test_boxes_of_64_bits_are_read(film, tmp_path) -> None:
+    at = film.index(b"mdat") - 4
+    body = film[at + 8 :]
+    wide = film[:at] + struct.pack(">I4sQ", 1, b"mdat", 16 + len(body)) + body
+    check_boxes(_file(tmp_path, wide), complete=True)
+
+
+def test_a_last_box_without_a_length_proves_nothing(film, tmp_path) -> None:
+    at = film.index(b"mdat") - 4
+    open_ended = film[:at] + b"\x00\x00\x00\x00" + film[at + 4 :]
+    path = _file(tmp_path, open_ended)
+    check_boxes(path)
+    with pytest.raises(FilmError, match="how long"):
+        check_boxes(path, complete=True)

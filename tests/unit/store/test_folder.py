@@ -1,0 +1,174 @@
+"""A store that is a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import ConfigurationError, StoreError, StoreUnusable
+from tasks.store import Stored, open_store
+from tasks.store.draft import Draft
+from tasks.store.lock import open_locked
+
+NAME = "spring/ad-1/ad-1-take1.mp4"
+
+
+def _put(store, data: bytes | Path, name: str = NAME):
+    whole = data if isinstance(data, bytes) else data.read_bytes()
+    sha256 = hashlib.sha256(whole).hexdigest()
+    return store.put(name, data, content_type="video/mp4", sha256=sha256, metadata={})
+
+
+@pytest.fixture
+def store(tmp_path):
+    return open_store(str(tmp_path / "films"))
+
+
+async def test_a_film_is_stored_and_can_be_found(store, film_path, tmp_path) -> None:
+    stored = await _put(store, film_path)
+    assert stored == Stored(
+        uri=str(tmp_path / "films" / NAME),
+        bytes=film_path.stat().st_size,
+        sha256=hashlib.sha256(film_path.read_bytes()).hexdigest(),
+    )
+    assert Path(stored.uri).read_bytes() == film_path.read_bytes()
+    assert await store.head(NAME) == stored
+    assert await store.head("spring/other.mp4") is None
+    assert await store.head(f"{NAME}/below") is None
+
+
+async def test_storing_it_twice_is_a_no_op(store) -> None:
+    first = await _put(store, b"film")
+    before = os.stat(first.uri)
+    assert await _put(store, b"film") == first
+    assert os.stat(first.uri).st_mtime_ns == before.st_mtime_ns
+
+
+async def test_another_file_is_left_alone(store) -> None:
+    stored = await _put(store, b"one")
+    with pytest.raises(StoreError, match="exists already") as caught:
+        await _put(store, b"two")
+    assert caught.value.conflict
+    assert caught.value.permanent
+    assert Path(stored.uri).read_bytes() == b"one"
+
+
+@pytest.mark.parametrize("links", [True, False])
+async def test_of_many_at_once_exactly_one_wins(store, tmp_path, links, monkeypatch) -> None:
+    if not links:
+        monkeypatch.setattr(os, "link", _no_links)
+    films = [bytes([n]) * 100_000 for n in range(8)]
+    outcomes = await asyncio.gather(*(_put(store, f) for f in films), return_exceptions=True)
+    won = [outcome for outcome in outcomes if isinstance(outcome, Stored)]
+    lost = [outcome for outcome in outcomes if isinstance(outcome, StoreError)]
+    assert len(won) == 1
+    assert len(lost) == 7
+    assert all(error.conflict for error in lost)
+    assert Path(won[0].uri).read_bytes() == films[outcomes.index(won[0])]
+    assert [p.name for p in Path(won[0].uri).parent.iterdir()] == [Path(NAME).name]
+
+
+async def test_of_many_equal_ones_at_once_all_succeed(store) -> None:
+    assert len(set(await asyncio.gather(*(_put(store, b"film") for _ in range(8))))) == 1
+
+
+def _no_links(*_: object, **__: object) -> None:
+    raise OSError(errno.EPERM, "no hard links here")
+
+
+async def test_a_killed_writer_leaves_nothing_for_long(store, tmp_path) -> None:
+    left = Draft(tmp_path / "films" / NAME).path
+    writing = left.with_name(".callsheet-0.part")
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half a fi")
+    # What another process writes just now is not touched.
+    with open_locked(writing):
+        stored = await _put(store, b"film")
+    assert {p.name for p in Path(stored.uri).parent.iterdir()} == {Path(NAME).name, writing.name}
+
+
+async def test_a_file_that_is_not_what_it_is_said_to_be_is_not_stored(store) -> None:
+    with pytest.raises(StoreError, match="not what was downloaded"):
+        await store.put(NAME, b"film", content_type="video/mp4", sha256="0" * 64, metadata={})
+    assert await store.head(NAME) is None
+
+
+async def test_a_folder_that_was_removed_meanwhile_is_made_again(store) -> None:
+    stored = await _put(store, b"film")
+    shutil.rmtree(Path(stored.uri).parent)
+    assert await _put(store, b"film") == stored
+
+
+async def test_replace_overwrites(store) -> None:
+    await store.replace("manifest.json", b"{}", content_type="application/json")
+    stored = await store.replace("manifest.json", b"[]", content_type="application/json")
+    assert Path(stored.uri).read_bytes() == b"[]"
+    assert await store.head("manifest.json") == stored
+
+
+async def test_a_reader_never_sees_half_a_manifest(store) -> None:
+    texts = [bytes([65 + n]) * 200_000 for n in range(4)]
+    first = await store.replace("manifest.json", texts[0], content_type="application/json")
+
+    async def read() -> set[bytes]:
+        return {await asyncio.to_thread(Path(first.uri).read_bytes) for _ in range(50)}
+
+    writing = (store.replace("manifest.json", t, content_type="x") for t in texts)
+    seen, *_ = await asyncio.gather(read(), *writing)
+    assert seen <= set(texts)
+
+
+@pytest.mark.parametrize("name", ["../film.mp4", "a/../../film.mp4", "/etc/film.mp4", "", "."])
+async def test_names_do_not_lead_out_of_the_folder(store, name) -> None:
+    with pytest.raises(StoreError, match="inside the store"):
+        await _put(store, b"film", name)
+
+
+async def test_links_do_not_lead_out_of_the_folder(store, tmp_path) -> None:
+    (tmp_path / "films").mkdir()
+    (tmp_path / "films" / "out").symlink_to(tmp_path)
+    with pytest.raises(StoreError, match="inside the store"):
+        await _put(store, b"film", "out/film.mp4")
+
+
+async def test_a_good_folder_is_made_and_left_empty(store, tmp_path) -> None:
+    await store.check()
+    assert list((tmp_path / "films").iterdir()) == []
+
+
+async def test_a_folder_below_a_file_is_unusable(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    store = open_store(str(tmp_path / "file" / "films"))
+    with pytest.raises(StoreUnusable, match="cannot be written") as caught:
+        await store.check()
+    assert caught.value.remedy
+    with pytest.raises(StoreError):
+        await _put(store, b"film")
+
+
+async def test_addresses(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert open_store("deliveries/").address == str(tmp_path / "deliveries")
+    assert open_store("deliveries", base=Path("/srv")).address == "/srv/deliveries"
+    assert open_store("file:///srv/my%20films").address == "/srv/my films"
+    assert open_store("~/films").address == "/home/somebody/films"
+    assert open_store("s3://films//a/b/").address == "s3://films/a/b"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", " ", "gs://films", "https://films", "s3://", "s3:///prefix", "s3://key:secret@films/x",
+     "s3://films?endpoint=x", "file://elsewhere/films"],
+)  # fmt: skip
+def test_wrong_addresses_are_refused(address) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        open_store(address)
+    assert caught.value.remedy
+    assert "secret" not in str(caught.value)
