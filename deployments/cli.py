@@ -69,13 +69,16 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     problems = [str(p) for p in error.problems] if isinstance(error, SheetError) else []
     for problem in problems:
         print(redact(problem), file=sys.stderr)
-    print(f"callsheet: {redact(str(error))}", file=sys.stderr)
+    words = redact(str(error))
+    if error.exit_status in (2, 4) and "nothing was spent" not in words:
+        words += "; nothing was spent"
+    print(f"callsheet: {words}", file=sys.stderr)
     if isinstance(error, Parked):
         print(f"  not before {error.until:%Y-%m-%d %H:%M:%S} UTC", file=sys.stderr)
     if error.remedy:
         print(f"  {redact(error.remedy)}", file=sys.stderr)
     if getattr(args, "json", False):
-        document: dict[str, object] = {"error": redact(str(error)), "exit": error.exit_status}
+        document: dict[str, object] = {"error": words, "exit": error.exit_status}
         if problems:
             document["problems"] = problems
         print(json.dumps(document, ensure_ascii=False))
@@ -155,10 +158,17 @@ def _ledger_commands(command: Command) -> None:
 
 def _sandbox_command(command: Command) -> None:
     sandbox = command("sandbox", "run the whole video service on this machine")
-    sandbox.add_argument("--port", type=int, default=8780, help="0 takes a free one")
+    sandbox.add_argument("--port", type=int, default=8791, help="8791; 0 takes a free one")
     sandbox.add_argument("--state", metavar="DIR", help="default .callsheet/sandbox")
-    sandbox.add_argument("--time-scale", metavar="X", default="1", help="X times faster")
-    sandbox.add_argument("--allow-loopback-webhooks", action="store_true", help="for tests")
+    sandbox.add_argument("--time-scale", metavar="X", help="X times faster")
+    sandbox.add_argument("--credits", type=int, metavar="N", help="the balance of a new sandbox")
+    sandbox.add_argument("--rate", type=int, metavar="N", help="creates a minute before 429")
+    sandbox.add_argument(
+        "--render", choices=("real", "instant"), default="real", help="instant: one film for all"
+    )
+    sandbox.add_argument(
+        "--allow-loopback-webhooks", action="store_true", help="for tests on one machine"
+    )
 
 
 class _ShowVersion(argparse.Action):

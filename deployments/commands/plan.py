@@ -20,9 +20,10 @@ from tasks.errors import CallsheetError
 from tasks.ledger import ACTIONS, open_ledger
 from tasks.ledger.database import ledger_file, ledger_url
 from tasks.production.connections import open_service
-from tasks.production.order import Order, Plan
+from tasks.production.order import Order, Plan, PlanLine
 from tasks.production.plan import foresee_plan, plan_document, priced, save_plan
 from tasks.production.quote import ask_price, check_budget
+from tasks.service import VideoService
 from tasks.settings import Settings
 from tasks.sheet import Sheet, read_sheet
 
@@ -79,10 +80,7 @@ async def _plan(args: Namespace, settings: Settings) -> Plan:
         return await _price(plan, sheet, service, settings)
 
 
-async def _price(plan: Plan, sheet: Sheet, service: object, settings: Settings) -> Plan:
-    from tasks.service import VideoService
-
-    assert isinstance(service, VideoService)
+async def _price(plan: Plan, sheet: Sheet, service: VideoService, settings: Settings) -> Plan:
     requests = {brief.row: brief.request for brief in sheet.briefs}
     lanes = asyncio.Semaphore(settings.quotes)
     prices: dict[str, Decimal | None] = {}
@@ -113,12 +111,17 @@ def show_plan(plan: Plan, console: Console) -> None:
         made = table(f"Plan for {plan.campaign}", columns, numbers=("credits",))
         for line in touched[:SHOWN]:
             price = as_text(line.priced) if line.spends else "-"
-            cells = (line.row, line.action, price, line.title, line.why or ACTIONS[line.action])
+            cells = (line.row, line.action, price, line.title, line.why or _because(line))
             made.add_row(*(plain(cell) for cell in cells))
         console.print(made)
     if len(touched) > SHOWN:
         console.print(f"... and {len(touched) - SHOWN} more rows (all of them with --json)")
     console.print(_sum(plan))
+
+
+def _because(line: PlanLine) -> str:
+    """Explain what is not plain from the word itself."""
+    return "" if line.action == "make" else ACTIONS[line.action]
 
 
 def _sum(plan: Plan) -> str:

@@ -11,6 +11,7 @@ from tasks.ledger.campaigns import (
     find_campaign,
     gate_of,
     release_lease,
+    set_budget,
     take_lease,
     tally_of,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "release_lease",
     "remark",
     "rows_of",
+    "set_budget",
     "settle",
     "take_lease",
     "takes_of",

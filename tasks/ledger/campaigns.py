@@ -6,12 +6,12 @@ A campaign has no state of its own: it is the counts of its rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from tasks.credits import from_micro, to_micro
+from tasks.credits import as_text, from_micro, to_micro
 from tasks.ledger.moves import note
 from tasks.ledger.schema import campaigns, gates, rows
 from tasks.ledger.states import STATES, State
@@ -66,32 +66,34 @@ def all_campaigns(connection: Connection) -> list[Campaign]:
 
 
 def ensure_campaign(
-    connection: Connection,
-    name: str,
-    *,
-    sheet: str,
-    sheet_digest: str,
-    budget: Decimal | None,
-    at: float,
+    connection: Connection, name: str, *, sheet: str, sheet_digest: str, at: float
 ) -> Campaign:
-    """Return the campaign, made if it is new; a `budget` of None leaves the one it has."""
+    """Return the campaign of this name, made if it is new, with the sheet it is run from."""
     found = find_campaign(connection, name)
     if found is None:
-        connection.execute(
-            insert(campaigns),
-            {"name": name, "created_at": at, "reserved": 0, "charged": 0},
-        )
+        values = {"name": name, "created_at": at, "reserved": 0, "charged": 0}
+        connection.execute(insert(campaigns), values)
         found = find_campaign(connection, name)
         assert found is not None
         note(connection, campaign_id=found.id, at=at, kind="campaign", words=f"from {sheet}")
-    values: dict[str, object] = {"sheet": sheet, "sheet_digest": sheet_digest}
-    if budget is not None and budget != found.budget:
-        values["budget"] = to_micro(budget)
-        note(connection, campaign_id=found.id, at=at, kind="budget", words=f"budget {budget}")
-    connection.execute(update(campaigns).where(campaigns.c.id == found.id).values(values))
-    renewed = find_campaign(connection, name)
-    assert renewed is not None
-    return renewed
+    this = campaigns.c.id == found.id
+    connection.execute(update(campaigns).where(this).values(sheet=sheet, sheet_digest=sheet_digest))
+    return replace(found, sheet=sheet, sheet_digest=sheet_digest)
+
+
+def set_budget(connection: Connection, campaign: Campaign, *, budget: Decimal, at: float) -> None:
+    """Set what the campaign may cost in all, over every run."""
+    changed = connection.execute(
+        update(campaigns)
+        .where(
+            campaigns.c.id == campaign.id,
+            campaigns.c.budget.is_distinct_from(to_micro(budget)),
+        )
+        .values(budget=to_micro(budget))
+    )
+    if changed.rowcount:
+        words = f"{as_text(budget)} credits"
+        note(connection, campaign_id=campaign.id, at=at, kind="budget", words=words)
 
 
 def tally_of(connection: Connection, campaign: Campaign) -> Tally:

@@ -196,4 +196,7 @@ def trouble(error: Exception, address: str) -> LedgerError:
             remedy="restore it from a backup, or move it away: the same sheet derives the same "
             "keys, so films already made are found again",
         )
-    return LedgerError(f"the ledger {address} cannot be used: {words}")
+    return LedgerError(
+        f"the ledger {address} cannot be used: {words}",
+        remedy="check CALLSHEET_LEDGER, and that its server is up",
+    )

@@ -42,9 +42,12 @@ def move(
     new: State,
     at: float,
     reason: str | None = None,
+    words: str | None = None,
     take_id: int | None = None,
 ) -> bool:
     """Move a row from `old` to `new` and write the event; return False if it was not in `old`.
+
+    A `reason` stays beside the row for people, `words` stand in the event alone.
 
     Raises UnknownMove for a pair that `TRANSITIONS` does not list.
     """
@@ -65,7 +68,7 @@ def move(
         kind="state",
         old=old,
         new=new,
-        words=reason,
+        words=words or reason,
     )
     return True
 

@@ -44,7 +44,7 @@ def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
         )
         _move(connection, row, "held", at, reason)
     elif row.state == "planned":
-        _move(connection, row, "quoted", at, f"{as_text(quoted.amount)} credits")
+        _move(connection, row, "quoted", at, words=f"{as_text(quoted.amount)} credits")
 
 
 def _too_dear(quoted: Quoted) -> bool:
@@ -56,11 +56,19 @@ def approve(connection: Connection, found: Iterable[CampaignRow], *, by: str, at
     """Approve quoted rows at their present quotes; return how many were approved."""
     approved = 0
     for row in found:
-        approved += _move(connection, row, "approved", at, by)
+        approved += _move(connection, row, "approved", at, words=by)
     return approved
 
 
-def _move(connection: Connection, row: CampaignRow, new: State, at: float, reason: str) -> bool:
+def _move(
+    connection: Connection,
+    row: CampaignRow,
+    new: State,
+    at: float,
+    reason: str | None = None,
+    *,
+    words: str | None = None,
+) -> bool:
     return move(
         connection,
         campaign_id=row.campaign_id,
@@ -69,4 +77,5 @@ def _move(connection: Connection, row: CampaignRow, new: State, at: float, reaso
         new=new,
         at=at,
         reason=reason,
+        words=words,
     )

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
 
+from tasks.errors import CallsheetError, Parked
 from tasks.ledger import Campaign, CampaignRow, State, move, rows_of, tally_of
 from tasks.production.connections import Connections
 from tasks.production.decide import Decision, Lane, Memory, Rules, decide
@@ -142,7 +143,7 @@ class Engine:
         if lives and not self._stopping.is_set():
             await batch.over.wait()
         if self._fault is not None:
-            raise self._fault
+            raise self._broken_off(self._fault)
         return Counter(live.row.state for live in lives)
 
     def snapshot(self) -> Snapshot:
@@ -158,6 +159,16 @@ class Engine:
         self._stopping.set()
         for batch in self._batches:
             batch.over.set()
+
+    def _broken_off(self, fault: BaseException) -> BaseException:
+        """Return a fault as what it means in the middle of a run, where something may be paid."""
+        if not isinstance(fault, CallsheetError):
+            return fault
+        return Parked(
+            f"the run broke off: {fault}; everything paid for is in the ledger",
+            until=datetime.fromtimestamp(self.at.clock(), UTC),
+            remedy=fault.remedy or "run the same command again",
+        )
 
     def _out_of_time(self) -> None:
         self.stop("the time given with --max-wait is up")

@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 
 from tasks.brief import Json
 from tasks.credits import as_text
-from tasks.errors import BadRequest, Conflict, NotFound, OtherRefusal, SpendRefused
+from tasks.errors import (
+    BadRequest,
+    CallsheetError,
+    ConfigurationError,
+    Conflict,
+    NotFound,
+    OtherRefusal,
+    OutcomeUnknown,
+    Parked,
+    RateLimited,
+    ServerTrouble,
+    ServiceError,
+    ShapeError,
+    SpendRefused,
+)
 from tasks.ledger import Ledger, Quoted, record_quote
 from tasks.ledger.values import CampaignRow
 from tasks.production.connections import Connections
 from tasks.production.order import Plan
 from tasks.service import VideoService
+
+#: When to come back to a service in trouble that names no moment, in seconds.
+LATER = 300.0
+
+
+def before_spending(error: ServiceError, now: float) -> CallsheetError:
+    """Return a failure to quote as what it means to a run that has not spent anything yet.
+
+    Waiting helps where the service is there and busy or in trouble; else a setting is wrong.
+    """
+    words = f"{error}; nothing was spent"
+    if isinstance(error, RateLimited | ServerTrouble | OutcomeUnknown | ShapeError):
+        later = datetime.fromtimestamp(now + LATER, UTC)
+        return Parked(words, until=error.retry_at or later, remedy=error.remedy)
+    return ConfigurationError(words, remedy=error.remedy)
 
 
 async def ask_price(
@@ -23,7 +54,7 @@ async def ask_price(
     """Return what a request would cost, and the service's words when it refuses the brief.
 
     An amount of None without words means that the service gave none that can be read. Raises
-    ServiceError when the service cannot be asked at all.
+    ConfigurationError or Parked when the service cannot be asked at all.
     """
     try:
         return (await service.estimate(request)).amount, None
@@ -32,6 +63,8 @@ async def ask_price(
     except (NotFound, Conflict, OtherRefusal):
         # A service without quotes: the price is unknown, which a budget will not accept.
         return None, None
+    except ServiceError as error:
+        raise before_spending(error, time.time()) from error
 
 
 async def quote_rows(

@@ -42,10 +42,15 @@ def _change(
     connection: Connection, *, row: CampaignRow, seen: Seen, decision: Decision, now: float
 ) -> bool:
     to, reason = decision.to, decision.reason
-    ids = {"campaign_id": row.campaign_id, "row_id": row.id}
     if to is None:
-        words = reason or ""
-        return remark(connection, **ids, state=row.state, at=now, words=words)
+        return remark(
+            connection,
+            campaign_id=row.campaign_id,
+            row_id=row.id,
+            state=row.state,
+            at=now,
+            words=reason or "",
+        )
     take = row.take
     if take is not None:
         match seen:
@@ -64,8 +69,16 @@ def _change(
                 return deliver(connection, row, take, files=files, at=now, new=to, reason=reason)
             case _:
                 pass
-    taken = take.id if take else None
-    return move(connection, **ids, old=row.state, new=to, at=now, reason=reason, take_id=taken)
+    return move(
+        connection,
+        campaign_id=row.campaign_id,
+        row_id=row.id,
+        old=row.state,
+        new=to,
+        at=now,
+        reason=reason,
+        take_id=take.id if take else None,
+    )
 
 
 def _cost_of_ending(to: str, charged: Decimal | None) -> Decimal | None:

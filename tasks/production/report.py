@@ -97,7 +97,7 @@ def row_document(row: CampaignRow, files: Mapping[int, Sequence[Delivered]]) -> 
     return {
         "row": row.row,
         "state": row.state,
-        "reason": row.reason if row.state not in ("approved", "delivered") else None,
+        "reason": row.reason,
         "take": take.number if take else 0,
         "key": take.key if take else None,
         "video_id": take.video_id if take else None,

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 
+from sqlalchemy import Connection
+
 from tasks.errors import CallsheetError
 from tasks.ledger import (
     UNDER_WAY,
@@ -24,6 +26,7 @@ from tasks.ledger import (
     approve,
     ensure_campaign,
     rows_of,
+    set_budget,
 )
 from tasks.production.connections import Connections, connect
 from tasks.production.engine import Engine
@@ -132,7 +135,6 @@ async def plan_step(campaign: str) -> None:
         name=campaign,
         sheet=sheet.address,
         sheet_digest=sheet.digest,
-        budget=run.order.budget if run.order.budget is not None else sheet.budget,
         at=at.clock(),
     )
     run.campaign = await at.ledger.write(change)
@@ -175,10 +177,17 @@ async def approve_step(campaign: str) -> int:
     if run.plan.moves_anything:
         await run.at.store.check()
     waiting = [row for row in await run.rows() if row.state == "quoted" and row.enabled]
-    if not waiting:
-        return 0
-    by = await run.approval(run.plan)
-    change = partial(approve, found=waiting, by=by, at=run.at.clock())
+    by = await run.approval(run.plan) if waiting else ""
+
+    def change(connection: Connection) -> int:
+        assert run.campaign is not None
+        assert run.plan is not None
+        now = run.at.clock()
+        # A budget counts from the approval on: one that was refused leaves nothing behind.
+        if run.plan.budget is not None:
+            set_budget(connection, run.campaign, budget=run.plan.budget, at=now)
+        return approve(connection, waiting, by=by, at=now)
+
     return await run.at.ledger.write(change)
 
 

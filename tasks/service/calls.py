@@ -6,11 +6,12 @@ from datetime import timedelta
 from typing import TypeVar
 
 from tasks.errors import OutcomeUnknown, ServiceError
+from tasks.service.call import Call, Progress
 from tasks.service.clock import Clock, Random, Sleep
 from tasks.service.failure import Failure, still_unknown
 from tasks.service.operations import Money
 from tasks.service.retry import retrying
-from tasks.service.sending import Call, Progress, Sender
+from tasks.service.sending import Sender
 
 T = TypeVar("T")
 

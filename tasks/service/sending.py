@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from tasks.errors import RateLimited
 from tasks.service.answer import Answer, Unparsable
+from tasks.service.call import Call, Progress
 from tasks.service.clock import Clock, Random
 from tasks.service.failure import Failure, from_answer, from_exception
 from tasks.service.gate import Gate
@@ -34,28 +33,6 @@ LIMITED_TIMES = 5
 WAITING = timedelta(seconds=300)
 #: A create that meets itself (409) is asked again after 2 s, then 4 s.
 IN_PROGRESS = 2.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Call(Generic[T]):
-    """What to send, and how to read a success. `target` is path and query, encoded."""
-
-    operation: Operation
-    target: str
-    read: Callable[[Answer], T]
-    body: bytes | None = None
-    key: str | None = None
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far one call has come, over all of its attempts."""
-
-    attempts: int = 0
-    limited: int = 0
-    unknown: bool = False  # one of them may have been carried out
-    sending: timedelta = timedelta()
-    waiting: timedelta = timedelta()
 
 
 class Sender:

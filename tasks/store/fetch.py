@@ -71,8 +71,10 @@ class Fetcher:
         Raises FilmError for bytes that are no film, StoreError when the bytes or the room for
         them cannot be had, and whatever `fresh_url` raises.
         """
-        part = await asyncio.to_thread(Part, self._spool, name)
+        part = Part(self._spool, name)
         try:
+            if part.left:
+                await asyncio.to_thread(part.resume)
             await self._fill(part, fresh_url)
             return part.finish()
         except FilmError:

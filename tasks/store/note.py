@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,13 @@ def write_note(path: Path, source: Source) -> None:
     if source.etag is None or boot is None:
         return
     fresh = path.with_suffix(".new")
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump({**asdict(source), "boot": boot}, file)
-    os.replace(fresh, path)
+    try:
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump({**asdict(source), "boot": boot}, file)
+        os.replace(fresh, path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def read_note(path: Path) -> Source | None:
@@ -41,6 +46,7 @@ def read_note(path: Path) -> Source | None:
         return None
 
 
+@cache
 def _boot() -> str | None:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +51,21 @@ class Part:
         self._file = file
         self._pending = bytearray()
         self._start_over(Source())
-        self._resume()
+        #: How many bytes somebody left here; `resume` makes use of them.
+        self.left = os.fstat(file.fileno()).st_size
+
+    def resume(self) -> None:
+        """Go on with the bytes that were left, if it is known what they are."""
+        source = read_note(self._note)
+        if source is None:
+            return
+        with disk_trouble(_DISK, self.folder):
+            self._start_over(source)
+            self._noted = True
+            while block := self._file.read(4 * _CHUNK):
+                self._sha256.update(block)
+                self._md5.update(block)
+                self.size += len(block)
 
     def begin(self, source: Source) -> None:
         """Forget every byte and expect `source` from its first one."""
@@ -60,7 +75,6 @@ class Part:
             self._file.truncate(0)
             self._file.seek(0)
             self._start_over(source)
-            write_note(self._note, source)
 
     def restart(self) -> None:
         """Forget every byte; the next answer says what to expect."""
@@ -76,6 +90,8 @@ class Part:
         self._pending += data
         self.size += len(data)
         if len(self._pending) >= _CHUNK:
+            with self._room():
+                self._remember()
             self.flush()
 
     def flush(self) -> None:
@@ -84,22 +100,18 @@ class Part:
         self._pending.clear()
         self._sha256.update(block)
         self._md5.update(block)
-        try:
-            with disk_trouble(_DISK, self.folder):
-                written = 0
-                while written < len(block):
-                    written += self._file.write(block[written:])
-        except StoreError:
-            # On a full disk every part holds the others up: give the room back.
-            self.discard()
-            raise
+        with self._room():
+            written = 0
+            while written < len(block):
+                written += self._file.write(block[written:])
 
     def finish(self) -> Fetched:
         """Close the whole file under its own name."""
         self.flush()
         with disk_trouble(_DISK, self.folder):
             os.replace(self.path, self._final)
-            self._note.unlink(missing_ok=True)
+            if self._noted:
+                self._note.unlink(missing_ok=True)
         self.close()
         return Fetched(
             self._final,
@@ -114,7 +126,6 @@ class Part:
         with suppress(OSError):
             self._note.unlink(missing_ok=True)
             self._file.truncate(0)
-            self._file.seek(0)
             self.path.unlink(missing_ok=True)
         self._start_over(Source())
 
@@ -125,21 +136,26 @@ class Part:
     def _start_over(self, source: Source) -> None:
         self.source = source
         self.size = 0
+        self._noted = False
         self._pending.clear()
         self._sha256 = hashlib.sha256()
         self._md5 = hashlib.md5(usedforsecurity=False)
 
-    def _resume(self) -> None:
-        source = read_note(self._note)
-        with disk_trouble(_DISK, self.folder):
-            if source is None or not os.fstat(self._file.fileno()).st_size:
-                self._file.truncate(0)
-                return
-            self._start_over(source)
-            while block := self._file.read(4 * _CHUNK):
-                self._sha256.update(block)
-                self._md5.update(block)
-                self.size += len(block)
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        try:
+            with disk_trouble(_DISK, self.folder):
+                yield
+        except StoreError:
+            # On a full disk every part holds the others up: give the room back.
+            self.discard()
+            raise
+
+    def _remember(self) -> None:
+        # A film that fits into one block is never resumed and needs no note.
+        if not self._noted:
+            write_note(self._note, self.source)
+            self._noted = True
 
 
 def spool_name(name: str) -> str:

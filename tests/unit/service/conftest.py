@@ -54,6 +54,7 @@ class Script:
     seen: list[Request] = field(default_factory=list)
     connections: int = 0
     base_url: str = ""
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -71,14 +72,13 @@ class Script:
         first, *lines = head.strip().split("\r\n")
         headers = {n.lower(): v for n, v in (line.split(": ", 1) for line in lines)}
         self.seen.append(Request(*first.split(" ")[:2], headers, body))
+        self.heard.set()
         step = self.steps[min(len(self.seen), len(self.steps)) - 1]
         if step == "hang":
             await asyncio.sleep(60)
         if step == "reset":
             linger = struct.pack("ii", 1, 0)
-            writer.get_extra_info("socket").setsockopt(
-                socket.SOL_SOCKET, socket.SO_LINGER, linger
-            )
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             writer.transport.abort()
         if isinstance(step, str):
             return False
@@ -140,14 +140,15 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         server.close()
 
 
-class Impatient(httpx.AsyncBaseTransport):
-    """Passes requests on with a shorter time limit, as no test waits for 30 s."""
+class Timed(httpx.AsyncBaseTransport):
+    """Passes requests on with a time limit of the test's choice."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self.inner = inner
+        self.read = 10.0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        request.extensions["timeout"] = {"connect": 2, "read": 0.2, "write": 2, "pool": 2}
+        request.extensions["timeout"] = {"connect": 5, "read": self.read, "write": 5, "pool": 5}
         return await self.inner.handle_async_request(request)
 
     async def aclose(self) -> None:
@@ -157,7 +158,7 @@ class Impatient(httpx.AsyncBaseTransport):
 @pytest.fixture(params=[AiohttpTransport, httpx.AsyncHTTPTransport], ids=["aiohttp", "httpx"])
 def transport(request: pytest.FixtureRequest) -> httpx.AsyncBaseTransport:
     """Both transports that people use."""
-    return Impatient(request.param())
+    return Timed(request.param())
 
 
 @pytest.fixture

@@ -15,7 +15,11 @@ BODY = b'{"idempotency_key":"cs1_k"}'
 
 
 def limited(after):
-    return (429, {"error": {"message": "slow down"}}, {} if after is None else {"retry-after": after})
+    return (
+        429,
+        {"error": {"message": "slow down"}},
+        {} if after is None else {"retry-after": after},
+    )
 
 
 def gate_of(time, **options):

@@ -34,6 +34,7 @@ async def test_a_create_that_got_no_whole_answer_is_unknown_and_never_not_sent(
     serve, connect, transport, fault
 ):
     server = await serve(fault)
+    transport.read = 0.2 if fault == "hang" else transport.read
     with pytest.raises(OutcomeUnknown) as caught:
         await create(connect(server.base_url, transport=transport))
     assert len(server.seen) == caught.value.attempts == 3
@@ -43,6 +44,7 @@ async def test_a_create_that_got_no_whole_answer_is_unknown_and_never_not_sent(
 @pytest.mark.parametrize("fault", ["close", "reset", "hang"])
 async def test_a_read_that_got_no_answer_is_trouble(serve, connect, transport, fault):
     server = await serve(fault)
+    transport.read = 0.2 if fault == "hang" else transport.read
     with pytest.raises(ServerTrouble):
         await connect(server.base_url, transport=transport).get("vid_1")
 
@@ -64,8 +66,8 @@ async def test_a_stale_connection_does_not_make_the_transport_send_a_post_twice(
     service = connect(server.base_url, transport=transport, on_attempt=seen.append)
     for _ in range(4):
         await create(service)
-    # Whatever was sent was sent by us, and counted.
-    assert len(seen) == len(server.seen)
+    # Whatever was sent was sent by us, and counted; some may not have reached the server.
+    assert len(server.seen) == [attempt.outcome for attempt in seen].count("ok") == 4
 
 
 async def test_a_connection_that_ends_under_a_post_is_told_and_not_repaired_in_silence(
@@ -95,12 +97,20 @@ async def test_an_unknown_host_is_not_sent(connect, transport):
         await create(connect("http://no.such.host.invalid/api/v1", transport=transport))
 
 
-async def test_a_server_that_does_not_speak_tls_is_not_sent(serve, connect, transport, answer):
-    server = await serve(answer(200))
+async def test_a_server_that_does_not_speak_tls_is_not_sent(connect, transport):
+    heard = []
+
+    async def handle(reader, writer):
+        heard.append(await reader.read(1000))
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/api/v1"
     with pytest.raises(NotSent):
-        address = server.base_url.replace("http:", "https:")
         await create(connect(address, transport=transport))
-    assert not server.seen
+    server.close()
+    assert not any(b"cs1_k" in part for part in heard)
 
 
 async def test_a_cut_json_is_unknown_for_a_create_and_misshapen_for_a_read(
@@ -172,13 +182,12 @@ async def test_cookies_of_the_service_are_not_kept(serve, connect, transport, an
     assert all("cookie" not in request.headers for request in server.seen)
 
 
-async def test_cancelling_a_call_under_way_is_not_swallowed(serve, transport):
+async def test_cancelling_a_call_under_way_is_not_swallowed(serve):
     server = await serve("hang")
     # A real clock: what is cancelled here is the request itself.
     async with VideoService(base_url=server.base_url, api_key="mav_x1") as service:
         call = asyncio.create_task(create(service))
-        while not server.seen:
-            await asyncio.sleep(0.01)
+        await asyncio.wait_for(server.heard.wait(), 10)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
@@ -216,7 +225,7 @@ async def test_no_more_requests_are_under_way_than_asked_for(serve, connect):
             peak = max(peak, under_way)
             await asyncio.sleep(0.01)
             under_way -= 1
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"id\":\"vid_1\"}")
+            writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{"id":"vid_1"}')
         writer.close()
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)

@@ -22,13 +22,14 @@ from tasks.errors import (
     ShapeError,
     Unauthenticated,
 )
+from tasks.service.call import Call
 from tasks.service.calls import Calls
 from tasks.service.gate import Gate
 from tasks.service.operations import Money, Operation
 from tasks.service.outcome import Outcome
 from tasks.service.reading import Shapeless
 from tasks.service.retry import MATRIX, Verdict, backoff
-from tasks.service.sending import Call, Sender
+from tasks.service.sending import Sender
 from tasks.service.telling import Teller
 from tasks.service.wire import Wire
 

@@ -103,14 +103,15 @@ async def test_a_part_that_was_already_whole_is_not_sent_again(
 
 async def test_an_old_note_does_not_vouch_for_new_bytes(spool) -> None:
     first = Part(spool, "row-1")
-    first.begin(Source('"one"', 100))
-    first.write(b"one")
-    first.flush()
+    first.begin(Source('"one"', 10**6))
+    first.write(b"1" * 300_000)
     first.close()
     second = Part(spool, "row-1")
-    assert second.size == 3
-    second.begin(Source(None, 100))  # The same address, now answered without an ETag.
-    second.write(b"two")
-    second.flush()
+    second.resume()
+    assert second.size == 300_000
+    second.begin(Source(None, 10**6))  # The same address, now answered without an ETag.
+    second.write(b"2" * 300_000)
     second.close()
-    assert Part(spool, "row-1").size == 0
+    third = Part(spool, "row-1")
+    third.resume()
+    assert third.size == 0

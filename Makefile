@@ -1,0 +1,52 @@
+# Two commands matter: `make demo` and `make test`. Both install what they need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/python -m uv
+
+.PHONY: install demo test bench lint lock clean
+
+install: $(VENV)/.installed
+
+# Runtime only: what a person needs to make films.
+$(VENV)/.installed: constraints.txt pyproject.toml $(VENV)/.uv
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r constraints.txt
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+	@touch $@
+	@echo "installed: $(BIN)/callsheet"
+
+# What the tests, the linters and the benchmarks need beside it.
+$(VENV)/.installed-dev: constraints-dev.txt $(VENV)/.installed
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r constraints-dev.txt
+	@touch $@
+
+$(VENV)/.uv:
+	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else "Callsheet needs Python 3.11 to 3.13, this is %d.%d: make PYTHON=python3.12 ..." % v[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
+	@touch $@
+
+demo: install
+	$(BIN)/callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.bench
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Pin everything anew; the newest versions of Prefect's own dependencies break it, so the caps in
+# pyproject.toml stand.
+lock: $(VENV)/.uv
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --upgrade pyproject.toml --extra dev -o constraints-dev.txt
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate pyproject.toml -c constraints-dev.txt -o constraints.txt
+
+clean:
+	rm -rf $(VENV) build *.egg-info .callsheet deliveries

@@ -1,0 +1,219 @@
+"""The client against the sandbox, over real sockets: two independent readings of one text."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tasks.brief import canonical_json
+from tasks.errors import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    InsufficientCredits,
+    NotFound,
+    RateLimited,
+    Unauthenticated,
+)
+from tasks.service import VideoService
+
+REQUEST = {
+    "topic": "A lighthouse",
+    "title": "Lighthouse",
+    "script": {"scenes": [{"text": "Here is the lighthouse."}, {"text": "It stands alone."}]},
+    "mode": "cinematic",
+    "aspect_ratio": "16:9",
+    "duration_seconds": 5,
+}
+
+
+@contextmanager
+def sandbox(state: Path, *options: str) -> Iterator[dict]:
+    """Run a sandbox of its own and yield the line it says when it is ready."""
+    command = [sys.executable, "-m", "deployments.sandbox", "--port", "0", "--json"]
+    command += ["--state", str(state), "--render", "instant", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
+    with sandbox(tmp_path_factory.mktemp("sandbox"), "--time-scale", "60") as ready:
+        yield ready
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
+    """A sandbox whose renders stay under way."""
+    state = tmp_path_factory.mktemp("slow")
+    with sandbox(state, "--time-scale", "0.001", "--credits", "20") as ready:
+        yield ready
+
+
+@pytest.fixture
+async def service(running: dict) -> AsyncIterator[VideoService]:
+    async with client(running) as service:
+        yield service
+
+
+def client(ready: dict, key: str | None = None) -> VideoService:
+    return VideoService(base_url=ready["base_url"], api_key=key or ready["api_key"])
+
+
+def frozen(key: str, **more: object) -> bytes:
+    return canonical_json({**REQUEST, "start_generation": True, "idempotency_key": key, **more})
+
+
+async def finished(service: VideoService, video_id: str) -> str:
+    for _ in range(200):
+        try:
+            return (await service.download(video_id)).url
+        except Conflict:
+            await asyncio.sleep(0.1)
+    raise AssertionError("it was never finished")
+
+
+async def test_a_quote_is_an_amount_and_costs_nothing(service):
+    first = await service.estimate(REQUEST)
+    second = await service.estimate(REQUEST | {"idempotency_key": "cs1_q"})
+    assert first.amount == second.amount
+    assert first.amount is not None
+    assert first.amount > 0
+
+
+async def test_a_video_is_created_watched_and_downloaded(service):
+    created = await service.create(frozen("cs1_whole"), key="cs1_whole")
+    assert created.video_id.startswith("vid_")
+    assert created.status == "generating"
+    assert created.poll_after is not None
+    seen = await service.get(created.video_id)
+    assert seen.id == created.video_id
+    assert seen.status
+    url = await finished(service, created.video_id)
+    async with httpx.AsyncClient() as plain:
+        film = await plain.get(url)
+    assert film.status_code == 200
+    assert film.content[4:8] == b"ftyp"
+
+
+async def test_captions_come_in_the_format_asked_for(service):
+    created = await service.create(frozen("cs1_captions"), key="cs1_captions")
+    await finished(service, created.video_id)
+    assert b"WEBVTT" in await service.captions(created.video_id, "vtt")
+    assert b" --> " in await service.captions(created.video_id, "srt")
+
+
+async def test_the_same_key_is_the_same_video(service):
+    created = [await service.create(frozen("cs1_twice"), key="cs1_twice") for _ in range(3)]
+    assert len({one.video_id for one in created}) == 1
+
+
+async def test_the_same_key_at_the_same_time_is_the_same_video(service):
+    calls = (service.create(frozen("cs1_race"), key="cs1_race") for _ in range(8))
+    assert len({one.video_id for one in await asyncio.gather(*calls)}) == 1
+
+
+async def test_what_was_created_is_listed(service):
+    created = await service.create(frozen("cs1_listed"), key="cs1_listed")
+    assert created.video_id in [video.id async for video in service.list_videos()]
+
+
+async def test_a_draft_has_no_film_yet(service):
+    body = frozen("cs1_draft", start_generation=False)
+    created = await service.create(body, key="cs1_draft")
+    assert created.status == "draft"
+    with pytest.raises(Conflict):
+        await service.download(created.video_id)
+    with pytest.raises(BadRequest):
+        await service.captions(created.video_id, "srt")
+    with pytest.raises(Conflict):
+        await service.cancel(created.video_id)
+
+
+async def test_a_render_under_way_is_cancelled_and_its_credits_come_back(slow):
+    async with client(slow) as service:
+        quote = await service.estimate(REQUEST)
+        assert quote.amount is not None
+        # As often as the balance allows and once more: only released credits pay for it.
+        for nth in range(int(Decimal(20) / quote.amount) + 1):
+            key = f"cs1_cancel{nth}"
+            created = await service.create(frozen(key), key=key)
+            with pytest.raises(Conflict):
+                await service.download(created.video_id)
+            await service.cancel(created.video_id)
+        with pytest.raises(Conflict):
+            await service.cancel(created.video_id)
+
+
+async def test_without_credits_it_says_so(slow):
+    async with client(slow) as service:
+        with pytest.raises(InsufficientCredits) as caught:
+            await service.create(frozen("cs1_dear", duration_seconds=600), key="cs1_dear")
+    assert caught.value.status == 402
+
+
+async def test_an_unknown_video_is_not_found(service):
+    calls = (
+        service.get("vid_nowhere"),
+        service.download("vid_nowhere"),
+        service.cancel("vid_nowhere"),
+        service.captions("vid_nowhere", "srt"),
+    )
+    for call in calls:
+        with pytest.raises(NotFound):
+            await call
+
+
+async def test_a_brief_that_is_not_one_is_refused_with_words(service):
+    body = frozen("cs1_bad", aspect_ratio="4:5")
+    with pytest.raises(BadRequest) as caught:
+        await service.create(body, key="cs1_bad")
+    assert len(str(caught.value)) > len("create was refused (400): ")
+
+
+async def test_an_unknown_key_is_unauthenticated(running):
+    async with client(running, "mav_unknown0key") as service:
+        with pytest.raises(Unauthenticated):
+            await service.get("vid_1")
+
+
+async def test_a_key_without_the_scope_is_forbidden_and_told_which(running):
+    async with client(running, running["keys"]["read"]) as service:
+        await service.estimate(REQUEST)
+        with pytest.raises(Forbidden) as caught:
+            await service.create(frozen("cs1_scope"), key="cs1_scope")
+        assert "`write` scope" in caught.value.remedy
+        assert caught.value.code == "forbidden"
+    async with client(running, running["keys"]["write"]) as service:
+        with pytest.raises(Forbidden) as caught:
+            await service.estimate(REQUEST)
+        assert "`read` scope" in caught.value.remedy
+
+
+async def test_a_limit_closes_the_gate_until_its_moment(tmp_path):
+    options = ("--rate", "1", "--rate-window", "3600", "--time-scale", "1")
+    with sandbox(tmp_path, *options) as ready:
+        async with client(ready) as service:
+            first = await service.create(frozen("cs1_rate1"), key="cs1_rate1")
+            with pytest.raises(RateLimited) as caught:
+                await service.create(frozen("cs1_rate2"), key="cs1_rate2")
+            with pytest.raises(RateLimited) as shut:
+                await service.get(first.video_id)
+    assert caught.value.retry_at == shut.value.retry_at == service.gate.closed_until
+    assert (caught.value.status, shut.value.status) == (429, None)

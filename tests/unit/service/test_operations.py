@@ -1,0 +1,220 @@
+"""What each operation sends, and what its refusals mean."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import httpx
+import pytest
+
+from tasks.errors import (
+    BadInput,
+    BadRequest,
+    ConfigurationError,
+    Conflict,
+    Forbidden,
+    InsufficientCredits,
+    NotFound,
+    OtherRefusal,
+    ShapeError,
+    Unauthenticated,
+)
+from tasks.service import OPERATIONS, VideoService
+from tasks.service.operations import Money
+from tasks.settings import Secret
+
+BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
+
+
+def refusal(message="no", code="some_code", retryable=False):
+    error = {"message": message, "code": code, "retryable": retryable}
+    return {"data": None, "error": error, "meta": {"request_id": "req_7"}}
+
+
+def sent(request):
+    return request.method, request.url.raw_path.decode()
+
+
+async def test_an_estimate_leaves_out_key_and_start(talk):
+    service, seen = talk((200, {"credits": 1}))
+    request = {"topic": "é", "idempotency_key": "k", "start_generation": True, "mode": "hybrid"}
+    await service.estimate(request)
+    assert sent(seen[0]) == ("POST", "/api/v1/videos/estimate")
+    assert json.loads(seen[0].content) == {"topic": "é", "mode": "hybrid"}
+    assert seen[0].headers["content-type"] == "application/json"
+
+
+async def test_a_create_sends_the_bytes_it_was_given(talk):
+    service, seen = talk((202, {"id": "vid_1"}))
+    odd = b'{ "topic" : "x",\n"idempotency_key":"cs1_k" }'
+    await service.create(odd, key="cs1_k")
+    assert sent(seen[0]) == ("POST", "/api/v1/videos")
+    assert seen[0].content == odd
+
+
+@pytest.mark.parametrize(("body", "key"), [(b"{}", "cs1_k"), (BODY, ""), (BODY, "cs1_other")])
+async def test_a_create_whose_body_lacks_its_key_does_not_leave(talk, body, key):
+    service, seen = talk((202, {"id": "vid_1"}))
+    with pytest.raises(ValueError, match="idempotency key"):
+        await service.create(body, key=key)
+    assert not seen
+
+
+async def test_captions_always_name_their_format_and_come_as_they_are(talk):
+    service, seen = talk((200, b"\xef\xbb\xbfWEBVTT\r\n\xff"))
+    assert await service.captions("vid_1", "vtt") == b"\xef\xbb\xbfWEBVTT\r\n\xff"
+    assert sent(seen[0]) == ("GET", "/api/v1/videos/vid_1/captions?format=vtt")
+
+
+async def test_captions_that_are_not_there_yet_are_a_bad_request(talk):
+    service, _ = talk((400, refusal("no caption data yet")))
+    with pytest.raises(BadRequest, match="no caption data yet"):
+        await service.captions("vid_1", "srt")
+
+
+async def test_a_page_in_place_of_captions_is_not_captions(talk):
+    service, _ = talk((200, b"<html>login</html>", {"content-type": "text/html"}))
+    with pytest.raises(ShapeError):
+        await service.captions("vid_1", "srt")
+
+
+async def test_a_film_that_is_not_ready_is_a_conflict_told_at_once(talk):
+    service, seen = talk((409, refusal("rendering", "not_ready", retryable=True)))
+    with pytest.raises(Conflict, match="not ready") as caught:
+        await service.download("vid_1")
+    assert not caught.value.permanent
+    assert len(seen) == 1
+
+
+async def test_cancelling_returns_the_video_or_nothing_but_never_fails_on_its_shape(talk):
+    service, seen = talk((200, {"status": "cancelled"}), (200, b"OK"), (204, b""))
+    video = await service.cancel("vid_1")
+    assert video is not None
+    assert video.status == "cancelled"
+    assert await service.cancel("vid_1") is None
+    assert await service.cancel("vid_1") is None
+    assert sent(seen[0]) == ("POST", "/api/v1/videos/vid_1/cancel")
+    assert seen[0].headers["content-length"] == "0"
+
+
+async def test_cancelling_what_does_not_run_is_a_conflict(talk):
+    service, seen = talk((409, refusal()))
+    with pytest.raises(Conflict, match="no render is running"):
+        await service.cancel("vid_1")
+    assert len(seen) == 1
+
+
+async def test_an_id_stays_inside_its_place_in_the_path(talk):
+    service, seen = talk((200, {}))
+    await service.get("vid_1/../../x?y#z é")
+    assert sent(seen[0]) == ("GET", "/api/v1/videos/vid_1%2F..%2F..%2Fx%3Fy%23z%20%C3%A9")
+
+
+@pytest.mark.parametrize("video_id", ["", " ", ".", "..", "/"])
+async def test_what_is_no_id_is_not_asked_for(talk, video_id):
+    service, seen = talk((200, {}))
+    with pytest.raises(BadInput):
+        await service.get(video_id)
+    assert not seen
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "remedy"),
+    [
+        (400, BadRequest, None),
+        (401, Unauthenticated, "callsheet login.*CALLSHEET_API_KEY"),
+        (402, InsufficientCredits, "credits"),
+        (403, Forbidden, "`write` scope.*callsheet login.*CALLSHEET_API_KEY"),
+        (404, NotFound, "CALLSHEET_BASE_URL"),
+        (422, OtherRefusal, "another key"),
+        (451, OtherRefusal, None),
+    ],
+)
+async def test_a_refusal_says_what_the_service_said_and_what_to_do(talk, status, kind, remedy):
+    service, seen = talk((status, refusal("words of the service")))
+    with pytest.raises(kind, match=rf"create was refused \({status}\): words of") as caught:
+        await service.create(BODY, key="cs1_k")
+    error = caught.value
+    assert (error.status, error.code, error.request_id) == (status, "some_code", "req_7")
+    assert (error.sent, error.permanent, error.attempts, error.key) == ("yes", True, 1, "cs1_k")
+    assert re.search(remedy, error.remedy) if remedy else error.remedy is None
+    assert len(seen) == 1
+
+
+async def test_the_missing_scope_is_the_one_of_the_operation(talk):
+    service, _ = talk((403, refusal()))
+    with pytest.raises(Forbidden) as caught:
+        await service.get("vid_1")
+    assert "`read` scope" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"plain words", b"\xff\xfe", [], "x", {"error": "plain words"}, {"error": [1]}]
+)
+async def test_a_refusal_in_any_form_is_a_refusal(talk, body):
+    service, _ = talk((402, body))
+    with pytest.raises(InsufficientCredits):
+        await service.get("vid_1")
+
+
+async def test_the_request_id_is_found_in_the_usual_headers(talk):
+    service, _ = talk((404, {}, {"X-Request-Id": "abc"}))
+    with pytest.raises(NotFound) as caught:
+        await service.get("vid_1")
+    assert caught.value.request_id == "abc"
+
+
+async def test_words_are_never_long(talk):
+    service, _ = talk((400, refusal("long " * 10_000)))
+    with pytest.raises(BadRequest) as caught:
+        await service.get("vid_1")
+    assert len(str(caught.value)) < 560
+
+
+@pytest.mark.parametrize("path", ["", "api.test/v1", "ftp://x/api", "http://", "http://[", "//x"])
+def test_what_is_no_address_is_refused_at_once(path):
+    with pytest.raises(ConfigurationError):
+        VideoService(base_url=path, api_key="mav_x1")
+
+
+@pytest.mark.parametrize("key", ["", "  ", "mav_\nx", "mav_é", "mav a"])
+def test_what_can_be_no_key_is_refused_at_once(key):
+    with pytest.raises(ConfigurationError) as caught:
+        VideoService(base_url="http://x/api/v1", api_key=key)
+    assert key.strip() == "" or key not in str(caught.value)
+
+
+async def test_a_key_that_hides_itself_is_still_sent():
+    seen = []
+
+    def handler(request):
+        seen.append(request)
+        return httpx.Response(200, json={})
+
+    async with VideoService(
+        base_url="http://x.test/api/v1/",
+        api_key=Secret("mav_hidden1"),
+        transport=httpx.MockTransport(handler),
+    ) as service:
+        await service.get("vid_1")
+    assert seen[0].headers["authorization"] == "Bearer mav_hidden1"
+    assert seen[0].url.path == "/api/v1/videos/vid_1"
+
+
+async def test_every_request_is_told_without_anything_secret(talk):
+    seen = []
+    service, _ = talk((500, {}), (200, {}), on_attempt=seen.append)
+    await service.get("vid_1")
+    assert [(a.operation, a.path, a.number, a.status, a.outcome) for a in seen] == [
+        ("get", "/videos/{id}", 1, 500, "trouble"),
+        ("get", "/videos/{id}", 2, 200, "ok"),
+    ]
+    assert str(seen[0]).startswith("get GET /videos/{id} 500 trouble attempt 1 ")
+
+
+def test_every_operation_has_its_own_name_and_no_read_is_paid():
+    assert len({operation.name for operation in OPERATIONS}) == len(OPERATIONS)
+    for operation in OPERATIONS:
+        assert (operation.scope == "read") == (operation.money is Money.READ)
+        assert operation.read_timeout == (30 if operation.scope == "read" else 120)

@@ -1,0 +1,211 @@
+"""Answers in every shape they may come in: enveloped or bare, and under other names."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from tasks.errors import OutcomeUnknown, ShapeError
+from tasks.service import Shapes
+
+BODY = b'{"idempotency_key":"cs1_k"}'
+
+
+def enveloped(data):
+    return {"data": data, "error": None, "meta": {"request_id": "r"}}
+
+
+def bare(data):
+    return data
+
+
+both = pytest.mark.parametrize("wrap", [enveloped, bare, lambda data: {"data": data}])
+
+
+@both
+async def test_a_create_is_read_with_its_hint(talk, wrap):
+    data = {"id": "vid_1", "status": "generating", "poll_after_seconds": 15, "new": [1]}
+    service, _ = talk((202, wrap(data)))
+    created = await service.create(BODY, key="cs1_k")
+    assert (created.video_id, created.status, created.poll_after) == ("vid_1", "generating", 15)
+    assert created.raw == data
+
+
+@pytest.mark.parametrize("status", [200, 201, 202])
+async def test_any_success_with_an_id_is_a_replay(talk, status):
+    service, _ = talk((status, {"id": "vid_1"}))
+    assert (await service.create(BODY, key="cs1_k")).video_id == "vid_1"
+
+
+@both
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"id": "vid_1"},
+        {"video_id": "vid_1"},
+        {"video": {"id": "vid_1"}},
+        {"name": "vid_1"},
+        {"id": "req_9", "video_id": "vid_1"},
+        {"id": "req_9", "result": {"video": "vid_1"}},
+        {"jobs": [{"target": "vid_1"}], "again": "vid_1"},
+        "vid_1",
+    ],
+)
+async def test_the_id_is_found_under_any_name(talk, wrap, data):
+    service, _ = talk((202, wrap(data)))
+    assert (await service.create(BODY, key="cs1_k")).video_id == "vid_1"
+
+
+async def test_an_id_of_another_form_is_taken_when_there_is_no_other(talk):
+    service, _ = talk((202, {"id": "f81d4fae"}))
+    assert (await service.create(BODY, key="cs1_k")).video_id == "f81d4fae"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        [],
+        None,
+        7,
+        {"id": None},
+        {"id": ""},
+        {"id": 5},
+        {"a": "vid_1", "b": "vid_2"},
+        {"id": []},
+    ],
+)
+async def test_a_create_without_one_certain_id_is_unknown(talk, data):
+    service, seen = talk((202, enveloped(data)))
+    with pytest.raises(OutcomeUnknown):
+        await service.create(BODY, key="cs1_k")
+    assert len(seen) == 3
+
+
+async def test_a_success_that_holds_an_error_is_not_a_success(talk):
+    service, _ = talk((200, {"data": None, "error": {"message": "odd"}, "meta": {}}))
+    with pytest.raises(OutcomeUnknown, match="odd"):
+        await service.create(BODY, key="cs1_k")
+
+
+@pytest.mark.parametrize(
+    ("hint", "seconds"),
+    [
+        (15, 15),
+        (0, 0),
+        (2.5, 2.5),
+        ("20", 20),
+        (10**9, 10**9),
+        (-1, None),
+        ("soon", None),
+        ("nan", None),
+        ("inf", None),
+        (True, None),
+        (None, None),
+        ([5], None),
+        (10**400, None),
+    ],
+)
+async def test_a_polling_hint_is_a_number_of_seconds_or_nothing(talk, hint, seconds):
+    service, _ = talk((200, {"id": "vid_1", "poll_after_seconds": hint}))
+    assert (await service.get("vid_1")).poll_after == seconds
+
+
+async def test_a_hint_that_is_not_json_is_nothing(talk):
+    service, _ = talk((200, b'{"id": "vid_1", "poll_after_seconds": NaN}'))
+    video = await service.get("vid_1")
+    assert video.poll_after is None
+    assert video.raw == {"id": "vid_1", "poll_after_seconds": None}
+
+
+@both
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"credits": 12},
+        {"amount": "12"},
+        {"cost": 12.0},
+        {"total_credits": 12, "credits": 3},
+        {"estimated_credits": 12},
+        {"price": 12},
+        {"quote": {"credits": 12}},
+        {"total": {"amount": 12, "unit": "credits"}},
+        {"credits": {"total": 12}},
+        {"estimate": {"cost": {"amount": 12}}},
+        12,
+    ],
+)
+async def test_a_quote_is_found_under_any_name(talk, wrap, data):
+    service, _ = talk((200, wrap(data)))
+    assert (await service.estimate({"topic": "x"})).amount == Decimal(12)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"credits": "some"}, {"credits": -1}, {"credits": True}, {"credits": None}, {"x": 12}, []],
+)
+async def test_a_quote_that_cannot_be_read_is_unknown_and_not_nothing(talk, data):
+    service, _ = talk((200, enveloped(data)))
+    quote = await service.estimate({"topic": "x"})
+    assert quote.amount is None
+    assert quote.raw == data
+
+
+async def test_a_pointer_says_where_the_quote_is_and_is_not_second_guessed(talk):
+    shapes = Shapes(quote_amount="/lines/1/cr~1edits")
+    answers = {"credits": 99, "lines": [{}, {"cr/edits": 12}]}, {"credits": 99, "lines": [{}]}
+    service, _ = talk(*((200, enveloped(answer)) for answer in answers), shapes=shapes)
+    assert (await service.estimate({})).amount == Decimal(12)
+    assert (await service.estimate({})).amount is None
+
+
+@both
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"url": "https://f.test/a.mp4?sig=1"},
+        {"download_url": "https://f.test/a.mp4?sig=1", "page": "https://f.test/other"},
+        {"signed": {"link": "https://f.test/a.mp4?sig=1"}, "expires_in": 900},
+        {"url": None, "where": "https://f.test/a.mp4?sig=1"},
+        "https://f.test/a.mp4?sig=1",
+    ],
+)
+async def test_the_signed_address_is_found_under_any_name(talk, wrap, data):
+    service, _ = talk((200, wrap(data)))
+    assert (await service.download("vid_1")).url == "https://f.test/a.mp4?sig=1"
+
+
+@pytest.mark.parametrize(
+    "data", [{}, {"url": "ftp://f.test/a"}, {"a": "https://f.test/1", "b": "https://f.test/2"}]
+)
+async def test_without_one_certain_address_the_shape_is_wrong(talk, data):
+    service, _ = talk((200, enveloped(data)))
+    with pytest.raises(ShapeError):
+        await service.download("vid_1")
+
+
+async def test_a_pointer_says_where_the_address_is(talk):
+    data = {"url": "https://f.test/page", "files": [{"at": "https://f.test/film"}]}
+    service, _ = talk((200, enveloped(data)), shapes=Shapes(signed_url="/files/0/at"))
+    assert (await service.download("vid_1")).url == "https://f.test/film"
+
+
+@both
+async def test_any_word_is_a_status_and_all_else_is_kept(talk, wrap):
+    data = {"id": "vid_1", "status": "marinating", "progress": {"percent": 3}}
+    service, _ = talk((200, wrap(data)))
+    video = await service.get("vid_1")
+    assert (video.status, video.charged, video.raw) == ("marinating", None, data)
+
+
+@pytest.mark.parametrize("data", [{}, {"status": None}, {"status": 3}, {"title": "x"}])
+async def test_a_video_without_id_or_status_is_still_the_one_asked_for(talk, data):
+    service, _ = talk((200, enveloped(data)))
+    video = await service.get("vid_1")
+    assert (video.id, video.status) == ("vid_1", None)
+
+
+async def test_what_was_charged_is_read_where_it_is_shown(talk):
+    service, _ = talk((200, {"id": "vid_1", "credits_charged": "7.5"}))
+    assert (await service.get("vid_1")).charged == Decimal("7.5")
