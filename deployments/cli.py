@@ -66,9 +66,10 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     from tasks.errors import Parked, SheetError
     from tasks.redact import redact
 
-    problems = [str(p) for p in error.problems] if isinstance(error, SheetError) else []
+    problems = [redact(str(p)) for p in error.problems] if isinstance(error, SheetError) else []
     for problem in problems:
-        print(redact(problem), file=sys.stderr)
+        if problem not in str(error):
+            print(problem, file=sys.stderr)
     words = redact(str(error))
     if error.exit_status in (2, 4) and "nothing was spent" not in words:
         words += "; nothing was spent"

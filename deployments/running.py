@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
 import os
 import signal
@@ -11,6 +10,7 @@ import sys
 from argparse import Namespace
 from functools import partial
 from pathlib import Path
+from types import TracebackType
 
 from rich.console import Console
 
@@ -24,8 +24,10 @@ from flows.road import PLAIN, prepare, travel
 from tasks.credits import as_text
 from tasks.errors import SpendRefused
 from tasks.ledger import deliveries_of
+from tasks.production.engine import Engine
 from tasks.production.order import Order, Outcome, Plan
 from tasks.production.plan import check_saved_plan
+from tasks.production.progress import Snapshot
 from tasks.production.run import Run, open_run, report_step
 from tasks.settings import Settings
 
@@ -47,8 +49,8 @@ async def run_here(
     approval = partial(_approve, args, console)
     async with open_run(order, settings, approval) as run:
         run.on_plan = partial(_show, args, console)
-        with _signals(run), ProgressView(console) as view:
-            run.listeners.append(view.hear)
+        with _Signals(run) as signals, ProgressView(console) as view:
+            run.listeners += [signals.hear, view.hear]
             outcome = await _travel(run, server, args)
         await _tell(run, outcome, console)
     if args.json:
@@ -115,29 +117,49 @@ async def _approve(args: Namespace, console: Console, plan: Plan) -> str:
     return "approved at the terminal"
 
 
-@contextlib.contextmanager
-def _signals(run: Run):  # type: ignore[no-untyped-def]
+class _Signals:
     """First signal: end in order. Second: at once. What is under way is in the ledger."""
-    loop = asyncio.get_running_loop()
-    main = asyncio.current_task()
-    assert main is not None
 
-    def stop() -> None:
-        if run.engine is None or run.engine.parked_because:
-            main.cancel()
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._loop = asyncio.get_running_loop()
+        self._main = asyncio.current_task()
+        self._armed_for: Engine | None = None
+
+    def __enter__(self) -> _Signals:
+        self._arm()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._loop.remove_signal_handler(number)
+        if isinstance(error, asyncio.CancelledError):
+            raise KeyboardInterrupt from None
+
+    def hear(self, _: Snapshot) -> None:
+        """Take the signals back: at the start of a flow Prefect hangs its own handler on SIGTERM,
+        which cuts off calls that are under way."""
+        if self._run.engine is not self._armed_for:
+            self._armed_for = self._run.engine
+            self._arm()
+
+    def _arm(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._loop.add_signal_handler(number, self._stop)
+
+    def _stop(self) -> None:
+        engine = self._run.engine
+        if engine is None or engine.parked_because:
+            assert self._main is not None
+            self._main.cancel()
         else:
             print("stopping: what is under way is let finish, a few seconds", file=sys.stderr)
-            run.stop("stopped by a signal")
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    try:
-        yield
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
+            self._run.stop("stopped by a signal")
 
 
 async def _tell(run: Run, outcome: Outcome, console: Console) -> None:

@@ -17,8 +17,11 @@ def parse_credits(value: object) -> Decimal | None:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         return None
+    text = str(value).strip()
+    if "_" in text:  # which Decimal would read over
+        return None
     try:
-        amount = Decimal(str(value).strip())
+        amount = Decimal(text)
     except InvalidOperation:
         return None
     if not amount.is_finite() or amount < 0 or amount > 10**12:

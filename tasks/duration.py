@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, shorten
+
+#: Ten years, in seconds: beyond it dates run out.
+LONGEST = 3650 * 86400.0
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
@@ -15,7 +18,10 @@ def parse_duration(text: str) -> float:
     """Return seconds; raise BadInput for anything but `45s`, `10m`, `2h`, `1h30m`."""
     if not _DURATION.fullmatch(text.strip().lower()):
         raise BadInput(f'"{text}" is not a duration; write it like 45s, 10m or 2h')
-    return sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(text.strip().lower()))
+    seconds = sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(text.strip().lower()))
+    if seconds > LONGEST:
+        raise BadInput(f'"{shorten(text)}" is too long a duration; 3650d is the limit')
+    return seconds
 
 
 def say_duration(seconds: float) -> str:

@@ -78,10 +78,12 @@ class SheetError(BadInput):
     def __init__(self, problems: Sequence[Problem]) -> None:
         count = len(problems)
         noun = "problem" if count == 1 else "problems"
-        super().__init__(
-            f"{problems[0].file} has {count} {noun}; nothing was spent",
-            remedy="mend the cells named above and run the same command again",
-        )
+        words = f"{problems[0].file} has {count} {noun}; nothing was spent"
+        remedy: str | None = "mend what is named above and run the same command again"
+        if count == 1 and problems[0].line is None:
+            # The file as a whole: one sentence says it all.
+            words, remedy = f"{problems[0]}; nothing was spent", None
+        super().__init__(words, remedy=remedy)
         self.problems = tuple(problems)
 
 

@@ -137,13 +137,13 @@ def make_home(home: Path) -> bool:
     if home.is_dir():
         return False
     try:
-        home.mkdir(mode=0o700, parents=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (home / ".gitignore").write_text("*\n")
     except OSError as error:
         raise ConfigurationError(
             f"cannot make {home}: {error.strerror}; nothing was spent",
             remedy="run in a folder you may write to",
         ) from error
-    (home / ".gitignore").write_text("*\n")
     return True
 
 
@@ -173,8 +173,12 @@ _COUNTS = ("submits", "watches", "deliveries", "quotes")
 def _url(name: str, value: str | None) -> str | None:
     if value is None:
         return None
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(value)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        right = False
+    if not right:
         raise ConfigurationError(
             f'CALLSHEET_{name.upper()} "{value}" is not an http(s) address; nothing was spent'
         )
@@ -220,6 +224,8 @@ def _from_profile(profile: str, folder: Path) -> dict[str, str | None]:
             found[secret] = _read_secret(f"{path.name} {name}", path.parent / str(value))
         elif name in KNOWN and isinstance(value, str | int):
             found[name] = str(value)
+        elif name in KNOWN:
+            raise ConfigurationError(f"profile {path}: {name} is not a text or a whole number")
         else:
             raise ConfigurationError(
                 f"profile {path} has an unknown setting {name}",
@@ -244,6 +250,9 @@ def _find_profile(profile: str, folder: Path) -> Path:
 
 def _read_secret(name: str, path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        secret = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{name} names {path}, which cannot be read: {error}") from error
+    if not secret:
+        raise ConfigurationError(f"{name} names {path}, which is empty")
+    return secret

@@ -51,7 +51,7 @@ _BRIEF = (
         digest=bindparam("new_digest"),
         nth=bindparam("new_nth"),
         take_id=bindparam("new_take"),
-        quoted=None,
+        quoted=bindparam("new_quoted"),
         quoted_at=None,
     )
 )
@@ -137,12 +137,14 @@ def _wishes(brief: Brief, position: int) -> dict[str, Any]:
 
 
 def _renewal(row: CampaignRow, brief: Brief, earlier: Take | None) -> dict[str, Any]:
+    price = earlier.quoted if earlier else None
     return {
         "new_operation": brief.operation,
         "new_request": canonical_json(brief.request).decode(),
         "new_digest": brief.digest,
         "new_nth": earlier.nth if earlier else 1,
         "new_take": earlier.id if earlier else (row.take.id if row.take else None),
+        "new_quoted": None if price is None else to_micro(price),
     }
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Table, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from tasks.credits import as_text, from_micro, to_micro
 from tasks.ledger.moves import note
@@ -72,10 +74,11 @@ def ensure_campaign(
     found = find_campaign(connection, name)
     if found is None:
         values = {"name": name, "created_at": at, "reserved": 0, "charged": 0}
-        connection.execute(insert(campaigns), values)
+        made = _insert_unless_there(connection, campaigns, values)
         found = find_campaign(connection, name)
         assert found is not None
-        note(connection, campaign_id=found.id, at=at, kind="campaign", words=f"from {sheet}")
+        if made:
+            note(connection, campaign_id=found.id, at=at, kind="campaign", words=f"from {sheet}")
     this = campaigns.c.id == found.id
     connection.execute(update(campaigns).where(this).values(sheet=sheet, sheet_digest=sheet_digest))
     return replace(found, sheet=sheet, sheet_digest=sheet_digest)
@@ -126,7 +129,12 @@ def take_lease(
     since = now.owner_since if now.owner == owner else at
     changed = connection.execute(
         update(campaigns)
-        .where(campaigns.c.id == campaign.id, campaigns.c.owner.is_not_distinct_from(now.owner))
+        .where(
+            campaigns.c.id == campaign.id,
+            # Exactly what was read: an owner that has just renewed a lapsed lease keeps it.
+            campaigns.c.owner.is_not_distinct_from(now.owner),
+            campaigns.c.owner_until.is_not_distinct_from(now.owner_until),
+        )
         .values(owner=owner, owner_since=since, owner_until=at + seconds)
     )
     return None if changed.rowcount == 1 else find_campaign(connection, campaign.name)
@@ -161,13 +169,20 @@ def gate_of(connection: Connection, organisation: str) -> float | None:
 
 def close_gate(connection: Connection, organisation: str, *, until: float) -> None:
     """Remember that no request may be made before `until`; it never opens earlier by this."""
-    known = gate_of(connection, organisation)
-    if known is None:
-        connection.execute(insert(gates), {"organisation": organisation, "closed_until": until})
-    elif until > known:
+    values = {"organisation": organisation, "closed_until": until}
+    if not _insert_unless_there(connection, gates, values):
         connection.execute(
-            update(gates).where(gates.c.organisation == organisation).values(closed_until=until)
+            update(gates)
+            .where(gates.c.organisation == organisation, gates.c.closed_until < until)
+            .values(closed_until=until)
         )
+
+
+def _insert_unless_there(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
+    """Insert a row; return False where another process was first."""
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    made = connection.execute(insert(table).values(**values).on_conflict_do_nothing())
+    return made.rowcount == 1
 
 
 def _campaigns(connection: Connection, name: str | None) -> list[Campaign]:

@@ -6,6 +6,9 @@ Owns addresses, connections and their settings. Knows no table.
 from __future__ import annotations
 
 import os
+import sqlite3
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +48,11 @@ def ledger_url(address: str) -> URL:
             f"the ledger cannot live in {backend}; nothing was spent",
             remedy="use a sqlite:/// or postgresql:// URL",
         )
+    if backend == "sqlite" and (not url.database or ":memory:" in url.database):
+        raise LedgerError(
+            "a ledger in memory would forget what was paid for; nothing was spent",
+            remedy="name a file: sqlite:////var/lib/callsheet/ledger.db",
+        )
     return url.set(drivername=_DRIVERS[backend])
 
 
@@ -67,27 +75,48 @@ def make_file(path: Path) -> None:
         ) from error
 
 
-def make_engine(url: URL, *, writes: bool) -> Engine:
+def make_engine(url: URL, *, writes: bool, lock_wait: float = LOCK_WAIT) -> Engine:
     """Return an engine whose transactions read, or (`writes`) take the write lock at once."""
+    size = 1 if writes else 4
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_size=1 if writes else 4, pool_pre_ping=True)
+        if "connect_timeout" not in url.query:
+            # 2 is the least that libpq knows.
+            url = url.update_query_dict({"connect_timeout": str(max(2, round(lock_wait)))})
+        engine = create_engine(url, pool_size=size, pool_pre_ping=True)
+        event.listen(engine, "connect", partial(_set_up_postgres, lock_wait=lock_wait))
+        return engine
     engine = create_engine(
-        url,
-        pool_size=1 if writes else 4,
-        connect_args={"timeout": LOCK_WAIT, "check_same_thread": False},
+        url, pool_size=size, connect_args={"timeout": lock_wait, "check_same_thread": False}
     )
-    event.listen(engine, "connect", _set_up_sqlite)
+    event.listen(engine, "connect", partial(_set_up_sqlite, lock_wait=lock_wait))
     begin = "BEGIN IMMEDIATE" if writes else "BEGIN"
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
     return engine
 
 
-def _set_up_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
+def _set_up_postgres(connection: Any, _: ConnectionPoolEntry, *, lock_wait: float) -> None:
+    connection.execute(f"SET lock_timeout = {round(lock_wait * 1000)}")
+    connection.commit()
+
+
+def _set_up_sqlite(connection: Any, _: ConnectionPoolEntry, *, lock_wait: float) -> None:
     # Python's sqlite3 opens transactions late and of the wrong kind; `begin` above does it.
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
+    _use_wal(cursor, until=time.monotonic() + lock_wait)
     # FULL: a commit is on the disk before a paid request leaves.
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
+
+
+def _use_wal(cursor: Any, *, until: float) -> None:
+    # Changing the mode does not wait for a lock as other statements do.
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() >= until:
+                raise
+            time.sleep(0.02)

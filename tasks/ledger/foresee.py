@@ -7,10 +7,11 @@ it and `adopt` carries it out, so that what was shown is what happens.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.brief import Brief
+from tasks.brief import Brief, Json, canonical_json
 from tasks.ledger.states import UNDER_WAY, State
 from tasks.ledger.values import CampaignRow, Take
 
@@ -58,10 +59,9 @@ def foresee(row: CampaignRow | None, brief: Brief | None, past: Take | None = No
     return _unchanged(row, brief)
 
 
-def changed_fields(row: CampaignRow, brief: Brief) -> list[str]:
-    """Return the names of the request fields in which the brief differs from the ledger."""
-    old = row.asked()
-    new = json.loads(json.dumps(brief.request))
+def changed_fields(old: Mapping[str, Json], brief: Brief) -> list[str]:
+    """Return the names of the request fields in which the brief differs from an older request."""
+    new = json.loads(canonical_json(brief.request))
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
@@ -80,7 +80,7 @@ def _under_way(row: CampaignRow, brief: Brief) -> Foreseen:
     action: Action = "person" if row.state == "uncertain" else "continue"
     if row.digest == brief.digest:
         return Foreseen(action, row.state, row.reason)
-    fields = ", ".join(changed_fields(row, brief))
+    fields = ", ".join(changed_fields(row.asked(), brief))
     why = f"changed in the sheet ({fields}) while under way: the next run takes it up"
     return Foreseen(action, row.state, why, drifts=True)
 
@@ -88,11 +88,7 @@ def _under_way(row: CampaignRow, brief: Brief) -> Foreseen:
 def _changed(row: CampaignRow, brief: Brief, past: Take | None) -> Foreseen:
     if past is not None and past.stands:
         return Foreseen("continue", resting_state(past), "changed back to a film already paid for")
-    if not brief.enabled:
-        return _off("planned")
-    if row.take is None or not row.take.stands:
-        return Foreseen("make", "planned")
-    return Foreseen("remake", "planned", "changed: " + ", ".join(changed_fields(row, brief)))
+    return _wanted(row, brief, "planned")
 
 
 def _unchanged(row: CampaignRow, brief: Brief) -> Foreseen:
@@ -105,9 +101,25 @@ def _unchanged(row: CampaignRow, brief: Brief) -> Foreseen:
         # Held, stalled or retired with a take that stands: looking again costs nothing.
         resting = resting_state(take)
         return Foreseen("nothing" if resting == "delivered" else "continue", resting, row.reason)
+    kept = row.state in ("quoted", "approved") and not _too_dear(row, brief)
+    return _wanted(row, brief, row.state if kept else "planned")
+
+
+def _wanted(row: CampaignRow, brief: Brief, state: State) -> Foreseen:
+    """Say that a film is to be made, unless the row is switched off."""
     if not brief.enabled:
         return _off("planned")
-    return Foreseen("make", row.state if row.state in ("quoted", "approved") else "planned")
+    take = row.take
+    if take is None or not take.stands:
+        return Foreseen("make", state)
+    fields = ", ".join(changed_fields(take.asked(), brief))
+    return Foreseen("remake", state, f"changed: {fields}" if fields else "another take")
+
+
+def _too_dear(row: CampaignRow, brief: Brief) -> bool:
+    """Whether the sheet's limit has come to be below the quote: then it is to be judged anew."""
+    limit = brief.max_credits
+    return limit is not None and (row.quoted is None or row.quoted > limit)
 
 
 def resting_state(take: Take) -> State:

@@ -18,17 +18,19 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError
 
-from tasks.errors import LedgerError
-from tasks.ledger.database import ledger_file, ledger_url, make_engine, make_file
-from tasks.ledger.migrate import upgrade
+from tasks.errors import LedgerError, shorten
+from tasks.ledger.database import LOCK_WAIT, ledger_file, ledger_url, make_engine, make_file
+from tasks.ledger.migrate import MAKE_ONE, upgrade
 
 T = TypeVar("T")
 Change = Callable[[Connection], T]
 
 #: Changes in one commit at most: a group is short enough that nobody waits long for it.
 GROUP = 256
+#: How often a group is tried that PostgreSQL takes back because of a deadlock.
+DEADLOCKS = 5
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Ledger:
         self._writer = writer
         self._reader = reader
         self._pending: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
+        self._closing = threading.Lock()
+        self._closed = False
         self._thread = threading.Thread(target=self._write_groups, name="ledger", daemon=True)
         self._thread.start()
 
@@ -59,7 +63,11 @@ class Ledger:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._pending.put(_Pending(change, loop, future))
+        with self._closing:
+            # Nobody would answer it: the writer ends with what was pending at `aclose`.
+            if self._closed:
+                raise LedgerError(f"the ledger {self.address} is closed already")
+            self._pending.put(_Pending(change, loop, future))
         # Somebody who is cancelled while waiting must not take the change back half done.
         return await asyncio.shield(future)
 
@@ -71,12 +79,14 @@ class Ledger:
         try:
             with self._reader.connect() as connection:
                 return query(connection)
-        except OperationalError as error:
+        except DBAPIError as error:
             raise trouble(error, self.address) from error
 
     async def aclose(self) -> None:
         """Commit what is pending, then let go of the database."""
-        self._pending.put(None)
+        with self._closing:
+            self._closed = True
+            self._pending.put(None)
         await asyncio.to_thread(self._thread.join)
         self._writer.dispose()
         self._reader.dispose()
@@ -109,26 +119,38 @@ class Ledger:
                 return
 
     def _commit(self, group: list[_Pending]) -> None:
-        try:
-            with self._writer.begin() as connection:
-                results = [pending.change(connection) for pending in group]
-        except Exception as error:
-            if len(group) > 1:
-                # One of them failed and nothing was committed: let each stand for itself.
-                for pending in group:
-                    self._commit([pending])
-            else:
+        for attempt in range(1, DEADLOCKS + 1):
+            begun = False
+            try:
+                with self._writer.begin() as connection:
+                    begun = True
+                    results = [pending.change(connection) for pending in group]
+            except Exception as error:
+                if _is_deadlock(error) and attempt < DEADLOCKS:
+                    continue
+                if begun and len(group) > 1:
+                    # One of them failed and nothing was committed: let each stand for itself.
+                    for pending in group:
+                        self._commit([pending])
+                    return
+                # Without a transaction it is nobody's fault, and no better one at a time.
                 fault = trouble(error, self.address) if isinstance(error, DBAPIError) else error
-                _answer(group, [fault])
+                results = [fault] * len(group)
+            _answer(group, results)
             return
-        _answer(group, results)
+
+
+def _is_deadlock(error: Exception) -> bool:
+    """Whether PostgreSQL took this transaction back in favour of another one."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    return getattr(cause, "sqlstate", None) in ("40P01", "40001")
 
 
 def _answer(group: list[_Pending], results: list[Any]) -> None:
-    """Wake every waiter of a group; one call into the loop for all of them."""
+    """Wake every waiter of a group; one call into each loop for all of its own."""
 
-    def wake() -> None:
-        for pending, result in zip(group, results, strict=True):
+    def wake(answered: list[tuple[_Pending, Any]]) -> None:
+        for pending, result in answered:
             if pending.future.done():
                 continue
             if isinstance(result, BaseException):
@@ -136,12 +158,16 @@ def _answer(group: list[_Pending], results: list[Any]) -> None:
             else:
                 pending.future.set_result(result)
 
-    # A loop that is already closed has nobody left who waits.
-    with contextlib.suppress(RuntimeError):
-        group[0].loop.call_soon_threadsafe(wake)
+    answers: dict[asyncio.AbstractEventLoop, list[tuple[_Pending, Any]]] = {}
+    for pending, result in zip(group, results, strict=True):
+        answers.setdefault(pending.loop, []).append((pending, result))
+    for loop, answered in answers.items():
+        # A loop that is already closed has nobody left who waits.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(wake, answered)
 
 
-async def open_ledger(address: str, *, create: bool = True) -> Ledger:
+async def open_ledger(address: str, *, create: bool = True, lock_wait: float = LOCK_WAIT) -> Ledger:
     """Open the ledger at a SQLAlchemy URL, making or upgrading it where needed.
 
     Raises LedgerError, in a sentence for people, when it is missing (and not `create`), locked,
@@ -152,16 +178,14 @@ async def open_ledger(address: str, *, create: bool = True) -> Ledger:
     file = ledger_file(url)
     if file is not None and not file.exists():
         if not create:
-            raise LedgerError(
-                f"there is no ledger at {file} yet",
-                remedy="`callsheet run SHEET` makes one; or set CALLSHEET_LEDGER",
-            )
+            raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
         make_file(file)
 
     def connect() -> Ledger:
-        writer, reader = make_engine(url, writes=True), make_engine(url, writes=False)
+        writer = make_engine(url, writes=True, lock_wait=lock_wait)
+        reader = make_engine(url, writes=False, lock_wait=lock_wait)
         try:
-            upgrade(reader=reader, writer=writer)
+            upgrade(reader=reader, writer=writer, create=create)
         except (DBAPIError, LedgerError) as error:
             writer.dispose()
             reader.dispose()
@@ -173,9 +197,9 @@ async def open_ledger(address: str, *, create: bool = True) -> Ledger:
 
 def trouble(error: Exception, address: str) -> LedgerError:
     """Return a database error as a sentence that says what to do."""
-    words = str(getattr(error, "orig", error)).strip().splitlines()[0]
+    words = " ".join(str(getattr(error, "orig", None) or error).split())
     low = words.lower()
-    if "locked" in low:
+    if "locked" in low or "lock timeout" in low:
         return LedgerError(
             f"the ledger {address} is locked by another program",
             remedy="let the other program finish (a backup, a database browser?), then run again",
@@ -196,7 +220,12 @@ def trouble(error: Exception, address: str) -> LedgerError:
             remedy="restore it from a backup, or move it away: the same sheet derives the same "
             "keys, so films already made are found again",
         )
+    if "unable to open" in low:
+        return LedgerError(
+            f"the ledger {address} cannot be opened; nothing was spent",
+            remedy="set CALLSHEET_LEDGER to a file you may write to",
+        )
     return LedgerError(
-        f"the ledger {address} cannot be used: {words}",
+        f"the ledger {address} cannot be used: {shorten(words, 200)}",
         remedy="check CALLSHEET_LEDGER, and that its server is up",
     )

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import threading
+
 from sqlalchemy import Connection, Engine, inspect, text
 
 from tasks.errors import LedgerError
 from tasks.ledger.schema import REVISION
 
+MAKE_ONE = "`callsheet run SHEET` makes one; or set CALLSHEET_LEDGER"
+
 #: Any number, the same in every process: who holds it may change the schema (PostgreSQL).
 _ADVISORY_LOCK = 0x63616C6C
 
 
-def upgrade(*, reader: Engine, writer: Engine) -> None:
-    """Bring the database to REVISION, one process at a time; raise LedgerError for a newer one."""
+#: Alembic's context is one for the whole process.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def upgrade(*, reader: Engine, writer: Engine, create: bool) -> None:
+    """Bring the database to REVISION, one process at a time.
+
+    Raises LedgerError for a newer one, and without `create` for a database without a ledger.
+    """
     with reader.connect() as connection:
-        if revision_of(connection) == REVISION:
-            return
+        found = revision_of(connection)
+    if found == REVISION:
+        return
+    if found is None and not create:
+        raise LedgerError("there is no ledger in this database yet", remedy=MAKE_ONE)
     with writer.begin() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _ADVISORY_LOCK})
         # Somebody else may have done it while this process waited for the lock.
         if revision_of(connection) != REVISION:
-            _run_alembic(connection)
+            with _ONE_AT_A_TIME:
+                _run_alembic(connection)
 
 
 def revision_of(connection: Connection) -> str | None:

@@ -55,7 +55,13 @@ def move(
         raise UnknownMove(f"a row cannot move from {old} to {new}")
     changed = connection.execute(
         _MOVE,
-        {"the_row": row_id, "old": old, "new": new, "the_moment": at, "the_reason": reason},
+        {
+            "the_row": row_id,
+            "old": old,
+            "new": new,
+            "the_moment": at,
+            "the_reason": storable(reason),
+        },
     )
     if changed.rowcount != 1:
         return False
@@ -77,7 +83,9 @@ def remark(
     connection: Connection, *, campaign_id: int, row_id: int, state: State, at: float, words: str
 ) -> bool:
     """Put a reason beside a row that stays where it is; return False if it was elsewhere."""
-    changed = connection.execute(_REMARK, {"the_row": row_id, "old": state, "words": words})
+    changed = connection.execute(
+        _REMARK, {"the_row": row_id, "old": state, "words": storable(words)}
+    )
     if changed.rowcount != 1:
         return False
     note(connection, campaign_id=campaign_id, row_id=row_id, at=at, kind="remark", words=words)
@@ -105,6 +113,13 @@ def note(
         "kind": kind,
         "old": old,
         "new": new,
-        "words": words,
+        "words": storable(words),
     }
     connection.execute(_EVENT, event)
+
+
+def storable(words: str | None) -> str | None:
+    """Return words as every database takes them: a service may put NUL or half a pair in them."""
+    if words is None:
+        return None
+    return words.replace("\0", "�").encode("utf-8", "replace").decode()

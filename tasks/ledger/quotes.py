@@ -16,7 +16,7 @@ from tasks.ledger.values import CampaignRow
 
 _QUOTE = (
     update(rows)
-    .where(rows.c.id == bindparam("the_row"))
+    .where(rows.c.id == bindparam("the_row"), rows.c.state == bindparam("old"))
     .values(quoted=bindparam("price"), quoted_at=bindparam("moment"))
 )
 
@@ -34,7 +34,11 @@ def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
     """Record a quote: the row becomes `quoted`, `rejected` (refused) or `held` (too dear)."""
     row = quoted.row
     price = None if quoted.amount is None else to_micro(quoted.amount)
-    connection.execute(_QUOTE, {"the_row": row.id, "price": price, "moment": at})
+    changed = connection.execute(
+        _QUOTE, {"the_row": row.id, "old": row.state, "price": price, "moment": at}
+    )
+    if changed.rowcount != 1:
+        return
     if quoted.refusal is not None:
         _move(connection, row, "rejected", at, quoted.refusal)
     elif _too_dear(quoted):

@@ -16,7 +16,7 @@ from tasks.credits import from_micro, to_micro
 from tasks.ledger.moves import move, note
 from tasks.ledger.schema import campaigns, deliveries, rows, takes
 from tasks.ledger.states import State
-from tasks.ledger.values import CampaignRow, Take
+from tasks.ledger.values import CampaignRow, Take, take_of
 
 # The budget is guarded in the statement itself: two processes cannot both pass it.
 _RESERVE = (
@@ -27,6 +27,12 @@ _RESERVE = (
         | (campaigns.c.reserved + campaigns.c.charged + bindparam("more") <= campaigns.c.budget),
     )
     .values(reserved=campaigns.c.reserved + bindparam("more"))
+)
+# A price that nobody could read fits no budget.
+_RESERVE_UNPRICED = (
+    update(campaigns)
+    .where(campaigns.c.id == bindparam("the_campaign"), campaigns.c.budget.is_(None))
+    .values(reserved=campaigns.c.reserved)
 )
 _SETTLE = (
     update(campaigns)
@@ -46,9 +52,16 @@ _REINTEND = _TAKE.values(
 _REFUSED = _TAKE.values(refused_at=bindparam("moment"), reserved=0)
 _ACCEPTED = _TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video"))
 _CHARGED = _TAKE.values(ready_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
-_RELEASED = _TAKE.values(reserved=0, charged=0)
 _DELIVERED = _TAKE.values(delivered_at=bindparam("moment"))
-_LOCKED_STATE = select(rows.c.state).where(rows.c.id == bindparam("the_row")).with_for_update()
+# What the take itself says, whatever the caller remembers of it.
+_RESERVED = select(takes.c.reserved).where(takes.c.id == bindparam("the_take"))
+_UNSETTLED = _RESERVED.where(takes.c.charged.is_(None))
+_BY_KEY = select(*takes.c).where(takes.c.key == bindparam("the_key"))
+_LOCKED = (
+    select(rows.c.state, rows.c.digest, rows.c.nth)
+    .where(rows.c.id == bindparam("the_row"))
+    .with_for_update()
+)
 _POINT = update(rows).where(rows.c.id == bindparam("the_row")).values(take_id=bindparam("take"))
 
 
@@ -72,14 +85,16 @@ def open_take(
     on, or when the budget does not cover it: then the row is `held`.
     """
     # Held until the end of the transaction, so that what follows cannot be overtaken.
-    if connection.scalar(_LOCKED_STATE, {"the_row": row.id}) != row.state:
+    found = connection.execute(_LOCKED, {"the_row": row.id}).one()
+    if tuple(found) != ("approved", row.digest, row.nth):
         return None
-    price = to_micro(row.quoted or Decimal(0))
-    reserved = connection.execute(_RESERVE, {"the_campaign": row.campaign_id, "more": price})
-    if reserved.rowcount != 1:
-        _move(connection, row, "held", at, "the campaign's budget does not cover this row")
+    if not _reserve(connection, row):
+        known = "the campaign's budget does not cover this row"
+        unknown = "the campaign has a budget and this row's price could not be read"
+        _move(connection, row, "held", at, unknown if row.quoted is None else known)
         return None
-    take = _again(connection, row, at=at) or _new(connection, row, key=key, body=body, at=at)
+    take = _again(connection, row, key=key, at=at)
+    take = take or _new(connection, row, key=key, body=body, at=at)
     _move(connection, row, "submitting", at, None, take_id=take.id)
     return take
 
@@ -100,8 +115,9 @@ def refuse(
     """Record that the service made nothing: release what was reserved and move the row."""
     if not _move(connection, row, new, at, reason, take_id=take.id):
         return False
+    reserved = connection.execute(_RESERVED, {"the_take": take.id}).scalar_one()
     connection.execute(_REFUSED, {"the_take": take.id, "moment": at})
-    _settle(connection, row, take, cost=0)
+    _settle(connection, row, released=reserved, cost=0)
     return True
 
 
@@ -121,13 +137,14 @@ def settle(
     """
     if not _move(connection, row, new, at, reason, take_id=take.id):
         return False
-    if take.charged is None:
+    reserved = connection.scalar(_UNSETTLED, {"the_take": take.id})
+    if reserved is not None:
         unpriced = take.quoted is None and charged is None
-        cost = to_micro(take.reserved if charged is None else charged)
+        cost = reserved if charged is None else to_micro(charged)
         connection.execute(
             _CHARGED, {"the_take": take.id, "moment": at, "cost": None if unpriced else cost}
         )
-        _settle(connection, row, take, cost=cost)
+        _settle(connection, row, released=reserved, cost=cost)
     return True
 
 
@@ -167,11 +184,23 @@ def deliver(
     return True
 
 
-def _again(connection: Connection, row: CampaignRow, *, at: float) -> Take | None:
-    """Take up a refused take of the same brief: nothing was made, so the same key goes again."""
-    take = row.take
-    if take is None or take.stands or (take.digest, take.nth) != (row.digest, row.nth):
+def _reserve(connection: Connection, row: CampaignRow) -> bool:
+    values: dict[str, object] = {"the_campaign": row.campaign_id}
+    if row.quoted is None:
+        return connection.execute(_RESERVE_UNPRICED, values).rowcount == 1
+    values["more"] = to_micro(row.quoted)
+    return connection.execute(_RESERVE, values).rowcount == 1
+
+
+def _again(connection: Connection, row: CampaignRow, *, key: str, at: float) -> Take | None:
+    """Take up a refused take of the same brief: nothing was made, so the same key goes again.
+
+    It need not be the row's present one: the sheet may have been changed and changed back.
+    """
+    found = connection.execute(_BY_KEY, {"the_key": key}).first()
+    if found is None or found.refused_at is None:
         return None
+    take = take_of(found)
     price = row.quoted
     connection.execute(
         _REINTEND,
@@ -182,6 +211,7 @@ def _again(connection: Connection, row: CampaignRow, *, at: float) -> Take | Non
             "price": None if price is None else to_micro(price),
         },
     )
+    connection.execute(_POINT, {"the_row": row.id, "take": take.id})
     note(
         connection,
         campaign_id=row.campaign_id,
@@ -237,15 +267,9 @@ def _new(connection: Connection, row: CampaignRow, *, key: str, body: bytes, at:
     )
 
 
-def _settle(connection: Connection, row: CampaignRow, take: Take, *, cost: int) -> None:
-    connection.execute(
-        _SETTLE,
-        {
-            "the_campaign": row.campaign_id,
-            "released": to_micro(take.reserved),
-            "more": cost,
-        },
-    )
+def _settle(connection: Connection, row: CampaignRow, *, released: int, cost: int) -> None:
+    values = {"the_campaign": row.campaign_id, "released": released, "more": cost}
+    connection.execute(_SETTLE, values)
 
 
 def _move(

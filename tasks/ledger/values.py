@@ -19,6 +19,9 @@ from tasks.credits import from_micro
 from tasks.ledger.schema import campaigns, rows, takes
 from tasks.ledger.states import State
 
+#: What a take's body holds beside the brief.
+OURS = ("start_generation", "idempotency_key")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Take:
@@ -44,6 +47,11 @@ class Take:
     def stands(self) -> bool:
         """Whether money may hang on it: it was sent, or may have been, and was not refused."""
         return self.refused_at is None
+
+    def asked(self) -> dict[str, Json]:
+        """Return what was asked of the service, without key and start."""
+        body = cast("dict[str, Json]", json.loads(self.body))
+        return {name: value for name, value in body.items() if name not in OURS}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,7 +147,7 @@ def _row(found: Record[Any]) -> CampaignRow:
         notes=found.notes,
         quoted=_amount(found.quoted),
         quoted_at=found.quoted_at,
-        take=None if found.take_id is None else _take(found, prefix="take_"),
+        take=None if found.take_id is None else take_of(found, prefix="take_"),
     )
 
 
@@ -151,10 +159,11 @@ def takes_of(connection: Connection, campaign_id: int) -> list[tuple[int, Take]]
         .where(rows.c.campaign_id == campaign_id)
         .order_by(takes.c.row_id, takes.c.number)
     )
-    return [(found.row_id, _take(found, prefix="")) for found in connection.execute(query)]
+    return [(found.row_id, take_of(found)) for found in connection.execute(query)]
 
 
-def _take(found: Record[Any], *, prefix: str) -> Take:
+def take_of(found: Record[Any], *, prefix: str = "") -> Take:
+    """Return the take in a database row whose columns begin with `prefix`."""
     values = {name: getattr(found, prefix + name) for name in _TAKE_FIELDS}
     values["body"] = bytes(values["body"])
     values["reserved"] = from_micro(values["reserved"])

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Literal
 
-from tasks.ledger.states import State
+from tasks.duration import say_duration
+from tasks.ledger.states import STATES, State
 from tasks.ledger.takes import Delivered
 from tasks.ledger.values import CampaignRow
 from tasks.production.seen import (
@@ -49,6 +50,8 @@ ODD_LOOKS, ODD_SPAN = 5, 600.0
 LOST_LIMIT, DELIVERY_LIMIT = 8, 5
 POLL_MIN, POLL_MAX, POLL_DEFAULT = 1.0, 120.0, 10.0
 BACKOFF_FIRST, BACKOFF_MAX = 1.0, 60.0
+#: The engine waits up to a tenth longer than it is told.
+SPREAD = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +65,19 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What this run remembers of a row; losing it costs time and nothing else."""
+    """What this run remembers of a row; losing it costs time and nothing else.
+
+    `ends` counts looks in a row at a word for the end without a film, `stumbles` failures in a
+    row.
+    """
 
     looks: int = 0
     odd_looks: int = 0
     odd_since: float | None = None
+    ends: int = 0
     stumbles: int = 0
+    #: An earlier answer to a create of this take was lost, in this run or in one before it.
+    doubt: bool = False
     poll_after: float | None = None
     charged: Decimal | None = None
     files: tuple[Delivered, ...] = ()
@@ -90,27 +100,52 @@ class Decision:
     parks: float | None = None
 
 
+#: Where a row must be for news of it to be news; elsewhere it is late, or told twice.
+TIMELY: dict[type[Seen], frozenset[State]] = {
+    Accepted: frozenset({"submitting", "uncertain"}),
+    RefusedAs: frozenset({"submitting"}),
+    Unknown: frozenset({"submitting"}),
+    NothingFound: frozenset({"submitting"}),
+    Looked: frozenset({"rendering"}),
+    Missing: frozenset({"submitting", "rendering", "ready"}),
+    FilmReady: frozenset({"rendering", "ready"}),
+    Stored: frozenset({"ready"}),
+    NotStored: frozenset({"ready"}),
+}
+
+
 def decide(row: CampaignRow, memory: Memory, seen: Seen, now: float, rules: Rules) -> Decision:
-    """Return what to do next with `row` after `seen`."""
+    """Return what to do next with `row` after `seen`; late and double news change nothing."""
+    if row.state not in TIMELY.get(type(seen), STATES):
+        return Decision(memory, lane=lane_of(row, now, rules), after=POLL_DEFAULT)
     match seen:
         case Resumed():
+            # What an earlier run sent, and what became of it, is not known any more.
+            memory = replace(memory, doubt=row.state == "submitting")
             return Decision(memory, lane=lane_of(row, now, rules))
         case Accepted():
             memory = replace(memory, poll_after=seen.poll_after, stumbles=0)
-            wait = first_poll(seen.poll_after)
+            # A look at the deadline itself, however late the service says to come.
+            wait = min(first_poll(seen.poll_after), rules.deadline)
             return Decision(memory, to="rendering", lane="watch", after=wait)
         case RefusedAs():
             return _refused(memory, seen)
         case Unknown():
-            return _unknown(row, memory, seen, now, rules)
+            return _again(row, replace(memory, doubt=True), seen.words, now, rules)
         case NothingFound():
             return Decision(memory, to="uncertain", reason=_PAST_HORIZON)
         case Looked():
             return _looked(row, memory, seen, now, rules)
+        case Missing() if row.state == "submitting":
+            # A service without a list of videos: there is nothing to search in.
+            return _troubled(
+                row, memory, Troubled("the service has no list of videos (404)"), now, rules
+            )
         case Missing():
             return _missing(row, memory, now)
         case FilmReady():
-            memory = replace(memory, charged=seen.charged or memory.charged, stumbles=0)
+            charged = memory.charged if seen.charged is None else seen.charged
+            memory = replace(memory, charged=charged, stumbles=0)
             to: State | None = "ready" if row.state == "rendering" else None
             return Decision(memory, to=to, lane="deliver")
         case Stored():
@@ -119,14 +154,13 @@ def decide(row: CampaignRow, memory: Memory, seen: Seen, now: float, rules: Rule
             return _not_stored(memory, seen)
         case Closed():
             until = seen.until.timestamp()
-            lane = lane_of(row, now, rules)
-            return Decision(memory, lane=lane, after=max(0.0, until - now), parks=until)
+            after = max(0.0, until - now)
+            lane = lane_of(row, now + after * SPREAD, rules)
+            return Decision(memory, lane=lane, after=after, parks=until)
         case Barred():
             return Decision(memory, reason=seen.words, holds=seen.words)
         case Troubled() | Unreached():
-            memory = replace(memory, stumbles=memory.stumbles + 1)
-            lane = lane_of(row, now, rules)
-            return Decision(memory, lane=lane, after=backoff(memory.stumbles))
+            return _troubled(row, memory, seen, now, rules)
 
 
 _PAST_HORIZON = (
@@ -147,7 +181,8 @@ def next_poll(hint: float | None) -> float:
 
 def backoff(stumbles: int) -> float:
     """Return a wait that doubles with every stumble in a row."""
-    return float(min(BACKOFF_MAX, BACKOFF_FIRST * 2 ** max(0, stumbles - 1)))
+    doublings = min(16, max(0, stumbles - 1))
+    return float(min(BACKOFF_MAX, BACKOFF_FIRST * 2**doublings))
 
 
 def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
@@ -168,23 +203,43 @@ def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
 
 
 def _refused(memory: Memory, seen: RefusedAs) -> Decision:
+    if seen.of_key:
+        reason = f"{seen.words}: the service holds this key for something else"
+        return Decision(memory, to="uncertain", reason=reason)
     if seen.status == 402:
         reason = f"{seen.words}: add credits, then run again"
         return Decision(memory, to="held", reason=reason, holds=reason)
-    if seen.status in (401, 403):
-        return Decision(memory, to="held", reason=seen.words, holds=seen.words)
-    if seen.status in (409, 422):
-        # The key is known for another body, or still in use: never mint a new one by ourselves.
-        reason = f"{seen.words}: the service holds this key for something else"
-        return Decision(memory, to="held", reason=reason)
-    return Decision(memory, to="rejected", reason=f"{seen.words}: edit the row in the sheet")
+    if seen.status in (401, 403) and memory.doubt:
+        # Who may not ask is not told what became of the create before: that stays open.
+        return Decision(memory, reason=seen.words, holds=seen.words)
+    if seen.status in (400, 413, 422):
+        return Decision(memory, to="rejected", reason=f"{seen.words}: edit the row in the sheet")
+    # Nothing that a row could be blamed for: every other one would be told the same.
+    return Decision(memory, to="held", reason=seen.words, holds=seen.words)
 
 
-def _unknown(row: CampaignRow, memory: Memory, seen: Unknown, now: float, rules: Rules) -> Decision:
+def _again(row: CampaignRow, memory: Memory, words: str, now: float, rules: Rules) -> Decision:
+    """Send the same bytes again after a while, or leave them to a later run."""
     memory = replace(memory, stumbles=memory.stumbles + 1)
     if memory.stumbles >= LOST_LIMIT:
-        return Decision(memory, reason=f"no clear answer yet ({seen.words}): run again")
-    return Decision(memory, lane=lane_of(row, now, rules), after=backoff(memory.stumbles))
+        return Decision(memory, reason=f"no clear answer yet ({words}): run again")
+    after = backoff(memory.stumbles)
+    return Decision(memory, lane=lane_of(row, now + after * SPREAD, rules), after=after)
+
+
+def _troubled(
+    row: CampaignRow, memory: Memory, seen: Troubled | Unreached, now: float, rules: Rules
+) -> Decision:
+    memory = replace(memory, stumbles=memory.stumbles + 1)
+    after = backoff(memory.stumbles)
+    lane = lane_of(row, now + after * SPREAD, rules)
+    if isinstance(seen, Troubled) and memory.stumbles >= LOST_LIMIT:
+        if lane == "search":
+            return Decision(memory, reason=f"no clear answer yet ({seen.words}): run again")
+        if lane == "watch" and _overdue(row, now, rules):
+            words = f"no film after {say_duration(rules.deadline)}; {seen.words}"
+            return Decision(memory, to="stalled", reason=words)
+    return Decision(memory, lane=lane, after=after)
 
 
 def _looked(row: CampaignRow, memory: Memory, seen: Looked, now: float, rules: Rules) -> Decision:
@@ -196,34 +251,46 @@ def _looked(row: CampaignRow, memory: Memory, seen: Looked, now: float, rules: R
         charged=seen.charged if seen.charged is not None else memory.charged,
     )
     if seen.status in RUNNING:
-        memory = replace(memory, odd_looks=0, odd_since=None)
+        memory = replace(memory, odd_looks=0, odd_since=None, ends=0)
     else:
+        ended = seen.status in FAILED | CANCELLED and seen.downloadable is False
         memory = replace(
             memory,
             odd_looks=memory.odd_looks + 1,
             odd_since=now if memory.odd_since is None else memory.odd_since,
+            ends=memory.ends + 1 if ended else 0,
         )
     verdict = _verdict(row, memory, seen, now, rules)
     if verdict is not None:
         return Decision(memory, to=verdict[0], reason=verdict[1])
-    return Decision(memory, lane="watch", after=next_poll(hint))
+    wait = next_poll(hint)
+    if row.take is not None and row.take.accepted_at is not None:
+        left = row.take.accepted_at + rules.deadline - now
+        wait = max(POLL_MIN, min(wait, left))
+    return Decision(memory, lane="watch", after=wait)
 
 
 def _verdict(
     row: CampaignRow, memory: Memory, seen: Looked, now: float, rules: Rules
 ) -> tuple[State, str] | None:
     """Return the state beside the road that a look leads to, if any, and why."""
-    twice = memory.odd_looks >= 2 and seen.downloadable is False
-    if seen.status in FAILED and twice:
+    if seen.downloadable is not False:
+        # Without having asked for the film, no word is the end.
+        return None
+    if seen.status in FAILED and memory.ends >= 2:
         return "failed", f'the service says "{seen.status}" and has no film'
-    if seen.status in CANCELLED and twice:
+    if seen.status in CANCELLED and memory.ends >= 2:
         return "cancelled", f'the service says "{seen.status}"'
-    accepted = row.take.accepted_at if row.take else None
-    if accepted is not None and now - accepted > rules.deadline:
-        return "stalled", f'no film after {rules.deadline / 60:g} minutes; it says "{seen.status}"'
+    if _overdue(row, now, rules):
+        return "stalled", f'no film after {say_duration(rules.deadline)}; it says "{seen.status}"'
     since = memory.odd_since
     odd = memory.odd_looks >= ODD_LOOKS and since is not None and now - since >= ODD_SPAN
     return ("stalled", f'the service says "{seen.status}" and has no film') if odd else None
+
+
+def _overdue(row: CampaignRow, now: float, rules: Rules) -> bool:
+    accepted = row.take.accepted_at if row.take else None
+    return accepted is not None and now - accepted > rules.deadline
 
 
 def _missing(row: CampaignRow, memory: Memory, now: float) -> Decision:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import logging
 import os
 import socket
 from collections.abc import AsyncIterator
@@ -17,13 +19,16 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from tasks.errors import Parked
+from tasks.errors import LedgerError, Parked
 from tasks.ledger import Campaign, Ledger, drop_owner, release_lease, take_lease
 from tasks.production.connections import Clock
+
+log = logging.getLogger("callsheet.production")
 
 #: A lease lapses after this long without a word from its owner, in seconds.
 LAPSE = 60.0
 
+_count = itertools.count(1)
 _held: ContextVar[frozenset[int]] = ContextVar("callsheet_leases", default=frozenset())
 
 
@@ -33,9 +38,10 @@ async def at_work(ledger: Ledger, campaign: Campaign, *, clock: Clock) -> AsyncI
     if campaign.id in _held.get():
         yield
         return
-    owner = _this_process()
+    # One process may do several runs (the board does): each is an owner of its own.
+    owner = f"{_this_process()}:{next(_count)}"
     await _take(ledger, campaign, owner, clock)
-    token = _held.set(_held.get() | {campaign.id})
+    _held.set(_held.get() | {campaign.id})
     beat = asyncio.create_task(_renew(ledger, campaign, owner, clock), name="lease")
     try:
         yield
@@ -43,7 +49,8 @@ async def at_work(ledger: Ledger, campaign: Campaign, *, clock: Clock) -> AsyncI
         beat.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await beat
-        _held.reset(token)
+        # Not by a token: the step that enters and the run that leaves differ in context.
+        _held.set(_held.get() - {campaign.id})
         await ledger.write(partial(release_lease, campaign=campaign, owner=owner))
 
 
@@ -70,7 +77,15 @@ async def _renew(ledger: Ledger, campaign: Campaign, owner: str, clock: Clock) -
     while True:
         await asyncio.sleep(LAPSE / 4)
         renew = partial(take_lease, campaign=campaign, owner=owner, at=clock(), seconds=LAPSE)
-        await ledger.write(renew)
+        try:
+            other = await ledger.write(renew)
+        except LedgerError as error:
+            # A ledger that is busy now is asked again; the lease lasts for several beats.
+            log.warning("the lease of campaign %s was not renewed: %s", campaign.name, error)
+            continue
+        if other is not None:
+            log.warning("campaign %s was taken over by %s", campaign.name, other.owner)
+            return
 
 
 def _this_process() -> str:
@@ -80,7 +95,8 @@ def _this_process() -> str:
 def _is_dead(owner: str) -> bool:
     """Whether the owner ran on this machine and its process is gone (or is another by now)."""
     host, _, rest = owner.partition(":")
-    pid, _, started = rest.partition(":")
+    pid, _, rest = rest.partition(":")
+    started, _, _ = rest.partition(":")
     if host != socket.gethostname() or not pid.isdecimal():
         return False
     try:

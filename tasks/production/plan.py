@@ -98,7 +98,8 @@ def plan_document(plan: Plan) -> dict[str, object]:
 def save_plan(plan: Plan, path: Path) -> None:
     """Write the plan where `run --plan` can read it; raise BadInput when that fails."""
     try:
-        path.write_text(json.dumps(plan_document(plan), indent=2, ensure_ascii=False) + "\n")
+        text = json.dumps(plan_document(plan), indent=2, ensure_ascii=False) + "\n"
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadInput(f"the plan cannot be written to {path}: {error.strerror}") from error
 
@@ -106,7 +107,9 @@ def save_plan(plan: Plan, path: Path) -> None:
 def check_saved_plan(plan: Plan, path: Path) -> None:
     """Raise SpendRefused, naming every row that moved, unless the saved plan still holds."""
     try:
-        saved = json.loads(path.read_text())
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        if saved["format"] != FORMAT:
+            raise ValueError("a plan of another Callsheet")
         before = {line["row"]: line for line in saved["rows"]}
         campaign = saved["campaign"]
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -152,7 +155,8 @@ def _plan(sheet: Sheet, order: Order, campaign: Campaign | None, found: Found) -
         if brief is None and (row is None or not chosen(row, row.asked(), row.state)):
             continue
         lines.append(_line(row, brief, foreseen))
-    budget = order.budget or sheet.budget or (campaign.budget if campaign else None)
+    wished = order.budget if order.budget is not None else sheet.budget
+    budget = wished if wished is not None else (campaign.budget if campaign else None)
     committed = campaign.reserved + campaign.charged if campaign else Decimal(0)
     return Plan(
         campaign=sheet.campaign,

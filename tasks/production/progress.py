@@ -52,10 +52,15 @@ class Progress:
         if old.state != new.state:
             self._rows[old.state] -= 1
             self._rows[new.state] += 1
-        reserved = [row.take.reserved if row.take else Decimal(0) for row in (old, new)]
-        charged = [(row.take.charged if row.take else None) or Decimal(0) for row in (old, new)]
-        self._reserved += reserved[1] - reserved[0]
-        self._charged += charged[1] - charged[0]
+        before, after = old.take, new.take
+        if after is None:
+            return
+        if before is not None and before.id == after.id:
+            self._reserved -= before.reserved
+            self._charged -= before.charged or Decimal(0)
+        # What an earlier take has cost stays spent.
+        self._reserved += after.reserved
+        self._charged += after.charged or Decimal(0)
 
     def rests(self, now: float) -> None:
         """One row is done for this run, whatever came of it."""

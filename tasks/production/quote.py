@@ -41,7 +41,7 @@ def before_spending(error: ServiceError, now: float) -> CallsheetError:
 
     Waiting helps where the service is there and busy or in trouble; else a setting is wrong.
     """
-    words = f"{error}; nothing was spent"
+    words = f"{str(error).rstrip('.')}; nothing was spent"
     if isinstance(error, RateLimited | ServerTrouble | OutcomeUnknown | ShapeError):
         later = datetime.fromtimestamp(now + LATER, UTC)
         return Parked(words, until=error.retry_at or later, remedy=error.remedy)

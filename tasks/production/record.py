@@ -56,7 +56,7 @@ def _change(
         match seen:
             case Accepted():
                 return accept(connection, row, take, video_id=seen.video_id, at=now)
-            case RefusedAs():
+            case RefusedAs() if to != "uncertain":
                 return refuse(connection, row, take, new=to, reason=reason or "", at=now)
             case FilmReady():
                 charged = decision.memory.charged
@@ -94,7 +94,7 @@ def _after(row: CampaignRow, seen: Seen, decision: Decision, now: float) -> Camp
         match seen:
             case Accepted():
                 take = replace(take, video_id=seen.video_id, accepted_at=now)
-            case RefusedAs():
+            case RefusedAs() if decision.to != "uncertain":
                 take = replace(take, refused_at=now, reserved=Decimal(0))
             case FilmReady():
                 cost = decision.memory.charged

@@ -29,10 +29,14 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class RefusedAs:
-    """A definite no to a create: nothing was made and nothing charged."""
+    """A definite no to a create: this call made nothing.
+
+    `of_key` says that the service holds the key for another body.
+    """
 
     status: int | None
     words: str
+    of_key: bool = False
 
 
 @dataclass(frozen=True, slots=True)

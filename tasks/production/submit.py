@@ -10,13 +10,11 @@ from dataclasses import replace
 from functools import partial
 
 from tasks.errors import (
-    Forbidden,
+    Conflict,
     NotSent,
-    OutcomeUnknown,
     RateLimited,
     Refused,
     ServiceError,
-    Unauthenticated,
 )
 from tasks.key import frozen_body, idempotency_key
 from tasks.ledger import CampaignRow, open_take
@@ -79,8 +77,16 @@ async def _create(row: CampaignRow, at: Connections) -> Seen:
         return closed(error, at.clock())
     except NotSent as error:
         return Unreached(str(error))
-    except (Unauthenticated, Forbidden, Refused) as error:
-        return RefusedAs(error.status, str(error))
-    except (OutcomeUnknown, ServiceError) as error:
+    except Conflict as error:
+        # Most likely the first call under this key is still at work: ask again, same key.
+        return Unknown(str(error))
+    except Refused as error:
+        return RefusedAs(error.status, str(error), of_key=_of_key(error))
+    except ServiceError as error:
         return Unknown(str(error))
     return Accepted(created.video_id, created.poll_after)
+
+
+def _of_key(error: Refused) -> bool:
+    """Whether a 422 is about the key and not about the brief; the specification has neither."""
+    return error.status == 422 and "idempot" in f"{error.code or ''} {error}".lower()

@@ -87,7 +87,7 @@ def _headers(api_key: str) -> httpx.Headers:
     if not key or not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigurationError(
             "CALLSHEET_API_KEY is empty or holds characters that no key has",
-            remedy="run `callsheet login`, or set CALLSHEET_API_KEY to the key as it was shown",
+            remedy="set CALLSHEET_API_KEY to the key as it was shown",
         )
     register_secret(key)
     return httpx.Headers(

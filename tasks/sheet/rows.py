@@ -19,7 +19,7 @@ from tasks.sheet.twins import Draft, refuse_twins
 
 
 def to_briefs(table: Table, findings: Findings, *, folder: Path | None) -> tuple[Brief, ...]:
-    """Return a brief for every row that has no problem; the problems are noted."""
+    """Return a brief for every row; the problems are noted, and with any the briefs are void."""
     reader = _Reader(findings, folder, complete=table.complete)
     drafts = [reader.draft(row, merged_with(row, table.defaults)) for row in table.rows]
     known = [draft for draft in drafts if draft is not None]
@@ -41,7 +41,7 @@ class _Reader:
         self.failed = False
 
     def draft(self, row: Row, merged: Mapping[str, Cell]) -> Draft | None:
-        """Return the brief of a row, or None when something about it is wrong."""
+        """Return the brief of a row, or None when something is wrong and it has no id."""
         self.failed = False
         request = self._request(row, merged)
         name = self._parsed(merged.get("id"), _row_id, "")
@@ -52,7 +52,8 @@ class _Reader:
         tags = self._parsed(merged.get("tags"), cells.words, ())
         cost_center = self._parsed(merged.get("cost_center"), cells.text, None)
         notes = self._parsed(merged.get("notes"), cells.text, None)
-        if self.failed:
+        # A faulty row with an id still takes part in the search for twins: every problem at once.
+        if self.failed and not name:
             return None
         brief = Brief(
             row=name or content_id(request),

@@ -123,9 +123,9 @@ async def test_what_is_no_id_is_not_asked_for(talk, video_id):
     ("status", "kind", "remedy"),
     [
         (400, BadRequest, None),
-        (401, Unauthenticated, "callsheet login.*CALLSHEET_API_KEY"),
+        (401, Unauthenticated, "CALLSHEET_API_KEY"),
         (402, InsufficientCredits, "credits"),
-        (403, Forbidden, "`write` scope.*callsheet login.*CALLSHEET_API_KEY"),
+        (403, Forbidden, "`write` scope.*CALLSHEET_API_KEY"),
         (404, NotFound, "CALLSHEET_BASE_URL"),
         (422, OtherRefusal, "another key"),
         (451, OtherRefusal, None),

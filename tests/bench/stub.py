@@ -1,0 +1,98 @@
+"""A video service that renders at once: what is left to measure is the caller.
+
+`python -m tests.bench.stub FILM` prints its base address and ends with its standard input. It
+speaks the specification's shapes, creates once per key, and counts what it was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+from aiohttp import web
+
+SRT = b"1\n00:00:00,000 --> 00:00:01,000\nA kettle that hums in tune.\n"
+VTT = b"WEBVTT\n\n00:00:00.000 --> 00:00:01.000\nA kettle that hums in tune.\n"
+ROOT = "/api/v1/videos"
+
+
+class Stub:
+    """The service: a low-level handler without routes, which costs a third of one with them."""
+
+    def __init__(self, film: bytes) -> None:
+        self.base = ""
+        self._film = film
+        self._videos: dict[str, str] = {}
+        self._known: set[str] = set()
+        self._calls: Counter[str] = Counter()
+
+    async def handle(self, request: web.BaseRequest) -> web.Response:
+        """Answer one request."""
+        path = request.path
+        if path == "/calls":
+            calls = dict(self._calls) | {"charged": len(self._videos)}
+            self._calls.clear()
+            self._videos.clear()
+            return web.json_response(calls)
+        if path.startswith("/films/"):
+            self._calls["film"] += 1
+            return web.Response(body=self._film, content_type="video/mp4")
+        if not request.headers.get("Authorization", "").startswith("Bearer mav_"):
+            return _refusal(401, "the token is missing")
+        if request.method == "POST":
+            return await self._post(path, await request.read())
+        return self._get(path, request.query_string)
+
+    async def _post(self, path: str, body: bytes) -> web.Response:
+        asked = json.loads(body)
+        if path == f"{ROOT}/estimate":
+            self._calls["estimate"] += 1
+            return _answer({"credits": 12})
+        self._calls["create"] += 1
+        key = asked["idempotency_key"]
+        video = self._videos.setdefault(key, f"vid_{key[-40:].replace(':', '_')}")
+        self._known.add(video)
+        return _answer({"id": video, "status": "generating", "poll_after_seconds": 0}, 202)
+
+    def _get(self, path: str, query: str) -> web.Response:
+        video, _, what = path.removeprefix(f"{ROOT}/").partition("/")
+        if video not in self._known:
+            return _refusal(404, "no such video")
+        self._calls[what or "get"] += 1
+        if what == "download":
+            return _answer({"url": f"{self.base}/films/{video}.mp4?signature=0a1b2c3d"})
+        if what == "captions":
+            text = VTT if query == "format=vtt" else SRT
+            return web.Response(body=text, content_type="text/plain")
+        return _answer({"id": video, "status": "completed", "credits_charged": 12})
+
+
+def _answer(data: object, status: int = 200) -> web.Response:
+    body = json.dumps({"data": data, "error": None, "meta": {}}).encode()
+    return web.Response(body=body, status=status, content_type="application/json")
+
+
+def _refusal(status: int, words: str) -> web.Response:
+    error = {"message": words, "code": "refused", "retryable": False}
+    body = json.dumps({"data": None, "error": error, "meta": {}}).encode()
+    return web.Response(body=body, status=status, content_type="application/json")
+
+
+async def main() -> None:
+    """Serve on a free port until the parent is gone."""
+    stub = Stub(Path(sys.argv[1]).read_bytes())
+    runner = web.ServerRunner(web.Server(stub.handle, access_log=None))
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    stub.base = f"http://{host}:{port}"
+    print(stub.base, flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

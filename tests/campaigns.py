@@ -1,0 +1,207 @@
+"""Campaigns in a ledger, for tests: briefs, rows on their way, and the account checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from tasks.brief import Brief
+from tasks.key import frozen_body, idempotency_key
+from tasks.ledger import (
+    Campaign,
+    CampaignRow,
+    Delivered,
+    Event,
+    Ledger,
+    Quoted,
+    State,
+    Take,
+    accept,
+    adopt_sheet,
+    approve,
+    deliver,
+    ensure_campaign,
+    events_of,
+    find_campaign,
+    move,
+    open_take,
+    record_quote,
+    refuse,
+    rows_of,
+    set_budget,
+    settle,
+)
+from tasks.ledger.schema import campaigns, rows, takes
+
+NOW = 1_000.0
+FILM = Delivered(kind="mp4", uri="file:///film.mp4", sha256="a" * 64, bytes=9, seconds=2.0)
+
+
+def brief(row: str = "a", topic: str = "Tea", **own: Any) -> Brief:
+    """A brief for one row; two with the same topic want the same film."""
+    return Brief(row=row, request={"topic": topic, "aspect_ratio": "9:16"}, **own)
+
+
+def key_of(row: CampaignRow) -> str:
+    """The key that a row's next take has."""
+    return idempotency_key(
+        campaign=row.campaign,
+        row=row.row,
+        operation=row.operation,
+        digest=row.digest,
+        nth=row.nth,
+    )
+
+
+@dataclass
+class Stage:
+    """One campaign in an open ledger, and the steps of its rows."""
+
+    ledger: Ledger
+    campaign: Campaign
+
+    @classmethod
+    async def set(
+        cls, ledger: Ledger, *briefs: Brief, name: str = "spring", budget: int | None = None
+    ) -> Stage:
+        change = partial(ensure_campaign, name=name, sheet="s.csv", sheet_digest="d", at=NOW)
+        stage = cls(ledger, await ledger.write(change))
+        if budget is not None:
+            await stage.write(set_budget, campaign=stage.campaign, budget=Decimal(budget), at=NOW)
+        await stage.adopt(*briefs)
+        return stage
+
+    async def write(self, change: Any, *args: Any, **named: Any) -> Any:
+        return await self.ledger.write(lambda connection: change(connection, *args, **named))
+
+    async def adopt(self, *briefs: Brief, at: float = NOW) -> None:
+        await self.write(adopt_sheet, self.campaign.id, briefs, at=at)
+
+    async def row(self, row: str = "a") -> CampaignRow:
+        found = partial(rows_of, campaign_id=self.campaign.id, row=row)
+        return (await self.ledger.read(found))[0]
+
+    async def rows(self) -> list[CampaignRow]:
+        return await self.ledger.read(partial(rows_of, campaign_id=self.campaign.id))
+
+    async def events(self, row: str = "a") -> list[Event]:
+        found = partial(events_of, row_id=(await self.row(row)).id)
+        return await self.ledger.read(found)
+
+    async def account(self) -> Campaign:
+        found = await self.ledger.read(partial(find_campaign, name=self.campaign.name))
+        assert found is not None
+        return found
+
+    async def quote(self, row: str = "a", amount: int | str | None = 12) -> CampaignRow:
+        price = None if amount is None else Decimal(amount)
+        await self.write(record_quote, Quoted(await self.row(row), price), at=NOW)
+        return await self.row(row)
+
+    async def approve(self, row: str = "a", amount: int | str | None = 12) -> CampaignRow:
+        quoted = await self.quote(row, amount)
+        await self.write(approve, [quoted], by="Alice", at=NOW)
+        return await self.row(row)
+
+    async def open(self, row: CampaignRow, at: float = NOW) -> Take | None:
+        key = key_of(row)
+        body = frozen_body(row.asked(), key=key)
+        took: Take | None = await self.write(open_take, row, key=key, body=body, at=at)
+        return took
+
+    async def submitting(self, row: str = "a", amount: int | str | None = 12) -> CampaignRow:
+        await self.open(await self.approve(row, amount))
+        return await self.row(row)
+
+    async def rendering(self, row: str = "a", amount: int | str | None = 12) -> CampaignRow:
+        sent = await self.submitting(row, amount)
+        await self.write(accept, sent, sent.take, video_id=f"vid_{row}", at=NOW)
+        return await self.row(row)
+
+    async def ready(self, row: str = "a", charged: int | None = None) -> CampaignRow:
+        rendered = await self.rendering(row)
+        cost = None if charged is None else Decimal(charged)
+        await self.write(settle, rendered, rendered.take, new="ready", charged=cost, at=NOW)
+        return await self.row(row)
+
+    async def delivered(self, row: str = "a") -> CampaignRow:
+        ready = await self.ready(row)
+        await self.write(deliver, ready, ready.take, files=[FILM], at=NOW)
+        return await self.row(row)
+
+    async def refused(self, row: str = "a", new: State = "rejected") -> CampaignRow:
+        sent = await self.submitting(row)
+        await self.write(refuse, sent, sent.take, new=new, reason="no", at=NOW)
+        return await self.row(row)
+
+    async def failed(self, row: str = "a") -> CampaignRow:
+        rendered = await self.rendering(row)
+        await self.write(settle, rendered, rendered.take, new="failed", charged=None, at=NOW)
+        return await self.row(row)
+
+    async def moved(self, row: CampaignRow, new: State, reason: str | None = None) -> bool:
+        done: bool = await self.write(
+            move,
+            campaign_id=row.campaign_id,
+            row_id=row.id,
+            old=row.state,
+            new=new,
+            at=NOW,
+            reason=reason,
+        )
+        return done
+
+    async def in_state(self, state: State, row: str = "a") -> CampaignRow:
+        """Bring a planned row to a state, on a road that it can really take."""
+        match state:
+            case "planned":
+                pass
+            case "quoted":
+                await self.quote(row)
+            case "approved":
+                await self.approve(row)
+            case "submitting":
+                await self.submitting(row)
+            case "rendering":
+                await self.rendering(row)
+            case "ready":
+                await self.ready(row)
+            case "delivered":
+                await self.delivered(row)
+            case "rejected":
+                await self.refused(row)
+            case "failed":
+                await self.failed(row)
+            case "held":
+                await self.refused(row, "held")
+            case "stalled":
+                await self.moved(await self.rendering(row), "stalled", "no film")
+            case "uncertain":
+                await self.moved(await self.submitting(row), "uncertain", "lost")
+            case "cancelled":
+                await self.moved(await self.row(row), "cancelled", "by Alice")
+            case "retired":
+                await self.moved(await self.row(row), "retired")
+        found = await self.row(row)
+        assert found.state == state
+        return found
+
+
+def sums(connection: Connection, campaign_id: int) -> tuple[int, int, int, int]:
+    """The account of a campaign and the sums over its takes: reserved, charged, twice."""
+    account = connection.execute(
+        select(campaigns.c.reserved, campaigns.c.charged).where(campaigns.c.id == campaign_id)
+    ).one()
+    total = connection.execute(
+        select(
+            func.coalesce(func.sum(takes.c.reserved), 0),
+            func.coalesce(func.sum(takes.c.charged), 0),
+        )
+        .join(rows, rows.c.id == takes.c.row_id)
+        .where(rows.c.campaign_id == campaign_id)
+    ).one()
+    return (account[0], account[1], int(total[0]), int(total[1]))

@@ -1,0 +1,49 @@
+"""A run killed with SIGKILL at random moments: one charge a row, every row delivered.
+
+The checker reads the sandbox's own charge log and the files in the store first, and only then
+compares the ledger with both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.programs import Desk, kill_after, sandbox, simple_sheet
+
+ROWS, KILLS = 60, 5
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+def test_five_kills_cost_nothing_but_time(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    with sandbox(tmp_path / "service") as service:
+        desk = Desk(tmp_path, service.environ)
+        sheet = desk.sheet("killed.csv", simple_sheet(ROWS))
+        kills = 0
+        while kills < KILLS:
+            process = desk.start("run", sheet, "--yes", "--without-prefect")
+            # Past the start-up, within the life of a run: some hit creates, some deliveries.
+            if not kill_after(process, chance.uniform(0.9, 2.2)):
+                break
+            kills += 1
+        ended = desk.run(sheet)
+
+        assert kills >= 3, "the run was over too soon for this test to show anything"
+        assert ended.status == 0, ended.err
+        charged = [c for c in service.charges() if c["event"] == "charge"]
+        assert len(charged) == ROWS
+        assert len({c["idempotency_key"] for c in charged}) == ROWS
+        rows = desk.rows("killed")
+        assert {row["key"] for row in rows.values()} == {c["idempotency_key"] for c in charged}
+        assert ended.json["rows"] == {"total": ROWS, "delivered": ROWS}
+        assert ended.json["credits"]["charged"] == sum(c["credits"] for c in charged)
+        for row in rows.values():
+            for file in row["deliveries"]:
+                content = Path(file["uri"]).read_bytes()
+                assert hashlib.sha256(content).hexdigest() == file["sha256"]
+        left = [f for f in (tmp_path / "deliveries").rglob("*") if f.name.startswith(".")]
+        assert not left, "half-written files were left behind"

@@ -1,0 +1,169 @@
+"""The programs under test, as processes: the command line and the sandbox.
+
+Nothing here reaches into them: what they say, how they end, and what the sandbox's own charge
+log holds is all that a test gets to see.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+CALLSHEET = [sys.executable, "-m", "deployments.cli"]
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended, and what it said."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The one document on stdout."""
+        assert len(self.out.splitlines()) == 1, self.out
+        return dict(json.loads(self.out))
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """The JSON lines on stdout."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@dataclass
+class Desk:
+    """A folder somebody works in, with the environment they work with."""
+
+    folder: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def sheet(self, name: str, text: str) -> str:
+        """Write a sheet and return its name."""
+        (self.folder / name).write_text(text)
+        return name
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start a command and return its process."""
+        clean = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("CALLSHEET_", "PREFECT_"))
+        }
+        return subprocess.Popen(
+            [*CALLSHEET, *words],
+            cwd=self.folder,
+            env={**clean, "PYTHONPATH": str(ROOT), **self.environ},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def call(self, *words: str, timeout: float = 120) -> Finished:
+        """Run a command to its end. No command may ever show a traceback."""
+        process = self.start(*words)
+        out, err = process.communicate(timeout=timeout)
+        assert "Traceback" not in out + err, out + err
+        return Finished(process.returncode, out, err)
+
+    def run(self, sheet: str, *words: str, timeout: float = 120) -> Finished:
+        """Run a campaign without Prefect, approved."""
+        return self.call(
+            "run", sheet, "--yes", "--json", "--without-prefect", *words, timeout=timeout
+        )
+
+    def rows(self, campaign: str) -> dict[str, dict[str, Any]]:
+        """Return the campaign's rows by id."""
+        return {line["row"]: line for line in self.call("rows", campaign, "--json").lines}
+
+
+@dataclass
+class Sandbox:
+    """A running sandbox: its addresses and keys, and its own word on what was charged."""
+
+    ready: Mapping[str, Any]
+    process: subprocess.Popen[str]
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The settings that point at it."""
+        return {
+            "CALLSHEET_BASE_URL": self.ready["base_url"],
+            "CALLSHEET_API_KEY": self.ready["api_key"],
+        }
+
+    def charges(self) -> list[dict[str, Any]]:
+        """Return the charge log: append-only, and independent of our ledger."""
+        return list(self._get("charges"))
+
+    def calls(self) -> Mapping[str, int]:
+        """Return how often each operation was called."""
+        return dict(self._get("calls"))
+
+    def charged(self, keys: Sequence[str]) -> Counter[str]:
+        """Return how often each of these keys was charged."""
+        wanted = set(keys)
+        return Counter(
+            entry["idempotency_key"]
+            for entry in self.charges()
+            if entry["event"] == "charge" and entry["idempotency_key"] in wanted
+        )
+
+    def _get(self, what: str) -> Any:
+        address = f"{self.ready['auth_url']}/_sandbox/{what}"
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            return json.load(answer)
+
+
+@contextmanager
+def sandbox(state: Path, *options: str) -> Iterator[Sandbox]:
+    """Run a sandbox; films are instant copies unless the options say otherwise."""
+    words = ["--port", "0", "--json", "--exit-with-parent", "--state", str(state)]
+    if "--render" not in options:
+        words += ["--render", "instant"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deployments.sandbox", *words, *options],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield Sandbox(json.loads(process.stdout.readline()), process)
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
+    """Kill a process with SIGKILL after a while; return whether it was still running."""
+    time.sleep(seconds)
+    alive = process.poll() is None
+    if alive:
+        process.send_signal(signal.SIGKILL)
+    process.communicate()
+    return alive
+
+
+def simple_sheet(count: int, *, title: str = "Film", columns: str = "", cells: str = "") -> str:
+    """Return a CSV of `count` short tool rows, `r001` on."""
+    lines = [f"id,tool,fields.product,title,duration_seconds,aspect_ratio{columns}"]
+    lines += [
+        f"r{n:03},product-launch,Kettle {n},{title} {n},5,9:16{cells}" for n in range(1, count + 1)
+    ]
+    return "\n".join(lines) + "\n"

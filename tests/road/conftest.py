@@ -1,0 +1,28 @@
+"""One sandbox for all tests of a worker; every test has a folder and campaigns of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.programs import Desk, Sandbox, sandbox
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    with sandbox(tmp_path_factory.mktemp("sandbox"), "--credits", "100000000") as running:
+        yield running
+
+
+@pytest.fixture
+def desk(tmp_path: Path, service: Sandbox) -> Desk:
+    """A folder with the shared sandbox; the campaign is named after the test's own folder."""
+    return Desk(tmp_path, dict(service.environ))
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> str:
+    """A campaign name no other test has: keys of the same film would be the same."""
+    return f"c-{abs(hash(str(tmp_path))):x}"

@@ -1,0 +1,119 @@
+"""A campaign lives across many runs of its sheet: what changed is made, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.programs import Desk, Sandbox, simple_sheet
+
+
+def test_a_changed_row_is_made_again_and_the_others_are_not(
+    desk: Desk, service: Sandbox, name: str
+) -> None:
+    text = simple_sheet(3)
+    desk.run(desk.sheet(f"{name}.csv", text))
+    before = desk.rows(name)
+    desk.sheet(f"{name}.csv", text.replace("Film 2", "Another film"))
+
+    plan = desk.call("plan", f"{name}.csv", "--json").json
+    ended = desk.run(f"{name}.csv")
+
+    after = desk.rows(name)
+    assert [(row["row"], row["action"]) for row in plan["rows"]] == [
+        ("r001", "nothing"),
+        ("r002", "remake"),
+        ("r003", "nothing"),
+    ]
+    assert plan["rows"][1]["why"] == "changed: title"
+    assert ended.status == 0
+    assert after["r002"]["take"] == 2
+    assert after["r002"]["key"] != before["r002"]["key"]
+    assert after["r001"] == before["r001"]
+    assert ended.json["credits"]["charged"] == 60
+    # The first film is still there: a new take never overwrites one.
+    assert Path(before["r002"]["deliveries"][0]["uri"]).exists()
+
+
+def test_a_row_changed_back_costs_nothing(desk: Desk, service: Sandbox, name: str) -> None:
+    text = simple_sheet(1)
+    desk.run(desk.sheet(f"{name}.csv", text))
+    first = desk.rows(name)["r001"]
+    desk.run(desk.sheet(f"{name}.csv", text.replace("Film 1", "Film one")))
+    desk.sheet(f"{name}.csv", text)
+    creates = service.calls()["create"]
+
+    ended = desk.run(f"{name}.csv")
+
+    assert ended.status == 0
+    assert desk.rows(name)["r001"] == first
+    assert service.calls()["create"] == creates
+
+
+def test_rows_in_another_order_or_saved_elsewhere_cost_nothing(desk: Desk, name: str) -> None:
+    desk.run(desk.sheet(f"{name}.csv", simple_sheet(3)))
+    header, *rows = simple_sheet(3).splitlines()
+    text = "\r\n".join([header, *reversed(rows)]).replace(",", ";")
+    (desk.folder / f"{name}.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
+
+    ended = desk.run(f"{name}.csv")
+
+    assert ended.status == 0
+    assert "nothing to do, 0 credits" in ended.err
+
+
+def test_a_row_that_leaves_is_retired_and_can_come_back(desk: Desk, name: str) -> None:
+    desk.run(desk.sheet(f"{name}.csv", simple_sheet(2)))
+
+    left = desk.run(desk.sheet(f"{name}.csv", simple_sheet(1)))
+    back = desk.run(desk.sheet(f"{name}.csv", simple_sheet(2)))
+
+    assert left.json["rows"] == {"total": 2, "delivered": 1, "retired": 1}
+    assert back.json["rows"] == {"total": 2, "delivered": 2}
+    assert back.json["credits"]["charged"] == 30
+
+
+def test_with_the_ledger_lost_nothing_is_charged_again(
+    desk: Desk, service: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+    desk.run(sheet)
+    keys = [row["key"] for row in desk.rows(name).values()]
+    for file in (desk.folder / ".callsheet").glob("ledger.db*"):
+        file.unlink()
+
+    ended = desk.run(sheet)
+
+    assert ended.status == 0
+    assert [row["key"] for row in desk.rows(name).values()] == keys
+    assert service.charged(keys) == dict.fromkeys(keys, 1)
+
+
+def test_only_selected_rows_are_touched(desk: Desk, name: str) -> None:
+    text = simple_sheet(3, columns=",tags", cells=",later").replace("9:16,later", "9:16,now", 1)
+
+    ended = desk.run(desk.sheet(f"{name}.csv", text), "--select", "tag:now")
+
+    assert ended.status == 0
+    assert ended.json["rows"] == {"total": 3, "planned": 2, "delivered": 1}
+    assert desk.rows(name)["r001"]["state"] == "delivered"
+
+
+def test_the_status_sheet_can_be_run_as_a_sheet(desk: Desk, name: str) -> None:
+    desk.run(desk.sheet(f"{name}.csv", simple_sheet(2)))
+    status = desk.folder / "deliveries" / name / "status.csv"
+    (desk.folder / "back.csv").write_bytes(status.read_bytes())
+
+    ended = desk.run("back.csv", "--campaign", name)
+
+    assert ended.status == 0
+    assert "nothing to do, 0 credits" in ended.err
+
+
+def test_a_formula_in_a_title_does_not_run_in_the_status_sheet(desk: Desk, name: str) -> None:
+    text = simple_sheet(1).replace("Film 1", "'=1+1")
+    desk.run(desk.sheet(f"{name}.csv", text))
+
+    sheet = (desk.folder / "deliveries" / name / "status.csv").read_text("utf-8-sig")
+
+    assert ",=1+1" not in sheet
+    assert "=1+1" in sheet

@@ -1,0 +1,48 @@
+"""A plan spends nothing and writes nothing; a saved one is applied as approved, or not at all."""
+
+from __future__ import annotations
+
+from tests.programs import Desk, simple_sheet
+
+
+def test_a_plan_makes_no_ledger(desk: Desk, name: str) -> None:
+    ended = desk.call("plan", desk.sheet(f"{name}.csv", simple_sheet(2)), "--json")
+
+    assert ended.status == 0
+    assert ended.json["credits"] == {"total": 30, "unpriced": 0, "committed": 0, "budget": None}
+    assert [row["quoted"] for row in ended.json["rows"]] == [15, 15]
+    assert not (desk.folder / ".callsheet").exists()
+
+
+def test_the_detailed_exit_status_tells_changes_from_none(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+
+    changes = desk.call("plan", sheet, "--detailed-exitcode").status
+    desk.run(sheet)
+    none = desk.call("plan", sheet, "--detailed-exitcode").status
+    error = desk.call("plan", "missing.csv", "--detailed-exitcode").status
+
+    assert (none, error, changes) == (0, 1, 2)
+
+
+def test_a_saved_plan_is_carried_out_without_a_question(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    desk.call("plan", sheet, "-o", "plan.json")
+
+    ended = desk.call("run", sheet, "--plan", "plan.json", "--without-prefect", "--json")
+
+    assert ended.status == 0, ended.err
+    assert ended.json["rows"] == {"total": 2, "delivered": 2}
+
+
+def test_a_plan_that_no_longer_holds_names_the_row_that_moved(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    desk.call("plan", sheet, "-o", "plan.json")
+    desk.sheet(f"{name}.csv", simple_sheet(2).replace("Film 2,5", "Film 2,9"))
+
+    ended = desk.call("run", sheet, "--plan", "plan.json", "--without-prefect")
+
+    assert ended.status == 4
+    assert "r002: the row was edited since" in ended.err
+    assert "r001" not in ended.err
+    assert desk.rows(name)["r001"]["state"] == "quoted"

@@ -1,0 +1,170 @@
+"""The same road as a Prefect flow, on a real server."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from deployments.prefect_server import PrefectServer, find_or_start
+from tests.programs import ROOT, Desk, Finished, Sandbox, sandbox, simple_sheet
+
+SCRIPT = "The canary of the script sings"
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
+    """A Prefect server that runs before Callsheet does, as a team's own would."""
+    running = find_or_start(tmp_path_factory.mktemp("prefect"))
+    running.wait()
+    yield running
+    running.stop()
+
+
+def run(desk: Desk, sheet: str, *words: str) -> Finished:
+    return desk.call("run", sheet, "--yes", "--json", *words, timeout=180)
+
+
+def test_a_run_brings_its_own_server_and_leaves_its_history(
+    desk: Desk, tmp_path: Path, name: str
+) -> None:
+    text = simple_sheet(3).replace("title,", "title,script,").replace("Film 1,", "Film 1,,")
+    text = "id,tool,title,script,duration_seconds\n" + "".join(
+        f"r{n},,Film {n},{SCRIPT} {n},5\n" for n in range(3)
+    )
+
+    ended = run(desk, desk.sheet(f"{name}.csv", text))
+    again = run(desk, f"{name}.csv")
+
+    assert ended.status == 0, ended.err
+    assert ended.json["rows"] == {"total": 3, "delivered": 3}
+    assert again.status == 0
+    assert "nothing to do, 0 credits" in again.err
+    history = tmp_path / ".callsheet" / "prefect" / "history.db"
+    with sqlite3.connect(history) as database:
+        flows = database.execute("SELECT name, state_type FROM flow_run").fetchall()
+        tasks = database.execute("SELECT name, state_type FROM task_run").fetchall()
+        artifacts = {kind for (kind,) in database.execute("SELECT type FROM artifact")}
+    assert [state for _, state in flows] == ["COMPLETED"]
+    assert flows[0][0].startswith(name)
+    # One task run a row, and one for each step: few enough that every one is recorded.
+    assert {name for name, _ in tasks} >= {"r0", "r1", "r2", "read the sheet"}
+    assert len(tasks) == 3 + 4
+    assert {state for _, state in tasks} == {"COMPLETED"}
+    assert artifacts == {"progress", "table", "markdown"}
+    assert not _children_left(tmp_path)
+
+
+def test_nothing_but_ids_goes_through_prefect(desk: Desk, tmp_path: Path, name: str) -> None:
+    text = f"id,title,script,duration_seconds\nr0,Film,{SCRIPT},5\n"
+
+    ended = run(desk, desk.sheet(f"{name}.csv", text))
+
+    assert ended.status == 0, ended.err
+    with sqlite3.connect(tmp_path / ".callsheet" / "prefect" / "history.db") as database:
+        dump = "\n".join(database.iterdump())
+    assert name in dump
+    assert SCRIPT not in dump
+    assert desk.environ["CALLSHEET_API_KEY"] not in dump
+    assert "/files/" not in dump, "a signed address of the sandbox"
+
+
+def test_a_running_server_is_used_and_a_large_campaign_stays_light(
+    desk: Desk, server: PrefectServer, tmp_path: Path, name: str
+) -> None:
+    desk.environ["PREFECT_API_URL"] = server.url
+
+    ended = run(desk, desk.sheet(f"{name}.csv", simple_sheet(450)))
+
+    assert ended.status == 0, ended.err
+    assert ended.json["rows"] == {"total": 450, "delivered": 450}
+    assert not (tmp_path / ".callsheet" / "prefect").exists()
+    assert _task_runs(server, name) == 200 + 4
+
+
+def test_a_signal_stops_a_run_under_prefect_as_well(tmp_path: Path, name: str) -> None:
+    with sandbox(tmp_path / "slow", "--render", "real", "--time-scale", "4") as slow:
+        desk = Desk(tmp_path, slow.environ)
+        sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+        process = desk.start("run", sheet, "--yes", "--json")
+        until = time.monotonic() + 60
+        while slow.calls().get("create", 0) < 2:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=20)
+
+    assert process.returncode == 5, err
+    assert json.loads(out)["rows"] == {"total": 2, "rendering": 2}
+    assert "Traceback" not in err
+    assert not _children_left(tmp_path)
+
+
+def test_the_flow_pays_for_nothing_that_is_not_approved(
+    desk: Desk, service: Sandbox, server: PrefectServer, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    before = service.calls().get("create", 0)
+
+    refused = _call_flow(desk, server, sheet, approve=False)
+    assert "not approved" in refused.stderr + refused.stdout
+    assert service.calls().get("create", 0) == before
+
+    done = _call_flow(desk, server, sheet, approve=True)
+    assert json.loads(done.stdout.splitlines()[-1])["rows"] == {"total": 1, "delivered": 1}
+
+
+def _call_flow(
+    desk: Desk, server: PrefectServer, sheet: str, *, approve: bool
+) -> subprocess.CompletedProcess[str]:
+    """Call the flow as a deployment does: by its module, with plain parameters."""
+    program = (
+        "import asyncio, json\n"
+        "from flows.campaign import run_campaign\n"
+        f"print(json.dumps(asyncio.run(run_campaign(sheet={sheet!r}, approve={approve}))))"
+    )
+    environ = {**desk.environ, "PREFECT_API_URL": server.url, "PYTHONPATH": str(ROOT)}
+    path = {"PATH": "/usr/bin:/bin", "HOME": str(desk.folder)}
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=desk.folder,
+        env={**path, **environ},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def _task_runs(server: PrefectServer, campaign: str) -> int:
+    import httpx
+
+    with httpx.Client(base_url=server.url) as client:
+        body = {"flow_runs": {"name": {"like_": campaign}}}
+        until = time.monotonic() + 20
+        count = -1
+        # The recorder writes in batches: the count stands when it no longer grows.
+        while (now := int(client.post("/task_runs/count", json=body).json())) != count:
+            assert time.monotonic() < until
+            count = now
+            time.sleep(1.5)
+    return count
+
+
+def _children_left(folder: Path) -> list[str]:
+    """Return the command lines of processes that still work in this folder."""
+    left = []
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        environ = process.info["environ"] or {}
+        if str(folder) in environ.get("PREFECT_HOME", ""):
+            left.append(" ".join(process.info["cmdline"] or []))
+    return left

@@ -1,0 +1,102 @@
+"""Rows that need a person do not hold back the others, and say why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.programs import Desk, sandbox, simple_sheet
+
+
+def test_a_refused_brief_is_rejected_and_the_others_are_made(desk: Desk, name: str) -> None:
+    text = simple_sheet(2) + "bad,no-such-tool,Kettle,Bad,5,9:16\n"
+
+    ended = desk.run(desk.sheet(f"{name}.csv", text))
+
+    assert ended.status == 3
+    assert ended.json["rows"] == {"total": 3, "delivered": 2, "rejected": 1}
+    assert "tool must be one of" in desk.rows(name)["bad"]["reason"]
+
+
+def test_an_edited_row_leaves_rejected(desk: Desk, name: str) -> None:
+    text = simple_sheet(1) + "bad,no-such-tool,Kettle,Bad,5,9:16\n"
+    desk.run(desk.sheet(f"{name}.csv", text))
+    desk.sheet(f"{name}.csv", text.replace("no-such-tool", "explainer"))
+
+    assert desk.run(f"{name}.csv").json["rows"] == {"total": 2, "delivered": 2}
+
+
+def test_without_credits_the_rest_is_held_and_what_is_under_way_is_delivered(
+    tmp_path: Path, name: str
+) -> None:
+    # Each film costs 15: two fit.
+    with sandbox(tmp_path / "poor", "--credits", "40") as poor:
+        desk = Desk(tmp_path, {**poor.environ, "CALLSHEET_SUBMITS": "1"})
+
+        ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(5)))
+
+        assert ended.status == 3
+        assert ended.json["rows"] == {"total": 5, "delivered": 2, "held": 3}
+        assert "402" in desk.rows(name)["r005"]["reason"]
+        assert ended.json["credits"]["charged"] == 30
+        # Only the first refusal was asked for; the others were held without asking.
+        assert poor.calls()["create"] == 3
+
+
+def test_a_row_above_its_own_limit_is_held(desk: Desk, name: str) -> None:
+    text = simple_sheet(2, columns=",max_credits", cells=",15").replace("9:16,15", "9:16,14", 1)
+
+    ended = desk.run(desk.sheet(f"{name}.csv", text))
+
+    assert ended.status == 3
+    assert ended.json["rows"] == {"total": 2, "delivered": 1, "held": 1}
+    assert "max_credits" in desk.rows(name)["r001"]["reason"]
+
+
+def test_a_row_switched_off_costs_nothing_and_nags_nobody(desk: Desk, name: str) -> None:
+    text = simple_sheet(2, columns=",enabled", cells=",yes").replace("9:16,yes", "9:16,no", 1)
+
+    ended = desk.run(desk.sheet(f"{name}.csv", text))
+
+    assert ended.status == 0
+    assert ended.json["rows"] == {"total": 2, "planned": 1, "delivered": 1}
+
+
+def test_a_rate_limit_is_waited_out(tmp_path: Path, name: str) -> None:
+    options = ("--rate", "2", "--rate-window", "2", "--credits", "1000")
+    with sandbox(tmp_path / "slow", *options) as slow:
+        desk = Desk(tmp_path, slow.environ)
+
+        ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(5)))
+
+        assert ended.status == 0, ended.err
+        assert ended.json["rows"] == {"total": 5, "delivered": 5}
+
+
+def test_a_long_rate_limit_parks_the_run(tmp_path: Path, name: str) -> None:
+    options = ("--rate", "2", "--rate-window", "3600", "--credits", "1000")
+    with sandbox(tmp_path / "closed", *options) as closed:
+        desk = Desk(tmp_path, closed.environ)
+
+        ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(5)))
+        calls = dict(closed.calls())
+        again = desk.run(f"{name}.csv")
+
+        assert ended.status == 5
+        assert "not before" in ended.err
+        # The gate is remembered: nothing is asked before the moment has come.
+        assert again.status == 5
+        assert closed.calls() == calls
+
+
+def test_a_film_that_takes_too_long_is_stalled_and_never_paid_again(
+    tmp_path: Path, name: str
+) -> None:
+    with sandbox(tmp_path / "slow", "--render", "real", "--credits", "1000") as slow:
+        desk = Desk(tmp_path, {**slow.environ, "CALLSHEET_DEADLINE": "1s"})
+
+        ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(1)), "--max-wait", "60s")
+        again = desk.run(f"{name}.csv", "--max-wait", "60s")
+
+        assert ended.status == again.status == 3
+        assert desk.rows(name)["r001"]["state"] == "stalled"
+        assert slow.calls()["create"] == 1

@@ -1,0 +1,128 @@
+"""The house: imports point one way, and heavy libraries are paid for only where they are needed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted(
+    path for door in ("tasks", "flows", "deployments") for path in (ROOT / door).rglob("*.py")
+)
+
+#: What a folder may import of ours besides itself and the values at the top of `tasks/`.
+MAY_IMPORT = {
+    "tasks/sheet": set(),
+    "tasks/service": set(),
+    "tasks/ledger": set(),
+    "tasks/store": set(),
+    "tasks/production": {"tasks/sheet", "tasks/service", "tasks/ledger", "tasks/store"},
+    "flows": {"tasks"},
+    "deployments": {"tasks", "flows", "deployments/sandbox"},
+    "deployments/sandbox": set(),
+}
+#: Libraries that belong to one place alone.
+BELONGS = {
+    "prefect": {"flows", "tasks"},
+    "boto3": {"tasks/store", "tasks/sheet"},
+    "botocore": {"tasks/store", "tasks/sheet"},
+    "sqlalchemy": {"tasks/ledger", "tasks/production"},
+    "alembic": {"tasks/ledger"},
+    "fastapi": {"deployments/sandbox"},
+}
+#: The values and Prefect tasks at the top of `tasks/`.
+VERBS = {"read_sheet", "plan_rows", "quote_rows", "produce_rows", "report_campaign"}
+
+
+def folder_of(path: Path) -> str:
+    """Return the layer a file lives in, as `tasks/ledger` or `flows`."""
+    parts = path.relative_to(ROOT).parts[:-1]
+    return "/".join(parts[:2]) if "/".join(parts[:2]) in MAY_IMPORT else parts[0]
+
+
+def imports_of(path: Path) -> set[str]:
+    """Return the modules a file imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+def layer_of_module(module: str) -> str | None:
+    """Return the layer of one of our modules; None for a value at the top of `tasks/`."""
+    parts = module.split(".")
+    two = "/".join(parts[:2])
+    if two in MAY_IMPORT:
+        return two
+    if parts[0] == "tasks":
+        return "tasks" if len(parts) > 1 and parts[1] in VERBS else None
+    return parts[0]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path: Path) -> None:
+    here = folder_of(path)
+    if here == "tasks" and path.stem not in VERBS:
+        allowed: set[str] = set()
+    elif here == "tasks":
+        allowed = {"tasks/production", "tasks/ledger"}
+    else:
+        allowed = MAY_IMPORT[here]
+    for module in imports_of(path):
+        if module.split(".")[0] not in ("tasks", "flows", "deployments"):
+            continue
+        layer = layer_of_module(module)
+        if layer is None:
+            assert here != "deployments/sandbox", f"the sandbox imports {module}"
+            continue
+        reaches = layer == here or layer in allowed or layer.split("/")[0] in allowed
+        assert reaches, f"{here} imports {module}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_libraries_stay_where_they_belong(path: Path) -> None:
+    here = folder_of(path)
+    for module in imports_of(path):
+        owner = BELONGS.get(module.split(".")[0])
+        assert owner is None or here in owner, f"{here} imports {module}"
+
+
+def test_prefect_is_imported_by_flows_and_verbs_alone() -> None:
+    importers = {
+        str(path.relative_to(ROOT).with_suffix(""))
+        for path in FILES
+        if any(module.split(".")[0] == "prefect" for module in imports_of(path))
+    }
+    verbs = {f"tasks/{verb}" for verb in VERBS}
+    assert importers - verbs <= {
+        str(path.relative_to(ROOT).with_suffix("")) for path in (ROOT / "flows").glob("*.py")
+    }
+    assert not any("prefect.server" in module for path in FILES for module in imports_of(path))
+
+
+@pytest.mark.parametrize(
+    "module", ["deployments.cli", "deployments.commands.check", "deployments.commands.status",
+               "deployments.commands.plan", "flows.road"],
+)  # fmt: skip
+def test_reading_commands_do_not_pay_for_prefect_pandas_or_boto3(module: str) -> None:
+    program = (
+        f"import sys, {module}\n"
+        "print(*({'prefect', 'pandas', 'boto3', 'av', 'fastapi'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_no_module_shadows_the_standard_library() -> None:
+    for door in ("tasks", "flows"):
+        for path in (ROOT / door).glob("*.py"):
+            assert path.stem not in sys.stdlib_module_names, path

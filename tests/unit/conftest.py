@@ -1,0 +1,67 @@
+"""Ledgers on real databases: every test that asks for one runs on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from tasks.ledger import Ledger, open_ledger
+from tests.databases import PostgresServer, postgres_server
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    with postgres_server(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def ledger_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a ledger that is not there yet."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres").new_database())
+    return f"sqlite:///{tmp_path / 'ledger.db'}"
+
+
+@pytest.fixture(scope="session")
+def made_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite ledger with nothing in it, to be copied."""
+    path = tmp_path_factory.mktemp("made") / "ledger.db"
+    _make(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def made_database(postgres: PostgresServer) -> str:
+    """The name of a PostgreSQL ledger with nothing in it, to be copied."""
+    address = postgres.new_database()
+    _make(address)
+    return str(make_url(address).database)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def made_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty ledger; quicker to have than to make."""
+    if request.param == "postgres":
+        name = request.getfixturevalue("made_database")
+        return str(request.getfixturevalue("postgres").new_database(like=name))
+    shutil.copy(request.getfixturevalue("made_file"), tmp_path / "made.db")
+    return f"sqlite:///{tmp_path / 'made.db'}"
+
+
+@pytest.fixture
+async def ledger(made_address: str) -> AsyncIterator[Ledger]:
+    async with await open_ledger(made_address) as ledger:
+        yield ledger
+
+
+def _make(address: str) -> None:
+    async def make() -> None:
+        await (await open_ledger(address)).aclose()
+
+    asyncio.run(make())

@@ -1,0 +1,161 @@
+"""Writes share commits, fail alone, and are never lost once they were handed over."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from functools import partial
+
+import pytest
+from sqlalchemy import event, func, select, text
+
+from tasks.errors import LedgerError
+from tasks.ledger import Ledger, all_campaigns, ensure_campaign, open_ledger
+from tasks.ledger.schema import campaigns
+
+
+def campaign(name: str):
+    return partial(ensure_campaign, name=name, sheet="s.csv", sheet_digest="d", at=1.0)
+
+
+def names(connection) -> set[str]:
+    return {found.name for found in all_campaigns(connection)}
+
+
+@pytest.fixture
+def commits(ledger: Ledger) -> list[object]:
+    seen: list[object] = []
+    event.listen(ledger._writer, "commit", seen.append)
+    return seen
+
+
+async def test_many_writes_at_once_share_commits(ledger: Ledger, commits: list[object]):
+    await asyncio.gather(*(ledger.write(campaign(f"c{n}")) for n in range(300)))
+    assert len(commits) <= 8
+    assert len(await ledger.read(names)) == 300
+
+
+async def test_a_write_is_durable_when_it_returns(ledger: Ledger, made_address: str):
+    await ledger.write(campaign("first"))
+    async with await open_ledger(made_address) as other:
+        assert await other.read(names) == {"first"}
+
+
+async def test_a_write_returns_what_the_change_returned(ledger: Ledger):
+    assert (await ledger.write(campaign("first"))).name == "first"
+
+
+async def test_a_change_that_fails_takes_no_other_along(ledger: Ledger):
+    def broken(connection):
+        campaign("broken")(connection)
+        raise ValueError("no")
+
+    changes = [campaign(f"c{n}") for n in range(20)]
+    changes.insert(10, broken)
+    ended = await asyncio.gather(*map(ledger.write, changes), return_exceptions=True)
+    assert [type(end) for end in ended if isinstance(end, Exception)] == [ValueError]
+    assert await ledger.read(names) == {f"c{n}" for n in range(20)}
+
+
+async def test_a_change_the_database_refuses_takes_no_other_along(ledger: Ledger):
+    changes = [campaign("a"), lambda c: c.execute(text("SELECT * FROM nothing")), campaign("b")]
+    ended = await asyncio.gather(*map(ledger.write, changes), return_exceptions=True)
+    assert isinstance(ended[1], LedgerError)
+    assert await ledger.read(names) == {"a", "b"}
+
+
+async def test_somebody_who_is_cancelled_does_not_take_the_change_back(ledger: Ledger):
+    gate = threading.Event()
+
+    def slow(connection):
+        gate.wait(5)
+        return campaign("slow")(connection)
+
+    waiting = asyncio.create_task(ledger.write(slow))
+    await asyncio.sleep(0.02)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    gate.set()
+    await ledger.write(campaign("next"))
+    assert await ledger.read(names) == {"slow", "next"}
+
+
+async def test_closing_commits_what_is_pending(made_address: str):
+    ledger = await open_ledger(made_address)
+    writes = [asyncio.create_task(ledger.write(campaign(f"c{n}"))) for n in range(300)]
+    await asyncio.sleep(0)
+    await ledger.aclose()
+    await asyncio.gather(*writes)
+    async with await open_ledger(made_address) as again:
+        assert len(await again.read(names)) == 300
+
+
+async def test_closing_twice_is_a_no_op(ledger: Ledger):
+    await ledger.aclose()
+    await ledger.aclose()
+
+
+async def test_a_closed_ledger_says_so_instead_of_waiting_for_ever(ledger: Ledger):
+    await ledger.aclose()
+    with pytest.raises(LedgerError, match="closed"):
+        await asyncio.wait_for(ledger.write(campaign("late")), 5)
+
+
+async def test_loops_of_several_threads_are_answered_each_in_its_own(ledger: Ledger):
+    ended: list[str] = []
+
+    def elsewhere(name: str) -> None:
+        ended.append(asyncio.run(asyncio.wait_for(ledger.write(campaign(name)), 5)).name)
+
+    threads = [threading.Thread(target=elsewhere, args=(f"t{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    await asyncio.gather(*(ledger.write(campaign(f"c{n}")) for n in range(50)))
+    await asyncio.to_thread(lambda: [thread.join() for thread in threads])
+    assert sorted(ended) == sorted(f"t{n}" for n in range(8))
+
+
+async def test_reads_go_on_while_a_write_is_under_way(ledger: Ledger):
+    begun, gate = threading.Event(), threading.Event()
+
+    def slow(connection):
+        campaign("slow")(connection)
+        begun.set()
+        gate.wait(5)
+
+    writing = asyncio.create_task(ledger.write(slow))
+    await asyncio.to_thread(begun.wait, 5)
+    assert await asyncio.wait_for(ledger.read(names), 2) == set()
+    gate.set()
+    await writing
+    assert await ledger.read(names) == {"slow"}
+
+
+@pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
+async def test_two_ledgers_that_lock_each_other_out_are_both_let_through(
+    ledger: Ledger, made_address: str
+):
+    """PostgreSQL takes one of two deadlocked transactions back: it is run again."""
+    for name in ("a", "b"):
+        await ledger.write(campaign(name))
+    both = threading.Barrier(2, timeout=1)
+
+    def cross(first: str, second: str):
+        def change(connection) -> None:
+            for name in (first, second):
+                this = campaigns.c.name == name
+                more = campaigns.c.charged + 1
+                connection.execute(campaigns.update().where(this).values(charged=more))
+                if name == first:
+                    try:
+                        both.wait()
+                    except threading.BrokenBarrierError:
+                        pass
+
+        return change
+
+    async with await open_ledger(made_address) as other:
+        await asyncio.gather(ledger.write(cross("a", "b")), other.write(cross("b", "a")))
+    total = select(func.sum(campaigns.c.charged))
+    assert await ledger.read(lambda c: c.scalar(total)) == 4
