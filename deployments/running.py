@@ -14,6 +14,7 @@ from types import TracebackType
 
 from rich.console import Console
 
+from deployments.commands.check import show_sheet
 from deployments.commands.options import budget_of
 from deployments.commands.plan import show_plan
 from deployments.commands.rows import show_rows
@@ -48,17 +49,19 @@ async def run_here(
     )
     approval = partial(_approve, args, console)
     async with open_run(order, settings, approval) as run:
-        run.on_plan = partial(_show, args, console)
+        run.on_plan = partial(_show, run, console)
         with _Signals(run) as signals, ProgressView(console) as view:
             run.listeners += [signals.hear, view.hear]
-            outcome = await _travel(run, server, args)
+            outcome = await _travel(run, server, args, console)
         await _tell(run, outcome, console)
     if args.json:
         print_json(outcome.as_json())
     return outcome.exit_status
 
 
-async def _travel(run: Run, server: PrefectServer | None, args: Namespace) -> Outcome:
+async def _travel(
+    run: Run, server: PrefectServer | None, args: Namespace, console: Console
+) -> Outcome:
     if server is None:
         return await travel(run, PLAIN)
     campaign = await prepare(run, PLAIN)
@@ -70,8 +73,9 @@ async def _travel(run: Run, server: PrefectServer | None, args: Namespace) -> Ou
         return run.outcome
     # Prefect takes seconds to import and its server to start; both go on beside each other.
     _point_at(server, verbose=args.verbose)
-    flow = await asyncio.to_thread(importlib.import_module, "flows.campaign")
-    await asyncio.to_thread(server.wait)
+    with console.status("starting Prefect (--without-prefect needs none)"):
+        flow = await asyncio.to_thread(importlib.import_module, "flows.campaign")
+        await asyncio.to_thread(server.wait)
     await flow.run_campaign(
         sheet=run.order.sheet,
         campaign=campaign,
@@ -93,7 +97,10 @@ def _point_at(server: PrefectServer, *, verbose: bool) -> None:
         os.environ["PREFECT_LOGGING_LEVEL"] = "CRITICAL"
 
 
-def _show(args: Namespace, console: Console, plan: Plan) -> None:
+def _show(run: Run, console: Console, plan: Plan) -> None:
+    """Show what was checked, then the plan."""
+    if run.sheet is not None:
+        show_sheet(run.sheet, console)
     show_plan(plan, console)
 
 

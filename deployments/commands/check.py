@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from argparse import Namespace
 
+from rich.console import Console
+
 from deployments.commands.options import settings_of, sheet_options
 from deployments.terminal import console_for, plain, print_json
 from tasks.sheet import Sheet, read_sheet
@@ -14,6 +16,14 @@ def main(args: Namespace) -> int:
     """Read the sheet and say what is in it; SheetError tells what is wrong with it."""
     console = console_for(args)
     sheet = asyncio.run(read_sheet(args.sheet, sheet_options(args, settings_of(args))))
+    show_sheet(sheet, console)
+    if args.json:
+        print_json(_document(sheet))
+    return 0
+
+
+def show_sheet(sheet: Sheet, console: Console) -> None:
+    """Say what is in a sheet that has no problems, and what could be better."""
     for problem in sheet.advice:
         console.print(f"[yellow]advice[/] {plain(problem)}")
     enabled = sum(brief.enabled for brief in sheet.briefs)
@@ -21,9 +31,6 @@ def main(args: Namespace) -> int:
     said = f"{plain(sheet.name)}: {enabled} rows to make films of"
     said += f", {off} switched off" if off else ""
     console.print(f"{said}, no problems (campaign {sheet.campaign})")
-    if args.json:
-        print_json(_document(sheet))
-    return 0
 
 
 def _document(sheet: Sheet) -> dict[str, object]:

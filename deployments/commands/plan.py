@@ -107,11 +107,12 @@ def show_plan(plan: Plan, console: Console) -> None:
     """Show a plan: a line for every row that is touched, the rest as a count, and the total."""
     touched = [line for line in plan.lines if line.action != "nothing"]
     if touched:
-        columns = ("row", "action", "credits", "film", "why")
+        reasons = [line.why or _because(line) for line in touched[:SHOWN]]
+        columns = ["row", "action", "credits", "film"] + ["why"] * any(reasons)
         made = table(f"Plan for {plan.campaign}", columns, numbers=("credits",))
-        for line in touched[:SHOWN]:
+        for line, why in zip(touched[:SHOWN], reasons, strict=True):
             price = as_text(line.priced) if line.spends else "-"
-            cells = (line.row, line.action, price, line.title, line.why or _because(line))
+            cells = [line.row, line.action, price, line.title] + [why] * any(reasons)
             made.add_row(*(plain(cell) for cell in cells))
         console.print(made)
     if len(touched) > SHOWN:

@@ -6,6 +6,7 @@ import asyncio
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
@@ -45,19 +46,19 @@ def show_rows(title: str, rows: Sequence[CampaignRow], files: Files, console: Co
     columns = ("row", "state", "credits", "seconds", "film, or why there is none")
     made = table(title, columns, numbers=("credits", "seconds"))
     for row in rows:
-        film = (
-            next((f for f in files.get(row.take.id, ()) if f.kind == "mp4"), None)
-            if (row.take)
-            else None
-        )
+        last = _film(row, files) if row.state == "delivered" else row.reason or "-"
         made.add_row(
-            plain(row.row),
-            state_text(row.state),
-            _credits(row),
-            _seconds(row),
-            plain(film.uri if film and row.state == "delivered" else row.reason or "-"),
+            plain(row.row), state_text(row.state), _credits(row), _seconds(row), plain(last)
         )
     console.print(made)
+
+
+def _film(row: CampaignRow, files: Files) -> str:
+    """Return where the film is; below the current folder, as people would type it."""
+    found = files.get(row.take.id, ()) if row.take else ()
+    uri = next((file.uri for file in found if file.kind == "mp4"), "-")
+    here = f"{Path.cwd()}/"
+    return uri.removeprefix(here)
 
 
 def _credits(row: CampaignRow) -> str:

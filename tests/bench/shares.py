@@ -1,10 +1,12 @@
-"""Where the time of a run goes: processor time by thread, and the event loop's by part.
+"""Where the time of a run goes: processor time by thread, and the event loop's own by part.
 
-One more run, slowed a little by a sampler, and not part of the figures.
+One more run, slowed a little by a sampler and not part of the figures. As a program
+(`python -m tests.bench.shares`) it is that run.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -12,7 +14,6 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from types import FrameType
 
 from tests.bench.programs import desk_at
 from tests.programs import ROOT
@@ -21,109 +22,122 @@ PERIOD = 0.003
 #: A thread by the beginning of its name.
 THREADS = {
     "MainThread": "event loop",
-    "ledger": "ledger: writing and committing",
-    "callsheet-folder": "store: writing, reading back, syncing",
-    "asyncio": "films decoded, ledger read",
+    "ledger": "ledger: statements and commits",
+    "callsheet-folder": "store: write, sync, read back",
+    "asyncio": "films decoded",
 }
-#: What the loop is at, by the innermost file that says so.
+#: What the loop is at: the innermost file that is in this list.
 PARTS = {
-    "/selectors.py": "waiting",
-    "/tasks/store/": "spool and downloads",
-    "/aiohttp/": "HTTP",
-    "/httpx": "HTTP",
-    "/yarl/": "HTTP",
+    "/selectors.py": "nothing: waiting",
+    "/tasks/store/": "downloads and spool",
+    "/aiohttp/": "HTTP library",
+    "/httpx": "HTTP library",
+    "/yarl/": "HTTP library",
     "/tasks/service/": "service client",
-    "/tasks/ledger/": "ledger (waiting for it)",
-    "/sqlalchemy/": "ledger (waiting for it)",
+    "/tasks/ledger/": "engine",
     "/tasks/production/": "engine",
-    "/rich/": "progress",
-    "/deployments/": "progress",
+    "/asyncio/": "asyncio itself",
 }
 
 
 def shares_of(address: str, rows: int, folder: Path) -> str:
     """Run Callsheet once more under the sampler; return what it found, for people."""
     desk = desk_at(address, rows, folder)
-    words = ["run", "bench.csv", "--yes", "--json", "--without-prefect"]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.shares", *words],
+        [sys.executable, "-m", "tests.bench.shares"],
         cwd=desk.folder,
         env={"PYTHONPATH": str(ROOT), **desk.environ},
         capture_output=True,
         text=True,
         check=True,
     )
-    found = json.loads(done.stderr.splitlines()[-1])
+    found = json.loads(done.stdout)
+    busy = sum(found["threads"].values())
     lines = [
-        f"\nWhere the time goes, from the first row sent to the last at rest: {found['wall']:.2f} s,"
-        f" {found['cpu'] / found['wall']:.0%} of one core",
-        *_bars("processor time by thread", found["threads"], found["cpu"]),
-        *_bars("the event loop's own time", found["parts"], sum(found["parts"].values())),
+        f"\nWhere the time goes, one run under a sampler: {rows / found['wall']:.0f} rows/s, "
+        f"{busy / found['wall']:.0%} of one core",
+        "  processor time by thread",
+        *_lines(found["threads"]),
+        "  what the event loop's thread is at",
+        *_lines(found["parts"]),
     ]
     return "\n".join(lines)
 
 
-def _bars(title: str, shares: dict[str, float], total: float) -> list[str]:
+def _lines(shares: dict[str, float]) -> list[str]:
+    total = sum(shares.values())
     found = sorted(shares.items(), key=lambda pair: -pair[1])
-    return [f"  {title}", *(f"    {share / total:5.0%}  {name}" for name, share in found)]
+    return [f"    {share / total:5.0%}  {name}" for name, share in found]
 
 
 class Sampler(threading.Thread):
-    """Looks at the main thread while production lasts, and at every thread's processor time."""
+    """Looks at the main thread again and again; reads every thread's clock at both ends."""
 
     def __init__(self) -> None:
         super().__init__(name="sampler", daemon=True)
         self.parts: Counter[str] = Counter()
-        self.threads: Counter[str] = Counter()
-        self.wall = 0.0
-        self._before: dict[threading.Thread, float] = {}
+        self._over = threading.Event()
 
     def run(self) -> None:
-        """Sample until the process ends."""
+        """Sample until `stop`."""
         main = threading.main_thread().ident
         assert main is not None
-        started: float | None = None
-        while True:
-            time.sleep(PERIOD)
-            producing = _producing()
-            if producing and started is None:
-                started, self._before = time.perf_counter(), _clocks()
-            elif started is not None and not producing:
-                self.wall = time.perf_counter() - started
-                return
-            if producing:
-                self.parts[_part(sys._current_frames()[main])] += 1
-                self._note_threads()
+        started, before = time.perf_counter(), _clocks()
+        while not self._over.wait(PERIOD):
+            self.parts[_part(main)] += 1
+        self.wall = time.perf_counter() - started
+        self.threads: Counter[str] = Counter()
+        for thread, clock in _clocks().items():
+            name = next((n for t, n in THREADS.items() if thread.name.startswith(t)), None)
+            if name is not None:
+                self.threads[name] += clock - before.get(thread, 0.0)  # type: ignore[assignment]
 
-    def _note_threads(self) -> None:
-        clocks = _clocks()
-        self.threads.clear()
-        for thread, clock in clocks.items():
-            if thread is not self:
-                name = next((n for t, n in THREADS.items() if thread.name.startswith(t)), "other")
-                self.threads[name] += clock - self._before.get(thread, 0.0)  # type: ignore[assignment]
-
-    def report(self) -> str:
-        """Return what was found as one line of JSON."""
-        return json.dumps(
-            {
-                "wall": self.wall,
-                "cpu": sum(self.threads.values()),
-                "threads": self.threads,
-                "parts": self.parts,
-            }
-        )
+    def stop(self) -> str:
+        """End; return what was found as JSON."""
+        self._over.set()
+        self.join()
+        return json.dumps({"wall": self.wall, "threads": self.threads, "parts": self.parts})
 
 
-def _producing() -> bool:
-    """Whether the engine's lanes are up and rows are on their way."""
-    from tasks.production import run
-
-    try:
-        context = _runs[0]
-    except IndexError:
-        return False
-    return isinstance(context, run.Run) and _busy(context)
+def _clocks() -> dict[threading.Thread, float]:
+    return {
+        thread: time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+        for thread in threading.enumerate()
+        if thread.ident is not None
+    }
 
 
-_runs: list[object] = []
+def _part(thread: int) -> str:
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        for part, name in PARTS.items():
+            if part in file:
+                return name
+        frame = frame.f_back
+    return "everything else"
+
+
+async def main() -> str:
+    """Carry the campaign of this folder, sampled while its rows are on their way."""
+    from flows.road import PLAIN, prepare
+    from tasks.production.order import Order, Plan
+    from tasks.production.run import open_run, production
+    from tasks.settings import load_settings
+
+    async def approve(plan: Plan) -> str:
+        return "approved for the benchmark"
+
+    async with open_run(Order(sheet="bench.csv"), load_settings(), approve) as run:
+        campaign = await prepare(run, PLAIN)
+        async with production(run) as shards:
+            sampler = Sampler()
+            sampler.start()
+            await asyncio.gather(
+                *(PLAIN.produce_rows(campaign, n, "") for n, _ in enumerate(shards))
+            )
+            return sampler.stop()
+
+
+if __name__ == "__main__":
+    print(asyncio.run(main()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from functools import partial
 
@@ -148,10 +149,8 @@ async def test_two_ledgers_that_lock_each_other_out_are_both_let_through(
                 more = campaigns.c.charged + 1
                 connection.execute(campaigns.update().where(this).values(charged=more))
                 if name == first:
-                    try:
+                    with contextlib.suppress(threading.BrokenBarrierError):
                         both.wait()
-                    except threading.BrokenBarrierError:
-                        pass
 
         return change
 

@@ -204,7 +204,7 @@ asyncio.run(main())
 async def test_processes_that_make_one_ledger_at_the_same_time_all_succeed(ledger_address: str):
     command = [sys.executable, "-c", _OPEN, ledger_address]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    programs = [subprocess.Popen(command, text=True, **pipes) for _ in range(3)]
+    programs = [subprocess.Popen(command, text=True, **pipes) for _ in range(3)]  # noqa: ASYNC220
     for program in programs:
         assert program.stdout.readline() == "ready\n"
     for program in programs:

@@ -1,0 +1,87 @@
+"""What the README says is so."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from deployments.cli import build_parser
+from tasks import errors
+from tasks.ledger import STATES, TRANSITIONS
+from tasks.settings import KNOWN
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of every command."""
+    (choices,) = [
+        action.choices
+        for action in build_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
+    return dict(choices)
+
+
+def test_the_states_table_is_the_states() -> None:
+    table = re.findall(r"^\| (\w+) \| [^|]+ \| ([\w, ]+) \|$", README, re.MULTILINE)
+    told = {state: set(moves.split(", ")) for state, moves in table if state in STATES}
+
+    assert told == {state: set(moves) for state, moves in TRANSITIONS.items()}
+
+
+def test_the_states_picture_shows_only_moves_there_are() -> None:
+    edges = re.findall(r"^    (\w+) --> (\w+)$", README, re.MULTILINE)
+
+    assert len(edges) > 10
+    assert all(new in TRANSITIONS[old] for old, new in edges)
+    assert {state for edge in edges for state in edge} >= set(STATES) - {"retired"}
+
+
+def test_every_command_is_in_the_readme_and_the_other_way_round() -> None:
+    told = set(re.findall(r"^\| `callsheet (\w+)` \|", README, re.MULTILINE))
+
+    assert told == set(commands())
+
+
+def test_every_option_the_readme_names_exists() -> None:
+    known = {
+        option
+        for parser in commands().values()
+        for action in parser._actions
+        for option in action.option_strings
+    }
+    for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", README):
+        assert option in known, option
+
+
+def test_every_setting_is_documented() -> None:
+    text = (ROOT / "docs" / "settings.md").read_text()
+    told = re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)? ?\| (.+) \|$", text, re.MULTILINE)
+
+    assert {name: (default or None, words) for name, default, words in told} == KNOWN
+
+
+def test_every_error_is_drawn_in_the_tree() -> None:
+    classes = {
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.CallsheetError)
+    }
+    assert errors.__doc__ is not None
+    assert {name for name in classes if name not in errors.__doc__} == set()
+    assert all(vars(errors)[name].__doc__ for name in classes)
+
+
+def test_the_readme_is_short_and_has_no_gaps() -> None:
+    assert len(README.splitlines()) < 200
+    assert "FIGURES" not in README
+
+
+def test_every_command_answers_for_itself() -> None:
+    for parser in commands().values():
+        assert {"--json", "--profile", "--verbose"} <= {
+            option for action in parser._actions for option in action.option_strings
+        }

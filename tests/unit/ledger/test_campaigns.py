@@ -1,0 +1,162 @@
+"""Campaigns, their account, who is at work on them, and the organisation's gate."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+from functools import partial
+
+import pytest
+
+from tasks.ledger import (
+    Campaign,
+    Ledger,
+    all_campaigns,
+    close_gate,
+    drop_owner,
+    ensure_campaign,
+    find_campaign,
+    gate_of,
+    open_ledger,
+    release_lease,
+    set_budget,
+    take_lease,
+    tally_of,
+)
+from tests.campaigns import NOW, Stage, brief
+
+
+def spring(sheet: str = "s.csv"):
+    return partial(ensure_campaign, name="spring", sheet=sheet, sheet_digest="d", at=NOW)
+
+
+@pytest.fixture
+async def campaign(ledger: Ledger) -> Campaign:
+    return await ledger.write(spring())
+
+
+async def test_a_campaign_is_made_once_and_follows_its_sheet(ledger: Ledger):
+    first = await ledger.write(spring())
+    second = await ledger.write(spring("other.csv"))
+    assert (first.id, first.sheet) == (second.id, "s.csv")
+    found = await ledger.read(partial(find_campaign, name="spring"))
+    assert found == second
+    assert second.sheet == "other.csv"
+
+
+async def test_two_first_runs_at_once_make_one_campaign(ledger: Ledger, made_address: str):
+    async with await open_ledger(made_address) as other:
+        made = await asyncio.gather(
+            *(which.write(spring()) for _ in range(20) for which in (ledger, other))
+        )
+    assert {campaign.id for campaign in made} == {made[0].id}
+    assert len(await ledger.read(all_campaigns)) == 1
+
+
+async def test_campaigns_are_listed_newest_first(ledger: Ledger):
+    for name in ("a", "b"):
+        await Stage.set(ledger, name=name)
+    assert [found.name for found in await ledger.read(all_campaigns)] == ["b", "a"]
+
+
+async def test_a_budget_can_be_nothing_at_all(ledger: Ledger, campaign: Campaign):
+    for budget in (Decimal(0), Decimal("7.25")):
+        await ledger.write(partial(set_budget, campaign=campaign, budget=budget, at=NOW))
+        found = await ledger.read(partial(find_campaign, name="spring"))
+        assert found is not None
+        assert found.budget == budget
+
+
+async def test_the_tally_adds_up_to_the_sheet(ledger: Ledger):
+    stage = await Stage.set(ledger, *(brief(f"r{n}") for n in range(6)), budget=100)
+    await stage.quote("r0", 3)
+    await stage.rendering("r1")
+    await stage.delivered("r2")
+    await stage.adopt(*(brief(f"r{n}") for n in range(5)))
+    tally = await ledger.read(partial(tally_of, campaign=stage.campaign))
+    assert tally.as_json() == {
+        "total": 6, "planned": 2, "quoted": 1, "rendering": 1, "delivered": 1, "retired": 1,
+    }  # fmt: skip
+    assert list(tally.rows) == ["planned", "quoted", "rendering", "delivered", "retired"]
+    assert (tally.quoted, tally.reserved, tally.charged, tally.budget) == (27, 12, 12, 100)
+
+
+async def test_one_owner_at_a_time(ledger: Ledger, campaign: Campaign):
+    take = partial(take_lease, campaign=campaign, seconds=60)
+    assert await ledger.write(partial(take, owner="Alice", at=0.0)) is None
+    other = await ledger.write(partial(take, owner="Bob", at=59.0))
+    assert other is not None
+    assert (other.owner, other.owner_since, other.owner_until) == ("Alice", 0.0, 60.0)
+
+
+async def test_renewing_keeps_since_when(ledger: Ledger, campaign: Campaign):
+    take = partial(take_lease, campaign=campaign, owner="Alice", seconds=60)
+    assert await ledger.write(partial(take, at=0.0)) is None
+    assert await ledger.write(partial(take, at=30.0)) is None
+    found = await ledger.read(partial(find_campaign, name="spring"))
+    assert found is not None
+    assert (found.owner_since, found.owner_until) == (0.0, 90.0)
+
+
+async def test_a_lease_that_nobody_renews_lapses(ledger: Ledger, campaign: Campaign):
+    take = partial(take_lease, campaign=campaign, seconds=60)
+    await ledger.write(partial(take, owner="Alice", at=0.0))
+    assert await ledger.write(partial(take, owner="Bob", at=60.0)) is None
+    other = await ledger.write(partial(take, owner="Alice", at=61.0))
+    assert other is not None
+    assert other.owner == "Bob"
+
+
+async def test_only_its_owner_gives_a_lease_back(ledger: Ledger, campaign: Campaign):
+    take = partial(take_lease, campaign=campaign, seconds=60)
+    await ledger.write(partial(take, owner="Alice", at=0.0))
+    await ledger.write(partial(release_lease, campaign=campaign, owner="Bob"))
+    assert await ledger.write(partial(take, owner="Bob", at=1.0)) is not None
+    await ledger.write(partial(release_lease, campaign=campaign, owner="Alice"))
+    assert await ledger.write(partial(take, owner="Bob", at=2.0)) is None
+
+
+async def test_an_owner_known_to_be_dead_is_dropped_and_no_other(
+    ledger: Ledger, campaign: Campaign
+):
+    take = partial(take_lease, campaign=campaign, seconds=60)
+    await ledger.write(partial(take, owner="Alice", at=0.0))
+    dead = await ledger.write(partial(take, owner="Bob", at=1.0))
+    assert dead is not None
+    await ledger.write(partial(drop_owner, campaign=dead))
+    assert await ledger.write(partial(take, owner="Bob", at=2.0)) is None
+    await ledger.write(partial(drop_owner, campaign=dead))
+    assert (await ledger.write(partial(take, owner="Carol", at=3.0))).owner == "Bob"
+
+
+async def test_of_many_who_want_a_lease_one_gets_it(
+    ledger: Ledger, made_address: str, campaign: Campaign
+):
+    async with await open_ledger(made_address) as other:
+        took = await asyncio.gather(
+            *(
+                which.write(
+                    partial(take_lease, campaign=campaign, owner=f"{n}", at=0.0, seconds=60)
+                )
+                for n, which in enumerate([ledger, other] * 10)
+            )
+        )
+    assert took.count(None) == 1
+
+
+async def test_a_gate_only_ever_closes_for_longer(ledger: Ledger):
+    assert await ledger.read(partial(gate_of, organisation="o")) is None
+    for until, closed in [(10.0, 10.0), (30.0, 30.0), (20.0, 30.0)]:
+        await ledger.write(partial(close_gate, organisation="o", until=until))
+        assert await ledger.read(partial(gate_of, organisation="o")) == closed
+
+
+async def test_many_who_close_a_gate_at_once_agree_on_the_latest(ledger: Ledger, made_address: str):
+    async with await open_ledger(made_address) as other:
+        await asyncio.gather(
+            *(
+                which.write(partial(close_gate, organisation="o", until=float(n)))
+                for n, which in enumerate([ledger, other] * 10)
+            )
+        )
+    assert await ledger.read(partial(gate_of, organisation="o")) == 19.0

@@ -1,0 +1,134 @@
+"""What a sheet means for a row: every state, for every way in which the sheet can go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.ledger import ACTIONS, STATES, TRANSITIONS, UNDER_WAY, Ledger, State
+from tasks.ledger.foresee import foresee
+from tests.campaigns import Stage, brief
+
+TEA, COFFEE = brief(), brief(topic="Coffee")
+OFF, COFFEE_OFF = brief(enabled=False), brief(topic="Coffee", enabled=False)
+
+#: state: what happens when the row is unchanged, changed, switched off, changed and off, removed.
+TABLE: dict[State, tuple[str, str, str, str, str]] = {
+    "planned": ("make planned", "make planned", "off planned", "off planned", "retire retired"),
+    "quoted": ("make quoted", "make planned", "off planned", "off planned", "retire retired"),
+    "approved": ("make approved", "make planned", "off planned", "off planned", "retire retired"),
+    "submitting": ("continue submitting",) * 5,
+    "rendering": ("continue rendering",) * 5,
+    "ready": ("continue ready",) * 5,
+    "delivered": (
+        "nothing delivered",
+        "remake planned",
+        "nothing delivered",
+        "off planned",
+        "retire retired",
+    ),
+    # Refused: nothing was made, so the same film is tried again.
+    "held": ("make planned", "make planned", "off planned", "off planned", "retire retired"),
+    "rejected": (
+        "person rejected",
+        "make planned",
+        "person rejected",
+        "off planned",
+        "retire retired",
+    ),
+    "failed": ("person failed", "remake planned", "person failed", "off planned", "retire retired"),
+    "stalled": (
+        "continue rendering",
+        "remake planned",
+        "continue rendering",
+        "off planned",
+        "retire retired",
+    ),
+    "uncertain": ("person uncertain",) * 4 + ("continue uncertain",),
+    "cancelled": (
+        "person cancelled",
+        "make planned",
+        "person cancelled",
+        "off planned",
+        "retire retired",
+    ),
+    "retired": ("make planned", "make planned", "off planned", "off planned", "retire retired"),
+}
+
+
+def test_the_table_is_whole():
+    assert TABLE.keys() == set(STATES)
+
+
+@pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("state", STATES)
+async def test_every_state_goes_on_as_the_table_says(ledger: Ledger, state: State):
+    stage = await Stage.set(ledger, TEA)
+    row = await stage.in_state(state)
+    seen = [foresee(row, wanted) for wanted in (TEA, COFFEE, OFF, COFFEE_OFF, None)]
+    assert tuple(f"{f.action} {f.state}" for f in seen) == TABLE[state]
+    assert all(f.action in ACTIONS for f in seen)
+
+
+@pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("state", STATES)
+async def test_adopting_carries_out_what_was_foreseen(ledger: Ledger, state: State):
+    for name, wanted in [("same", TEA), ("new", COFFEE), ("off", OFF), ("gone", None)]:
+        stage = await Stage.set(ledger, TEA, name=name)
+        row = await stage.in_state(state)
+        foreseen = foresee(row, wanted)
+        await stage.adopt(*([wanted] if wanted else []))
+        after = await stage.row()
+        assert after.state == foreseen.state, name
+        moves = [(e.old, e.new) for e in await stage.events() if e.kind == "state"]
+        assert all(new in TRANSITIONS[old] for old, new in moves)  # type: ignore[index]
+        if state in UNDER_WAY or state == "uncertain":
+            assert (after.digest, after.request) == (row.digest, row.request)
+        elif wanted:
+            assert after.digest == wanted.digest
+
+
+@pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("wanted", [TEA, COFFEE, OFF, None])
+async def test_adopting_the_same_sheet_twice_changes_nothing(ledger: Ledger, state: State, wanted):
+    stage = await Stage.set(ledger, TEA)
+    await stage.in_state(state)
+    sheet = [wanted] if wanted else []
+    await stage.adopt(*sheet, at=5_000.0)
+    rows, events = await stage.rows(), await stage.events()
+    await stage.adopt(*sheet, at=6_000.0)
+    assert await stage.rows() == rows
+    assert await stage.events() == events
+
+
+def test_a_new_row_is_made_or_left_off():
+    assert (foresee(None, TEA).action, foresee(None, TEA).state) == ("make", "planned")
+    assert (foresee(None, OFF).action, foresee(None, OFF).state) == ("off", "planned")
+
+
+@pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
+async def test_a_row_under_way_says_what_the_next_run_takes_up(ledger: Ledger):
+    stage = await Stage.set(ledger, TEA)
+    row = await stage.in_state("rendering")
+    foreseen = foresee(row, COFFEE)
+    assert foreseen.drifts
+    assert "(topic)" in (foreseen.why or "")
+
+
+@pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
+async def test_a_changed_film_says_what_changed_until_it_is_made(ledger: Ledger):
+    stage = await Stage.set(ledger, TEA)
+    await stage.in_state("delivered")
+    for _ in range(2):
+        foreseen = foresee(await stage.row(), COFFEE)
+        assert (foreseen.action, foreseen.why) == ("remake", "changed: topic")
+        await stage.adopt(COFFEE)
+        assert (await stage.row()).reason == "changed: topic"
+
+
+@pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
+async def test_a_limit_lowered_below_the_quote_takes_the_approval_back(ledger: Ledger):
+    stage = await Stage.set(ledger, TEA)
+    row = await stage.in_state("approved")
+    assert foresee(row, brief(max_credits=12)).state == "approved"
+    assert foresee(row, brief(max_credits=11)).state == "planned"

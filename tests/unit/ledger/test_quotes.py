@@ -1,0 +1,75 @@
+"""Quotes are recorded and approved; what is too dear or refused waits for a person."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from tasks.ledger import Ledger, Quoted, approve, record_quote
+from tests.campaigns import NOW, Stage, brief
+
+
+async def test_a_quote_stands_beside_the_row(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.quote(amount="12.5")
+    assert (row.state, row.quoted, row.quoted_at) == ("quoted", Decimal("12.5"), NOW)
+    assert [event.words for event in await stage.events()] == ["12.5 credits"]
+
+
+async def test_a_quote_that_could_not_be_read_is_kept_as_unknown(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.quote(amount=None)
+    assert (row.state, row.quoted) == ("quoted", None)
+
+
+async def test_a_refused_brief_is_rejected_with_the_services_words(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    await stage.write(record_quote, Quoted(await stage.row(), None, "no such tool"), at=NOW)
+    row = await stage.row()
+    assert (row.state, row.reason) == ("rejected", "no such tool")
+
+
+@pytest.mark.parametrize("amount", ["10.000001", None])
+async def test_a_row_above_its_own_limit_is_held(ledger: Ledger, amount):
+    stage = await Stage.set(ledger, brief(max_credits=Decimal(10)))
+    row = await stage.quote(amount=amount)
+    assert row.state == "held"
+    assert "max_credits" in (row.reason or "")
+
+
+async def test_a_quote_at_the_limit_is_not_too_dear(ledger: Ledger):
+    stage = await Stage.set(ledger, brief(max_credits=Decimal(10)))
+    assert (await stage.quote(amount=10)).state == "quoted"
+
+
+async def test_a_second_quote_replaces_the_first(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    await stage.quote(amount=12)
+    row = await stage.quote(amount=14)
+    assert (row.state, row.quoted) == ("quoted", 14)
+
+
+async def test_a_quote_for_a_row_that_moved_on_changes_nothing(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    stale = await stage.quote(amount=12)
+    await stage.write(approve, [stale], by="Alice", at=NOW)
+    await stage.write(record_quote, Quoted(stale, Decimal(99)), at=NOW)
+    row = await stage.row()
+    assert (row.state, row.quoted) == ("approved", 12)
+
+
+async def test_approval_says_by_whom(ledger: Ledger):
+    stage = await Stage.set(ledger, brief(), brief("b"))
+    rows = [await stage.quote("a"), await stage.quote("b")]
+    assert await stage.write(approve, rows, by="Alice", at=NOW) == 2
+    assert [row.state for row in await stage.rows()] == ["approved", "approved"]
+    assert (await stage.events())[-1].words == "Alice"
+
+
+async def test_approving_twice_is_a_no_op(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.quote()
+    assert await stage.write(approve, [row], by="Alice", at=NOW) == 1
+    assert await stage.write(approve, [row], by="Bob", at=NOW) == 0
+    assert len(await stage.events()) == 2

@@ -1,0 +1,244 @@
+"""Takes and their money: reserved before anything is sent, charged or released once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from tasks.ledger import (
+    Ledger,
+    accept,
+    deliver,
+    deliveries_of,
+    open_ledger,
+    refuse,
+    set_budget,
+    settle,
+    takes_of,
+)
+from tests.campaigns import FILM, NOW, Stage, brief, key_of, sums
+
+
+async def test_opening_a_take_reserves_its_price_and_freezes_the_body(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.submitting()
+    assert row.state == "submitting"
+    assert row.take is not None
+    assert (row.take.number, row.take.nth, row.take.key) == (1, 1, key_of(row))
+    assert row.take.body == (
+        b'{"aspect_ratio":"9:16","idempotency_key":"' + row.take.key.encode() + b'",'
+        b'"start_generation":true,"topic":"Tea"}'
+    )
+    assert (row.take.reserved, row.take.charged, row.take.stands) == (12, None, True)
+    account = await stage.account()
+    assert (account.reserved, account.charged) == (12, 0)
+
+
+async def test_opening_a_take_twice_is_a_no_op(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    approved = await stage.approve()
+    assert await stage.open(approved)
+    assert await stage.open(approved) is None
+    assert (await stage.account()).reserved == 12
+    assert [event.new for event in await stage.events()] == ["quoted", "approved", "submitting"]
+
+
+@pytest.mark.parametrize("state", ["planned", "quoted", "held", "retired"])
+async def test_a_row_that_nobody_approved_is_not_paid_for(ledger: Ledger, state):
+    stage = await Stage.set(ledger, brief())
+    await stage.in_state(state)
+    assert await stage.open(await stage.row()) is None
+    assert (await stage.row()).state == state
+    assert (await stage.account()).reserved == 0
+
+
+async def test_a_row_that_was_changed_since_it_was_read_is_not_paid_for(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    stale = await stage.approve()
+    await stage.adopt(brief(topic="Coffee"))
+    await stage.approve()
+    assert await stage.open(stale) is None
+    assert await stage.ledger.read(lambda c: takes_of(c, stage.campaign.id)) == []
+
+
+async def test_a_row_beyond_the_budget_is_held(ledger: Ledger):
+    stage = await Stage.set(ledger, brief(), brief("b"), budget=20)
+    await stage.submitting()
+    assert await stage.open(await stage.approve("b")) is None
+    row = await stage.row("b")
+    assert (row.state, row.take) == ("held", None)
+    assert "budget" in (row.reason or "")
+    assert (await stage.account()).reserved == 12
+
+
+async def test_a_price_that_nobody_could_read_fits_no_budget(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.approve(amount=None)
+    await stage.write(set_budget, campaign=stage.campaign, budget=Decimal(1000), at=NOW)
+    assert await stage.open(row) is None
+    assert "price could not be read" in ((await stage.row()).reason or "")
+
+
+async def test_without_a_budget_an_unread_price_is_paid(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.rendering(amount=None)
+    await stage.write(settle, row, row.take, new="ready", charged=None, at=NOW)
+    assert (await stage.row()).take.charged is None  # type: ignore[union-attr]
+    assert (await stage.account()).charged == 0
+
+
+async def test_an_exact_budget_is_enough(ledger: Ledger):
+    stage = await Stage.set(ledger, brief(), brief("b"), budget=24)
+    await stage.submitting("a")
+    await stage.submitting("b")
+    assert (await stage.account()).reserved == 24
+
+
+async def test_a_refusal_releases_what_was_reserved(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.refused()
+    assert (row.state, row.reason) == ("rejected", "no")
+    assert row.take is not None
+    assert (row.take.stands, row.take.reserved) == (False, 0)
+    assert (await stage.account()).reserved == 0
+
+
+async def test_refusing_twice_is_a_no_op(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    sent = await stage.submitting()
+    named = {"new": "held", "reason": "402", "at": NOW}
+    assert await stage.write(refuse, sent, sent.take, **named)
+    assert not await stage.write(refuse, sent, sent.take, **named)
+    assert (await stage.account()).reserved == 0
+
+
+async def test_a_refused_take_is_taken_up_again_with_its_key_and_number(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    first = (await stage.refused(new="held")).take
+    await stage.adopt(brief())
+    second = (await stage.submitting(amount=15)).take
+    assert first is not None
+    assert second == replace(
+        first, quoted=Decimal(15), reserved=Decimal(15), refused_at=None, intended_at=NOW
+    )
+    assert (await stage.account()).reserved == 15
+
+
+async def test_a_refused_take_is_found_again_after_another_brief_was_tried(ledger: Ledger):
+    """The sheet goes from Tea to Coffee and back: Tea's key is in the ledger already."""
+    stage = await Stage.set(ledger, brief())
+    first = (await stage.refused()).take
+    await stage.adopt(brief(topic="Coffee"))
+    await stage.delivered()
+    await stage.adopt(brief())
+    again = (await stage.submitting()).take
+    assert first is not None
+    assert again is not None
+    assert (again.id, again.key, again.number) == (first.id, first.key, 1)
+    assert again.stands
+
+
+async def test_accepting_a_take_keeps_the_service_id(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.rendering()
+    assert row.take is not None
+    assert (row.state, row.take.video_id, row.take.accepted_at) == ("rendering", "vid_a", NOW)
+
+
+async def test_accepting_twice_is_a_no_op(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    sent = await stage.submitting()
+    assert await stage.write(accept, sent, sent.take, video_id="vid_1", at=NOW)
+    assert not await stage.write(accept, sent, sent.take, video_id="vid_2", at=NOW)
+    assert (await stage.row()).take.video_id == "vid_1"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("reported", "charged"), [(None, 12), (Decimal("9.5"), Decimal("9.5")), (Decimal(0), 0)]
+)
+async def test_settling_turns_the_reservation_into_a_charge(ledger: Ledger, reported, charged):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.rendering()
+    assert await stage.write(settle, row, row.take, new="ready", charged=reported, at=NOW)
+    account = await stage.account()
+    assert (account.reserved, account.charged) == (0, charged)
+    settled = (await stage.row()).take
+    assert settled is not None
+    assert (settled.reserved, settled.charged) == (0, charged)
+
+
+async def test_settling_twice_is_a_no_op(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.rendering()
+    assert await stage.write(settle, row, row.take, new="ready", charged=None, at=NOW)
+    assert not await stage.write(settle, row, row.take, new="ready", charged=None, at=NOW)
+    assert (await stage.account()).charged == 12
+
+
+async def test_a_film_that_is_looked_at_again_is_not_charged_again(ledger: Ledger):
+    """Held after the download failed, rendering again, ready again: with values of before."""
+    stage = await Stage.set(ledger, brief())
+    stale = await stage.rendering()
+    await stage.write(settle, stale, stale.take, new="ready", charged=None, at=NOW)
+    await stage.moved(await stage.row(), "held", "disk full")
+    await stage.adopt(brief())
+    assert (await stage.row()).state == "rendering"
+    assert await stage.write(settle, stale, stale.take, new="ready", charged=Decimal(5), at=NOW)
+    account = await stage.account()
+    assert (account.reserved, account.charged) == (0, 12)
+
+
+async def test_a_delivery_is_recorded_once(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    ready = await stage.ready()
+    assert await stage.write(deliver, ready, ready.take, files=[FILM], at=NOW)
+    assert not await stage.write(deliver, ready, ready.take, files=[FILM], at=NOW)
+    row = await stage.row()
+    assert row.take is not None
+    assert (row.state, row.take.delivered_at) == ("delivered", NOW)
+    found = await ledger.read(lambda c: deliveries_of(c, stage.campaign.id))
+    assert found == {row.take.id: [FILM]}
+
+
+async def test_what_came_before_the_captions_is_kept(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    ready = await stage.ready()
+    words = replace(FILM, kind="srt", seconds=None)
+    held = {"new": "held", "reason": "no captions yet"}
+    assert await stage.write(deliver, ready, ready.take, files=[FILM], at=NOW, **held)
+    await stage.adopt(brief())
+    again = await stage.row()
+    await stage.write(settle, again, again.take, new="ready", charged=None, at=NOW)
+    again = await stage.row()
+    assert await stage.write(deliver, again, again.take, files=[FILM, words], at=NOW)
+    found = await ledger.read(lambda c: deliveries_of(c, stage.campaign.id))
+    assert list(found.values()) == [[FILM, words]]
+
+
+@pytest.mark.parametrize("budget", [50, 100])
+async def test_opens_of_two_programs_at_once_never_pass_the_budget(
+    ledger: Ledger, made_address: str, budget: int
+):
+    names = [f"r{n}" for n in range(24)]
+    stage = await Stage.set(ledger, *map(brief, names), budget=budget)
+    for name in names:
+        await stage.quote(name, 7)
+    from tasks.ledger import approve
+
+    await stage.write(approve, await stage.rows(), by="Alice", at=NOW)
+    async with await open_ledger(made_address) as other:
+        two = [stage, Stage(other, stage.campaign)]
+        rows = await stage.rows()
+        opened = await asyncio.gather(*(which.open(row) for row in rows for which in two))
+    took = [take for take in opened if take]
+    assert len(took) == budget // 7
+    assert len({take.key for take in took}) == len(took)
+    assert (await stage.account()).reserved == 7 * len(took) <= budget
+    states = [row.state for row in await stage.rows()]
+    assert states.count("submitting") == len(took)
+    assert states.count("held") == len(names) - len(took)
+    account = await ledger.read(lambda c: sums(c, stage.campaign.id))
+    assert account[:2] == account[2:]

@@ -1,0 +1,395 @@
+"""What to do next: for every state, everything that can be seen, and every moment."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.ledger import STATES, TRANSITIONS, CampaignRow, State, Take
+from tasks.production.decide import (
+    DELIVERY_LIMIT,
+    GRACE,
+    LOST_LIMIT,
+    ODD_LOOKS,
+    ODD_SPAN,
+    POLL_MAX,
+    POLL_MIN,
+    SPREAD,
+    Memory,
+    Rules,
+    backoff,
+    decide,
+    first_poll,
+    next_poll,
+)
+from tasks.production.seen import (
+    Accepted,
+    Barred,
+    Closed,
+    FilmReady,
+    Looked,
+    Missing,
+    NothingFound,
+    NotStored,
+    RefusedAs,
+    Resumed,
+    Seen,
+    Stored,
+    Troubled,
+    Unknown,
+    Unreached,
+)
+from tests.campaigns import FILM
+
+T0 = 1_000_000.0
+RULES = Rules(horizon=86400, deadline=10800, captions_wait=120)
+NEW = Memory()
+
+
+def a_row(state: State, *, intended: float = T0, accepted: float | None = None) -> CampaignRow:
+    take = Take(
+        id=1,
+        number=1,
+        nth=1,
+        key="cs1_k",
+        digest="d",
+        body=b"{}",
+        quoted=Decimal(12),
+        reserved=Decimal(12),
+        charged=None,
+        video_id="vid_1",
+        intended_at=intended,
+        accepted_at=T0 if accepted is None else accepted,
+        refused_at=None,
+        ready_at=T0,
+        delivered_at=None,
+    )
+    return CampaignRow(
+        id=1,
+        campaign_id=1,
+        campaign="spring",
+        row="a",
+        position=1,
+        line=1,
+        state=state,
+        since=T0,
+        reason=None,
+        operation="create",
+        request=json.dumps({"topic": "Tea"}),
+        digest="d",
+        nth=1,
+        captions=("srt", "vtt"),
+        enabled=True,
+        priority=0,
+        max_credits=None,
+        tags=(),
+        cost_center=None,
+        notes=None,
+        quoted=Decimal(12),
+        quoted_at=T0,
+        take=take,
+    )
+
+
+def closed(after: float) -> Closed:
+    return Closed(datetime.fromtimestamp(T0 + after, UTC), "429")
+
+
+SEEN: dict[str, Seen] = {
+    "resumed": Resumed(),
+    "accepted": Accepted("vid_1", 5.0),
+    "400": RefusedAs(400, "bad"),
+    "401": RefusedAs(401, "key"),
+    "402": RefusedAs(402, "credits"),
+    "404": RefusedAs(404, "where"),
+    "key": RefusedAs(422, "key", of_key=True),
+    "unknown": Unknown("lost"),
+    "nothing": NothingFound(),
+    "unreached": Unreached("down"),
+    "closed": closed(30),
+    "barred": Barred("key"),
+    "running": Looked("generating"),
+    "missing": Missing(),
+    "troubled": Troubled("500"),
+    "ready": FilmReady("https://film"),
+    "stored": Stored((FILM,)),
+    "late": Stored((FILM,), ("srt",)),
+    "not stored": NotStored("disk", permanent=False),
+    "never stored": NotStored("bucket", permanent=True),
+}
+#: state -> what was seen -> "where to" and "lane"; whatever is not listed changes nothing.
+TABLE: dict[State, dict[str, tuple[State | None, str | None]]] = {
+    "submitting": {
+        "accepted": ("rendering", "watch"),
+        "400": ("rejected", None),
+        "401": ("held", None),
+        "402": ("held", None),
+        "404": ("held", None),
+        "key": ("uncertain", None),
+        "nothing": ("uncertain", None),
+        "barred": (None, None),
+    },
+    "uncertain": {"accepted": ("rendering", "watch")},
+    "rendering": {
+        "ready": ("ready", "deliver"),
+        "missing": ("stalled", None),
+        "barred": (None, None),
+    },
+    "ready": {
+        "stored": ("delivered", None),
+        "missing": ("held", None),
+        "never stored": ("held", None),
+        "late": ("held", None),
+        "barred": (None, None),
+    },
+    "approved": {"barred": (None, None)},
+}
+LANES = {
+    "approved": "submit",
+    "submitting": "submit",
+    "rendering": "watch",
+    "ready": "deliver",
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("name", SEEN)
+def test_every_state_and_everything_seen(state: State, name: str):
+    decision = decide(a_row(state), NEW, SEEN[name], T0 + 1_000, RULES)
+    expected = TABLE.get(state, {}).get(name, (None, LANES.get(state)))
+    assert (decision.to, decision.lane) == expected
+
+
+statuses = st.sampled_from(
+    ["generating", "ready", "failed", "error", "cancelled", "who knows", None]
+)
+some_seconds = st.none() | st.floats(-10, 1e6) | st.just(float("nan"))
+anything_seen = st.one_of(
+    st.sampled_from(list(SEEN.values())),
+    st.builds(Accepted, st.just("vid_1"), some_seconds),
+    st.builds(RefusedAs, st.none() | st.integers(300, 499), st.just("no"), st.booleans()),
+    st.builds(Looked, statuses, some_seconds, st.none(), st.sampled_from([None, False])),
+    st.floats(-100, 200_000).map(closed),
+)
+
+
+@given(
+    state=st.sampled_from(STATES),
+    intended=st.floats(T0 - 200_000, T0),
+    accepted=st.floats(T0 - 200_000, T0),
+    news=st.lists(anything_seen, min_size=1, max_size=30),
+    step=st.floats(0, 5_000),
+)
+def test_whatever_is_seen_the_decision_is_lawful(state, intended, accepted, news, step):
+    memory, now = NEW, T0
+    row = a_row(state, intended=intended, accepted=accepted)
+    for seen in news:
+        decision = decide(row, memory, seen, now, RULES)
+        assert decide(row, memory, seen, now, RULES) == decision
+        if decision.to is not None:
+            assert decision.to in TRANSITIONS[row.state]
+            row = replace(row, state=decision.to)
+        if decision.to in ("held", "rejected", "failed", "stalled", "uncertain", "cancelled"):
+            assert decision.reason
+            assert decision.lane is None
+        assert decision.after >= 0
+        if decision.lane == "submit" and row.state == "submitting":
+            # The latest moment at which the engine may send it.
+            assert now + decision.after * SPREAD - intended < RULES.horizon
+        memory, now = decision.memory, now + step
+
+
+@given(some_seconds)
+def test_waits_between_looks_are_within_bounds(hint):
+    assert 0 <= first_poll(hint) <= POLL_MAX
+    assert POLL_MIN <= next_poll(hint) <= POLL_MAX
+
+
+@given(st.integers(0, 10_000))
+def test_a_backoff_never_ends_the_world(stumbles):
+    assert 1 <= backoff(stumbles) <= 60
+
+
+def test_a_hint_of_nothing_means_at_once():
+    assert first_poll(0) == 0
+    assert next_poll(0) == POLL_MIN
+
+
+def test_a_lost_answer_keeps_the_row_and_its_key():
+    row, memory = a_row("submitting"), NEW
+    for n in range(1, LOST_LIMIT):
+        decision = decide(row, memory, Unknown("lost"), T0 + n, RULES)
+        assert (decision.to, decision.lane, decision.after) == (None, "submit", backoff(n))
+        memory = decision.memory
+    last = decide(row, memory, Unknown("lost"), T0 + 60, RULES)
+    assert (last.to, last.lane) == (None, None)
+    assert "run again" in (last.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("age", "lane"), [(0, "submit"), (86_399, "submit"), (86_400, "search"), (999_999, "search")]
+)
+def test_past_its_horizon_a_create_is_looked_for_and_not_sent(age, lane):
+    row = a_row("submitting", intended=T0 - age)
+    assert decide(row, NEW, Resumed(), T0, RULES).lane == lane
+
+
+def test_a_gate_that_opens_past_the_horizon_leads_to_a_search():
+    row = a_row("submitting", intended=T0 - 86_000)
+    assert decide(row, NEW, closed(300), T0, RULES).lane == "submit"
+    late = decide(row, NEW, closed(1_000), T0, RULES)
+    assert (late.lane, late.after, late.parks) == ("search", 1_000, T0 + 1_000)
+
+
+def test_nobody_found_asks_a_person():
+    decision = decide(a_row("submitting"), NEW, NothingFound(), T0, RULES)
+    assert decision.to == "uncertain"
+    assert "before paying again" in (decision.reason or "")
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404, 405, 302])
+def test_a_refusal_that_no_row_is_to_blame_for_holds_the_run(status):
+    decision = decide(a_row("submitting"), NEW, RefusedAs(status, "no"), T0, RULES)
+    assert decision.to == "held"
+    assert decision.holds == decision.reason
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_refused_brief_holds_nobody_else_back(status):
+    decision = decide(a_row("submitting"), NEW, RefusedAs(status, "no"), T0, RULES)
+    assert (decision.to, decision.holds) == ("rejected", None)
+
+
+@pytest.mark.parametrize("before", [Unknown("lost"), Resumed()])
+def test_a_key_refused_after_a_lost_answer_releases_nothing(before):
+    """Who may not ask is not told whether the create before it was carried out."""
+    row = a_row("submitting")
+    memory = decide(row, NEW, before, T0, RULES).memory
+    decision = decide(row, memory, RefusedAs(401, "revoked"), T0, RULES)
+    assert (decision.to, decision.lane, decision.holds) == (None, None, "revoked")
+
+
+def look(status: str | None, downloadable: bool | None = False) -> Looked:
+    return Looked(status, None, None, downloadable)
+
+
+def test_a_word_for_failure_needs_two_looks_with_refused_downloads():
+    row = a_row("rendering")
+    first = decide(row, NEW, look("failed"), T0, RULES)
+    assert (first.to, first.lane) == (None, "watch")
+    second = decide(row, first.memory, look("failed"), T0 + 10, RULES)
+    assert second.to == "failed"
+
+
+@pytest.mark.parametrize("between", [look("generating"), look("odd"), look("failed", None)])
+def test_looks_at_failure_must_follow_each_other(between):
+    row, memory = a_row("rendering"), NEW
+    for seen in (look("failed"), between, look("failed")):
+        decision = decide(row, memory, seen, T0, RULES)
+        assert decision.to is None
+        memory = decision.memory
+
+
+def test_one_odd_word_before_is_not_a_look_at_failure():
+    row = a_row("rendering")
+    memory = decide(row, NEW, look("exporting"), T0, RULES).memory
+    assert decide(row, memory, look("failed"), T0, RULES).to is None
+
+
+@pytest.mark.parametrize("word", ["cancelled", "canceled"])
+def test_a_cancelled_render_is_cancelled_at_the_second_look(word):
+    row = a_row("rendering")
+    memory = decide(row, NEW, look(word), T0, RULES).memory
+    assert decide(row, memory, look(word), T0, RULES).to == "cancelled"
+
+
+def test_an_unknown_word_stalls_after_enough_looks_and_time():
+    row, memory = a_row("rendering"), NEW
+    for n in range(ODD_LOOKS):
+        decision = decide(row, memory, look("exporting"), T0 + n, RULES)
+        assert decision.to is None
+        memory = decision.memory
+    assert decide(row, memory, look("exporting"), T0 + ODD_SPAN - 1, RULES).to is None
+    assert decide(row, memory, look("exporting"), T0 + ODD_SPAN, RULES).to == "stalled"
+
+
+def test_a_render_past_its_deadline_stalls_once_its_film_was_asked_for():
+    row = a_row("rendering")
+    assert decide(row, NEW, look("generating"), T0 + 10_800, RULES).to is None
+    assert decide(row, NEW, look("generating", None), T0 + 10_801, RULES).to is None
+    late = decide(row, NEW, look("generating"), T0 + 10_801, RULES)
+    assert late.to == "stalled"
+    assert "3h" in (late.reason or "")
+
+
+def test_a_service_that_only_fails_does_not_keep_a_run_for_ever():
+    row, memory, now = a_row("rendering"), NEW, T0
+    for _ in range(1_000):
+        decision = decide(row, memory, Troubled("500"), now, RULES)
+        memory, now = decision.memory, now + decision.after
+        if decision.lane is None:
+            break
+    assert decision.to == "stalled"
+
+
+def test_a_list_that_only_fails_leaves_the_row_to_a_later_run():
+    row, memory = a_row("submitting", intended=T0 - 90_000), NEW
+    for seen in [Troubled("500"), Missing()] * LOST_LIMIT:
+        decision = decide(row, memory, seen, T0, RULES)
+        memory = decision.memory
+        if decision.lane is None:
+            break
+        assert decision.after >= 1
+    assert (decision.to, decision.lane) == (None, None)
+    assert decision.reason
+
+
+def test_a_service_that_is_down_is_waited_for():
+    row, memory = a_row("rendering"), NEW
+    for _ in range(50):
+        decision = decide(row, memory, Unreached("down"), T0 + 20_000, RULES)
+        memory = decision.memory
+        assert (decision.to, decision.lane) == (None, "watch")
+
+
+def test_a_new_video_may_be_unknown_for_a_while():
+    row = a_row("rendering")
+    assert decide(row, NEW, Missing(), T0 + GRACE, RULES).lane == "watch"
+    assert decide(row, NEW, Missing(), T0 + GRACE + 1, RULES).to == "stalled"
+
+
+@pytest.mark.parametrize("charged", [Decimal(0), Decimal("3.5")])
+def test_the_service_says_what_a_film_cost_even_nothing(charged):
+    memory = Memory(charged=Decimal(9))
+    ready = decide(a_row("rendering"), memory, FilmReady("https://f", charged), T0, RULES)
+    assert ready.memory.charged == charged
+    ready = decide(a_row("rendering"), memory, FilmReady("https://f"), T0, RULES)
+    assert ready.memory.charged == 9
+
+
+def test_late_captions_are_waited_for_and_then_held():
+    row, late = a_row("ready"), Stored((FILM,), ("srt", "vtt"))
+    soon = decide(row, NEW, late, T0 + 119, RULES)
+    assert (soon.to, soon.lane) == (None, "deliver")
+    assert 0 < soon.after <= 10
+    assert soon.memory.files == (FILM,)
+    held = decide(row, NEW, late, T0 + 120, RULES)
+    assert held.to == "held"
+    assert "srt and vtt" in (held.reason or "")
+
+
+def test_a_delivery_that_keeps_failing_is_held_and_stays_paid():
+    row, memory = a_row("ready"), NEW
+    for n in range(1, DELIVERY_LIMIT):
+        decision = decide(row, memory, NotStored("disk", permanent=False), T0, RULES)
+        assert (decision.to, decision.lane, decision.after) == (None, "deliver", backoff(n))
+        memory = decision.memory
+    held = decide(row, memory, NotStored("disk", permanent=False), T0, RULES)
+    assert held.to == "held"
+    assert "fetches it free" in (held.reason or "")
