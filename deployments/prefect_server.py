@@ -82,6 +82,11 @@ def find_or_start(home: Path) -> PrefectServer:
     configured = configured_url()
     if configured and is_healthy(configured):
         return PrefectServer(configured)
+    if configured:
+        print(
+            f"the Prefect server at {configured} does not answer: this run brings its own",
+            file=sys.stderr,
+        )
     return _start(home / "prefect")
 
 

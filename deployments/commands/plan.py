@@ -130,12 +130,16 @@ def _sum(plan: Plan) -> str:
         person = sum(line.action == "person" for line in plan.lines)
         more = f"; {person} rows need a person" if person else ""
         return f"nothing to do, 0 credits{more}"
-    kept = sum(line.action == "nothing" for line in plan.lines)
+    count = dict.fromkeys(ACTIONS, 0)
+    for line in plan.lines:
+        count[line.action] += 1
     words = f"{len(plan.spending)} films for {as_text(plan.total)} credits"
     if plan.unpriced:
         words += f" and {plan.unpriced} at a price the service did not say"
-    if kept:
-        words += f"; {kept} delivered before, 0 credits"
+    if count["continue"]:
+        words += f"; {count['continue']} paid for before are carried on, 0 credits"
+    if count["nothing"]:
+        words += f"; {count['nothing']} delivered before, 0 credits"
     if plan.budget is not None:
         left = plan.budget - plan.committed
         words += f"; {as_text(left)} of the budget of {as_text(plan.budget)} are left"

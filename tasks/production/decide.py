@@ -165,7 +165,8 @@ def decide(row: CampaignRow, memory: Memory, seen: Seen, now: float, rules: Rule
 
 _PAST_HORIZON = (
     "a create was sent and its answer lost, longer ago than the service is known to remember "
-    "keys, and no video of ours is in its list: look in the service's app before paying again"
+    "keys, and no video of ours is in its list: look in the service's app; if it is not there, "
+    "a new id for the row has it made"
 )
 
 
@@ -278,7 +279,8 @@ def _verdict(
         # Without having asked for the film, no word is the end.
         return None
     if seen.status in FAILED and memory.ends >= 2:
-        return "failed", f'the service says "{seen.status}" and has no film'
+        words = f'the service says "{seen.status}" and has no film'
+        return "failed", f"{words}: edit the row, or give it a new id, to have another made"
     if seen.status in CANCELLED and memory.ends >= 2:
         return "cancelled", f'the service says "{seen.status}"'
     if _overdue(row, now, rules):

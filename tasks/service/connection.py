@@ -21,7 +21,7 @@ from tasks.service.calls import Calls
 from tasks.service.clock import Clock, Random, Sleep, utc_now
 from tasks.service.gate import Gate
 from tasks.service.operations import Operation
-from tasks.service.sending import Sender
+from tasks.service.sending import LONGEST, Sender
 from tasks.service.shapes import Shapes
 from tasks.service.telling import Teller
 from tasks.service.values import Attempt
@@ -34,7 +34,8 @@ _SHAPES = Shapes()
 class Connection:
     """One service, one key. Use it as `async with`; share `gate` with all clients of the key.
 
-    `on_attempt` is called after every request and must not raise.
+    `on_attempt` is called after every request and must not raise. One request may take `longest`
+    seconds, however it trickles.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Connection:
         concurrency: int = 64,
         on_attempt: Callable[[Attempt], None] | None = None,
         shapes: Shapes = _SHAPES,
+        longest: float = LONGEST,
     ) -> None:
         self.gate = gate or Gate(clock=clock, sleep=sleep, random=random)
         self._shapes = shapes
@@ -63,6 +65,7 @@ class Connection:
             clock=clock,
             random=random,
             concurrency=concurrency,
+            longest=longest,
         )
         self._calls = Calls(sender, clock=clock, sleep=sleep, random=random)
 

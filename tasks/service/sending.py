@@ -31,6 +31,9 @@ T = TypeVar("T")
 LIMITED_TIMES = 5
 #: One call waits at the gate for so long, all in all.
 WAITING = timedelta(seconds=300)
+#: One request may take so long, in seconds. The transport's own limits start anew with every byte,
+#: so an answer that drips would hold a call for ever; cut off here, its outcome is unknown.
+LONGEST = 300.0
 #: A create that meets itself (409) is asked again after 2 s, then 4 s.
 IN_PROGRESS = 2.0
 
@@ -47,7 +50,9 @@ class Sender:
         clock: Clock,
         random: Random,
         concurrency: int,
+        longest: float = LONGEST,
     ) -> None:
+        self._longest = longest
         self.gate = gate
         self._wire = wire
         self._teller = teller
@@ -85,7 +90,8 @@ class Sender:
         answer: Answer | None = None
         result: T | Failure
         try:
-            answer = await self._wire.exchange(call.operation, call.target, call.body)
+            async with asyncio.timeout(self._longest):
+                answer = await self._wire.exchange(call.operation, call.target, call.body)
         except Exception as cause:
             outcome = of_exception(cause)
             if outcome is None:

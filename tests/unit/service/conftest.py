@@ -45,7 +45,7 @@ def reply(
 class Script:
     """Answers the nth request with the nth step; the last one for ever after.
 
-    A step is the bytes of an answer, or `close`, `reset` or `hang`; `then_close` ends the
+    A step is the bytes of an answer, or `close`, `reset`, `hang` or `drip`; `then_close` ends the
     connection after an answer without having said so.
     """
 
@@ -76,6 +76,10 @@ class Script:
         step = self.steps[min(len(self.seen), len(self.steps)) - 1]
         if step == "hang":
             await asyncio.sleep(60)
+        while step == "drip":
+            writer.write(b"H")
+            await writer.drain()
+            await asyncio.sleep(0.05)
         if step == "reset":
             linger = struct.pack("ii", 1, 0)
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

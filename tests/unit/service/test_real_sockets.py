@@ -41,6 +41,12 @@ async def test_a_create_that_got_no_whole_answer_is_unknown_and_never_not_sent(
     assert {request.body for request in server.seen} == {BODY}
 
 
+async def test_a_create_whose_answer_drips_is_cut_off_as_unknown(serve, connect, transport):
+    server = await serve("drip")
+    with pytest.raises(OutcomeUnknown):
+        await create(connect(server.base_url, transport=transport, longest=0.3))
+
+
 @pytest.mark.parametrize("fault", ["close", "reset", "hang"])
 async def test_a_read_that_got_no_answer_is_trouble(serve, connect, transport, fault):
     server = await serve(fault)
