@@ -56,7 +56,7 @@ class Desk:
         (self.folder / name).write_text(text)
         return name
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """Start a command and return its process."""
         clean = {
             name: value
@@ -67,7 +67,7 @@ class Desk:
             [*CALLSHEET, *words],
             cwd=self.folder,
             env={**clean, "PYTHONPATH": str(ROOT), **self.environ},
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

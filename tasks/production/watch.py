@@ -26,12 +26,14 @@ async def watch(row: CampaignRow, memory: Memory, at: Connections) -> Seen:
     try:
         video = await at.service.get(row.take.video_id)
         running = video.status in RUNNING
+        # What a render under way has cost so far is not what it will have cost.
+        charged = None if running else video.charged
         if running and not overdue and (memory.looks + 1) % EVERY:
-            return Looked(video.status, video.poll_after, video.charged)
+            return Looked(video.status, video.poll_after, charged)
         try:
             signed = await at.service.download(row.take.video_id)
         except Conflict:
-            return Looked(video.status, video.poll_after, video.charged, downloadable=False)
+            return Looked(video.status, video.poll_after, charged, downloadable=False)
     except ServiceError as error:
         return news_of_read(error)
-    return FilmReady(signed.url, video.charged)
+    return FilmReady(signed.url, charged)

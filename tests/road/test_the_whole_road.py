@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import fresh_database
+from tests.databases import postgres_server
 from tests.programs import Desk, Sandbox, simple_sheet
 from tests.stores import S3Server, moto_s3, rclone_s3
 
@@ -22,7 +22,8 @@ def house(
     with ExitStack() as stack:
         server: S3Server | None = None
         if "postgres" in request.param:
-            desk.environ["CALLSHEET_LEDGER"] = stack.enter_context(fresh_database())
+            database = stack.enter_context(postgres_server(tmp_path / "postgres"))
+            desk.environ["CALLSHEET_LEDGER"] = database.new_database()
         if "moto" in request.param:
             server = stack.enter_context(moto_s3())
         elif "rclone" in request.param:
