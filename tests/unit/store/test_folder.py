@@ -12,17 +12,21 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import ConfigurationError, StoreError, StoreUnusable
-from tasks.store import Stored, open_store
+from tasks.store import File, Stored, open_store
 from tasks.store.draft import Draft
 from tasks.store.lock import open_locked
 
 NAME = "spring/ad-1/ad-1-take1.mp4"
 
 
-def _put(store, data: bytes | Path, name: str = NAME):
+async def _put(store, data: bytes | Path, name: str = NAME):
     whole = data if isinstance(data, bytes) else data.read_bytes()
     sha256 = hashlib.sha256(whole).hexdigest()
-    return store.put(name, data, content_type="video/mp4", sha256=sha256, metadata={})
+    return (await store.put(_file(data, sha256, name), metadata={}))[0]
+
+
+def _file(data: bytes | Path, sha256: str, name: str = NAME) -> File:
+    return File(name=name, source=data, content_type="video/mp4", sha256=sha256)
 
 
 @pytest.fixture
@@ -41,6 +45,34 @@ async def test_a_film_is_stored_and_can_be_found(store, film_path, tmp_path) -> 
     assert await store.head(NAME) == stored
     assert await store.head("spring/other.mp4") is None
     assert await store.head(f"{NAME}/below") is None
+
+
+async def test_a_file_on_the_same_disk_is_taken_over_not_copied(store, tmp_path) -> None:
+    spooled = tmp_path / "spooled"
+    spooled.write_bytes(b"film")
+    spooled.chmod(0o600)
+    stored = Path((await _put(store, spooled)).uri)
+    assert stored.samefile(spooled)
+    # Who may look into the folder may look at the film.
+    assert stored.stat().st_mode & 0o777 == stored.parent.stat().st_mode & 0o666
+
+
+async def test_files_that_belong_together_are_stored_together(store, tmp_path) -> None:
+    spooled = tmp_path / "spooled"
+    spooled.write_bytes(b"film")
+    digest = hashlib.sha256(b"film").hexdigest()
+    words = _file(b"words", hashlib.sha256(b"words").hexdigest(), "spring/ad-1/ad-1.srt")
+    stored = await store.put(_file(spooled, digest), words, metadata={})
+    assert [Path(one.uri).read_bytes() for one in stored] == [b"film", b"words"]
+
+
+async def test_a_file_that_is_taken_over_takes_no_name_from_another(store, tmp_path) -> None:
+    stored = await _put(store, b"one")
+    spooled = tmp_path / "spooled"
+    spooled.write_bytes(b"two")
+    with pytest.raises(StoreError, match="exists already"):
+        await _put(store, spooled)
+    assert Path(stored.uri).read_bytes() == b"one"
 
 
 async def test_storing_it_twice_is_a_no_op(store) -> None:
@@ -95,7 +127,7 @@ async def test_a_killed_writer_leaves_nothing_for_long(store, tmp_path) -> None:
 
 async def test_a_file_that_is_not_what_it_is_said_to_be_is_not_stored(store) -> None:
     with pytest.raises(StoreError, match="not what was downloaded"):
-        await store.put(NAME, b"film", content_type="video/mp4", sha256="0" * 64, metadata={})
+        await store.put(_file(b"film", "0" * 64), metadata={})
     assert await store.head(NAME) is None
 
 

@@ -1,0 +1,147 @@
+"""One run at a time works on a campaign, and a dead one holds nobody up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+
+from tasks.errors import LedgerError, Parked
+from tasks.ledger import Ledger, find_campaign, take_lease
+from tasks.production import lease
+from tasks.production.lease import LAPSE, at_work
+from tests.campaigns import Stage
+
+
+def clock() -> float:
+    return 1_000.0
+
+
+@pytest.fixture
+async def stage(ledger: Ledger) -> Stage:
+    return await Stage.set(ledger)
+
+
+async def owner_of(stage: Stage) -> str | None:
+    found = await stage.ledger.read(partial(find_campaign, name="spring"))
+    assert found is not None
+    return found.owner
+
+
+async def owned_by(stage: Stage, owner: str, *, at: float = 999.0) -> None:
+    named = {"owner": owner, "at": at, "seconds": LAPSE}
+    assert await stage.write(take_lease, campaign=stage.campaign, **named) is None
+
+
+async def test_it_is_held_for_the_block_and_given_back(stage: Stage):
+    async with at_work(stage.ledger, stage.campaign, clock=clock):
+        assert str(os.getpid()) in (await owner_of(stage) or "")
+    assert await owner_of(stage) is None
+
+
+async def test_it_is_given_back_after_a_failure(stage: Stage):
+    with pytest.raises(ValueError, match="no"):
+        async with at_work(stage.ledger, stage.campaign, clock=clock):
+            raise ValueError("no")
+    assert await owner_of(stage) is None
+
+
+async def test_a_part_of_the_same_run_holds_it_already(stage: Stage):
+    async with at_work(stage.ledger, stage.campaign, clock=clock):
+        async with at_work(stage.ledger, stage.campaign, clock=clock):
+            pass
+        assert await owner_of(stage)
+
+
+async def test_another_run_of_the_same_process_is_refused(stage: Stage):
+    async def run() -> None:
+        async with at_work(stage.ledger, stage.campaign, clock=clock):
+            pass
+
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    async def first() -> None:
+        async with at_work(stage.ledger, stage.campaign, clock=clock):
+            begun.set()
+            await over.wait()
+
+    holding = asyncio.create_task(first())
+    await begun.wait()
+    with pytest.raises(Parked):
+        await asyncio.create_task(run())
+    over.set()
+    await holding
+
+
+async def test_it_may_be_left_in_another_context_than_it_was_entered(stage: Stage):
+    """A Prefect step enters it, the run leaves it."""
+    held = at_work(stage.ledger, stage.campaign, clock=clock)
+    await asyncio.create_task(held.__aenter__())
+    await held.__aexit__(None, None, None)
+    assert await owner_of(stage) is None
+
+
+async def test_a_live_owner_is_named_and_waited_for(stage: Stage):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:  # noqa: ASYNC220
+        started = lease._started(other.pid)
+        await owned_by(stage, f"{socket.gethostname()}:{other.pid}:{started}:1")
+        with pytest.raises(Parked) as caught:
+            async with at_work(stage.ledger, stage.campaign, clock=clock):
+                pass
+        other.communicate(b"\n")
+    assert f"process {other.pid} on {socket.gethostname()}" in str(caught.value)
+    assert "nothing was spent" in str(caught.value)
+    assert caught.value.until.timestamp() == 999 + LAPSE
+    assert caught.value.exit_status == 5
+
+
+async def test_a_dead_owner_on_this_machine_is_followed_at_once(stage: Stage):
+    with subprocess.Popen([sys.executable, "-c", ""]) as other:  # noqa: ASYNC220
+        other.wait()
+    await owned_by(stage, f"{socket.gethostname()}:{other.pid}:123:1")
+    async with at_work(stage.ledger, stage.campaign, clock=clock):
+        assert str(os.getpid()) in (await owner_of(stage) or "")
+
+
+async def test_a_process_that_has_the_number_of_a_dead_one_is_not_taken_for_it(stage: Stage):
+    await owned_by(stage, f"{socket.gethostname()}:{os.getpid()}:1:1")
+    async with at_work(stage.ledger, stage.campaign, clock=clock):
+        pass
+
+
+async def test_an_owner_on_another_machine_is_waited_for_until_it_lapses(stage: Stage):
+    await owned_by(stage, "elsewhere:1:1:1", at=1_000.0 - LAPSE + 1)
+    with pytest.raises(Parked, match="on elsewhere"):
+        async with at_work(stage.ledger, stage.campaign, clock=clock):
+            pass
+    async with at_work(stage.ledger, stage.campaign, clock=lambda: 1_001.0):
+        pass
+
+
+class Stumbling:
+    """A ledger that is locked at the first beat of a lease."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger, self.beats = ledger, -1
+        self.went_on = asyncio.Event()
+
+    async def write(self, change):
+        self.beats += 1
+        if self.beats == 1:
+            raise LedgerError("locked")
+        if self.beats == 3:
+            self.went_on.set()
+        return await self.ledger.write(change)
+
+
+async def test_a_ledger_in_trouble_for_a_while_does_not_end_the_lease(stage: Stage):
+    ledger = Stumbling(stage.ledger)
+    async with at_work(ledger, stage.campaign, clock=clock, lapse=0.04):  # type: ignore[arg-type]
+        await asyncio.wait_for(ledger.went_on.wait(), 5)
+        assert await owner_of(stage)
+    assert await owner_of(stage) is None

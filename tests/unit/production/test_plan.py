@@ -1,0 +1,179 @@
+"""Plans: shown, saved, and refused when what was approved no longer holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import BadInput, SpendRefused
+from tasks.ledger import Ledger, find_campaign
+from tasks.production.order import Order, Plan, PlanLine
+from tasks.production.plan import (
+    adopt_plan,
+    check_saved_plan,
+    foresee_plan,
+    plan_document,
+    priced,
+    save_plan,
+)
+from tasks.sheet import Sheet
+from tests.campaigns import NOW, Stage, brief
+
+ORDER = Order(sheet="s.csv")
+
+
+def a_sheet(*briefs, budget=None) -> Sheet:
+    return Sheet(
+        campaign="spring",
+        address="s.csv",
+        name="s.csv",
+        digest="d" * 64,
+        budget=budget,
+        briefs=briefs,
+        columns=(),
+        advice=(),
+    )
+
+
+def a_plan(*lines: PlanLine, **named) -> Plan:
+    return Plan(campaign="spring", sheet="s.csv", sheet_digest="d", lines=lines, **named)
+
+
+def line(row="a", priced=12, **own) -> PlanLine:
+    price = None if priced is None else Decimal(str(priced))
+    return PlanLine(
+        **{"row": row, "title": "Tea", "action": "make", "digest": "d1", "priced": price, **own}
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "plan.json"
+
+
+async def test_without_a_ledger_every_row_is_new():
+    plan = await foresee_plan(None, a_sheet(brief("a"), brief("b", enabled=False)), ORDER)
+    assert [(found.row, found.action) for found in plan.lines] == [("a", "make"), ("b", "off")]
+    assert (plan.unpriced, plan.total, plan.moves_anything) == (1, 0, True)
+
+
+async def test_a_plan_says_what_adopting_does(ledger: Ledger):
+    stage = await Stage.set(ledger, brief("a"), brief("b"), brief("c"), brief("gone"))
+    await stage.delivered("a")
+    await stage.rendering("b")
+    await stage.quote("c", "2.5")
+    sheet = a_sheet(brief("a", "Coffee"), brief("b"), brief("c"), brief("d"))
+    shown = await foresee_plan(ledger, sheet, ORDER)
+    assert [(found.row, found.action, found.state) for found in shown.lines] == [
+        ("a", "remake", "planned"),
+        ("b", "continue", "rendering"),
+        ("c", "make", "quoted"),
+        ("d", "make", "planned"),
+        ("gone", "retire", "retired"),
+    ]
+    assert [found.priced for found in shown.lines[:4]] == [None, 12, Decimal("2.5"), None]
+    assert (shown.unpriced, shown.total, shown.committed) == (2, Decimal("2.5"), 24)
+    done = await adopt_plan(ledger, stage.campaign, sheet, ORDER, at=NOW)
+    assert done == shown
+    after = {row.row: row.state for row in await stage.rows()}
+    assert after == {found.row: found.state for found in shown.lines}
+
+
+async def test_a_finished_campaign_has_nothing_to_do(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    await stage.delivered()
+    plan = await foresee_plan(ledger, a_sheet(brief()), ORDER)
+    assert not plan.moves_anything
+    assert plan.spending == []
+
+
+async def test_only_what_is_selected_is_in_the_plan(ledger: Ledger):
+    await Stage.set(ledger, brief("a"), brief("old-b"))
+    sheet = a_sheet(brief("a", "Coffee"), brief("b"))
+    for select, rows in [
+        ("topic:coffee", ["a"]),
+        ("old-*", ["old-b"]),
+        ("state:retired", ["old-b"]),
+    ]:
+        plan = await foresee_plan(ledger, sheet, replace(ORDER, select=select))
+        assert [found.row for found in plan.lines] == rows
+
+
+@pytest.mark.parametrize(
+    ("order", "sheet", "known", "budget"),
+    [(None, None, None, None), (None, None, 7, 7), (None, 5, 7, 5), (3, 5, 7, 3), (0, 5, 7, 0)],
+)
+async def test_the_nearest_budget_counts(ledger: Ledger, order, sheet, known, budget):
+    await Stage.set(ledger, brief(), budget=known)
+    wish = replace(ORDER, budget=None if order is None else Decimal(order))
+    plan = await foresee_plan(
+        ledger, a_sheet(brief(), budget=None if sheet is None else Decimal(sheet)), wish
+    )
+    assert plan.budget == budget
+    assert await ledger.read(lambda c: find_campaign(c, "spring")) is not None
+
+
+def test_prices_are_put_in_by_row():
+    plan = priced(a_plan(line("a", None), line("b", None)), {"a": Decimal(3), "b": None})
+    assert [found.priced for found in plan.lines] == [3, None]
+    assert (plan.total, plan.unpriced) == (3, 1)
+
+
+def test_a_saved_plan_that_still_holds_passes(file: Path):
+    plan = a_plan(line("a", "0.1"), line("ü", None), line("c", action="nothing"))
+    save_plan(plan, file)
+    assert json.loads(file.read_text("utf-8")) == plan_document(plan)
+    check_saved_plan(plan, file)
+
+
+def test_a_row_that_needs_nothing_any_more_does_not_matter(file: Path):
+    save_plan(a_plan(line("a"), line("b")), file)
+    check_saved_plan(a_plan(line("a", action="nothing"), line("b")), file)
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (line("z"), "z: not in the plan"),
+        (line("a", 13), "a: 12 credits then, 13 now"),
+        (line("a", None), "a: 12 credits then, unknown now"),
+        (line("a", digest="d2"), "a: the row was edited since"),
+        (line("off"), "off: the plan was not to make it"),
+    ],
+)
+def test_every_row_that_moved_is_named(file: Path, now: PlanLine, words: str):
+    save_plan(a_plan(line("a"), line("b"), line("off", action="off")), file)
+    with pytest.raises(SpendRefused) as caught:
+        check_saved_plan(a_plan(now, line("b")), file)
+    assert words in str(caught.value)
+    assert "\n  b:" not in str(caught.value)
+    assert caught.value.exit_status == 4
+
+
+def test_all_that_moved_is_named_at_once(file: Path):
+    save_plan(replace(a_plan(line("a"), line("b")), campaign="autumn"), file)
+    with pytest.raises(SpendRefused) as caught:
+        check_saved_plan(a_plan(line("a", 1), line("b", 2)), file)
+    assert len(str(caught.value).splitlines()) == 4
+    assert "for campaign autumn" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "not json", '{"format":1,"campaign":"x","rows":[1]}',
+             '{"format":2,"campaign":"x","rows":[]}', "\ufeff{"]
+)  # fmt: skip
+def test_a_file_that_is_no_plan_is_refused(file: Path, text: str):
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match="not a saved plan"):
+        check_saved_plan(a_plan(line()), file)
+
+
+def test_a_plan_that_cannot_be_written_or_read_says_so(tmp_path: Path):
+    with pytest.raises(BadInput, match="cannot be written"):
+        save_plan(a_plan(), tmp_path / "no" / "plan.json")
+    with pytest.raises(BadInput, match="not a saved plan"):
+        check_saved_plan(a_plan(), tmp_path / "no" / "plan.json")

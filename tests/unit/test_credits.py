@@ -1,0 +1,67 @@
+"""Credits are exact."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.credits import as_number, as_text, from_micro, parse_credits, to_micro
+
+
+@pytest.mark.parametrize(
+    ("value", "amount"),
+    [
+        (12, "12"),
+        (12.5, "12.5"),
+        (0.1, "0.1"),
+        (1e-06, "0.000001"),
+        ("12", "12"),
+        (" 12.50 ", "12.5"),
+        ("100", "100"),
+        ("0", "0"),
+        ("-0", "0"),
+        (Decimal("0.1234567"), "0.123457"),
+        (10**12, "1000000000000"),
+    ],
+)
+def test_amounts(value, amount):
+    found = parse_credits(value)
+    assert found == Decimal(amount)
+    assert as_text(found).replace(",", "") == amount
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, False, -1, "-1", "", "twelve", "1,5", "1_000", "12 credits", "nan", "inf",
+     float("nan"), float("inf"), 10**13, "1e99999", [], {}, b"1"],
+)  # fmt: skip
+def test_what_is_not_an_amount(value):
+    assert parse_credits(value) is None
+
+
+@given(st.integers(0, 10**18))
+def test_millionths_are_kept_exactly(micro):
+    assert to_micro(from_micro(micro)) == micro
+
+
+@pytest.mark.parametrize(
+    ("amount", "number", "text"),
+    [
+        ("12", "12", "12"),
+        ("1E+3", "1000", "1,000"),
+        ("12.5", "12.5", "12.5"),
+        ("0.000001", "1e-06", "0.000001"),
+        ("0", "0", "0"),
+    ],
+)
+def test_shown_to_programs_and_to_people(amount, number, text):
+    assert json.dumps(as_number(Decimal(amount))) == number
+    assert as_text(Decimal(amount)) == text
+
+
+def test_an_unknown_amount_is_called_so():
+    assert (as_number(None), as_text(None)) == (None, "unknown")

@@ -1,0 +1,192 @@
+"""Settings: from where they come, which wins, and how a wrong one is named."""
+
+from __future__ import annotations
+
+import copy
+import stat
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import ConfigurationError
+from tasks.settings import KNOWN, Secret, Settings, find_home, load_settings, make_home
+
+
+def load(folder: Path, profile: str | None = None, /, overrides=None, **environ: str) -> Settings:
+    named = {name if "_" in name and name.isupper() else f"CALLSHEET_{name.upper()}": value
+             for name, value in environ.items()}  # fmt: skip
+    return load_settings(profile=profile, environ=named, folder=folder, overrides=overrides)
+
+
+@pytest.fixture
+def profiles(tmp_path: Path) -> Path:
+    folder = tmp_path / "configs" / "profiles"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_without_anything_the_defaults_hold(tmp_path: Path):
+    found = load(tmp_path)
+    assert found.ledger == f"sqlite:///{tmp_path}/.callsheet/ledger.db"
+    assert (found.store, found.receiver) == ("deliveries/", "127.0.0.1:8790")
+    assert (found.horizon, found.deadline) == (86400, 10800)
+    assert (found.base_url, found.api_key) == (None, None)
+    assert found.spool == tmp_path / ".callsheet" / "spool"
+
+
+def test_every_setting_that_is_known_is_in_force(tmp_path: Path):
+    assert set(KNOWN) <= set(Settings.__dataclass_fields__)
+
+
+def test_the_environment_wins_over_the_profile_and_that_over_the_default(
+    tmp_path: Path, profiles: Path
+):
+    (profiles / "studio.toml").write_text('store = "s3://films"\nsubmits = 3\nwatches = 5\n')
+    found = load(tmp_path, "studio", submits="4")
+    assert (found.store, found.submits, found.watches, found.deliveries) == ("s3://films", 4, 5, 8)
+    found = load(tmp_path, "studio", {"submits": "9"}, submits="4")
+    assert found.submits == 9
+
+
+def test_an_empty_variable_is_none_at_all(tmp_path: Path):
+    assert load(tmp_path, store="").store == "deliveries/"
+
+
+def test_the_ledger_is_where_the_environment_says(tmp_path: Path):
+    assert load(tmp_path, ledger="postgresql://u@h/d").ledger == "postgresql://u@h/d"
+
+
+@pytest.mark.parametrize("where", ["studio", "configs/profiles/studio.toml"])
+def test_a_profile_is_found_by_name_or_path(tmp_path: Path, profiles: Path, where: str):
+    (profiles / "studio.toml").write_text('receiver = "0.0.0.0:80"\n')
+    assert load(tmp_path, where).receiver == "0.0.0.0:80"
+
+
+def test_a_profile_is_looked_for_upward(tmp_path: Path, profiles: Path):
+    (profiles / "studio.toml").write_text("submits = 3\n")
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    assert load(below, "studio").submits == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("colour = 'red'", "unknown setting colour"),
+        ("[service]\nbase_url = 'x'", "unknown setting service"),
+        ("submits = 1.5", "submits is not a text or a whole number"),
+        ("submits = true", "not a whole number"),
+        ("submits = ", "cannot be read"),
+    ],
+)
+def test_a_profile_with_something_wrong_is_refused(
+    tmp_path: Path, profiles: Path, text: str, words: str
+):
+    (profiles / "studio.toml").write_text(text)
+    with pytest.raises(ConfigurationError, match=words):
+        load(tmp_path, "studio")
+
+
+@pytest.mark.parametrize("name", ["nowhere", "nowhere.toml"])
+def test_a_profile_that_is_not_there_is_named(tmp_path: Path, name: str):
+    with pytest.raises(ConfigurationError, match="nowhere"):
+        load(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"horizon": "a day"}, 'CALLSHEET_HORIZON: "a day" is not a duration'),
+        ({"deadline": "10"}, "CALLSHEET_DEADLINE"),
+        ({"submits": "0"}, "from 1 to 512"),
+        ({"submits": "many"}, 'CALLSHEET_SUBMITS "many"'),
+        ({"watches": "513"}, "from 1 to 512"),
+        ({"base_url": "api.test/api/v1"}, "is not an http"),
+        ({"base_url": "http://"}, "is not an http"),
+        ({"base_url": "http://[::1"}, "is not an http"),
+        ({"webhook_url": "ftp://h/"}, "CALLSHEET_WEBHOOK_URL"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_named(tmp_path: Path, environ, words: str):
+    with pytest.raises(ConfigurationError) as caught:
+        load(tmp_path, **environ)
+    assert words in str(caught.value)
+    assert caught.value.exit_status == 2
+
+
+def test_a_secret_may_come_from_a_file_which_wins(tmp_path: Path):
+    (tmp_path / "key").write_text("mav_file\n")
+    found = load(tmp_path, api_key="mav_plain", api_key_file=str(tmp_path / "key"))
+    assert found.api_key is not None
+    assert found.api_key.reveal() == "mav_file"
+
+
+def test_a_profile_names_a_secret_file_beside_itself(tmp_path: Path, profiles: Path):
+    (profiles / "studio.toml").write_text('api_key_file = "studio.key"\n')
+    (profiles / "studio.key").write_text("mav_beside\n")
+    found = load(tmp_path, "studio")
+    assert found.api_key is not None
+    assert found.api_key.reveal() == "mav_beside"
+
+
+@pytest.mark.parametrize(("text", "words"), [(None, "cannot be read"), (" \n", "empty")])
+def test_a_secret_file_without_a_secret_is_refused(tmp_path: Path, text, words: str):
+    if text is not None:
+        (tmp_path / "key").write_text(text)
+    with pytest.raises(ConfigurationError, match=words):
+        load(tmp_path, api_key_file=str(tmp_path / "key"))
+
+
+def test_only_a_secret_may_come_from_a_file(tmp_path: Path):
+    (tmp_path / "store").write_text("s3://other")
+    assert load(tmp_path, store_file=str(tmp_path / "store")).store == "deliveries/"
+
+
+def test_a_secret_does_not_show_itself(tmp_path: Path):
+    settings = load(tmp_path, api_key="mav_canary")
+    key = settings.api_key
+    shown = [repr(key), str(key), f"{key}", f"{key!r:>20}", "%s %r" % (key, key), "{}".format(key)]  # noqa: UP031, UP032
+    shown += [repr(settings), str(settings), repr([key]), repr({"key": key})]
+    assert not [text for text in shown if "canary" in text]
+    assert copy.deepcopy(settings) == settings
+
+
+def test_a_secret_is_revealed_where_it_is_needed(tmp_path: Path):
+    settings = load(tmp_path, api_key=" mav_canary ", base_url="https://h/api/v1/")
+    assert settings.service() == ("https://h/api/v1", "mav_canary")
+    assert type(settings.service()[1]) is str
+    assert isinstance(settings.api_key, Secret)
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [({}, "no video service"), ({"base_url": "https://h/api/v1"}, "no key")],
+)
+def test_a_service_that_is_not_configured_says_what_to_set(tmp_path: Path, environ, words: str):
+    with pytest.raises(ConfigurationError, match=words) as caught:
+        load(tmp_path, **environ).service()
+    assert "CALLSHEET_API_KEY" in (caught.value.remedy or "")
+
+
+def test_the_home_is_looked_for_upward_as_git_does(tmp_path: Path):
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    assert find_home(below) == below / ".callsheet"
+    (tmp_path / ".callsheet").mkdir()
+    assert find_home(below) == tmp_path / ".callsheet"
+    (tmp_path / "a" / ".callsheet").write_text("a file is no home")
+    assert find_home(below) == tmp_path / ".callsheet"
+
+
+def test_the_home_is_made_once_and_closed_to_others(tmp_path: Path):
+    home = tmp_path / ".callsheet"
+    assert make_home(home)
+    assert not make_home(home)
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert (home / ".gitignore").read_text() == "*\n"
+
+
+def test_a_home_that_cannot_be_made_is_named(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match="cannot make"):
+        make_home(tmp_path / "file" / ".callsheet")
