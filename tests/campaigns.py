@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -38,6 +39,7 @@ from tasks.ledger import (
 from tasks.ledger.schema import campaigns, rows, takes
 
 NOW = 1_000.0
+T0 = 1_000_000.0
 FILM = Delivered(kind="mp4", uri="file:///film.mp4", sha256="a" * 64, bytes=9, seconds=2.0)
 
 
@@ -189,6 +191,52 @@ class Stage:
         found = await self.row(row)
         assert found.state == state
         return found
+
+
+def a_row(state: State, *, intended: float = T0, accepted: float | None = None) -> CampaignRow:
+    """A row of a state, with one take, that is in no ledger."""
+    take = Take(
+        id=1,
+        number=1,
+        nth=1,
+        key="cs1_k",
+        digest="d",
+        body=b"{}",
+        quoted=Decimal(12),
+        reserved=Decimal(12),
+        charged=None,
+        video_id="vid_1",
+        intended_at=intended,
+        accepted_at=T0 if accepted is None else accepted,
+        refused_at=None,
+        ready_at=T0,
+        delivered_at=None,
+    )
+    return CampaignRow(
+        id=1,
+        campaign_id=1,
+        campaign="spring",
+        row="a",
+        position=1,
+        line=1,
+        state=state,
+        since=T0,
+        reason=None,
+        operation="create",
+        request=json.dumps({"topic": "Tea"}),
+        digest="d",
+        nth=1,
+        captions=("srt", "vtt"),
+        enabled=True,
+        priority=0,
+        max_credits=None,
+        tags=(),
+        cost_center=None,
+        notes=None,
+        quoted=Decimal(12),
+        quoted_at=T0,
+        take=take,
+    )
 
 
 def sums(connection: Connection, campaign_id: int) -> tuple[int, int, int, int]:

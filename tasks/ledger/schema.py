@@ -99,7 +99,7 @@ takes = Table(
     Column("quoted", BigInteger),
     Column("reserved", BigInteger, nullable=False, default=0),
     Column("charged", BigInteger),
-    Column("video_id", String(200)),
+    Column("video_id", Text),
     Column("intended_at", Float, nullable=False),
     Column("accepted_at", Float),
     # The service said no and made nothing: the same take may be sent again.

@@ -42,6 +42,15 @@ _SETTLE = (
         charged=campaigns.c.charged + bindparam("more"),
     )
 )
+_LAST = (
+    select(takes.c.number)
+    .where(takes.c.row_id == bindparam("the_row"))
+    .order_by(takes.c.number.desc())
+    .limit(1)
+)
+_INSERT = insert(takes)
+_KINDS = select(deliveries.c.kind).where(deliveries.c.take_id == bindparam("the_take"))
+_FILE = insert(deliveries)
 _TAKE = update(takes).where(takes.c.id == bindparam("the_take"))
 _REINTEND = _TAKE.values(
     intended_at=bindparam("moment"),
@@ -161,11 +170,11 @@ def deliver(
     """Record verified files and move the row: `ready -> delivered`, or `held` where some lack."""
     if not _move(connection, row, new, at, reason, take_id=take.id):
         return False
-    have = set(connection.scalars(select(deliveries.c.kind).where(deliveries.c.take_id == take.id)))
+    have = set(connection.scalars(_KINDS, {"the_take": take.id}))
     fresh = [file for file in files if file.kind not in have]
     if fresh:
         connection.execute(
-            insert(deliveries),
+            _FILE,
             [
                 {
                     "take_id": take.id,
@@ -227,13 +236,10 @@ def _again(connection: Connection, row: CampaignRow, *, key: str, at: float) -> 
 
 
 def _new(connection: Connection, row: CampaignRow, *, key: str, body: bytes, at: float) -> Take:
-    last = connection.scalar(
-        select(takes.c.number).where(takes.c.row_id == row.id).order_by(takes.c.number.desc())
-    )
-    number = (last or 0) + 1
+    number = (connection.scalar(_LAST, {"the_row": row.id}) or 0) + 1
     price = None if row.quoted is None else to_micro(row.quoted)
     made = connection.execute(
-        insert(takes),
+        _INSERT,
         {
             "row_id": row.id,
             "number": number,

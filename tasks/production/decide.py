@@ -204,19 +204,18 @@ def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
 
 
 def _refused(memory: Memory, seen: RefusedAs) -> Decision:
+    """A definite no to this call, which proves nothing about an earlier one of the same key."""
     if seen.of_key:
         reason = f"{seen.words}: the service holds this key for something else"
         return Decision(memory, to="uncertain", reason=reason)
-    if seen.status == 402:
-        reason = f"{seen.words}: add credits, then run again"
-        return Decision(memory, to="held", reason=reason, holds=reason)
-    if seen.status in (401, 403) and memory.doubt:
-        # Who may not ask is not told what became of the create before: that stays open.
-        return Decision(memory, reason=seen.words, holds=seen.words)
     if seen.status in (400, 413, 422):
         return Decision(memory, to="rejected", reason=f"{seen.words}: edit the row in the sheet")
     # Nothing that a row could be blamed for: every other one would be told the same.
-    return Decision(memory, to="held", reason=seen.words, holds=seen.words)
+    words = f"{seen.words}: add credits, then run again" if seen.status == 402 else seen.words
+    if memory.doubt:
+        # An answer to this take was lost before: it may be paid for, so its money stays reserved.
+        return Decision(memory, reason=words, holds=words)
+    return Decision(memory, to="held", reason=words, holds=words)
 
 
 def _again(row: CampaignRow, memory: Memory, words: str, now: float, rules: Rules) -> Decision:

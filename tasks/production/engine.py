@@ -20,7 +20,7 @@ from types import TracebackType
 from tasks.errors import CallsheetError, Parked
 from tasks.ledger import Campaign, CampaignRow, State, move, rows_of, tally_of
 from tasks.production.connections import Connections
-from tasks.production.decide import Decision, Lane, Memory, Rules, decide
+from tasks.production.decide import Decision, Lane, Memory, Rules, decide, lane_of
 from tasks.production.delivery import deliver
 from tasks.production.progress import Progress, Snapshot
 from tasks.production.record import record
@@ -194,6 +194,9 @@ class Engine:
         if lane == "submit" and live.row.state == "approved" and self._holds:
             await self._hold(live, self._holds)
             return
+        if lane == "submit":
+            # It may have waited in the queue until its key is no longer known to be remembered.
+            lane = lane_of(live.row, self.at.clock(), self._rules) or lane
         outcome = await self._look(lane, live)
         if outcome is None:
             await self._reload(live)

@@ -12,7 +12,7 @@ import itertools
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -28,21 +28,26 @@ log = logging.getLogger("callsheet.production")
 #: A lease lapses after this long without a word from its owner, in seconds.
 LAPSE = 60.0
 
+Lease = Callable[..., Campaign | None]
+
 _count = itertools.count(1)
 _held: ContextVar[frozenset[int]] = ContextVar("callsheet_leases", default=frozenset())
 
 
 @asynccontextmanager
-async def at_work(ledger: Ledger, campaign: Campaign, *, clock: Clock) -> AsyncIterator[None]:
+async def at_work(
+    ledger: Ledger, campaign: Campaign, *, clock: Clock, lapse: float = LAPSE
+) -> AsyncIterator[None]:
     """Hold the campaign for this process; raise Parked when another one does."""
     if campaign.id in _held.get():
         yield
         return
     # One process may do several runs (the board does): each is an owner of its own.
     owner = f"{_this_process()}:{next(_count)}"
-    await _take(ledger, campaign, owner, clock)
+    take = partial(take_lease, campaign=campaign, owner=owner, seconds=lapse)
+    await _take(ledger, campaign, take, clock)
     _held.set(_held.get() | {campaign.id})
-    beat = asyncio.create_task(_renew(ledger, campaign, owner, clock), name="lease")
+    beat = asyncio.create_task(_renew(ledger, take, clock, every=lapse / 4), name="lease")
     try:
         yield
     finally:
@@ -54,8 +59,7 @@ async def at_work(ledger: Ledger, campaign: Campaign, *, clock: Clock) -> AsyncI
         await ledger.write(partial(release_lease, campaign=campaign, owner=owner))
 
 
-async def _take(ledger: Ledger, campaign: Campaign, owner: str, clock: Clock) -> None:
-    take = partial(take_lease, campaign=campaign, owner=owner, seconds=LAPSE)
+async def _take(ledger: Ledger, campaign: Campaign, take: Lease, clock: Clock) -> None:
     other = await ledger.write(partial(take, at=clock()))
     if other is not None and _is_dead(other.owner or ""):
         await ledger.write(partial(drop_owner, campaign=other))
@@ -73,18 +77,17 @@ async def _take(ledger: Ledger, campaign: Campaign, owner: str, clock: Clock) ->
     )
 
 
-async def _renew(ledger: Ledger, campaign: Campaign, owner: str, clock: Clock) -> None:
+async def _renew(ledger: Ledger, take: Lease, clock: Clock, *, every: float) -> None:
     while True:
-        await asyncio.sleep(LAPSE / 4)
-        renew = partial(take_lease, campaign=campaign, owner=owner, at=clock(), seconds=LAPSE)
+        await asyncio.sleep(every)
         try:
-            other = await ledger.write(renew)
+            other = await ledger.write(partial(take, at=clock()))
         except LedgerError as error:
             # A ledger that is busy now is asked again; the lease lasts for several beats.
-            log.warning("the lease of campaign %s was not renewed: %s", campaign.name, error)
+            log.warning("the lease was not renewed: %s", error)
             continue
         if other is not None:
-            log.warning("campaign %s was taken over by %s", campaign.name, other.owner)
+            log.warning("campaign %s was taken over by %s", other.name, other.owner)
             return
 
 

@@ -152,7 +152,7 @@ def _plan(sheet: Sheet, order: Order, campaign: Campaign | None, found: Found) -
     for row, brief, foreseen, _ in found:
         if brief is not None and not chosen(brief, brief.request, foreseen.state):
             continue
-        if brief is None and (row is None or not chosen(row, row.asked(), row.state)):
+        if brief is None and (row is None or not chosen(row, row.asked(), foreseen.state)):
             continue
         lines.append(_line(row, brief, foreseen))
     wished = order.budget if order.budget is not None else sheet.budget

@@ -100,6 +100,10 @@ def _after(row: CampaignRow, seen: Seen, decision: Decision, now: float) -> Camp
                 cost = decision.memory.charged
                 cost = take.reserved if cost is None else cost
                 take = replace(take, ready_at=now, charged=cost, reserved=Decimal(0))
+            case Looked() if decision.to in ("failed", "cancelled"):
+                cost = _cost_of_ending(decision.to, decision.memory.charged)
+                cost = take.reserved if cost is None else cost
+                take = replace(take, charged=cost, reserved=Decimal(0))
             case Stored() if decision.to == "delivered":
                 take = replace(take, delivered_at=now)
             case _:

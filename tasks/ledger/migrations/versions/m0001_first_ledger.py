@@ -81,7 +81,7 @@ def upgrade() -> None:
         sa.Column("quoted", sa.BigInteger(), nullable=True),
         sa.Column("reserved", sa.BigInteger(), nullable=False),
         sa.Column("charged", sa.BigInteger(), nullable=True),
-        sa.Column("video_id", sa.String(length=200), nullable=True),
+        sa.Column("video_id", sa.Text(), nullable=True),
         sa.Column("intended_at", sa.Float(), nullable=False),
         sa.Column("accepted_at", sa.Float(), nullable=True),
         sa.Column("refused_at", sa.Float(), nullable=True),
