@@ -18,7 +18,7 @@ from tasks.ledger.campaigns import (
 from tasks.ledger.foresee import ACTIONS, Action, Foreseen
 from tasks.ledger.history import Event, cells_of, deliveries_of, events_of
 from tasks.ledger.ledger import Ledger, open_ledger
-from tasks.ledger.moves import move, note, remark
+from tasks.ledger.moves import move, move_row, note, remark
 from tasks.ledger.quotes import Quoted, approve, record_quote
 from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, ROAD, STATES, TRANSITIONS, UNDER_WAY, State
 from tasks.ledger.takes import Delivered, accept, deliver, open_take, refuse, settle
@@ -58,6 +58,7 @@ __all__ = [
     "foresee_sheet",
     "gate_of",
     "move",
+    "move_row",
     "note",
     "open_ledger",
     "open_take",

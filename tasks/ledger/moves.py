@@ -14,6 +14,7 @@ from sqlalchemy import Connection, bindparam, insert, update
 from tasks.errors import CallsheetError
 from tasks.ledger.schema import events, rows
 from tasks.ledger.states import TRANSITIONS, State
+from tasks.ledger.values import CampaignRow
 
 # Built once: making a statement costs more than running it.
 _MOVE = (
@@ -77,6 +78,30 @@ def move(
         words=words or reason,
     )
     return True
+
+
+def move_row(
+    connection: Connection,
+    row: CampaignRow,
+    new: State,
+    *,
+    at: float,
+    reason: str | None = None,
+    words: str | None = None,
+    take_id: int | None = None,
+) -> bool:
+    """Move a row, as it was read, to `new`; return False if it has moved on since."""
+    return move(
+        connection,
+        campaign_id=row.campaign_id,
+        row_id=row.id,
+        old=row.state,
+        new=new,
+        at=at,
+        reason=reason,
+        words=words,
+        take_id=take_id,
+    )
 
 
 def remark(

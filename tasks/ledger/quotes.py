@@ -9,9 +9,8 @@ from decimal import Decimal
 from sqlalchemy import Connection, bindparam, update
 
 from tasks.credits import as_text, to_micro
-from tasks.ledger.moves import move
+from tasks.ledger.moves import move_row
 from tasks.ledger.schema import rows
-from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow
 
 _QUOTE = (
@@ -40,15 +39,16 @@ def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
     if changed.rowcount != 1:
         return
     if quoted.refusal is not None:
-        _move(connection, row, "rejected", at, quoted.refusal)
+        move_row(connection, row, "rejected", at=at, reason=quoted.refusal)
     elif _too_dear(quoted):
         reason = (
             f"the quote ({as_text(quoted.amount)} credits) is above the row's max_credits "
             f"({as_text(row.max_credits)}): raise it in the sheet, or ask for less"
         )
-        _move(connection, row, "held", at, reason)
+        move_row(connection, row, "held", at=at, reason=reason)
     elif row.state == "planned":
-        _move(connection, row, "quoted", at, words=f"{as_text(quoted.amount)} credits")
+        words = f"{as_text(quoted.amount)} credits"
+        move_row(connection, row, "quoted", at=at, words=words)
 
 
 def _too_dear(quoted: Quoted) -> bool:
@@ -60,26 +60,5 @@ def approve(connection: Connection, found: Iterable[CampaignRow], *, by: str, at
     """Approve quoted rows at their present quotes; return how many were approved."""
     approved = 0
     for row in found:
-        approved += _move(connection, row, "approved", at, words=by)
+        approved += move_row(connection, row, "approved", at=at, words=by)
     return approved
-
-
-def _move(
-    connection: Connection,
-    row: CampaignRow,
-    new: State,
-    at: float,
-    reason: str | None = None,
-    *,
-    words: str | None = None,
-) -> bool:
-    return move(
-        connection,
-        campaign_id=row.campaign_id,
-        row_id=row.id,
-        old=row.state,
-        new=new,
-        at=at,
-        reason=reason,
-        words=words,
-    )

@@ -13,7 +13,7 @@ from decimal import Decimal
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from tasks.credits import from_micro, to_micro
-from tasks.ledger.moves import move, note
+from tasks.ledger.moves import move_row, note
 from tasks.ledger.schema import campaigns, deliveries, rows, takes
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow, Take, take_of
@@ -100,11 +100,11 @@ def open_take(
     if not _reserve(connection, row):
         known = "the campaign's budget does not cover this row"
         unknown = "the campaign has a budget and this row's price could not be read"
-        _move(connection, row, "held", at, unknown if row.quoted is None else known)
+        move_row(connection, row, "held", at=at, reason=unknown if row.quoted is None else known)
         return None
     take = _again(connection, row, key=key, at=at)
     take = take or _new(connection, row, key=key, body=body, at=at)
-    _move(connection, row, "submitting", at, None, take_id=take.id)
+    move_row(connection, row, "submitting", at=at, take_id=take.id)
     return take
 
 
@@ -112,7 +112,7 @@ def accept(
     connection: Connection, row: CampaignRow, take: Take, *, video_id: str, at: float
 ) -> bool:
     """Record the service's answer to a create: `submitting -> rendering`."""
-    if not _move(connection, row, "rendering", at, None, take_id=take.id):
+    if not move_row(connection, row, "rendering", at=at, take_id=take.id):
         return False
     connection.execute(_ACCEPTED, {"the_take": take.id, "moment": at, "video": video_id})
     return True
@@ -122,7 +122,7 @@ def refuse(
     connection: Connection, row: CampaignRow, take: Take, *, new: State, reason: str, at: float
 ) -> bool:
     """Record that the service made nothing: release what was reserved and move the row."""
-    if not _move(connection, row, new, at, reason, take_id=take.id):
+    if not move_row(connection, row, new, at=at, reason=reason, take_id=take.id):
         return False
     reserved = connection.execute(_RESERVED, {"the_take": take.id}).scalar_one()
     connection.execute(_REFUSED, {"the_take": take.id, "moment": at})
@@ -144,7 +144,7 @@ def settle(
 
     `charged` is what the service reported, else what was reserved; 0 releases it.
     """
-    if not _move(connection, row, new, at, reason, take_id=take.id):
+    if not move_row(connection, row, new, at=at, reason=reason, take_id=take.id):
         return False
     reserved = connection.scalar(_UNSETTLED, {"the_take": take.id})
     if reserved is not None:
@@ -168,7 +168,7 @@ def deliver(
     reason: str | None = None,
 ) -> bool:
     """Record verified files and move the row: `ready -> delivered`, or `held` where some lack."""
-    if not _move(connection, row, new, at, reason, take_id=take.id):
+    if not move_row(connection, row, new, at=at, reason=reason, take_id=take.id):
         return False
     have = set(connection.scalars(_KINDS, {"the_take": take.id}))
     fresh = [file for file in files if file.kind not in have]
@@ -276,24 +276,3 @@ def _new(connection: Connection, row: CampaignRow, *, key: str, body: bytes, at:
 def _settle(connection: Connection, row: CampaignRow, *, released: int, cost: int) -> None:
     values = {"the_campaign": row.campaign_id, "released": released, "more": cost}
     connection.execute(_SETTLE, values)
-
-
-def _move(
-    connection: Connection,
-    row: CampaignRow,
-    new: State,
-    at: float,
-    reason: str | None,
-    *,
-    take_id: int | None = None,
-) -> bool:
-    return move(
-        connection,
-        campaign_id=row.campaign_id,
-        row_id=row.id,
-        old=row.state,
-        new=new,
-        at=at,
-        reason=reason,
-        take_id=take_id,
-    )

@@ -18,7 +18,7 @@ from functools import partial
 from types import TracebackType
 
 from tasks.errors import CallsheetError, Parked
-from tasks.ledger import Campaign, CampaignRow, State, move, rows_of, tally_of
+from tasks.ledger import Campaign, CampaignRow, State, move_row, rows_of, tally_of
 from tasks.production.connections import Connections
 from tasks.production.decide import Decision, Lane, Memory, Rules, decide, lane_of
 from tasks.production.delivery import deliver
@@ -267,15 +267,7 @@ class Engine:
 
     async def _hold(self, live: Live, reason: str) -> None:
         row, now = live.row, self.at.clock()
-        change = partial(
-            move,
-            campaign_id=row.campaign_id,
-            row_id=row.id,
-            old=row.state,
-            new="held",
-            at=now,
-            reason=reason,
-        )
+        change = partial(move_row, row=row, new="held", at=now, reason=reason)
         if not await self.at.ledger.write(change):
             await self._reload(live)
             return

@@ -17,7 +17,7 @@ from tasks.ledger import (
     Ledger,
     accept,
     deliver,
-    move,
+    move_row,
     refuse,
     remark,
     settle,
@@ -69,16 +69,8 @@ def _change(
                 return deliver(connection, row, take, files=files, at=now, new=to, reason=reason)
             case _:
                 pass
-    return move(
-        connection,
-        campaign_id=row.campaign_id,
-        row_id=row.id,
-        old=row.state,
-        new=to,
-        at=now,
-        reason=reason,
-        take_id=take.id if take else None,
-    )
+    taken = take.id if take else None
+    return move_row(connection, row, to, at=now, reason=reason, take_id=taken)
 
 
 def _cost_of_ending(to: str, charged: Decimal | None) -> Decimal | None:
