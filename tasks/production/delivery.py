@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from tasks.brief import CaptionFormat
@@ -25,32 +28,50 @@ from tasks.production.connections import Connections
 from tasks.production.decide import Memory
 from tasks.production.news import closed
 from tasks.production.seen import NotStored, Seen, Stored
-from tasks.store import check_captions, inspect_film, object_name
+from tasks.store import File, check_captions, inspect_film, object_name
 
-CONTENT_TYPES = {"mp4": "video/mp4", "srt": "application/x-subrip", "vtt": "text/vtt"}
+Kind = Literal["mp4", "srt", "vtt"]
+CONTENT_TYPES: dict[Kind, str] = {
+    "mp4": "video/mp4",
+    "srt": "application/x-subrip",
+    "vtt": "text/vtt",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A file that was fetched and found to be what it should be; not in the store yet."""
+
+    kind: Kind
+    file: File
+    seconds: float | None = None
 
 
 async def deliver(row: CampaignRow, memory: Memory, address: str | None, at: Connections) -> Seen:
     """Bring a row's film and captions into the store; `address` is a fresh signed one, if known."""
-    files = list(memory.files)
-    have = {file.kind for file in files}
+    have = {file.kind for file in memory.files}
+    checked: list[Checked] = []
     late: list[str] = []
     try:
-        if "mp4" not in have:
-            files.append(await _film(row, address, at))
-        for format in row.captions:
-            if format in have:
-                continue
-            captions = await _captions(row, format, at)
-            if captions is None:
-                late.append(format)
-            else:
-                files.append(captions)
+        async with AsyncExitStack() as spooled:
+            if "mp4" not in have:
+                checked.append(await _film(row, address, at, spooled))
+            try:
+                for format in row.captions:
+                    if format not in have:
+                        captions = await _captions(row, format, at)
+                        checked += [captions] if captions else []
+                        late += [] if captions else [format]
+            except CallsheetError:
+                # The film is stored whatever becomes of its captions.
+                await _store(row, checked, at)
+                raise
+            files = await _store(row, checked, at)
     except RateLimited as error:
         return closed(error, at.clock())
     except CallsheetError as error:
         return NotStored(str(error), permanent=_permanent(error))
-    return Stored(tuple(files), tuple(late))
+    return Stored((*memory.files, *files), tuple(late))
 
 
 def _permanent(error: CallsheetError) -> bool:
@@ -59,30 +80,17 @@ def _permanent(error: CallsheetError) -> bool:
     return isinstance(error, StoreUnusable)
 
 
-async def _film(row: CampaignRow, address: str | None, at: Connections) -> Delivered:
+async def _film(
+    row: CampaignRow, address: str | None, at: Connections, spooled: AsyncExitStack
+) -> Checked:
+    """Fetch a film and look at it; it lies in the spool until `spooled` ends."""
     assert row.take is not None
-    name = _name(row, "mp4", at)
-    spooled = f"{row.campaign_id}-{row.id}-{row.take.number}"
-    fetched = await at.fetcher.fetch(spooled, _addresses(row, address, at))
-    try:
-        film = await asyncio.to_thread(inspect_film, fetched.path)
-        stored = await at.store.put(
-            name,
-            fetched.path,
-            content_type=CONTENT_TYPES["mp4"],
-            sha256=fetched.sha256,
-            metadata=_metadata(row),
-        )
-    finally:
-        # What is verified is in the store; what is not is downloaded anew.
-        fetched.path.unlink(missing_ok=True)
-    return Delivered(
-        kind="mp4",
-        uri=stored.uri,
-        sha256=stored.sha256,
-        bytes=stored.bytes,
-        seconds=film.seconds,
-    )
+    name = f"{row.campaign_id}-{row.id}-{row.take.number}"
+    fetched = await at.fetcher.fetch(name, _addresses(row, address, at))
+    # What is verified is in the store by then; what is not is downloaded anew.
+    spooled.callback(fetched.path.unlink, missing_ok=True)
+    film = await asyncio.to_thread(inspect_film, fetched.path)
+    return Checked("mp4", _file(row, "mp4", fetched.path, fetched.sha256, at), film.seconds)
 
 
 def _addresses(
@@ -101,8 +109,8 @@ def _addresses(
     return fresh
 
 
-async def _captions(row: CampaignRow, format: CaptionFormat, at: Connections) -> Delivered | None:
-    """Store captions in one format; None while the service has none yet."""
+async def _captions(row: CampaignRow, format: CaptionFormat, at: Connections) -> Checked | None:
+    """Fetch captions in one format; None while the service has none yet."""
     assert row.take is not None
     assert row.take.video_id is not None
     try:
@@ -110,27 +118,32 @@ async def _captions(row: CampaignRow, format: CaptionFormat, at: Connections) ->
         check_captions(data, format)
     except (BadRequest, FilmError):
         return None
-    stored = await at.store.put(
-        _name(row, format, at),
-        data,
-        content_type=CONTENT_TYPES[format],
-        sha256=hashlib.sha256(data).hexdigest(),
-        metadata=_metadata(row),
-    )
-    return Delivered(kind=format, uri=stored.uri, sha256=stored.sha256, bytes=stored.bytes)
+    return Checked(format, _file(row, format, data, hashlib.sha256(data).hexdigest(), at))
 
 
-def _name(row: CampaignRow, kind: Literal["mp4", "srt", "vtt"], at: Connections) -> str:
+def _file(row: CampaignRow, kind: Kind, source: Path | bytes, sha256: str, at: Connections) -> File:
     assert row.take is not None
-    return object_name(
+    name = object_name(
         at.settings.names,
         campaign=row.campaign,
         row=row.row,
         take=row.take.number,
         kind=kind,
     )
+    return File(name=name, source=source, content_type=CONTENT_TYPES[kind], sha256=sha256)
 
 
-def _metadata(row: CampaignRow) -> dict[str, str]:
+async def _store(row: CampaignRow, checked: Sequence[Checked], at: Connections) -> list[Delivered]:
     assert row.take is not None
-    return {"callsheet-row": row.row, "callsheet-video": row.take.video_id or ""}
+    metadata = {"callsheet-row": row.row, "callsheet-video": row.take.video_id or ""}
+    stored = await at.store.put(*(one.file for one in checked), metadata=metadata)
+    return [
+        Delivered(
+            kind=one.kind,
+            uri=there.uri,
+            sha256=there.sha256,
+            bytes=there.bytes,
+            seconds=one.seconds,
+        )
+        for one, there in zip(checked, stored, strict=True)
+    ]

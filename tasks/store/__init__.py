@@ -9,12 +9,13 @@ from tasks.store.fetch import Fetcher
 from tasks.store.film import Film, inspect_film
 from tasks.store.naming import DEFAULT_TEMPLATE, check_template, object_name
 from tasks.store.spool import Fetched
-from tasks.store.store import Store, Stored, open_store
+from tasks.store.store import File, Store, Stored, open_store
 
 __all__ = [
     "DEFAULT_TEMPLATE",
     "Fetched",
     "Fetcher",
+    "File",
     "Film",
     "Store",
     "Stored",

@@ -14,7 +14,7 @@ from tasks.store.s3_client import S3Calls
 from tasks.store.s3_objects import S3Objects
 from tasks.store.s3_probe import Abilities, probe
 from tasks.store.s3_trouble import S3Trouble
-from tasks.store.store import Stored
+from tasks.store.store import File, Stored
 from tasks.store.upload import Upload
 
 Result = TypeVar("Result")
@@ -49,20 +49,9 @@ class BucketStore:
         message = f"films cannot be written to {self.address}: {unusable.sentence}"
         raise StoreUnusable(message, remedy=unusable.remedy)
 
-    async def put(
-        self,
-        name: str,
-        source: Path | bytes,
-        *,
-        content_type: str,
-        sha256: str,
-        metadata: Mapping[str, str],
-    ) -> Stored:
-        """Store `source` under a name that is free, or has these same bytes already."""
-        upload = await self._upload(name, source, content_type, metadata)
-        if upload.measured.sha256 != sha256:
-            raise StoreError("the file to be stored is not the one that was downloaded")
-        return await self._said(self._put(upload))
+    async def put(self, *files: File, metadata: Mapping[str, str]) -> list[Stored]:
+        """Store files whose names are free, or have these same bytes already."""
+        return [await self._put_file(file, metadata) for file in files]
 
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> Stored:
         """Store `source` whatever the name held before; nobody ever reads half of it."""
@@ -76,6 +65,12 @@ class BucketStore:
     async def aclose(self) -> None:
         """Let go of connections and threads."""
         await self._calls.aclose()
+
+    async def _put_file(self, file: File, metadata: Mapping[str, str]) -> Stored:
+        upload = await self._upload(file.name, file.source, file.content_type, metadata)
+        if upload.measured.sha256 != file.sha256:
+            raise StoreError("the file to be stored is not the one that was downloaded")
+        return await self._said(self._put(upload))
 
     async def _put(self, upload: Upload) -> Stored:
         objects = await self._known()

@@ -44,6 +44,11 @@ class Draft:
         os.fsync(self._file.fileno())
         return copied
 
+    def read_back(self) -> Measure:
+        """Return what the file holds, read from its first byte."""
+        self._file.seek(0)
+        return measure_blocks(blocks(self._file), md5=False)
+
     def publish(self) -> bool:
         """Give the file its name; False when the name is taken."""
         try:
@@ -80,6 +85,13 @@ class Draft:
         finally:
             guard.unlink(missing_ok=True)
             file.close()
+
+
+def sync_and_measure(path: Path) -> Measure:
+    """Return what a finished file holds, once that is on the disk."""
+    with open_source(path) as file:
+        os.fsync(file.fileno())
+        return measure_blocks(blocks(file), md5=False)
 
 
 def sweep(folder: Path) -> None:

@@ -34,7 +34,10 @@ def inspect_film(path: Path) -> Film:
             if not container.streams.video:
                 problem = "the file has no picture"
             else:
-                frame = next(container.decode(container.streams.video[0]))
+                picture = container.streams.video[0]
+                # One frame needs no helpers: starting some for each film costs more than it saves.
+                picture.codec_context.thread_count = 1
+                frame = next(container.decode(picture))
                 seconds = (container.duration or 0) / _MICROSECONDS
                 sound = bool(container.streams.audio)
                 return Film(seconds, frame.width, frame.height, sound)

@@ -30,7 +30,6 @@ class Fetched:
     path: Path
     bytes: int
     sha256: str
-    md5: str
     content_type: str | None
 
 
@@ -64,16 +63,17 @@ class Part:
             self._noted = True
             while block := self._file.read(4 * _CHUNK):
                 self._sha256.update(block)
-                self._md5.update(block)
                 self.size += len(block)
 
     def begin(self, source: Source) -> None:
         """Forget every byte and expect `source` from its first one."""
         with disk_trouble(_DISK, self.folder):
-            # Note first: were we killed in between, an old note would vouch for new bytes.
-            self._note.unlink(missing_ok=True)
-            self._file.truncate(0)
-            self._file.seek(0)
+            # A note is written after bytes and removed before them: without bytes there is none.
+            if self.left or self.size:
+                # Note first: were we killed in between, an old note would vouch for new bytes.
+                self._note.unlink(missing_ok=True)
+                self._file.truncate(0)
+                self._file.seek(0)
             self._start_over(source)
 
     def restart(self) -> None:
@@ -90,16 +90,15 @@ class Part:
         self._pending += data
         self.size += len(data)
         if len(self._pending) >= _CHUNK:
+            self.flush()
             with self._room():
                 self._remember()
-            self.flush()
 
     def flush(self) -> None:
         """Hand what was taken to the disk and the digests."""
         block = bytes(self._pending)
         self._pending.clear()
         self._sha256.update(block)
-        self._md5.update(block)
         with self._room():
             written = 0
             while written < len(block):
@@ -109,15 +108,14 @@ class Part:
         """Close the whole file under its own name."""
         self.flush()
         with disk_trouble(_DISK, self.folder):
-            os.replace(self.path, self._final)
             if self._noted:
                 self._note.unlink(missing_ok=True)
+            os.replace(self.path, self._final)
         self.close()
         return Fetched(
             self._final,
             self.size,
             self._sha256.hexdigest(),
-            self._md5.hexdigest(),
             self.source.content_type,
         )
 
@@ -139,7 +137,6 @@ class Part:
         self._noted = False
         self._pending.clear()
         self._sha256 = hashlib.sha256()
-        self._md5 = hashlib.md5(usedforsecurity=False)
 
     @contextmanager
     def _room(self) -> Iterator[None]:

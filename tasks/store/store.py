@@ -25,6 +25,20 @@ class Stored:
     etag: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """A file to be stored: its bytes or where they are, and the digest they must have.
+
+    A store on the same disk may take the file over instead of copying it: its owner removes it
+    afterwards, and never writes to it again.
+    """
+
+    name: str
+    source: Path | bytes
+    content_type: str
+    sha256: str
+
+
 class Store(Protocol):
     """A place for films. A name is never given to two different files."""
 
@@ -35,18 +49,11 @@ class Store(Protocol):
     async def check(self) -> None:
         """Raise StoreUnusable, with a remedy, unless films can be written and read here."""
 
-    async def put(
-        self,
-        name: str,
-        source: Path | bytes,
-        *,
-        content_type: str,
-        sha256: str,
-        metadata: Mapping[str, str],
-    ) -> Stored:
-        """Store `source` under a name that is free, or has these same bytes already.
+    async def put(self, *files: File, metadata: Mapping[str, str]) -> list[Stored]:
+        """Store files whose names are free, or have these same bytes already.
 
-        Raises StoreError; with `conflict` when the name belongs to other bytes.
+        Together they cost less than one by one. Raises StoreError; with `conflict` when a name
+        belongs to other bytes.
         """
 
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> Stored:

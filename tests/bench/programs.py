@@ -80,7 +80,8 @@ def callsheet(address: str, rows: int, folder: Path) -> Measured:
 
 def desk_at(address: str, rows: int, folder: Path) -> Desk:
     """Return a desk with the sheet on it and the settings of the benchmark."""
-    folder.mkdir(parents=True)
+    # Made here, or a ledger of somebody at work in a folder above would be found and used.
+    (folder / ".callsheet").mkdir(parents=True)
     settings = {f"CALLSHEET_{name.upper()}": str(count) for name, count in LANES.items()}
     environ = {
         "CALLSHEET_BASE_URL": f"{address}/api/v1",

@@ -26,9 +26,8 @@ THREADS = {
     "callsheet-folder": "store: write, sync, read back",
     "asyncio": "films decoded",
 }
-#: What the loop is at: the innermost file that is in this list.
+#: What the loop is at: the innermost file that is in this list, waiting and asyncio aside.
 PARTS = {
-    "/selectors.py": "nothing: waiting",
     "/tasks/store/": "downloads and spool",
     "/aiohttp/": "HTTP library",
     "/httpx": "HTTP library",
@@ -36,7 +35,6 @@ PARTS = {
     "/tasks/service/": "service client",
     "/tasks/ledger/": "engine",
     "/tasks/production/": "engine",
-    "/asyncio/": "asyncio itself",
 }
 
 
@@ -109,13 +107,15 @@ def _clocks() -> dict[threading.Thread, float]:
 
 def _part(thread: int) -> str:
     frame = sys._current_frames().get(thread)
+    if frame is not None and frame.f_code.co_filename.endswith("/selectors.py"):
+        return "nothing: waiting"
     while frame is not None:
         file = frame.f_code.co_filename
         for part, name in PARTS.items():
             if part in file:
                 return name
         frame = frame.f_back
-    return "everything else"
+    return "asyncio itself"
 
 
 async def main() -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import StoreError, StoreUnusable
-from tasks.store import Stored, open_store
+from tasks.store import File, Stored, open_store
 from tasks.store.bucket import BucketStore
 from tasks.store.s3_probe import Abilities
 from tests.stores import S3Server, bucket_store, moto_s3, rclone_s3
@@ -56,10 +56,14 @@ async def store(s3: S3Server, request: pytest.FixtureRequest) -> AsyncIterator[B
     await store.aclose()
 
 
-def _put(store: BucketStore, data: bytes | Path, **labels: str):
+async def _put(store: BucketStore, data: bytes | Path, **labels: str):
     whole = data if isinstance(data, bytes) else data.read_bytes()
     sha256 = hashlib.sha256(whole).hexdigest()
-    return store.put(NAME, data, content_type="video/mp4", sha256=sha256, metadata=labels)
+    return (await store.put(_file(data, sha256), metadata=labels))[0]
+
+
+def _file(data: bytes | Path, sha256: str) -> File:
+    return File(name=NAME, source=data, content_type="video/mp4", sha256=sha256)
 
 
 async def _keys(s3: S3Server, store: BucketStore) -> list[str]:
@@ -127,7 +131,7 @@ async def test_what_is_not_there_is_none(store) -> None:
 
 async def test_a_file_that_changed_in_the_spool_is_not_stored(s3, store) -> None:
     with pytest.raises(StoreError, match="not the one"):
-        await store.put(NAME, FILM, content_type="video/mp4", sha256="0" * 64, metadata={})
+        await store.put(_file(FILM, "0" * 64), metadata={})
     assert await _keys(s3, store) == []
 
 

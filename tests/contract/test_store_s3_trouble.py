@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from tasks.errors import StoreError, StoreUnusable
+from tasks.store import File
 from tasks.store.bucket import BucketStore
 from tests.stores import S3Server, bucket_store, moto_s3
 from tests.unit.store.s3_proxy import S3Proxy, checking, refusal, s3_proxy
@@ -41,9 +42,10 @@ async def store(proxy: S3Proxy, request: pytest.FixtureRequest) -> AsyncIterator
     await store.aclose()
 
 
-def _put(store: BucketStore, data: bytes = FILM):
+async def _put(store: BucketStore, data: bytes = FILM):
     sha256 = hashlib.sha256(data).hexdigest()
-    return store.put("film.mp4", data, content_type="video/mp4", sha256=sha256, metadata={})
+    file = File(name="film.mp4", source=data, content_type="video/mp4", sha256=sha256)
+    return (await store.put(file, metadata={}))[0]
 
 
 def _first(times: int, method: str, answer):
@@ -245,8 +247,9 @@ async def test_a_film_too_large_for_one_upload_is_told_so(store, tmp_path) -> No
     path = tmp_path / "film.mp4"
     with path.open("wb") as file:
         file.truncate(5 * 1024**3 + 1)
+    file = File(name="f.mp4", source=path, content_type="video/mp4", sha256=SHA256)
     with pytest.raises(StoreError, match="larger than") as caught:
-        await store.put("f.mp4", path, content_type="video/mp4", sha256=SHA256, metadata={})
+        await store.put(file, metadata={})
     assert caught.value.permanent
 
 

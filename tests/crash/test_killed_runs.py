@@ -14,7 +14,7 @@ import pytest
 
 from tests.programs import Desk, kill_after, sandbox, simple_sheet
 
-ROWS, KILLS = 60, 5
+ROWS, KILLS = 200, 5
 
 
 @pytest.mark.parametrize("seed", [11, 12])

@@ -1,0 +1,142 @@
+"""One folder, written to by whoever can wait for the disk: the blocking part of a folder store.
+
+Owns the order in which bytes, names and folders reach the disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tasks.errors import StoreError
+from tasks.store.disk import disk_trouble, sync_folder
+from tasks.store.draft import Draft, sweep, sync_and_measure
+from tasks.store.measure import Measure, measure
+from tasks.store.store import File, Stored
+
+_DISK = "the disk of the store"
+
+
+class Shelf:
+    """Files under `root`; a name appears only once its bytes are on the disk and verified."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._ready: set[Path] = set()
+
+    def put(self, files: Sequence[File]) -> list[Stored]:
+        """Store files whose names are free, or have these same bytes already."""
+        paths = [self._path(file.name) for file in files]
+        folders = {path.parent for path in paths}
+        with disk_trouble(_DISK, self.root):
+            for folder in folders:
+                self._prepare(folder)
+            stored = [self._put(path, file) for path, file in zip(paths, files, strict=True)]
+            # Also for a file that was there: whoever wrote it may have been killed before this.
+            for folder in folders:
+                sync_folder(folder)
+        return stored
+
+    def replace(self, name: str, source: Path | bytes) -> Stored:
+        """Store `source` whatever the name held before."""
+        path = self._path(name)
+        with disk_trouble(_DISK, self.root):
+            self._prepare(path.parent)
+            with Draft(path) as draft:
+                written = draft.write(source)
+                self._verify(draft.read_back(), written.sha256)
+                draft.overwrite()
+            sync_folder(path.parent)
+        return Stored(str(path), written.bytes, written.sha256)
+
+    def head(self, name: str) -> Stored | None:
+        """Return what is under `name`, read from the first byte to the last."""
+        path = self._path(name)
+        with disk_trouble(_DISK, self.root):
+            self._require_inside(path.parent)
+            return _read(path)
+
+    def _put(self, path: Path, file: File) -> Stored:
+        if (there := _there(path, file.sha256)) is not None:
+            return there
+        stored = self._taken_over(path, file) or self._copied(path, file)
+        # Somebody was faster: the same film is as good as ours.
+        return stored or _there(path, file.sha256) or self._put(path, file)
+
+    def _taken_over(self, path: Path, file: File) -> Stored | None:
+        """Give a file that lies on this disk another name: no byte of it is written again."""
+        source, folder = file.source, path.parent.stat()
+        if isinstance(source, bytes) or source.stat().st_dev != folder.st_dev:
+            return None
+        # Whoever may look into the folder may look at the film: the spool was closed to others.
+        source.chmod(folder.st_mode & 0o666)
+        written = sync_and_measure(source)
+        self._verify(written, file.sha256)
+        try:
+            # Unlike a rename, a link never replaces what is there.
+            os.link(source, path)
+        except OSError:
+            return None
+        return Stored(str(path), written.bytes, written.sha256)
+
+    def _copied(self, path: Path, file: File) -> Stored | None:
+        with Draft(path) as draft:
+            draft.write(file.source)
+            written = draft.read_back()
+            self._verify(written, file.sha256)
+            return Stored(str(path), written.bytes, written.sha256) if draft.publish() else None
+
+    def _verify(self, written: Measure, sha256: str) -> None:
+        if written.sha256 != sha256:
+            raise StoreError(f"what was written to {self.root} is not what was downloaded")
+
+    def _path(self, name: str) -> Path:
+        path = Path(os.path.normpath(self.root / name))
+        if self.root not in path.parents:
+            raise _outside(name)
+        return path
+
+    def _require_inside(self, folder: Path) -> None:
+        # A link inside the store may not lead a film out of it either.
+        real, root = os.path.realpath(folder), os.path.realpath(self.root)
+        if os.path.commonpath([real, root]) != root:
+            raise _outside(os.path.relpath(folder, self.root))
+
+    def _prepare(self, folder: Path) -> None:
+        """Make sure that a folder is there, on the disk, inside the store and without old drafts.
+
+        What was just made holds nothing and leads nowhere else: only what was there is looked at.
+        """
+        if folder in self._ready and folder.is_dir():
+            return
+        if folder != self.root:
+            self._prepare(folder.parent)
+        try:
+            folder.mkdir(parents=folder == self.root)
+        except FileExistsError:
+            self._require_inside(folder)
+            sweep(folder)
+        # A folder is on the disk when its name in the folder above is.
+        sync_folder(folder.parent)
+        self._ready.add(folder)
+
+
+def _outside(name: str) -> StoreError:
+    return StoreError(f'"{name}" is not a name inside the store', permanent=True)
+
+
+def _there(path: Path, sha256: str) -> Stored | None:
+    there = _read(path)
+    if there is not None and there.sha256 != sha256:
+        message = f"{path} exists already and is another file; it was left alone"
+        raise StoreError(message, permanent=True, conflict=True)
+    return there
+
+
+def _read(path: Path) -> Stored | None:
+    try:
+        found = measure(path, md5=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return Stored(str(path), found.bytes, found.sha256)
