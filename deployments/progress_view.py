@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from types import TracebackType
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
 from deployments.terminal import state_text
@@ -55,7 +56,10 @@ class ProgressView:
             self._live.start()
         states = "  ".join(f"{state_text(s)} {n}" for s, n in snapshot.rows.items())
         bar = ProgressBar(total=snapshot.to_do, completed=snapshot.done, width=40)
-        self._live.update(Group(bar, Text.from_markup(states), Text(_money_and_time(snapshot))))
+        picture = Table.grid()
+        for line in (bar, Text.from_markup(states), Text(_money_and_time(snapshot))):
+            picture.add_row(line)
+        self._live.update(picture)
 
     def _say(self, snapshot: Snapshot) -> None:
         said = (tuple(snapshot.rows.items()), snapshot.done)

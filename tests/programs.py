@@ -150,14 +150,24 @@ def sandbox(state: Path, *options: str) -> Iterator[Sandbox]:
         process.wait(10)
 
 
-def kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
-    """Kill a process with SIGKILL after a while; return whether it was still running."""
-    time.sleep(seconds)
+def kill_at_call(process: subprocess.Popen[str], service: Sandbox, count: int) -> bool:
+    """Kill a process with SIGKILL at about its `count`-th call since now, quotes not counted.
+
+    Returns whether it was still running: by calls and not by time, so that a fast machine and a
+    slow one are hit in the same places.
+    """
+    before = _paid_side(service)
+    while process.poll() is None and _paid_side(service) - before < count:
+        time.sleep(0.005)
     alive = process.poll() is None
     if alive:
         process.send_signal(signal.SIGKILL)
     process.communicate()
     return alive
+
+
+def _paid_side(service: Sandbox) -> int:
+    return sum(count for name, count in service.calls().items() if name != "estimate")
 
 
 def simple_sheet(count: int, *, title: str = "Film", columns: str = "", cells: str = "") -> str:

@@ -88,12 +88,13 @@ class Engine:
         self._idle = asyncio.Event()
         self._workers: list[asyncio.Task[None]] = []
         self._fault: BaseException | None = None
+        self._silent_since: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._busy = 0
 
     async def __aenter__(self) -> Engine:
         tally = await self.at.ledger.read(partial(tally_of, campaign=self.campaign))
         self._started = asyncio.get_running_loop().time()
-        self._contact = self._started
         self.progress = Progress(self.campaign.name, tally, started=self._started)
         settings = self.at.settings
         counts: dict[Lane, int] = {
@@ -109,7 +110,8 @@ class Engine:
         ]
         self._workers.append(asyncio.create_task(self._schedule.run(), name="schedule"))
         if self._max_wait is not None:
-            asyncio.get_running_loop().call_later(self._max_wait, self._out_of_time)
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._max_wait, self._out_of_time)
         return self
 
     async def __aexit__(
@@ -119,6 +121,8 @@ class Engine:
         trace: TracebackType | None,
     ) -> None:
         self._stopping.set()
+        if self._timer is not None:
+            self._timer.cancel()
         # A call under way is let finish: cutting it off would only make its outcome unknown.
         if self._busy:
             self._idle.clear()
@@ -255,11 +259,13 @@ class Engine:
         return after * (1 + 0.1 * self._spread())
 
     def _hear(self, seen: Seen) -> None:
-        """Notice whether the service is there at all."""
+        """Notice whether the service is there at all: count from the first call that failed."""
         now = asyncio.get_running_loop().time()
         if not isinstance(seen, Unreached | Troubled):
-            self._contact = now
-        elif now - self._contact > SILENCE:
+            self._silent_since = None
+        elif self._silent_since is None:
+            self._silent_since = now
+        elif now - self._silent_since > SILENCE:
             later = datetime.fromtimestamp(self.at.clock() + 300, UTC)
             self.stop(
                 f"the service has not answered for {SILENCE:.0f} s ({seen.words})", until=later
