@@ -73,14 +73,14 @@ class Desk:
             text=True,
         )
 
-    def call(self, *words: str, timeout: float = 120) -> Finished:
+    def call(self, *words: str, timeout: float = 300) -> Finished:
         """Run a command to its end. No command may ever show a traceback."""
         process = self.start(*words)
         out, err = process.communicate(timeout=timeout)
         assert "Traceback" not in out + err, out + err
         return Finished(process.returncode, out, err)
 
-    def run(self, sheet: str, *words: str, timeout: float = 120) -> Finished:
+    def run(self, sheet: str, *words: str, timeout: float = 300) -> Finished:
         """Run a campaign without Prefect, approved."""
         return self.call(
             "run", sheet, "--yes", "--json", "--without-prefect", *words, timeout=timeout

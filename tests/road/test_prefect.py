@@ -30,13 +30,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
 
 
 def run(desk: Desk, sheet: str, *words: str) -> Finished:
-    return desk.call("run", sheet, "--yes", "--json", *words, timeout=180)
+    return desk.call("run", sheet, "--yes", "--json", *words, timeout=300)
 
 
-def test_a_run_brings_its_own_server_and_leaves_its_history(
+def test_a_run_brings_its_own_server_and_leaves_its_history_but_nothing_else(
     desk: Desk, tmp_path: Path, name: str
 ) -> None:
-    text = simple_sheet(3).replace("title,", "title,script,").replace("Film 1,", "Film 1,,")
     text = "id,tool,title,script,duration_seconds\n" + "".join(
         f"r{n},,Film {n},{SCRIPT} {n},5\n" for n in range(3)
     )
@@ -53,6 +52,7 @@ def test_a_run_brings_its_own_server_and_leaves_its_history(
         flows = database.execute("SELECT name, state_type FROM flow_run").fetchall()
         tasks = database.execute("SELECT name, state_type FROM task_run").fetchall()
         artifacts = {kind for (kind,) in database.execute("SELECT type FROM artifact")}
+        dump = "\n".join(database.iterdump())
     assert [state for _, state in flows] == ["COMPLETED"]
     assert flows[0][0].startswith(name)
     # One task run a row, and one for each step: few enough that every one is recorded.
@@ -60,21 +60,11 @@ def test_a_run_brings_its_own_server_and_leaves_its_history(
     assert len(tasks) == 3 + 4
     assert {state for _, state in tasks} == {"COMPLETED"}
     assert artifacts == {"progress", "table", "markdown"}
-    assert not _children_left(tmp_path)
-
-
-def test_nothing_but_ids_goes_through_prefect(desk: Desk, tmp_path: Path, name: str) -> None:
-    text = f"id,title,script,duration_seconds\nr0,Film,{SCRIPT},5\n"
-
-    ended = run(desk, desk.sheet(f"{name}.csv", text))
-
-    assert ended.status == 0, ended.err
-    with sqlite3.connect(tmp_path / ".callsheet" / "prefect" / "history.db") as database:
-        dump = "\n".join(database.iterdump())
-    assert name in dump
+    # Only ids go through Prefect: no body, no key, no signed address of the sandbox.
     assert SCRIPT not in dump
     assert desk.environ["CALLSHEET_API_KEY"] not in dump
-    assert "/files/" not in dump, "a signed address of the sandbox"
+    assert "/files/" not in dump
+    assert not _children_left(tmp_path)
 
 
 def test_a_running_server_is_used_and_a_large_campaign_stays_light(
@@ -95,13 +85,13 @@ def test_a_signal_stops_a_run_under_prefect_as_well(tmp_path: Path, name: str) -
         desk = Desk(tmp_path, slow.environ)
         sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
         process = desk.start("run", sheet, "--yes", "--json")
-        until = time.monotonic() + 60
+        until = time.monotonic() + 150
         while slow.calls().get("create", 0) < 2:
             assert time.monotonic() < until
             time.sleep(0.1)
 
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=90)
 
     assert process.returncode == 5, err
     assert json.loads(out)["rows"] == {"total": 2, "rendering": 2}
@@ -140,7 +130,7 @@ def _call_flow(
         env={**path, **environ},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
 
@@ -150,7 +140,7 @@ def _task_runs(server: PrefectServer, campaign: str) -> int:
 
     with httpx.Client(base_url=server.url) as client:
         body = {"flow_runs": {"name": {"like_": campaign}}}
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         count = -1
         # The recorder writes in batches: the count stands when it no longer grows.
         while (now := int(client.post("/task_runs/count", json=body).json())) != count:
