@@ -1,7 +1,6 @@
 """What a run holds open: ledger, service, store and spool, and the clock it goes by.
 
-The one place where they are wired together. A Prefect task finds them by `current()`, so that
-nothing but ids passes through Prefect.
+The one place where they are wired together.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import hashlib
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -37,25 +35,12 @@ class Connections:
     clock: Clock = field(default=time.time)
 
 
-_current: ContextVar[Connections] = ContextVar("callsheet_connections")
-
-
-def current() -> Connections:
-    """Return what the run at hand holds open; raise LookupError outside of one."""
-    return _current.get()
-
-
 @asynccontextmanager
 async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncIterator[Connections]:
     """Open everything a run needs, and close it in the reverse order.
 
     Raises ConfigurationError, LedgerError or StoreUnusable before anything can be spent.
     """
-    try:
-        yield current()
-        return
-    except LookupError:
-        pass
     settings.service()
     make_home(settings.home)
     async with AsyncExitStack() as stack:
@@ -64,7 +49,7 @@ async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncItera
         store = open_store(settings.store)
         stack.push_async_callback(store.aclose)
         fetcher = await stack.enter_async_context(make_fetcher(settings, settings.spool))
-        opened = Connections(
+        yield Connections(
             settings=settings,
             ledger=ledger,
             service=service,
@@ -72,11 +57,6 @@ async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncItera
             fetcher=fetcher,
             clock=clock,
         )
-        token = _current.set(opened)
-        try:
-            yield opened
-        finally:
-            _current.reset(token)
 
 
 async def open_service(settings: Settings, ledger: Ledger | None, clock: Clock) -> VideoService:

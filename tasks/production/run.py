@@ -7,7 +7,6 @@ carry them without carrying anything else. Their order is in `flows.road`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
@@ -83,22 +82,23 @@ class Run:
         return [row for row in found if self.chosen(row, row.asked(), row.state)]
 
 
-_current: ContextVar[Run] = ContextVar("callsheet_run")
+_current: ContextVar[Run | None] = ContextVar("callsheet_run", default=None)
 
 
 def current_run() -> Run:
     """Return the run at hand; raise CallsheetError outside of one."""
-    try:
-        return _current.get()
-    except LookupError as error:
-        raise CallsheetError("a step was started outside of a run") from error
+    run = _current.get()
+    if run is None:
+        raise CallsheetError("a step was started outside of a run")
+    return run
 
 
 @asynccontextmanager
 async def open_run(order: Order, settings: Settings, approval: Approval) -> AsyncIterator[Run]:
     """Open a run, or take up the one that is open already."""
-    with contextlib.suppress(LookupError):
-        yield _current.get()
+    already = _current.get(None)
+    if already is not None:
+        yield already
         return
     async with connect(settings) as at, AsyncExitStack() as holding:
         run = Run(order=order, at=at, approval=approval, holding=holding)

@@ -1,0 +1,38 @@
+"""A run that is open already is taken up, and what goes wrong in it comes out as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import CallsheetError
+from tasks.production.order import Order, Plan
+from tasks.production.run import current_run, open_run
+from tasks.settings import load_settings
+
+
+async def nobody(plan: Plan) -> str:
+    raise AssertionError("nothing is to be approved here")
+
+
+async def test_a_missing_key_in_an_inner_run_is_not_swallowed(tmp_path: Path) -> None:
+    environ = {"CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1", "CALLSHEET_API_KEY": "mav_x"}
+    settings = load_settings(environ=environ, folder=tmp_path)
+    order = Order(sheet="s.csv")
+
+    async def fail_inside() -> None:
+        async with (
+            open_run(order, settings, nobody) as outer,
+            open_run(order, settings, nobody) as inner,
+        ):
+            assert inner is outer
+            raise KeyError("fault")
+
+    with pytest.raises(KeyError, match="fault"):
+        await fail_inside()
+
+
+def test_a_step_outside_of_a_run_says_so() -> None:
+    with pytest.raises(CallsheetError, match="outside of a run"):
+        current_run()
