@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from fastapi.params import Depends as Dependency
 
 from deployments.sandbox.database import Database
+from deployments.sandbox.faults.plan import Faults
 from deployments.sandbox.keys import Keyring
 from deployments.sandbox.options import OptionRefused, Options
 from deployments.sandbox.pace import Pace
@@ -39,6 +40,7 @@ class House:
         self.pace = Pace(options.rate, options.rate_window)
         self.studio = Studio(self.database, films, instant=instant, now=now)
         self.calls: Counter[str] = Counter()
+        self.faults = Faults()
         self.origin = ""
 
     async def close(self) -> None:
