@@ -26,10 +26,19 @@ $(VENV)/.uv:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
 	@touch $@
 
+# The tests of pages click through them in a real browser: Debian's Chromium.
+$(VENV)/.chromium: $(VENV)/.uv
+	@command -v chromium >/dev/null || { \
+		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+		$$sudo apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq chromium >/dev/null; \
+	} || { echo "install Chromium, as the command chromium, then run this again"; exit 1; }
+	@touch $@
+
 demo: install
 	$(BIN)/callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400
 
-test: $(VENV)/.installed-dev
+test: $(VENV)/.installed-dev $(VENV)/.chromium
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 bench: $(VENV)/.installed-dev
