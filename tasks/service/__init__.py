@@ -3,11 +3,21 @@
 from tasks.service.client import VideoService
 from tasks.service.clock import Clock, utc_now
 from tasks.service.gate import Gate
-from tasks.service.operations import OPERATIONS, Money, Operation
+from tasks.service.operations import MAKING, OPERATIONS, Money, Operation
 from tasks.service.shapes import Shapes
-from tasks.service.values import Attempt, Created, Quote, SignedUrl, Video
+from tasks.service.values import (
+    Attempt,
+    Created,
+    Quote,
+    ShareLink,
+    SignedUrl,
+    Started,
+    Video,
+    Webhook,
+)
 
 __all__ = [
+    "MAKING",
     "OPERATIONS",
     "Attempt",
     "Clock",
@@ -17,8 +27,11 @@ __all__ = [
     "Operation",
     "Quote",
     "Shapes",
+    "ShareLink",
     "SignedUrl",
+    "Started",
     "Video",
     "VideoService",
+    "Webhook",
     "utc_now",
 ]

@@ -85,6 +85,8 @@ class Connection:
         read: Callable[[Json, Shapes], T],
         *,
         video_id: str | None = None,
+        webhook_id: str | None = None,
+        scene: int | None = None,
         query: str = "",
         body: bytes | None = None,
         key: str | None = None,
@@ -93,7 +95,14 @@ class Connection:
             return read(answer.json(), self._shapes)
 
         return await self._call(
-            operation, parse, video_id=video_id, query=query, body=body, key=key
+            operation,
+            parse,
+            video_id=video_id,
+            webhook_id=webhook_id,
+            scene=scene,
+            query=query,
+            body=body,
+            key=key,
         )
 
     async def _call(
@@ -102,19 +111,29 @@ class Connection:
         read: Callable[[Answer], T],
         *,
         video_id: str | None = None,
+        webhook_id: str | None = None,
+        scene: int | None = None,
         query: str = "",
         body: bytes | None = None,
         key: str | None = None,
     ) -> T:
-        target = _target(operation, video_id) + query
+        target = _target(operation, video_id, webhook_id, scene) + query
         return await self._calls.make(
             Call(operation=operation, target=target, read=read, body=body, key=key)
         )
 
 
-def _target(operation: Operation, video_id: str | None) -> str:
-    if video_id is None:
-        return operation.path
-    if not video_id.strip(". /"):
-        raise BadInput(f'"{video_id}" is not the id of a video')
-    return operation.path.replace("{id}", quote(video_id, safe=""))
+def _target(
+    operation: Operation, video_id: str | None, webhook_id: str | None, scene: int | None
+) -> str:
+    target = operation.path
+    for kind, named in (("video", video_id), ("webhook", webhook_id)):
+        if named is not None:
+            if not named.strip(". /"):
+                raise BadInput(f'"{named}" is not the id of a {kind}')
+            target = target.replace("{id}", quote(named, safe=""))
+    if scene is not None:
+        if scene < 1:
+            raise BadInput(f"there is no scene {scene}: they are counted from 1")
+        target = target.replace("{n}", str(scene))
+    return target

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit
 
 from tasks.brief import Json
-from tasks.service.reading import Shapeless, unwrap
+from tasks.service.reading import Shapeless, find_list, unwrap
 from tasks.service.records import video
 from tasks.service.shapes import Shapes
 from tasks.service.values import Video
@@ -26,7 +26,7 @@ class Page:
 
 def page(body: Json, shapes: Shapes) -> Page:
     """Read one page; raise Shapeless when there is no list in it."""
-    videos = tuple(_videos(_records(unwrap(body), shapes), shapes))
+    videos = tuple(_videos(find_list(body, shapes), shapes))
     return Page(videos=videos, next=_next(body, shapes))
 
 
@@ -69,16 +69,3 @@ def _places(body: dict[str, Json]) -> Iterator[dict[str, Json]]:
             inner = top.get(name)
             if isinstance(inner, dict):
                 yield inner
-
-
-def _records(data: Json, shapes: Shapes) -> list[Json]:
-    if isinstance(data, list):
-        return data
-    if isinstance(data, dict):
-        for name in shapes.list_names:
-            if isinstance(data.get(name), list):
-                return list(data[name])
-        lists = [value for value in data.values() if isinstance(value, list)]
-        if len(lists) == 1:
-            return list(lists[0])
-    raise Shapeless

@@ -79,6 +79,21 @@ def find_url(body: Json, shapes: Shapes) -> str | None:
     return urls.pop() if len(urls) == 1 else None
 
 
+def find_list(body: Json, shapes: Shapes) -> list[Json]:
+    """Return the list in an answer, by its name or as the only one; else raise Shapeless."""
+    data = unwrap(body)
+    if isinstance(data, list):
+        return data
+    if isinstance(data, dict):
+        for name in shapes.list_names:
+            if isinstance(data.get(name), list):
+                return list(data[name])
+        lists = [value for value in data.values() if isinstance(value, list)]
+        if len(lists) == 1:
+            return list(lists[0])
+    raise Shapeless
+
+
 def record_of(data: Json) -> Json:
     """Return the record of a video, also where it is wrapped once more as `video`."""
     inner = data.get("video") if isinstance(data, dict) else None

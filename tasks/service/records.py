@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeAlias, TypeVar
+
 from tasks.brief import Json
+from tasks.redact import register_secret
+from tasks.service.answer import Answer
 from tasks.service.reading import (
     Shapeless,
     find_amount,
     find_id,
+    find_list,
     find_poll_after,
     find_status,
     find_url,
     unwrap,
 )
 from tasks.service.shapes import Shapes
-from tasks.service.values import Created, Quote, SignedUrl, Video
+from tasks.service.values import (
+    Created,
+    Quote,
+    ShareLink,
+    SignedUrl,
+    Started,
+    Video,
+    Webhook,
+)
 
-__all__ = ["Shapeless", "created", "quote", "signed_url", "video"]
+__all__ = [
+    "Reader",
+    "Shapeless",
+    "created",
+    "nothing",
+    "opaque",
+    "quote",
+    "share_link",
+    "signed_url",
+    "started",
+    "video",
+    "webhook",
+    "webhooks",
+]
+
+T = TypeVar("T")
+#: What turns a whole answer into a value.
+Reader: TypeAlias = Callable[[Answer], T]
 
 
 def quote(body: Json, shapes: Shapes) -> Quote:
@@ -61,3 +93,68 @@ def signed_url(body: Json, shapes: Shapes) -> SignedUrl:
     if url is None:
         raise Shapeless
     return SignedUrl(url=url)
+
+
+def started(body: Json, shapes: Shapes, *, asked: str) -> Started:
+    """Read the answer of a remake; that it is a success says that it was begun."""
+    data = unwrap(body)
+    return Started(
+        video_id=asked,
+        status=find_status(data, shapes),
+        poll_after=find_poll_after(data, shapes),
+        raw=data,
+    )
+
+
+def share_link(body: Json, shapes: Shapes) -> ShareLink:
+    """Read a public link."""
+    url = find_url(body, shapes)
+    if url is None:
+        raise Shapeless
+    return ShareLink(url=url, raw=unwrap(body))
+
+
+def webhook(body: Json, shapes: Shapes) -> Webhook:
+    """Read a subscription; its secret, if it is shown, is kept out of every text from now on."""
+    data = unwrap(body)
+    inner = data.get("webhook") if isinstance(data, dict) else None
+    data = inner if isinstance(inner, dict) else data
+    webhook_id = data.get("id", data.get("webhook_id")) if isinstance(data, dict) else None
+    if not isinstance(webhook_id, str) or not webhook_id:
+        raise Shapeless
+    events = data.get("events")
+    secret = data.get("secret") if isinstance(data.get("secret"), str) else None
+    if secret:
+        register_secret(secret)
+    active = data.get("is_active")
+    return Webhook(
+        id=webhook_id,
+        url=_text(data.get("url")),
+        events=tuple(str(event) for event in events) if isinstance(events, list) else (),
+        name=_text(data.get("name")),
+        is_active=active if isinstance(active, bool) else None,
+        secret=secret,
+        raw={name: value for name, value in data.items() if name != "secret"},
+    )
+
+
+def webhooks(body: Json, shapes: Shapes) -> list[Webhook]:
+    """Read the list of subscriptions; an entry without an id is none."""
+    found = []
+    for entry in find_list(body, shapes):
+        with suppress(Shapeless):
+            found.append(webhook({"data": entry}, shapes))
+    return found
+
+
+def opaque(body: Json, shapes: Shapes) -> Json:
+    """Return what is inside the envelope as it is."""
+    return unwrap(body)
+
+
+def nothing(answer: Answer) -> None:
+    """Read nothing: a success is a success, whatever it says."""
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None

@@ -13,8 +13,11 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 
 
-def default_transport(base_url: str, *, limit: int) -> httpx.AsyncBaseTransport:
-    """Return a transport for one service, through the proxy of the environment if it has one."""
+def default_transport(base_url: str, *, limit: int, reuse: bool = True) -> httpx.AsyncBaseTransport:
+    """Return a transport for one service, through the proxy of the environment if it has one.
+
+    Without `reuse` every request gets a new connection, closed after its answer.
+    """
     parts = urlsplit(base_url)
     # Loading the certificate authorities takes time that a plain address need not spend.
     verify = httpx.create_ssl_context() if parts.scheme == "https" else False
@@ -22,7 +25,10 @@ def default_transport(base_url: str, *, limit: int) -> httpx.AsyncBaseTransport:
 
     def session() -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
-            limit=limit, force_close=False, keepalive_timeout=15, ssl=transport.ssl_context
+            limit=limit,
+            force_close=not reuse,
+            keepalive_timeout=15 if reuse else None,
+            ssl=transport.ssl_context,
         )
         return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 

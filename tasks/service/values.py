@@ -38,6 +38,37 @@ class Video:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Started:
+    """A render that was begun on a video that existed; `poll_after` as for Created."""
+
+    video_id: str
+    status: str | None
+    poll_after: float | None
+    raw: Json = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareLink:
+    """A public link to a film: whoever has it can see the film until it expires."""
+
+    url: str = field(repr=False)
+    raw: Json = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Webhook:
+    """A subscription; `secret` is there in the answer to its creation and never again."""
+
+    id: str
+    url: str | None
+    events: tuple[str, ...]
+    name: str | None
+    is_active: bool | None
+    secret: str | None = field(default=None, repr=False)
+    raw: Json = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class SignedUrl:
     """An address that gives the film to whoever holds it, for 15 minutes: a secret."""
 

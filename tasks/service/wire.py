@@ -16,7 +16,7 @@ import httpx
 from tasks.errors import ConfigurationError
 from tasks.redact import register_secret
 from tasks.service.answer import Answer
-from tasks.service.operations import OPERATIONS, Operation
+from tasks.service.operations import OPERATIONS, Money, Operation
 
 
 class Wire:
@@ -30,15 +30,15 @@ class Wire:
         self._headers = _headers(api_key)
         self._with_json = httpx.Headers([*self._headers.raw, (b"content-type", _JSON)])
         self._transport = transport
+        # What is sent once goes over a connection of its own: one that was idle may be closed by
+        # the service just as it is used, and nobody could tell whether the request arrived.
+        self._fresh = transport
         self._limit = limit
         self._timeouts = {operation: _timeouts(operation) for operation in OPERATIONS}
 
     async def exchange(self, operation: Operation, target: str, body: bytes | None) -> Answer:
         """Send one request to `target` (path and query) and return its whole answer."""
-        if self._transport is None:
-            from tasks.service.transport import default_transport
-
-            self._transport = default_transport(self._base, limit=self._limit)
+        transport = self._ready(fresh=operation.money is Money.ONCE)
         request = httpx.Request(
             operation.method,
             self._base + target,
@@ -46,7 +46,7 @@ class Wire:
             content=body,
             extensions={"timeout": self._timeouts.get(operation) or _timeouts(operation)},
         )
-        response = await self._transport.handle_async_request(request)
+        response = await transport.handle_async_request(request)
         try:
             content = await response.aread()
         except BaseException as error:
@@ -59,8 +59,22 @@ class Wire:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        if self._transport is not None:
-            await self._transport.aclose()
+        for transport in {self._transport, self._fresh} - {None}:
+            assert transport is not None
+            await transport.aclose()
+
+    def _ready(self, *, fresh: bool) -> httpx.AsyncBaseTransport:
+        found = self._fresh if fresh else self._transport
+        if found is not None:
+            return found
+        from tasks.service.transport import default_transport
+
+        made = default_transport(self._base, limit=self._limit, reuse=not fresh)
+        if fresh:
+            self._fresh = made
+        else:
+            self._transport = made
+        return made
 
 
 _JSON = b"application/json"
