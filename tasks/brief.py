@@ -16,7 +16,7 @@ from typing import Any, Literal
 Json = Any
 CaptionFormat = Literal["srt", "vtt"]
 
-#: The only operation a row can ask for so far: `POST /videos`.
+#: What a row asks for when it does not say: `POST /videos`. It alone takes an idempotency key.
 CREATE = "create"
 
 
@@ -24,7 +24,8 @@ CREATE = "create"
 class Brief:
     """One row, validated.
 
-    `request` is the body of `POST /videos` without `idempotency_key` and `start_generation`.
+    `request` is the body of the operation, for `create` without `idempotency_key` and
+    `start_generation`.
     `line` is the 1-based line (or spreadsheet row) it begins on; `cells` are the sheet's own
     headers and texts, in order, for the status sheet. Neither is part of its identity.
     """

@@ -27,5 +27,10 @@ def idempotency_key(*, campaign: str, row: str, operation: str, digest: str, nth
 
 
 def frozen_body(request: Mapping[str, Json], *, key: str) -> bytes:
-    """Return the request body of a take: sent as it is, and never made again from a sheet."""
+    """Return the request body of a film's take: sent as it is, never made again from a sheet."""
     return canonical_json({**request, "start_generation": True, "idempotency_key": key})
+
+
+def frozen_clip_body(request: Mapping[str, Json], *, key: str | None) -> bytes:
+    """Return the request body of a clip's take; without a `key` it can be sent only once."""
+    return canonical_json({**request, **({"idempotency_key": key} if key else {})})

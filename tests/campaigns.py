@@ -193,15 +193,21 @@ class Stage:
         return found
 
 
-def a_row(state: State, *, intended: float = T0, accepted: float | None = None) -> CampaignRow:
-    """A row of a state, with one take, that is in no ledger."""
+def a_row(
+    state: State,
+    *,
+    intended: float = T0,
+    accepted: float | None = None,
+    operation: str = "create",
+) -> CampaignRow:
+    """A row of a state, with one take, that is in no ledger; only a create's body has its key."""
     take = Take(
         id=1,
         number=1,
         nth=1,
         key="cs1_k",
         digest="d",
-        body=b"{}",
+        body=b'{"idempotency_key":"cs1_k"}' if operation == "create" else b"{}",
         quoted=Decimal(12),
         reserved=Decimal(12),
         charged=None,
@@ -222,7 +228,7 @@ def a_row(state: State, *, intended: float = T0, accepted: float | None = None) 
         state=state,
         since=T0,
         reason=None,
-        operation="create",
+        operation=operation,
         request=json.dumps({"topic": "Tea"}),
         digest="d",
         nth=1,

@@ -78,10 +78,13 @@ def _show_row(campaign: Campaign, row: CampaignRow, console: Console) -> None:
 
 
 def _show_take(take: Take, files: list[Delivered], console: Console) -> None:
-    console.print(f"\ntake {take.number}  key {take.key}")
+    key = f"key {take.key}" if take.keyed else "without a key: sent once"
+    console.print(f"\ntake {take.number}  {key}")
     console.print(f"  intended {_moment(take.intended_at)}, {as_text(take.quoted)} credits quoted")
     if take.refused_at:
         console.print(f"  refused {_moment(take.refused_at)}: nothing was made or charged")
+    if take.abandoned_at:
+        console.print(f"  given up {_moment(take.abandoned_at)} by a person")
     if take.accepted_at:
         console.print(f"  accepted {_moment(take.accepted_at)} as {plain(take.video_id)}")
     if take.charged is not None:
@@ -107,7 +110,7 @@ def _document(
         "takes": [
             {
                 "take": take.number,
-                "key": take.key,
+                "key": take.key if take.keyed else None,
                 "video_id": take.video_id,
                 "quoted": as_number(take.quoted),
                 "reserved": as_number(take.reserved),

@@ -81,14 +81,17 @@ async def _plan(args: Namespace, settings: Settings) -> Plan:
 
 
 async def _price(plan: Plan, sheet: Sheet, service: VideoService, settings: Settings) -> Plan:
-    requests = {brief.row: brief.request for brief in sheet.briefs}
+    briefs = {brief.row: brief for brief in sheet.briefs}
     lanes = asyncio.Semaphore(settings.quotes)
     prices: dict[str, Decimal | None] = {}
     refusals: dict[str, str] = {}
 
     async def ask(row: str) -> None:
         async with lanes:
-            amount, refusal = await ask_price(service, requests[row])
+            brief = briefs[row]
+            amount, refusal = await ask_price(
+                service, brief.operation, brief.request, brief.max_credits
+            )
         prices[row] = amount
         if refusal:
             refusals[row] = refusal

@@ -1,6 +1,18 @@
 """What happened to every row: the names other packages may use."""
 
 from tasks.ledger.adopt import adopt_sheet, foresee_sheet
+from tasks.ledger.calls import (
+    NEW,
+    Call,
+    close_call,
+    drop_call,
+    join_call,
+    note_videos,
+    open_call,
+    resolve_call,
+    unsettled_calls,
+    videos_known,
+)
 from tasks.ledger.campaigns import (
     Campaign,
     Tally,
@@ -20,6 +32,7 @@ from tasks.ledger.history import Event, cells_of, deliveries_of, events_of
 from tasks.ledger.ledger import Ledger, open_ledger
 from tasks.ledger.moves import move, move_row, note, remark
 from tasks.ledger.quotes import Quoted, approve, record_quote
+from tasks.ledger.resolve import adopt_video, give_up, owner_of_video
 from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, ROAD, STATES, TRANSITIONS, UNDER_WAY, State
 from tasks.ledger.takes import Delivered, accept, deliver, open_take, refuse, settle
 from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
@@ -27,12 +40,14 @@ from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 __all__ = [
     "ACTIONS",
     "NEEDS_PERSON",
+    "NEW",
     "NOT_BEGUN",
     "ROAD",
     "STATES",
     "TRANSITIONS",
     "UNDER_WAY",
     "Action",
+    "Call",
     "Campaign",
     "CampaignRow",
     "Delivered",
@@ -45,31 +60,42 @@ __all__ = [
     "Tally",
     "accept",
     "adopt_sheet",
+    "adopt_video",
     "all_campaigns",
     "approve",
     "cells_of",
+    "close_call",
     "close_gate",
     "deliver",
     "deliveries_of",
+    "drop_call",
     "drop_owner",
     "ensure_campaign",
     "events_of",
     "find_campaign",
     "foresee_sheet",
     "gate_of",
+    "give_up",
+    "join_call",
     "move",
     "move_row",
     "note",
+    "note_videos",
+    "open_call",
     "open_ledger",
     "open_take",
+    "owner_of_video",
     "record_quote",
     "refuse",
     "release_lease",
     "remark",
+    "resolve_call",
     "rows_of",
     "set_budget",
     "settle",
     "take_lease",
     "takes_of",
     "tally_of",
+    "unsettled_calls",
+    "videos_known",
 ]

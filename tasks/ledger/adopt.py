@@ -88,6 +88,9 @@ def adopt_sheet(
     wishes: list[dict[str, Any]] = []
     renewed: list[dict[str, Any]] = []
     found = foresee_sheet(connection, campaign_id, briefs)
+    given_up = {
+        (n, t.digest): t.nth for n, t in takes_of(connection, campaign_id) if t.abandoned_at
+    }
     for position, (row, brief, foreseen, earlier) in enumerate(found, start=1):
         if row is None and brief is not None:
             new.append(_new_row(campaign_id, brief, position, foreseen, at))
@@ -95,7 +98,8 @@ def adopt_sheet(
             wish = {**_wishes(brief, position), "reason": _reason(row, foreseen)}
             wishes.append({"the_row": row.id, **{f"new_{k}": v for k, v in wish.items()}})
             if row.digest != brief.digest and not foreseen.drifts:
-                renewed.append({"the_row": row.id, **_renewal(row, brief, earlier)})
+                last = given_up.get((row.id, brief.digest), 0)
+                renewed.append({"the_row": row.id, **_renewal(row, brief, earlier, last)})
         if row is not None:
             _rest(connection, row, foreseen, at)
     for statement, values in ((_INSERT, new), (_WISHES, wishes), (_BRIEF, renewed)):
@@ -136,13 +140,14 @@ def _wishes(brief: Brief, position: int) -> dict[str, Any]:
     }
 
 
-def _renewal(row: CampaignRow, brief: Brief, earlier: Take | None) -> dict[str, Any]:
+def _renewal(row: CampaignRow, brief: Brief, earlier: Take | None, given_up: int) -> dict[str, Any]:
+    """Return what becomes of a row's brief; a key that was given up (its nth) is not used again."""
     price = earlier.quoted if earlier else None
     return {
         "new_operation": brief.operation,
         "new_request": canonical_json(brief.request).decode(),
         "new_digest": brief.digest,
-        "new_nth": earlier.nth if earlier else 1,
+        "new_nth": earlier.nth if earlier else given_up + 1,
         "new_take": earlier.id if earlier else (row.take.id if row.take else None),
         "new_quoted": None if price is None else to_micro(price),
     }

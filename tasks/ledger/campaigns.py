@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
-from sqlalchemy import Connection, Table, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, func, select, update
 
 from tasks.credits import as_text, from_micro, to_micro
+from tasks.ledger.insert import insert_unless_there
 from tasks.ledger.moves import note
 from tasks.ledger.schema import campaigns, gates, rows
 from tasks.ledger.states import STATES, State
@@ -74,7 +73,7 @@ def ensure_campaign(
     found = find_campaign(connection, name)
     if found is None:
         values = {"name": name, "created_at": at, "reserved": 0, "charged": 0}
-        made = _insert_unless_there(connection, campaigns, values)
+        made = insert_unless_there(connection, campaigns, values)
         found = find_campaign(connection, name)
         assert found is not None
         if made:
@@ -170,19 +169,12 @@ def gate_of(connection: Connection, organisation: str) -> float | None:
 def close_gate(connection: Connection, organisation: str, *, until: float) -> None:
     """Remember that no request may be made before `until`; it never opens earlier by this."""
     values = {"organisation": organisation, "closed_until": until}
-    if not _insert_unless_there(connection, gates, values):
+    if not insert_unless_there(connection, gates, values):
         connection.execute(
             update(gates)
             .where(gates.c.organisation == organisation, gates.c.closed_until < until)
             .values(closed_until=until)
         )
-
-
-def _insert_unless_there(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
-    """Insert a row; return False where another process was first."""
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    made = connection.execute(insert(table).values(**values).on_conflict_do_nothing())
-    return made.rowcount == 1
 
 
 def _campaigns(connection: Connection, name: str | None) -> list[Campaign]:

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0001"
+REVISION = "0002"
 
 #: SQLite counts up only in a column that it calls INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -106,6 +106,8 @@ takes = Table(
     Column("refused_at", Float),
     Column("ready_at", Float),
     Column("delivered_at", Float),
+    # A person gave it up without knowing whether it was made: it is never taken up again.
+    Column("abandoned_at", Float),
     UniqueConstraint("row_id", "number"),
     UniqueConstraint("key"),
     Index(None, "video_id"),
@@ -147,4 +149,41 @@ gates = Table(
     # A fingerprint of the organisation's key, never the key.
     Column("organisation", String(64), primary_key=True),
     Column("closed_until", Float, nullable=False),
+)
+
+# Paid calls that take no idempotency key: each is sent once, and at most one is open for a target.
+calls = Table(
+    "calls",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("organisation", String(64), nullable=False),
+    # The id of the video it changes; empty for a call that makes one.
+    Column("target", Text, nullable=False),
+    Column("operation", String(40), nullable=False),
+    Column("take_id", Id, ForeignKey("takes.id")),
+    Column("body", LargeBinary, nullable=False),
+    Column("opened_at", Float, nullable=False),
+    Column("closed_at", Float),
+    # made, refused or unknown; an unknown one waits for a person until it is resolved.
+    Column("outcome", String(16)),
+    Column("video_id", Text),
+    Column("resolved_at", Float),
+    Index(None, "take_id"),
+)
+Index(
+    "ix_calls_open",
+    calls.c.organisation,
+    calls.c.target,
+    unique=True,
+    sqlite_where=calls.c.closed_at.is_(None),
+    postgresql_where=calls.c.closed_at.is_(None),
+)
+
+# Videos that were in the service's list before a call without a key was sent: not made by it.
+videos_seen = Table(
+    "videos_seen",
+    metadata,
+    Column("organisation", String(64), primary_key=True),
+    Column("video_id", String(200), primary_key=True),
+    Column("seen_at", Float, nullable=False),
 )

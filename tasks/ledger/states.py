@@ -42,7 +42,8 @@ TRANSITIONS: dict[State, frozenset[State]] = {
                           "submitting", "rendering", "delivered"}),
     "quoted": frozenset({"planned", "approved", "held", "rejected", "cancelled", "retired"}),
     "approved": frozenset({"planned", "submitting", "held", "cancelled", "retired"}),
-    "submitting": frozenset({"rendering", "held", "rejected", "uncertain"}),
+    # Back to approved: proved not to have been sent.
+    "submitting": frozenset({"rendering", "approved", "held", "rejected", "uncertain"}),
     "rendering": frozenset({"ready", "failed", "stalled", "cancelled"}),
     "ready": frozenset({"delivered", "held"}),
     "delivered": frozenset({"planned", "ready", "retired"}),

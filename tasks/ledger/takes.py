@@ -13,6 +13,7 @@ from decimal import Decimal
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from tasks.credits import from_micro, to_micro
+from tasks.ledger.calls import close_call
 from tasks.ledger.moves import move_row, note
 from tasks.ledger.schema import campaigns, deliveries, rows, takes
 from tasks.ledger.states import State
@@ -114,6 +115,8 @@ def accept(
     """Record the service's answer to a create: `submitting -> rendering`."""
     if not move_row(connection, row, "rendering", at=at, take_id=take.id):
         return False
+    if not take.keyed:
+        close_call(connection, take_id=take.id, outcome="made", video_id=video_id, at=at)
     connection.execute(_ACCEPTED, {"the_take": take.id, "moment": at, "video": video_id})
     return True
 
@@ -121,9 +124,11 @@ def accept(
 def refuse(
     connection: Connection, row: CampaignRow, take: Take, *, new: State, reason: str, at: float
 ) -> bool:
-    """Record that the service made nothing: release what was reserved and move the row."""
+    """Record that nothing was made, refused or never sent: release the money, move the row."""
     if not move_row(connection, row, new, at=at, reason=reason, take_id=take.id):
         return False
+    if not take.keyed:
+        close_call(connection, take_id=take.id, outcome="refused", at=at)
     reserved = connection.execute(_RESERVED, {"the_take": take.id}).scalar_one()
     connection.execute(_REFUSED, {"the_take": take.id, "moment": at})
     _settle(connection, row, released=reserved, cost=0)

@@ -42,11 +42,17 @@ class Take:
     refused_at: float | None
     ready_at: float | None
     delivered_at: float | None
+    abandoned_at: float | None = None
 
     @property
     def stands(self) -> bool:
-        """Whether money may hang on it: it was sent, or may have been, and was not refused."""
-        return self.refused_at is None
+        """Whether a film may come of it: it was sent, or may have been, and not refused since."""
+        return self.refused_at is None and self.abandoned_at is None
+
+    @property
+    def keyed(self) -> bool:
+        """Whether its body holds its key, so that the same bytes may be sent again."""
+        return f'"{self.key}"'.encode() in self.body
 
     def asked(self) -> dict[str, Json]:
         """Return what was asked of the service, without key and start."""

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from tasks.ledger import Ledger, close_gate, gate_of, open_ledger
+from tasks.production.baseline import Baseline
 from tasks.service import Gate, VideoService
 from tasks.settings import Settings, make_home
 from tasks.store import Fetcher, Store, open_store
@@ -32,6 +33,7 @@ class Connections:
     service: VideoService
     store: Store
     fetcher: Fetcher
+    baseline: Baseline
     clock: Clock = field(default=time.time)
 
 
@@ -55,6 +57,7 @@ async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncItera
             service=service,
             store=store,
             fetcher=fetcher,
+            baseline=Baseline(ledger, service, organisation_of(settings)),
             clock=clock,
         )
 
@@ -62,7 +65,7 @@ async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncItera
 async def open_service(settings: Settings, ledger: Ledger | None, clock: Clock) -> VideoService:
     """Return the client, behind the organisation's one gate, which the ledger remembers."""
     base_url, api_key = settings.service()
-    organisation = hashlib.sha256(f"{base_url} {api_key}".encode()).hexdigest()[:32]
+    organisation = organisation_of(settings)
     closed_until: datetime | None = None
     writes: set[asyncio.Task[None]] = set()
 
@@ -80,6 +83,12 @@ async def open_service(settings: Settings, ledger: Ledger | None, clock: Clock) 
             closed_until = datetime.fromtimestamp(known, UTC)
     gate = Gate(closed_until=closed_until, on_close=remember)
     return VideoService(base_url=base_url, api_key=api_key, gate=gate)
+
+
+def organisation_of(settings: Settings) -> str:
+    """Return a fingerprint of the service and the key: what is shared by all who use them."""
+    base_url, api_key = settings.service()
+    return hashlib.sha256(f"{base_url} {api_key}".encode()).hexdigest()[:32]
 
 
 def make_fetcher(settings: Settings, spool: Path) -> Fetcher:

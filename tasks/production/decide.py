@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Literal
 
+from tasks.brief import CREATE
 from tasks.duration import say_duration
 from tasks.ledger.states import STATES, State
 from tasks.ledger.takes import Delivered
@@ -17,6 +18,7 @@ from tasks.ledger.values import CampaignRow
 from tasks.production.seen import (
     Accepted,
     Barred,
+    Busy,
     Closed,
     FilmReady,
     Looked,
@@ -29,10 +31,11 @@ from tasks.production.seen import (
     Stored,
     Troubled,
     Unknown,
+    Unmade,
     Unreached,
 )
 
-Lane = Literal["submit", "search", "watch", "deliver"]
+Lane = Literal["submit", "once", "search", "watch", "deliver"]
 
 #: Words for a render under way. Only the first two are in the specification (section 2).
 RUNNING = frozenset({"generating", "draft", "queued", "pending", "processing", "rendering",
@@ -50,6 +53,8 @@ ODD_LOOKS, ODD_SPAN = 5, 600.0
 LOST_LIMIT, DELIVERY_LIMIT = 8, 5
 POLL_MIN, POLL_MAX, POLL_DEFAULT = 1.0, 120.0, 10.0
 BACKOFF_FIRST, BACKOFF_MAX = 1.0, 60.0
+#: Between two searches for what a call without a key has made.
+SEARCH = 15.0
 #: The engine waits up to a tenth longer than it is told.
 SPREAD = 1.1
 
@@ -61,6 +66,9 @@ class Rules:
     horizon: float = 86400.0
     deadline: float = 10800.0
     captions_wait: float = 120.0
+    evidence_wait: float = 600.0
+    #: Whether clips take idempotency keys at this service; by the specification they do not.
+    clip_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +114,8 @@ TIMELY: dict[type[Seen], frozenset[State]] = {
     RefusedAs: frozenset({"submitting"}),
     Unknown: frozenset({"submitting"}),
     NothingFound: frozenset({"submitting"}),
+    Unmade: frozenset({"submitting"}),
+    Busy: frozenset({"approved"}),
     Looked: frozenset({"rendering"}),
     Missing: frozenset({"submitting", "rendering", "ready"}),
     FilmReady: frozenset({"rendering", "ready"}),
@@ -133,7 +143,11 @@ def decide(row: CampaignRow, memory: Memory, seen: Seen, now: float, rules: Rule
         case Unknown():
             return _again(row, replace(memory, doubt=True), seen.words, now, rules)
         case NothingFound():
-            return Decision(memory, to="uncertain", reason=_PAST_HORIZON)
+            return _not_found(row, memory, seen, now, rules)
+        case Unmade():
+            return _unmade(memory, seen, now)
+        case Busy():
+            return _busy(memory, seen, now, rules)
         case Looked():
             return _looked(row, memory, seen, now, rules)
         case Missing() if row.state == "submitting":
@@ -163,10 +177,10 @@ def decide(row: CampaignRow, memory: Memory, seen: Seen, now: float, rules: Rule
             return _troubled(row, memory, seen, now, rules)
 
 
+_RESOLVE = "look in the service's app, then `callsheet resolve` with --adopt, --resend or --abandon"
 _PAST_HORIZON = (
     "a create was sent and its answer lost, longer ago than the service is known to remember "
-    "keys, and no video of ours is in its list: look in the service's app; if it is not there, "
-    "a new id for the row has it made"
+    f"keys, and no video of ours is in its list: {_RESOLVE}"
 )
 
 
@@ -190,7 +204,9 @@ def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
     """Return the lane that carries a row of this state on, or None where the row rests."""
     match row.state:
         case "approved":
-            return "submit"
+            return "submit" if row.operation == CREATE or rules.clip_keys else "once"
+        case "submitting" if row.take is not None and not row.take.keyed:
+            return "search"
         case "submitting" if row.take is not None:
             # Inside the horizon the same key yields the same video; past it, look first.
             young = now - row.take.intended_at < rules.horizon
@@ -216,6 +232,39 @@ def _refused(memory: Memory, seen: RefusedAs) -> Decision:
         # An answer to this take was lost before: it may be paid for, so its money stays reserved.
         return Decision(memory, reason=words, holds=words)
     return Decision(memory, to="held", reason=words, holds=words)
+
+
+def _not_found(
+    row: CampaignRow, memory: Memory, seen: NothingFound, now: float, rules: Rules
+) -> Decision:
+    """Ask a person, for a call without a key once it was looked for long enough."""
+    if row.take is None or row.take.keyed:
+        return Decision(memory, to="uncertain", reason=_PAST_HORIZON)
+    if now - row.take.intended_at < rules.evidence_wait:
+        return Decision(memory, lane="search", after=min(SEARCH, rules.evidence_wait / 10))
+    named = ", ".join(seen.candidates[:5])
+    found = f"new videos that may be it: {named}" if named else "no new video is in its list"
+    reason = f"the answer to a paid call without a key was lost, and {found}: {_RESOLVE}"
+    return Decision(memory, to="uncertain", reason=reason)
+
+
+def _unmade(memory: Memory, seen: Unmade, now: float) -> Decision:
+    memory = replace(memory, stumbles=memory.stumbles + 1)
+    if memory.stumbles >= LOST_LIMIT:
+        return Decision(memory, to="held", reason=f"{seen.words}: run again")
+    until = seen.until.timestamp() if seen.until else None
+    after = max(backoff(memory.stumbles), 0.0 if until is None else until - now)
+    return Decision(memory, to="approved", reason=seen.words, lane="once", after=after, parks=until)
+
+
+def _busy(memory: Memory, seen: Busy, now: float, rules: Rules) -> Decision:
+    """Wait for another call to be settled; hold the row once that will not happen by itself."""
+    memory = replace(memory, stumbles=memory.stumbles + 1)
+    limit = 2 * rules.evidence_wait
+    if seen.since is None or now - seen.since > limit:
+        reason = f"{seen.words}: settle them with `callsheet resolve`, then run again"
+        return Decision(memory, to="held", reason=reason)
+    return Decision(memory, lane="once", after=backoff(memory.stumbles))
 
 
 def _again(row: CampaignRow, memory: Memory, words: str, now: float, rules: Rules) -> Decision:

@@ -22,6 +22,7 @@ from tasks.ledger import Campaign, CampaignRow, State, move_row, rows_of, tally_
 from tasks.production.connections import Connections
 from tasks.production.decide import Decision, Lane, Memory, Rules, decide, lane_of
 from tasks.production.delivery import deliver
+from tasks.production.once import search_made, submit_once
 from tasks.production.progress import Progress, Snapshot
 from tasks.production.record import record
 from tasks.production.schedule import Schedule
@@ -80,7 +81,13 @@ class Engine:
         self._max_wait = max_wait
         self._spread = spread
         settings = at.settings
-        self._rules = Rules(settings.horizon, settings.deadline, settings.captions_wait)
+        self._rules = Rules(
+            horizon=settings.horizon,
+            deadline=settings.deadline,
+            captions_wait=settings.captions_wait,
+            evidence_wait=settings.evidence_wait,
+            clip_keys=settings.clip_keys,
+        )
         self._schedule: Schedule[Live] = Schedule()
         self._holds: str | None = None
         self._stopping = asyncio.Event()
@@ -99,6 +106,8 @@ class Engine:
         settings = self.at.settings
         counts: dict[Lane, int] = {
             "submit": settings.submits,
+            # A call without a key goes alone, or nobody could tell what a lost answer left behind.
+            "once": 1,
             "search": 1,
             "watch": settings.watches,
             "deliver": settings.deliveries,
@@ -195,7 +204,7 @@ class Engine:
                     self._idle.set()
 
     async def _visit(self, lane: Lane, live: Live) -> None:
-        if lane == "submit" and live.row.state == "approved" and self._holds:
+        if lane in ("submit", "once") and live.row.state == "approved" and self._holds:
             await self._hold(live, self._holds)
             return
         if lane == "submit":
@@ -214,6 +223,10 @@ class Engine:
         match lane:
             case "submit":
                 return await submit(live.row, self.at)
+            case "once":
+                return await submit_once(live.row, self.at)
+            case "search" if live.row.take is not None and not live.row.take.keyed:
+                return await search_made(live.row, self.at)
             case "search":
                 return await search(live.row, self.at)
             case "watch":

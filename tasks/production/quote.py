@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 
-from tasks.brief import Json
+from tasks.brief import CREATE, Json
 from tasks.credits import as_text
 from tasks.errors import (
     BadRequest,
@@ -49,13 +49,16 @@ def before_spending(error: ServiceError, now: float) -> CallsheetError:
 
 
 async def ask_price(
-    service: VideoService, request: Mapping[str, Json]
+    service: VideoService, operation: str, request: Mapping[str, Json], limit: Decimal | None
 ) -> tuple[Decimal | None, str | None]:
     """Return what a request would cost, and the service's words when it refuses the brief.
 
-    An amount of None without words means that the service gave none that can be read. Raises
-    ConfigurationError or Parked when the service cannot be asked at all.
+    An amount of None without words means that the service gave none that can be read. A clip is
+    not quoted by the service (specification, section 4): what counts is the row's own `limit`,
+    its `max_credits`. Raises ConfigurationError or Parked when the service cannot be asked at all.
     """
+    if operation != CREATE:
+        return limit, None
     try:
         return (await service.estimate(request)).amount, None
     except BadRequest as error:
@@ -79,7 +82,9 @@ async def quote_rows(
             found[row.row] = (row.quoted, None)
             return
         async with lanes:
-            amount, refusal = await ask_price(at.service, row.asked())
+            amount, refusal = await ask_price(
+                at.service, row.operation, row.asked(), row.max_credits
+            )
         await _record(at.ledger, Quoted(row, amount, refusal), at.clock())
         found[row.row] = (amount, refusal)
 
@@ -112,7 +117,8 @@ def check_budget(plan: Plan) -> None:
     if plan.unpriced:
         raise SpendRefused(
             f"a budget is set and {plan.unpriced} rows have no readable price; nothing was spent",
-            remedy="run without a budget, or leave those rows out with --select",
+            remedy="give a clip `max_credits`, which is then set aside for it; else run without a "
+            "budget, or leave those rows out with --select",
         )
     if plan.committed + plan.total > plan.budget:
         short = plan.committed + plan.total - plan.budget

@@ -16,6 +16,7 @@ from tasks.ledger import (
     CampaignRow,
     Ledger,
     accept,
+    close_call,
     deliver,
     move_row,
     refuse,
@@ -23,7 +24,17 @@ from tasks.ledger import (
     settle,
 )
 from tasks.production.decide import Decision
-from tasks.production.seen import Accepted, FilmReady, Looked, NotStored, RefusedAs, Seen, Stored
+from tasks.production.seen import (
+    Accepted,
+    FilmReady,
+    Looked,
+    NothingFound,
+    NotStored,
+    RefusedAs,
+    Seen,
+    Stored,
+    Unmade,
+)
 
 
 async def record(
@@ -56,8 +67,10 @@ def _change(
         match seen:
             case Accepted():
                 return accept(connection, row, take, video_id=seen.video_id, at=now)
-            case RefusedAs() if to != "uncertain":
+            case RefusedAs() | Unmade() if to != "uncertain":
                 return refuse(connection, row, take, new=to, reason=reason or "", at=now)
+            case NothingFound() if not take.keyed:
+                close_call(connection, take_id=take.id, outcome="unknown", at=now)
             case FilmReady():
                 charged = decision.memory.charged
                 return settle(connection, row, take, new=to, charged=charged, at=now)
@@ -86,7 +99,7 @@ def _after(row: CampaignRow, seen: Seen, decision: Decision, now: float) -> Camp
         match seen:
             case Accepted():
                 take = replace(take, video_id=seen.video_id, accepted_at=now)
-            case RefusedAs() if decision.to != "uncertain":
+            case RefusedAs() | Unmade() if decision.to != "uncertain":
                 take = replace(take, refused_at=now, reserved=Decimal(0))
             case FilmReady():
                 cost = decision.memory.charged

@@ -99,7 +99,7 @@ def row_document(row: CampaignRow, files: Mapping[int, Sequence[Delivered]]) -> 
         "state": row.state,
         "reason": row.reason,
         "take": take.number if take else 0,
-        "key": take.key if take else None,
+        "key": take.key if take and take.keyed else None,
         "video_id": take.video_id if take else None,
         "quoted": as_number(row.quoted),
         "charged": as_number(take.charged) if take else None,

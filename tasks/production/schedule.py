@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from tasks.production.decide import Lane
 
-LANES: tuple[Lane, ...] = ("submit", "search", "watch", "deliver")
+LANES: tuple[Lane, ...] = ("submit", "once", "search", "watch", "deliver")
 
 
 class HasOrder(Protocol):

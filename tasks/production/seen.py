@@ -48,7 +48,34 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class NothingFound:
-    """A create of unknown outcome is past its horizon, and the service's list does not show it."""
+    """What a call of unknown outcome made is not in the service's list, or not for certain.
+
+    `candidates` are new videos of which one may be it.
+    """
+
+    candidates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unmade:
+    """A call without a key was proved not to have been carried out: it may be sent again.
+
+    `until` is a moment before which no request may be made.
+    """
+
+    words: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Nothing was sent: calls without a key are unsettled, one of them open `since` that moment.
+
+    Without `since` there are too many whose outcome nobody knows.
+    """
+
+    words: str
+    since: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +152,8 @@ Seen = (
     | RefusedAs
     | Unknown
     | NothingFound
+    | Unmade
+    | Busy
     | Unreached
     | Closed
     | Barred

@@ -14,14 +14,14 @@ from typing import Any, Protocol
 from tasks.errors import BadInput
 
 #: Names that are not fields of the request.
-OWN = ("row", "state", "tag", "cost_center")
+OWN = ("row", "state", "tag", "cost_center", "operation")
 #: Fields of the request worth selecting by.
 ASKED = ("tool", "title", "topic", "mode", "style", "voice_id", "music_id", "caption_style",
          "aspect_ratio", "language", "video_model", "duration_seconds")  # fmt: skip
 
 
 class Selectable(Protocol):
-    """Anything with a row's id, tags and cost centre."""
+    """Anything with a row's id, tags, cost centre and operation."""
 
     @property
     def row(self) -> str: ...
@@ -29,6 +29,8 @@ class Selectable(Protocol):
     def tags(self) -> Sequence[str]: ...
     @property
     def cost_center(self) -> str | None: ...
+    @property
+    def operation(self) -> str: ...
 
 
 Selection = Callable[[Selectable, Mapping[str, Any], str], bool]
@@ -73,5 +75,7 @@ def _values(name: str, row: Selectable, request: Mapping[str, Any], state: str) 
             return list(row.tags)
         case "cost_center":
             return [row.cost_center or ""]
+        case "operation":
+            return [row.operation]
         case _:
             return [str(request.get(name, ""))]

@@ -1,7 +1,8 @@
 """The submit lane: intent first, then the create, then what came of it.
 
-The one place that pays. The frozen bytes are committed before the first of them leaves; after
-that only the same bytes under the same key are ever sent for this take.
+The one place that pays under a key; what takes none is in `once`. The frozen bytes are committed
+before the first of them leaves; after that only the same bytes under the same key are ever sent
+for this take.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from tasks.brief import CREATE
 from tasks.errors import (
     Conflict,
     NotSent,
@@ -16,7 +18,7 @@ from tasks.errors import (
     Refused,
     ServiceError,
 )
-from tasks.key import frozen_body, idempotency_key
+from tasks.key import frozen_body, frozen_clip_body, idempotency_key
 from tasks.ledger import CampaignRow, open_take
 from tasks.production.connections import Connections
 from tasks.production.news import closed, news_of_read
@@ -61,7 +63,8 @@ async def _intend(row: CampaignRow, at: Connections) -> CampaignRow | None:
         digest=row.digest,
         nth=row.nth,
     )
-    body = frozen_body(row.asked(), key=key)
+    frozen = frozen_body if row.operation == CREATE else frozen_clip_body
+    body = frozen(row.asked(), key=key)
     now = at.clock()
     take = await at.ledger.write(partial(open_take, row=row, key=key, body=body, at=now))
     if take is None:
@@ -72,7 +75,7 @@ async def _intend(row: CampaignRow, at: Connections) -> CampaignRow | None:
 async def _create(row: CampaignRow, at: Connections) -> Seen:
     assert row.take is not None, "a row in submitting has a take"
     try:
-        created = await at.service.create(row.take.body, key=row.take.key)
+        created = await at.service.make(row.operation, row.take.body, key=row.take.key)
     except RateLimited as error:
         return closed(error, at.clock())
     except NotSent as error:

@@ -76,6 +76,37 @@ def seconds(value: Json) -> int:
     return int(found[1])
 
 
+def within(first: int, last: int) -> Callable[[Json], int]:
+    """Return a parser for a whole number of seconds in a range, both ends included."""
+
+    def parse(value: Json) -> int:
+        said = seconds(value)
+        if not first <= said <= last:
+            raise ValueError(f"is not from {first} to {last} seconds")
+        return said
+
+    return parse
+
+
+def either(*allowed: int) -> Callable[[Json], int]:
+    """Return a parser for one of a few lengths in seconds."""
+
+    def parse(value: Json) -> int:
+        said = seconds(value)
+        if said not in allowed:
+            raise ValueError(f"is not {' or '.join(str(one) for one in allowed)} seconds")
+        return said
+
+    return parse
+
+
+def places(value: Json) -> list[str]:
+    """Return the different addresses of a list or of a cell, each on a line or after a space."""
+    parts = [text(one) for one in value] if isinstance(value, list) else text(value).split()
+    found = [part.strip().rstrip(",;") for part in parts]
+    return list(dict.fromkeys(part for part in found if part))
+
+
 def amount(value: Json) -> Decimal:
     """Return an amount of credits; `1,200` may mean two numbers and is refused."""
     said = plain(text(value))

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tasks.sheet.clips import clip_of, is_asked, is_for_clips
 from tasks.sheet.headers import FIELDS
 from tasks.sheet.table import Cell, Row
 
 
 def merged_with(row: Row, defaults: Mapping[str, Cell]) -> dict[str, Cell]:
-    """Return the row's cells over the defaults; a row's script replaces a default tool."""
+    """Return the row's cells over the defaults.
+
+    A row's script replaces a default tool, and a clip takes no default that is not for it.
+    """
     inputs = {name for name in defaults if name == "tool" or is_input(name)}
-    if "script" in row.cells:
+    operation = row.cells.get("operation", defaults.get("operation"))
+    clip = clip_of(operation.value) if operation is not None else None
+    if "operation" in row.cells and clip is None:
+        unwanted = {name for name in defaults if is_for_clips(name)}
+    elif "operation" in row.cells and clip is not None:
+        unwanted = {name for name in defaults if is_asked(name) and not clip.takes(name)}
+    elif "script" in row.cells:
         unwanted = inputs
     elif "tool" in row.cells:
         unwanted = {"script"}

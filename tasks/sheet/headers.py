@@ -24,10 +24,15 @@ REQUEST_COLUMNS = (
     "aspect_ratio",
     "language",
     "video_model",
+    "image",
+    "clip",
+    "photos",
+    "narration",
 )
 #: The columns that are Callsheet's own.
 OWN_COLUMNS = (
     "id",
+    "operation",
     "captions",
     "enabled",
     "priority",
@@ -38,6 +43,8 @@ OWN_COLUMNS = (
 )
 #: One object of tool inputs, where a column for each will not do.
 FIELDS = "fields"
+#: `body.<name>` is a member of a clip's request as the service spells it.
+BODY = "body"
 #: The parts of a YAML or JSON sheet.
 PARTS = ("campaign", "budget", "defaults", "rows")
 KNOWN_COLUMNS = (*OWN_COLUMNS, *REQUEST_COLUMNS, FIELDS)
@@ -58,6 +65,11 @@ _MEANT = {
     "row": "id",
     "key": "id",
     "subtitles": "captions",
+    "picture": "image",
+    "photo": "photos",
+    "video": "clip",
+    "kind": "operation",
+    "type": "operation",
 }
 _FIELD = re.compile(r"fields?[._]+(?P<name>.+)")
 _CAMEL = re.compile(r"[a-z0-9]+(?:[A-Z][a-z0-9]*)+")
@@ -66,12 +78,15 @@ _CAMEL = re.compile(r"[a-z0-9]+(?:[A-Z][a-z0-9]*)+")
 def canonical_header(header: str) -> str:
     """Return a header in canonical form: `  Aspect Ratio ` is `aspect_ratio`.
 
-    A tool's own camelCase (`fields.productName`) is the service's spelling and is kept.
+    A tool's own camelCase (`fields.productName`) is the service's spelling and is kept, and so is
+    all that follows `body.`.
     """
     underscored = re.sub(r"[\s\-\u2010-\u2015]+", "_", plain(header))
     head, dot, name = underscored.partition(".")
     if dot and head.casefold() == FIELDS and _CAMEL.fullmatch(name):
         return f"{FIELDS}.{name}"
+    if dot and head.casefold() == BODY:
+        return f"{BODY}.{name}"
     return underscored.casefold()
 
 
@@ -87,7 +102,10 @@ def is_ours(column: str) -> bool:
 
 def is_known(column: str) -> bool:
     """Say whether a column has a meaning."""
-    return column in KNOWN_COLUMNS or (column.startswith("fields.") and len(column) > 7)
+    head, _, name = column.partition(".")
+    if head == BODY and name in _OURS_TO_SET:
+        return False
+    return column in KNOWN_COLUMNS or (head in (FIELDS, BODY) and name != "")
 
 
 def check_header(header: str, findings: Findings, *, line: int | None, where: str = "") -> bool:
@@ -95,7 +113,7 @@ def check_header(header: str, findings: Findings, *, line: int | None, where: st
     column = canonical_header(header)
     if is_known(column) or is_kept_only(column) or is_ours(column):
         return True
-    if column in _OURS_TO_SET:
+    if column.removeprefix(f"{BODY}.") in _OURS_TO_SET:
         message = "is set by Callsheet itself; remove the column"
     else:
         message = f"is not a column Callsheet knows; {_suggestion(column)}"

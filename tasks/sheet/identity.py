@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from tasks.brief import Json, canonical_json
+from tasks.brief import CREATE, Json, canonical_json
 
 _ROW = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _CAMPAIGN = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
@@ -62,9 +62,10 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
-def content_id(request: Mapping[str, Json]) -> str:
+def content_id(operation: str, request: Mapping[str, Json]) -> str:
     """Return the id of a row that has none: from what it asks for, never from its position."""
-    digest = hashlib.sha256(canonical_json(request)).digest()
+    asked = request if operation == CREATE else {"operation": operation, "request": request}
+    digest = hashlib.sha256(canonical_json(asked)).digest()
     return f"r_{base64.b32encode(digest).decode().lower()[:12]}"
 
 

@@ -31,6 +31,20 @@ def read_script(value: Json, *, folder: Path | None) -> Json:
     return _script(value)
 
 
+def read_speech(value: Json, *, folder: Path | None) -> Json:
+    """Return what somebody is to say: text as it is, also from `@file`, or an object.
+
+    Raises ValueError with what is wrong.
+    """
+    if not isinstance(value, str):
+        return read_script(value, folder=folder)
+    if value.startswith("@@"):
+        return value[1:]
+    if value.startswith("@") and "\n" not in value:
+        value = _file_text(value[1:].strip(), folder)
+    return read_object(value) if value.startswith("{") else value
+
+
 def read_object(value: Json) -> Json:
     """Return an object from itself or from JSON text; raise ValueError with what is wrong."""
     try:

@@ -30,6 +30,7 @@ from tasks.production.decide import (
 from tasks.production.seen import (
     Accepted,
     Barred,
+    Busy,
     Closed,
     FilmReady,
     Looked,
@@ -42,6 +43,7 @@ from tasks.production.seen import (
     Stored,
     Troubled,
     Unknown,
+    Unmade,
     Unreached,
 )
 from tests.campaigns import FILM, T0, a_row
@@ -64,6 +66,10 @@ SEEN: dict[str, Seen] = {
     "key": RefusedAs(422, "key", of_key=True),
     "unknown": Unknown("lost"),
     "nothing": NothingFound(),
+    "candidates": NothingFound(("vid_8", "vid_9")),
+    "unmade": Unmade("not sent"),
+    "busy": Busy("waits", T0 + 900),
+    "tripped": Busy("too many", None),
     "unreached": Unreached("down"),
     "closed": closed(30),
     "barred": Barred("key"),
@@ -86,6 +92,8 @@ TABLE: dict[State, dict[str, tuple[State | None, str | None]]] = {
         "404": ("held", None),
         "key": ("uncertain", None),
         "nothing": ("uncertain", None),
+        "candidates": ("uncertain", None),
+        "unmade": ("approved", "once"),
         "barred": (None, None),
     },
     "uncertain": {"accepted": ("rendering", "watch")},
@@ -101,7 +109,18 @@ TABLE: dict[State, dict[str, tuple[State | None, str | None]]] = {
         "late": ("held", None),
         "barred": (None, None),
     },
-    "approved": {"barred": (None, None)},
+    "approved": {
+        "barred": (None, None),
+        "busy": (None, "once"),
+        "tripped": ("held", None),
+    },
+}
+#: Where a row that asks for a clip, whose call takes no key, goes another way than a film's.
+ONCE: dict[State, dict[str, tuple[State | None, str | None]]] = {
+    "submitting": {
+        "nothing": (None, "search"),
+        "candidates": (None, "search"),
+    },
 }
 LANES = {
     "approved": "submit",
@@ -109,6 +128,47 @@ LANES = {
     "rendering": "watch",
     "ready": "deliver",
 }
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("name", SEEN)
+def test_a_call_without_a_key_is_never_sent_again(state: State, name: str):
+    row = a_row(state, intended=T0 + 500, operation="image-to-video")
+    decision = decide(row, NEW, SEEN[name], T0 + 1_000, RULES)
+    lanes = LANES | {"approved": "once", "submitting": "search"}
+    usual = TABLE.get(state, {}).get(name, (None, lanes.get(state)))
+    expected = ONCE.get(state, {}).get(name, usual)
+    assert (decision.to, decision.lane) == expected
+    assert decision.lane != "submit"
+
+
+@pytest.mark.parametrize("name", ["nothing", "candidates"])
+def test_what_a_call_without_a_key_made_is_looked_for_and_then_asked_for(name: str):
+    row = a_row("submitting", intended=T0, operation="image-to-video")
+    late = decide(row, NEW, SEEN[name], T0 + RULES.evidence_wait, RULES)
+    assert (late.to, late.lane) == ("uncertain", None)
+    assert "callsheet resolve" in str(late.reason)
+    assert ("vid_8, vid_9" in str(late.reason)) == (name == "candidates")
+
+
+def test_a_row_is_held_when_another_call_stays_unsettled():
+    row = a_row("approved", operation="image-to-video")
+    now = T0 + 900 + 2 * RULES.evidence_wait + 1
+    assert decide(row, NEW, SEEN["busy"], now, RULES).to == "held"
+
+
+def test_where_clips_take_keys_they_go_the_way_of_films():
+    rules = replace(RULES, clip_keys=True)
+    row = a_row("approved", operation="image-to-video")
+    assert decide(row, NEW, Resumed(), T0, rules).lane == "submit"
+
+
+def test_a_limit_that_kept_a_call_from_leaving_is_waited_out():
+    row = a_row("submitting", operation="image-to-video")
+    seen = Unmade("429", datetime.fromtimestamp(T0 + 90, UTC))
+    decision = decide(row, NEW, seen, T0, RULES)
+    assert (decision.to, decision.lane, decision.parks) == ("approved", "once", T0 + 90)
+    assert decision.after >= 90
 
 
 @pytest.mark.parametrize("state", STATES)

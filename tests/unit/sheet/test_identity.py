@@ -69,7 +69,7 @@ def test_a_row_without_an_id_gets_one_from_its_content_and_not_its_position(read
     other = read("title,tool\nTwo,explainer\nZero,explainer\nOne,explainer\n")
     ids = {brief.title: brief.row for brief in one.briefs}
     assert ids.items() <= {brief.title: brief.row for brief in other.briefs}.items()
-    assert ids["One"] == content_id({"tool": "explainer", "title": "One"})
+    assert ids["One"] == content_id("create", {"tool": "explainer", "title": "One"})
     assert row_id_fault(ids["One"]) is None
     assert ids["One"].startswith("r_")
     assert len(ids["One"]) == 14

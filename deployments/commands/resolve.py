@@ -1,0 +1,164 @@
+"""`callsheet resolve`: a person settles a paid call whose outcome nobody knows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from deployments.commands.ledger import campaign_of, reading
+from deployments.commands.options import settings_of
+from deployments.terminal import console_for, plain, print_json, table
+from tasks.credits import as_text, parse_credits
+from tasks.errors import BadInput, NotFound
+from tasks.ledger import (
+    Call,
+    CampaignRow,
+    Ledger,
+    Take,
+    adopt_video,
+    give_up,
+    owner_of_video,
+    resolve_call,
+    rows_of,
+    unsettled_calls,
+)
+from tasks.production.connections import open_service
+
+
+def main(args: Namespace) -> int:
+    """List what is unsettled, or settle one row or call; nothing is sent that could be charged."""
+    if args.row is None:
+        # One word alone is the row, in the newest campaign.
+        args.campaign, args.row = None, args.campaign
+    chosen = [word for word in ("adopt", "resend", "abandon") if getattr(args, word)]
+    named = args.row is not None or args.call is not None
+    if not chosen and not named:
+        return asyncio.run(_list(args))
+    if len(chosen) != 1 or not named:
+        raise BadInput(
+            "say which row, and one of --adopt ID, --resend and --abandon",
+            remedy="`callsheet resolve` alone lists what is unsettled",
+        )
+    document = asyncio.run(_settle_call(args) if args.call is not None else _settle_row(args))
+    console_for(args).print(plain(document["words"]))
+    if args.json:
+        print_json({**document, "exit": 0})
+    return 0
+
+
+async def _list(args: Namespace) -> int:
+    async with reading(args) as ledger:
+        found = await ledger.read(unsettled_calls)
+    made = table("Paid calls without a key that are not settled", _COLUMNS, numbers=("call",))
+    for call in found:
+        made.add_row(*(plain(cell) for cell in _cells(call)))
+    console_for(args).print(made if found else "every paid call is settled")
+    if args.json:
+        documents = [dict(zip(_COLUMNS, _cells(call), strict=True)) for call in found]
+        print_json({"unsettled": documents, "exit": 0})
+    return 0
+
+
+async def _settle_row(args: Namespace) -> dict[str, Any]:
+    async with reading(args) as ledger:
+        campaign = await campaign_of(ledger, args.campaign)
+        query = partial(rows_of, campaign_id=campaign.id, row=args.row)
+        row = next(iter(await ledger.read(query)), None)
+        if row is None:
+            raise BadInput(
+                f'campaign {campaign.name} has no row "{args.row}"',
+                remedy=f"`callsheet rows {campaign.name}` lists them",
+            )
+        if row.state != "uncertain" or row.take is None:
+            raise BadInput(
+                f"{row.row} is {row.state}, and only an uncertain row is resolved",
+                remedy=f"`callsheet explain {campaign.name} {row.row}` says what it waits for",
+            )
+        if args.adopt:
+            words = await _adopt(args, ledger, row, row.take)
+        else:
+            words = await _give_up(args, ledger, row, row.take)
+    return {"campaign": campaign.name, "row": row.row, "words": words}
+
+
+async def _adopt(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take) -> str:
+    await _check_video(args, ledger, args.adopt)
+    now = time.time()
+    _done(
+        await ledger.write(partial(adopt_video, row=row, take=take, video_id=args.adopt, at=now)),
+        row,
+    )
+    return f"{row.row} is rendering as {args.adopt}: run the sheet again, its film costs no more"
+
+
+async def _give_up(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take) -> str:
+    charged = _charged(args, take)
+    change = partial(
+        give_up, row=row, take=take, charged=charged, again=args.resend, at=time.time()
+    )
+    _done(await ledger.write(change), row)
+    spent = f"{as_text(charged)} credits are counted as spent on it"
+    if args.resend:
+        return (
+            f"{row.row} is planned again; {spent}. The next run makes another take, at a price "
+            "that is shown and approved like any other"
+        )
+    return f"{row.row} is cancelled; {spent}"
+
+
+async def _settle_call(args: Namespace) -> dict[str, Any]:
+    if args.resend:
+        raise BadInput("a call typed by hand is typed again: settle it with --abandon first")
+    async with reading(args) as ledger:
+        if args.adopt:
+            await _check_video(args, ledger, args.adopt)
+        change = partial(resolve_call, call_id=args.call, video_id=args.adopt, at=time.time())
+        if not await ledger.write(change):
+            raise BadInput(
+                f"there is no unsettled call {args.call}",
+                remedy="`callsheet resolve` alone lists them",
+            )
+    words = f"call {args.call} made {args.adopt}" if args.adopt else f"call {args.call} is settled"
+    return {"call": args.call, "words": words}
+
+
+async def _check_video(args: Namespace, ledger: Ledger, video_id: str) -> None:
+    """Raise BadInput for a video that another row has, or that the service does not know."""
+    owner = await ledger.read(partial(owner_of_video, video_id=video_id))
+    if owner is not None:
+        raise BadInput(f"{video_id} belongs to row {owner[1]} of {owner[0]} already")
+    async with await open_service(settings_of(args), ledger, time.time) as service:
+        try:
+            await service.get(video_id)
+        except NotFound as error:
+            raise BadInput(f"the service knows no video {video_id}") from error
+
+
+def _charged(args: Namespace, take: Take) -> Decimal:
+    """Return what the take is taken to have cost: what was reserved, unless a person knows."""
+    if args.charged is None:
+        return take.reserved
+    amount = parse_credits(args.charged)
+    if amount is None:
+        raise BadInput(f'--charged "{args.charged}" is not an amount of credits')
+    return amount
+
+
+def _done(changed: bool, row: CampaignRow) -> None:
+    if not changed:
+        raise BadInput(f"{row.row} has moved on in the meantime; look at it again")
+
+
+_COLUMNS = ("call", "operation", "whose", "sent", "what is known")
+
+
+def _cells(call: Call) -> tuple[str, ...]:
+    whose = f"{call.campaign} {call.row}" if call.row else call.target or "typed by hand"
+    sent = f"{datetime.fromtimestamp(call.opened_at, UTC):%Y-%m-%d %H:%M} UTC"
+    known = "the answer was lost" if call.outcome else "open: under way, or cut off"
+    return str(call.id), call.operation, whose, sent, known

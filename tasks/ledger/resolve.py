@@ -1,0 +1,83 @@
+"""What a person decides about a row whose paid call has an unknown outcome.
+
+Each function is one change for `Ledger.write` and returns False when the row was not `uncertain`.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from tasks.credits import to_micro
+from tasks.ledger.calls import resolve_call
+from tasks.ledger.moves import move_row
+from tasks.ledger.schema import campaigns, rows, takes
+from tasks.ledger.states import State
+from tasks.ledger.values import CampaignRow, Take
+
+_TAKE = update(takes).where(takes.c.id == bindparam("the_take"))
+_ADOPT = _TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video"))
+_ABANDON = _TAKE.values(abandoned_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
+_OWNER = (
+    select(campaigns.c.name, rows.c.row)
+    .join(rows, rows.c.campaign_id == campaigns.c.id)
+    .join(takes, takes.c.row_id == rows.c.id)
+    .where(takes.c.video_id == bindparam("video"))
+)
+
+
+def owner_of_video(connection: Connection, video_id: str) -> tuple[str, str] | None:
+    """Return campaign and row that a video belongs to in this ledger, if to any."""
+    found = connection.execute(_OWNER, {"video": video_id}).first()
+    return (found[0], found[1]) if found else None
+
+
+def adopt_video(
+    connection: Connection, row: CampaignRow, take: Take, *, video_id: str, at: float
+) -> bool:
+    """Record which video the take made: `uncertain -> rendering`, paid for as reserved."""
+    words = f"a person says it made {video_id}"
+    if not move_row(connection, row, "rendering", at=at, words=words, take_id=take.id):
+        return False
+    connection.execute(_ADOPT, {"the_take": take.id, "moment": at, "video": video_id})
+    resolve_call(connection, take_id=take.id, video_id=video_id, at=at)
+    return True
+
+
+def give_up(
+    connection: Connection,
+    row: CampaignRow,
+    take: Take,
+    *,
+    charged: Decimal,
+    again: bool,
+    at: float,
+) -> bool:
+    """Give a take up, counting `charged` credits as spent on it.
+
+    With `again` the row becomes `planned` for another take, quoted and approved like any other;
+    without, it is `cancelled`.
+    """
+    new: State = "planned" if again else "cancelled"
+    words = f"take {take.number} given up by a person" + (": another take" if again else "")
+    if not move_row(connection, row, new, at=at, reason=words, take_id=take.id):
+        return False
+    cost = to_micro(charged)
+    connection.execute(_ABANDON, {"the_take": take.id, "moment": at, "cost": cost})
+    connection.execute(
+        update(campaigns)
+        .where(campaigns.c.id == row.campaign_id)
+        .values(
+            reserved=campaigns.c.reserved - to_micro(take.reserved),
+            charged=campaigns.c.charged + cost,
+        )
+    )
+    if again:
+        connection.execute(
+            update(rows)
+            .where(rows.c.id == row.id)
+            .values(nth=take.nth + 1, quoted=None, quoted_at=None)
+        )
+    resolve_call(connection, take_id=take.id, at=at)
+    return True

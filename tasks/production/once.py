@@ -1,0 +1,153 @@
+"""The lane of paid calls that take no idempotency key: baseline, intent, one send, evidence.
+
+What is sent here is sent once, on a connection of its own. When its answer is lost it is never
+sent again by itself: what it made is looked for, and only a single match that shows our own words
+is adopted. The organisation is shared, so a new video alone proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+
+from sqlalchemy import Connection
+
+from tasks.brief import Json
+from tasks.errors import NotSent, RateLimited, Refused, ServiceError
+from tasks.key import frozen_clip_body, idempotency_key
+from tasks.ledger import (
+    Call,
+    CampaignRow,
+    Take,
+    drop_call,
+    join_call,
+    open_call,
+    open_take,
+    unsettled_calls,
+)
+from tasks.production.connections import Connections
+from tasks.production.news import closed, news_of_read
+from tasks.production.seen import (
+    Accepted,
+    Busy,
+    Missing,
+    NothingFound,
+    RefusedAs,
+    Seen,
+    Troubled,
+    Unknown,
+    Unmade,
+)
+from tasks.service import Video
+
+#: So many calls whose outcome nobody knows stop all further ones.
+BREAKER = 3
+#: Members that many requests share, so that they prove nothing.
+COMMON = frozenset({"duration_seconds", "aspect_ratio", "language", "voice_id", "character_id"})
+#: How far the service's clock may be behind ours, in seconds.
+SKEW = 300.0
+
+
+async def submit_once(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen] | None:
+    """Send an approved row's call once; return the row as it then is and what was seen.
+
+    Returns None when the row had moved on, or the budget does not cover it: see the ledger.
+    """
+    try:
+        await at.baseline.refresh(at=at.clock())
+    except ServiceError as error:
+        news = news_of_read(error)
+        return row, Troubled("the service lists no videos") if isinstance(news, Missing) else news
+    intended = await at.ledger.write(partial(_intend, row=row, at=at))
+    if isinstance(intended, Busy):
+        return row, intended
+    if intended is None:
+        return None
+    row = replace(row, state="submitting", since=at.clock(), reason=None, take=intended)
+    return row, await _send(row, intended, at)
+
+
+async def search_made(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen]:
+    """Look for what a call with a lost answer has made; pay nothing."""
+    assert row.take is not None, "a row is searched for by its take"
+    try:
+        fresh = await at.baseline.since(row.take.intended_at)
+    except ServiceError as error:
+        return row, news_of_read(error)
+    fresh = [video for video in fresh if not _older(video, row.take.intended_at)]
+    matches = [video for video in fresh if _shows(video.raw, row.take.asked())]
+    if len(matches) == 1:
+        return row, Accepted(matches[0].id, matches[0].poll_after)
+    return row, NothingFound(tuple(video.id for video in matches or fresh))
+
+
+def _intend(connection: Connection, row: CampaignRow, at: Connections) -> Take | Busy | None:
+    """Commit intent, body and money; nothing is sent while another such call is unsettled."""
+    now, organisation = at.clock(), at.baseline.organisation
+    key = idempotency_key(
+        campaign=row.campaign,
+        row=row.row,
+        operation=row.operation,
+        digest=row.digest,
+        nth=row.nth,
+    )
+    body = frozen_clip_body(row.asked(), key=None)
+    unsettled = unsettled_calls(connection, organisation)
+    if len(unsettled) >= BREAKER:
+        return Busy(_words(unsettled), since=None)
+    call_id = open_call(
+        connection, organisation=organisation, operation=row.operation, body=body, at=now
+    )
+    if call_id is None:
+        under_way = [call for call in unsettled if call.closed_at is None]
+        since = min((call.opened_at for call in under_way), default=now)
+        return Busy(_words(under_way), since=since)
+    take = open_take(connection, row, key=key, body=body, at=now)
+    if take is None:
+        drop_call(connection, call_id)
+    else:
+        join_call(connection, call_id, take_id=take.id)
+    return take
+
+
+async def _send(row: CampaignRow, take: Take, at: Connections) -> Seen:
+    try:
+        created = await at.service.make(row.operation, take.body, key=None)
+    except RateLimited as error:
+        return Unmade(str(error), closed(error, at.clock()).until)
+    except NotSent as error:
+        return Unmade(str(error))
+    except Refused as error:
+        return RefusedAs(error.status, str(error))
+    except ServiceError as error:
+        return Unknown(str(error))
+    return Accepted(created.video_id, created.poll_after)
+
+
+def _words(found: Iterable[Call]) -> str:
+    named = ", ".join(str(call) for call in found) or "another process"
+    return f"waits for paid calls without a key whose outcome is not known yet: {named}"
+
+
+def _older(video: Video, moment: float) -> bool:
+    """Whether the service says that a video was there before the call; if it says anything."""
+    raw = video.raw if isinstance(video.raw, dict) else {}
+    said = raw.get("created_at")
+    try:
+        created = datetime.fromisoformat(said) if isinstance(said, str) else None
+    except ValueError:
+        return False
+    if created is None:
+        return False
+    known = created if created.tzinfo else created.replace(tzinfo=UTC)
+    return known.timestamp() < moment - SKEW
+
+
+def _shows(raw: Json, asked: Mapping[str, Json]) -> bool:
+    """Whether a record repeats what was asked: all that it shows of it, and not only the common."""
+    if not isinstance(raw, dict):
+        return False
+    shown = {name: value for name, value in asked.items() if name in raw}
+    return shown.keys() - COMMON != set() and all(raw[name] == shown[name] for name in shown)

@@ -1,0 +1,67 @@
+"""What a person decides about an uncertain row: the video, another take, or neither."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from tasks.ledger import Ledger, adopt_video, give_up, owner_of_video, takes_of
+from tests.campaigns import NOW, Stage, brief, key_of
+
+
+async def uncertain(ledger: Ledger) -> Stage:
+    stage = await Stage.set(ledger, brief(), budget=100)
+    await stage.in_state("uncertain")
+    return stage
+
+
+async def test_an_adopted_video_is_watched_and_its_money_stays_set_aside(ledger: Ledger):
+    stage = await uncertain(ledger)
+    row = await stage.row()
+    assert await stage.write(adopt_video, row, row.take, video_id="vid_7", at=NOW)
+    found = await stage.row()
+    assert (found.state, found.take.video_id, found.take.reserved) == ("rendering", "vid_7", 12)
+    owner = await ledger.read(lambda connection: owner_of_video(connection, "vid_7"))
+    assert owner == ("spring", "a")
+    assert not await stage.write(adopt_video, row, row.take, video_id="vid_8", at=NOW)
+
+
+async def test_another_take_has_a_new_key_and_the_old_one_counts_as_paid(ledger: Ledger):
+    stage = await uncertain(ledger)
+    row = await stage.row()
+    given = {"charged": row.take.reserved, "again": True, "at": NOW}
+    assert await stage.write(give_up, row, row.take, **given)
+    again = await stage.row()
+    assert (again.state, again.nth, again.quoted) == ("planned", 2, None)
+    assert key_of(again) != row.take.key
+    account = await stage.account()
+    assert (account.reserved, account.charged) == (0, 12)
+    assert not await stage.write(give_up, row, row.take, **given)
+    await stage.submitting()
+    assert (await stage.row()).take.number == 2
+
+
+async def test_a_person_may_know_what_it_cost(ledger: Ledger):
+    stage = await uncertain(ledger)
+    row = await stage.row()
+    await stage.write(give_up, row, row.take, charged=Decimal(0), again=False, at=NOW)
+    assert (await stage.row()).state == "cancelled"
+    account = await stage.account()
+    assert (account.reserved, account.charged) == (0, 0)
+
+
+@pytest.mark.parametrize("again", [True, False])
+async def test_a_take_that_was_given_up_is_not_taken_up_again_by_the_sheet(
+    ledger: Ledger, again: bool
+):
+    stage = await uncertain(ledger)
+    row = await stage.row()
+    await stage.write(give_up, row, row.take, charged=Decimal(12), again=again, at=NOW)
+    await stage.adopt(brief(topic="Coffee"))
+    await stage.adopt(brief())
+    back = await stage.row()
+    assert (back.state, back.nth) == ("planned", 2)
+    await stage.submitting()
+    keys = [take.key for _, take in await ledger.read(lambda c: takes_of(c, stage.campaign.id))]
+    assert len(keys) == len(set(keys)) == 2
