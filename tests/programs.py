@@ -123,9 +123,47 @@ class Sandbox:
             if entry["event"] == "charge" and entry["idempotency_key"] in wanted
         )
 
+    def bought(self) -> list[dict[str, Any]]:
+        """Return the renders that were begun and not given back, whoever asked for them."""
+        log = self.charges()
+        released = {(e["video_id"], e.get("render")) for e in log if e["event"] == "release"}
+        begun = [entry for entry in log if entry["event"] == "reserve"]
+        return [
+            entry for entry in begun if (entry["video_id"], entry.get("render")) not in released
+        ]
+
+    def plan_fault(self, **fault: Any) -> None:
+        """Have something go wrong from now on; calls are counted from 1."""
+        self._open("_sandbox/faults", fault)
+
+    def clear_faults(self) -> None:
+        """Have nothing go wrong any more."""
+        self._open("_sandbox/faults", method="DELETE")
+
+    def struck(self) -> list[dict[str, Any]]:
+        """Return every fault that struck, oldest first."""
+        return list(self._get("faults/log"))
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Call an operation as somebody else of the organisation would; return its data."""
+        return self._open(f"api/v1/{path}", body)["data"]
+
     def _get(self, what: str) -> Any:
-        address = f"{self.ready['auth_url']}/_sandbox/{what}"
-        with urllib.request.urlopen(address, timeout=10) as answer:
+        return self._open(f"_sandbox/{what}")
+
+    def _open(
+        self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None
+    ) -> Any:
+        request = urllib.request.Request(
+            f"{self.ready['auth_url']}/{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={
+                "authorization": f"Bearer {self.ready['api_key']}",
+                "content-type": "application/json",
+            },
+            method=method,
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
 

@@ -4,6 +4,7 @@ from tasks.ledger.adopt import adopt_sheet, foresee_sheet
 from tasks.ledger.calls import (
     NEW,
     Call,
+    CallOutcome,
     close_call,
     drop_call,
     join_call,
@@ -48,6 +49,7 @@ __all__ = [
     "UNDER_WAY",
     "Action",
     "Call",
+    "CallOutcome",
     "Campaign",
     "CampaignRow",
     "Delivered",

@@ -1,0 +1,86 @@
+"""The ledger's record of a paid call without a key that a person sends by hand.
+
+The intent is committed before the call leaves and closed with what became of it, so that what
+was paid for is in the ledger, and nobody sends a second one while the first is not settled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from tasks.errors import NotSent, RateLimited, Refused, SpendRefused
+from tasks.ledger import NEW, CallOutcome, Ledger, close_call, open_call, unsettled_calls
+from tasks.production.connections import Clock
+
+
+class Entry:
+    """One call in the ledger; say `made` when its answer names a video."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.video_id: str | None = None
+
+    def made(self, video_id: str) -> None:
+        """Record which video the call made or changed."""
+        self.video_id = video_id
+
+
+@asynccontextmanager
+async def journaled(
+    ledger: Ledger,
+    *,
+    organisation: str,
+    operation: str,
+    body: bytes,
+    clock: Clock,
+    target: str = NEW,
+) -> AsyncIterator[Entry]:
+    """Record a call around its sending; `target` is the video it changes.
+
+    Raises SpendRefused, and nothing may be sent, while another call for the same target is open
+    or its outcome unknown.
+    """
+    number = await _open(ledger, organisation, operation, body, target, clock())
+    entry = Entry(number)
+    outcome: CallOutcome = "unknown"
+    try:
+        yield entry
+        outcome = "made"
+    except (NotSent, Refused, RateLimited):
+        outcome = "refused"
+        raise
+    finally:
+        close = partial(
+            close_call, call_id=number, outcome=outcome, at=clock(), video_id=entry.video_id
+        )
+        # Also when the command is being stopped: an open call would block the next one.
+        await asyncio.shield(ledger.write(close))
+
+
+async def _open(
+    ledger: Ledger, organisation: str, operation: str, body: bytes, target: str, now: float
+) -> int:
+    found = await ledger.read(partial(unsettled_calls, organisation=organisation))
+    same = [call for call in found if call.target == target and (target or not call.closed_at)]
+    number = None
+    if not same:
+        number = await ledger.write(
+            partial(
+                open_call,
+                organisation=organisation,
+                operation=operation,
+                body=body,
+                target=target,
+                at=now,
+            )
+        )
+    if number is None:
+        named = ", ".join(str(call) for call in same) or "another process"
+        raise SpendRefused(
+            f"a paid call before this one is not settled: {named}; nothing was spent",
+            remedy="look at what it made, then settle it with `callsheet resolve`",
+        )
+    return number

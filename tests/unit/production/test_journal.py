@@ -1,0 +1,68 @@
+"""A paid call without a key that a person sends: in the ledger before it leaves, and after."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tasks.errors import Conflict, NotSent, OutcomeUnknown, SpendRefused
+from tasks.ledger import Ledger, unsettled_calls
+from tasks.production.journal import journaled
+from tests.campaigns import NOW
+
+
+def entry(ledger: Ledger, target: str = "vid_1"):
+    return journaled(
+        ledger,
+        organisation="org",
+        operation="voice",
+        body=b"{}",
+        clock=lambda: NOW,
+        target=target,
+    )
+
+
+async def unsettled(ledger: Ledger) -> list[str]:
+    return [str(call.outcome) for call in await ledger.read(unsettled_calls)]
+
+
+async def test_a_call_under_way_is_in_the_ledger_and_settled_by_its_answer(ledger: Ledger):
+    async with entry(ledger) as call:
+        assert await unsettled(ledger) == ["None"]
+        call.made("vid_1")
+    assert await unsettled(ledger) == []
+
+
+@pytest.mark.parametrize(
+    "error", [NotSent("no", operation="voice"), Conflict("409", operation="v")]
+)
+async def test_a_definite_no_settles_it(ledger: Ledger, error: Exception):
+    with pytest.raises(type(error)):
+        async with entry(ledger):
+            raise error
+    assert await unsettled(ledger) == []
+
+
+@pytest.mark.parametrize(
+    "error", [OutcomeUnknown("lost", operation="voice"), asyncio.CancelledError(), KeyError("bug")]
+)
+async def test_anything_else_leaves_it_unknown_and_bars_another_of_the_same_video(
+    ledger: Ledger, error: BaseException
+):
+    with pytest.raises(type(error)):
+        async with entry(ledger):
+            raise error
+    assert await unsettled(ledger) == ["unknown"]
+    with pytest.raises(SpendRefused, match=r"voice \(call \d+\)"):
+        async with entry(ledger):
+            raise AssertionError("it must not be sent")
+    async with entry(ledger, target="vid_2"):
+        pass
+
+
+async def test_while_one_clip_is_being_made_no_other_is_sent(ledger: Ledger):
+    async with entry(ledger, target=""):
+        with pytest.raises(SpendRefused, match="not settled"):
+            async with entry(ledger, target=""):
+                raise AssertionError("it must not be sent")
