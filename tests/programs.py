@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.launcher import launcher
+
 CALLSHEET = [sys.executable, "-m", "deployments.cli"]
 ROOT = Path(__file__).parent.parent
 
@@ -58,15 +60,10 @@ class Desk:
 
     def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """Start a command and return its process."""
-        clean = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("CALLSHEET_", "PREFECT_"))
-        }
         return subprocess.Popen(
             [*CALLSHEET, *words],
             cwd=self.folder,
-            env={**clean, "PYTHONPATH": str(ROOT), **self.environ},
+            env=self._environ(),
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -75,10 +72,23 @@ class Desk:
 
     def call(self, *words: str, timeout: float = 300) -> Finished:
         """Run a command to its end. No command may ever show a traceback."""
-        process = self.start(*words)
-        out, err = process.communicate(timeout=timeout)
+        if words[0] == "run" and "--without-prefect" not in words:
+            process = self.start(*words)
+            out, err = process.communicate(timeout=timeout)
+            status = process.returncode
+        else:
+            env = self._environ()
+            status, out, err = launcher().run(words, cwd=self.folder, env=env, timeout=timeout)
         assert "Traceback" not in out + err, out + err
-        return Finished(process.returncode, out, err)
+        return Finished(status, out, err)
+
+    def _environ(self) -> dict[str, str]:
+        clean = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("CALLSHEET_", "PREFECT_"))
+        }
+        return {**clean, "PYTHONPATH": str(ROOT), **self.environ}
 
     def run(self, sheet: str, *words: str, timeout: float = 300) -> Finished:
         """Run a campaign without Prefect, approved."""
@@ -142,6 +152,10 @@ class Sandbox:
 
     def struck(self) -> list[dict[str, Any]]:
         """Return every fault that struck, oldest first."""
+        return list(self._get("faults/log"))
+
+    def strikes(self) -> list[dict[str, Any]]:
+        """Return what went wrong so far: on, call, do, video and key of each strike."""
         return list(self._get("faults/log"))
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
