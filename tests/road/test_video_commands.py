@@ -1,0 +1,499 @@
+"""`callsheet video`: every operation by hand, its price told or said to be unknown, paid once."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.here import Here
+from tests.programs import CALLSHEET, ROOT, Desk, Sandbox
+
+#: Every test types requests of its own: the same one is the same film, whoever types it.
+TOOL = ("--tool", "product-launch", "--duration", "20")
+PRICE = 45
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path,
+    service: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Here:
+    return Here(tmp_path, monkeypatch, capsys).work_with(service.environ)
+
+
+@pytest.fixture
+def film(here: Here, name: str) -> str:
+    """A finished film of the test's own."""
+    made = here.call("video", "create", *TOOL, "--title", name, "--yes", "--json")
+    video_id = str(made.json["video_id"])
+    assert here.call("video", "show", video_id, "--wait").status == 0
+    return video_id
+
+
+def test_the_same_command_typed_twice_pays_once(
+    desk: Desk, here: Here, service: Sandbox, name: str
+) -> None:
+    wanted = ("video", "create", *TOOL, "--field", "product=Aurora kettle", "--title", name)
+
+    first = desk.call(*wanted, "--yes", "--json")
+    same = desk.call(*wanted, "--yes", "--json")
+    varied = here.call(*wanted, "--yes", "--json", "--set", 'language="en"')
+    shown = here.call("video", "show", first.json["video_id"], "--wait", "--json")
+    other = here.call(*wanted, "--yes", "--json", "--another", "2")
+
+    assert first.status == 0, first.err
+    assert first.json["quoted"] == PRICE
+    assert f"{PRICE} credits" in first.err
+    assert "made" in first.err
+    assert same.json["video_id"] == first.json["video_id"]
+    assert same.json["key"] == first.json["key"]
+    assert shown.json["charged"] == PRICE
+    assert shown.json["ready"] is True
+    assert len({call.json["key"] for call in (first, varied, other)}) == 3
+    assert service.charged([first.json["key"]]) == {first.json["key"]: 1}
+
+
+def test_without_an_answer_nothing_is_spent_or_deleted(
+    here: Here, service: Sandbox, film: str
+) -> None:
+    before = dict(service.calls())
+    refused = {
+        "create": here.call("video", "create", *TOOL, "--title", "never", "--json"),
+        "generate": here.call("video", "generate", film, "--json"),
+        "render": here.call("video", "render", film),
+        "scene": here.call("video", "scene", film, "1", "--narration", "New."),
+        "voice": here.call("video", "voice", film, "--voice-id", "anna"),
+        "animate": here.call("video", "animate", "https://example.com/a.png"),
+        "avatar": here.call("video", "avatar", "https://example.com/a.mp4", "--script", "Hi."),
+        "swap": here.call("video", "swap", "https://example.com/a.mp4", "--character", "3"),
+        "delete": here.call("video", "delete", film),
+    }
+
+    assert {call.status for call in refused.values()} == {4}
+    assert all("--yes" in call.err for call in refused.values())
+    assert f"{PRICE} credits are not approved" in refused["create"].json["error"]
+    assert all("no quote" in refused[verb].out for verb in ("render", "scene", "animate", "swap"))
+    assert f"{PRICE} credits charged so far" in refused["render"].out
+    after = service.calls()
+    looks = ("estimate", "get")
+    assert {name: n for name, n in after.items() if name not in looks} == {
+        name: n for name, n in before.items() if name not in looks
+    }
+
+
+def test_the_question_is_asked_at_a_terminal(desk: Desk, service: Sandbox, name: str) -> None:
+    wanted = ("video", "create", *TOOL, "--title", name, "--json")
+
+    no = _answer(desk, wanted, b"n\n")
+    stopped = _answer(desk, wanted, None)
+    created = service.calls().get("create", 0)
+    yes = _answer(desk, wanted, b"yes\n")
+
+    assert (no[0], stopped[0], yes[0]) == (4, 5, 0)
+    assert f"Spend {PRICE} credits? [y/N]" in yes[2]
+    assert service.calls()["create"] == created + 1
+    assert service.charged([yes[1]["key"]]) in ({}, {yes[1]["key"]: 1})
+
+
+def test_a_price_above_the_limit_is_refused(here: Here, service: Sandbox, name: str) -> None:
+    wanted = ("video", "create", *TOOL, "--title", name, "--yes")
+    before = service.calls().get("create", 0)
+
+    refused = here.call(*wanted, "--max-credits", str(PRICE - 1))
+    allowed = here.call(*wanted, "--max-credits", str(PRICE))
+
+    assert refused.status == 4
+    assert f"raise --max-credits to {PRICE}" in refused.err
+    assert allowed.status == 0
+    assert service.calls()["create"] == before + 1
+
+
+def test_a_request_may_come_from_files_and_members(here: Here, desk: Desk, name: str) -> None:
+    (here.folder / "body.json").write_text(json.dumps({"tool": "explainer", "topic": name}))
+    (here.folder / "script.txt").write_text("Tea is hot.\n\nLet it rest.\n")
+
+    raw = here.call("video", "estimate", "--body", "body.json", "--json")
+    longer = here.call(
+        "video", "estimate", "--body", "body.json", "--set", "duration_seconds=60", "--json"
+    )
+    script = here.call(
+        *("video", "create", "--script", "script.txt", "--title", name),
+        *("--draft", "--yes", "--json", "--aspect-ratio", "1:1"),
+    )
+    process = desk.start("video", "estimate", "--body", "-", "--json", stdin=subprocess.PIPE)
+    piped, _ = process.communicate('{"tool": "explainer"}', timeout=60)
+    shown = here.call("video", "show", script.json["video_id"], "--json")
+
+    assert raw.json["credits"] == json.loads(piped)["credits"]
+    assert longer.json["credits"] > raw.json["credits"]
+    assert script.json["status"] == "draft"
+    assert shown.json["raw"]["aspect_ratio"] == "1:1"
+    assert [one["narration"] for one in shown.json["raw"]["script"]["scenes"]] == [
+        "Tea is hot.",
+        "Let it rest.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("create", "--yes"), "neither a tool nor a script"),
+        (("create", "--yes", "--tool", "x", "--body", "/nowhere"), "cannot be read"),
+        (("create", "--yes", "--tool", "x", "--set", "fields={"), "begins like JSON"),
+        (("create", "--yes", "--tool", "x", "--field", "product"), "NAME=TEXT"),
+        (("create", "--yes", "--tool", "x", "--another", "0"), "--another"),
+        (("create", "--yes", "--tool", "x", "--max-credits", "many"), "--max-credits"),
+        (("create", "--yes", "--tool", "no-such-tool"), "400"),
+        (("animate", "a.png", "--seconds", "7", "--yes"), "5 or 10 seconds"),
+        (("swap", "a.mp4", "--character", "1", "--seconds", "2", "--yes"), "3 to 60 seconds"),
+        (("swap", "a.mp4", "--yes"), "photos or a character"),
+        (("animate", "a.png", "--unset", "image", "--set", "picture=a", "--yes"), "picture"),
+        (("scene", "vid_1", "0", "--yes"), "counted from 1"),
+        (("avatar", "a.mp4", "--script", "@/nowhere", "--yes"), "cannot be read"),
+        (("show", "vid_nothere"), "404"),
+        (("delete", "vid_nothere", "--yes"), "404"),
+        (("generate", "vid_nothere", "--yes"), "404"),
+        (("download", "vid_nothere"), "404"),
+        (("captions", "vid_nothere"), "404"),
+        (("renders", "vid_nothere"), "404"),
+        (("show", "..", "--json"), "not the id of a video"),
+        (("list", "--limit", "0"), "--limit"),
+        (("edit", "vid_1"), "nothing to change"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_a_sentence(
+    here: Here, service: Sandbox, words: tuple[str, ...], said: str
+) -> None:
+    before = [service.calls().get(name, 0) for name in ("create", "generate")]
+
+    ended = here.call("video", *words)
+
+    assert ended.status == 2
+    assert said in ended.err
+    assert "nothing was spent" in ended.err
+    assert before == [service.calls().get(name, 0) for name in ("create", "generate")]
+
+
+def test_a_film_is_looked_at_and_taken_away(here: Here, film: str, name: str) -> None:
+    listed = here.call("video", "list", "--limit", "1", "--json")
+    table = here.call("video", "list", "--limit", "100")
+    renders = here.call("video", "renders", film, "--json")
+    taken = here.call("video", "download", film, "-o", "film.mp4", "--json")
+    (here.folder / "mine.mp4").write_text("mine")
+    kept = here.call("video", "download", film, "-o", "mine.mp4")
+    forced = here.call("video", "download", film, "-o", "mine.mp4", "--force")
+    printed = here.call("video", "captions", film)
+    written = here.call("video", "captions", film, "--format", "vtt", "-o", "c.vtt", "--json")
+
+    assert len(listed.json["videos"]) == 1
+    assert {"video_id", "status", "title", "charged"} <= set(listed.json["videos"][0])
+    assert film in table.out
+    assert name in table.out
+    assert renders.status == 0
+    film_bytes = (here.folder / "film.mp4").read_bytes()
+    assert taken.json["bytes"] == len(film_bytes)
+    assert taken.json["seconds"] > 0
+    assert kept.status == 2
+    assert "--force" in kept.err
+    assert forced.status == 0
+    assert (here.folder / "mine.mp4").read_bytes() == film_bytes
+    assert "-->" in printed.out
+    assert (here.folder / "c.vtt").read_text().startswith("WEBVTT")
+    assert written.json["cues"] >= 1
+    names = {path.name for path in here.folder.iterdir()}
+    assert names == {"film.mp4", "mine.mp4", "c.vtt", ".callsheet"}
+    for call in (listed, table, renders, taken, forced):
+        assert "signature=" not in call.out + call.err
+
+
+def test_a_film_that_is_broken_is_not_written(here: Here, service: Sandbox, film: str) -> None:
+    with planned(service, on="file", do="no-moov"):
+        ended = here.call("video", "download", film, "-o", "film.mp4", "--json")
+
+    assert ended.status == 5
+    assert ended.json["not_before"]
+    assert {path.name for path in here.folder.iterdir()} == {".callsheet"}
+
+
+def test_a_film_that_is_not_there_yet(here: Here, service: Sandbox, name: str) -> None:
+    draft = here.call("video", "create", *TOOL, "--title", name, "--draft", "--yes", "--json")
+    video_id = draft.json["video_id"]
+    not_yet = here.call("video", "download", video_id)
+    waited = here.call("video", "show", video_id, "--wait", "--json")
+    with planned(service, on="render", do="never"):
+        started = here.call("video", "generate", video_id, "--yes", "--json")
+        early = here.call("video", "download", video_id, "--json")
+        parked = here.call("video", "show", video_id, "--wait", "--max-wait", "1s", "--json")
+        stopped = here.call("video", "cancel", video_id, "--json")
+        twice = here.call("video", "cancel", video_id, "--json")
+
+    assert draft.json["status"] == "draft"
+    assert not_yet.status == 2
+    assert "callsheet video generate" in not_yet.err
+    assert (waited.status, waited.json["ready"]) == (3, False)
+    assert started.json["status"] == "generating"
+    assert (early.status, parked.status) == (5, 5)
+    assert early.json["not_before"]
+    assert "--wait" in early.err
+    assert (stopped.status, twice.status) == (0, 2)
+    assert "409" in twice.json["error"]
+    assert [one["event"] for one in service.charges() if one["video_id"] == video_id] == [
+        "reserve",
+        "release",
+    ]
+
+
+def test_a_film_is_changed_and_made_again(here: Here, film: str) -> None:
+    edited = here.call("video", "edit", film, "--title", "New [b]title[/b]", "--json")
+    scene = here.call("video", "scene", film, "1", "--narration", "New words.", "--yes", "--json")
+    wait = ("video", "show", film, "--wait")
+    assert here.call(*wait).status == 0
+    voice = here.call("video", "voice", film, "--voice-id", "anna", "--yes", "--json")
+    progress = here.call("video", "voice", film, "--json")
+    assert here.call(*wait).status == 0
+    render = here.call("video", "render", film, "--yes", "--json")
+    assert here.call(*wait).status == 0
+    again = here.call("video", "generate", film, "--yes", "--json")
+    shown = here.call(*wait)
+
+    assert edited.json["changed"] == ["title"]
+    assert "New [b]title[/b]" in shown.out
+    for call in (scene, voice, render, again):
+        assert call.status == 0, call.err
+        assert call.json["video_id"] == film
+        assert call.json["quoted"] is None
+    assert progress.json["progress"]
+
+
+def test_clips_are_made(here: Here, service: Sandbox, name: str) -> None:
+    (here.folder / "words.txt").write_text("Hello from a file.")
+    clip = "https://example.com/me.mp4"
+
+    made = [
+        here.call("video", *words, "--title", name, "--yes", "--json")
+        for words in (
+            ("animate", "https://example.com/a.png", "--seconds", "5", "--narration", "Hi."),
+            ("avatar", clip, "--script", "@words.txt"),
+            ("swap", clip, "--photo", "https://example.com/b.png", "--seconds", "3"),
+        )
+    ]
+
+    assert [call.status for call in made] == [0, 0, 0], [call.err for call in made]
+    operations = ["image-to-video", "talking-avatar", "character-swap"]
+    assert [call.json["operation"] for call in made] == operations
+    for call in made:
+        shown = here.call("video", "show", call.json["video_id"], "--wait", "--json")
+        assert shown.json["title"] == name
+        assert shown.json["ready"] is True
+
+
+def test_a_film_is_shared_reported_and_deleted(here: Here, film: str) -> None:
+    shared = here.call("video", "share", film)
+    document = here.call("video", "share", film, "--json")
+    reported = here.call("video", "report", film, "--reason", "A wrong claim", "--json")
+    deleted = here.call("video", "delete", film, "--yes", "--json")
+    gone = here.call("video", "show", film)
+
+    assert shared.out.strip().startswith("http")
+    assert document.json["url"].startswith("http")
+    assert reported.json == {"video_id": film, "reported": True, "exit": 0}
+    assert deleted.json == {"video_id": film, "deleted": True, "exit": 0}
+    assert gone.status == 2
+
+
+def test_what_there_is_to_choose_from(here: Here) -> None:
+    templates = here.call("video", "templates", "--json")
+    tools = here.call("video", "tools", "--json")
+
+    assert templates.json["templates"]
+    assert "product-launch" in {tool["id"] for tool in tools.json["tools"]}
+
+
+def test_a_missing_scope_is_named(here: Here, service: Sandbox, name: str) -> None:
+    keys = service.ready["keys"]
+    here.monkeypatch.setenv("CALLSHEET_API_KEY", keys["read"])
+    reading = here.call("video", "create", *TOOL, "--title", name, "--yes", "--json")
+    here.monkeypatch.setenv("CALLSHEET_API_KEY", keys["write"])
+    writing = here.call("video", "create", *TOOL, "--title", name, "--yes", "--json")
+    animating = here.call("video", "animate", "https://example.com/a.png", "--yes")
+
+    assert reading.status == 2
+    assert "`write` scope" in reading.err
+    assert "callsheet login --scopes" in reading.err
+    assert writing.status == 0, writing.err
+    assert writing.json["quoted"] is None
+    assert animating.status == 2
+    assert "`ai` scope" in animating.err
+
+
+def test_a_lost_answer_to_a_keyed_create_costs_nothing(
+    here: Here, service: Sandbox, name: str
+) -> None:
+    wanted = ("video", "create", *TOOL, "--title", name, "--yes", "--json")
+    with planned(service, on="create", do="drop-after"):
+        lost = here.call(*wanted)
+    found = here.call(*wanted)
+
+    assert lost.status == 3
+    assert "may have been carried out" in lost.json["error"]
+    assert "same key and is paid for once" in lost.err
+    assert found.status == 0
+    here.call("video", "show", found.json["video_id"], "--wait")
+    assert service.charged([found.json["key"]]) == {found.json["key"]: 1}
+
+
+def test_a_lost_answer_without_a_key_is_settled_by_a_person(
+    here: Here, service: Sandbox, film: str
+) -> None:
+    generate = ("video", "generate", film, "--yes", "--json")
+    before = service.calls().get("generate", 0)
+    with planned(service, on="generate", do="drop-after"):
+        lost = here.call(*generate)
+    barred = here.call(*generate)
+    sent = service.calls()["generate"] - before
+    number = re.search(r"callsheet resolve --call (\d+)", lost.err)
+    assert number is not None, lost.err
+    settled = here.call("resolve", "--call", number[1], "--adopt", film)
+    here.call("video", "show", film, "--wait")
+    again = here.call(*generate)
+
+    assert lost.status == 3
+    assert "may have been carried out and charged" in lost.json["error"]
+    assert f"callsheet video show {film}" in lost.err
+    assert f"callsheet video renders {film}" in lost.err
+    assert "may pay a second time" in lost.err
+    assert barred.status == 4
+    assert "callsheet resolve" in barred.err
+    assert sent == 1
+    assert (settled.status, again.status) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("on", "do", "words"),
+    [
+        ("create", "no-credits", "add credits"),
+        ("create", "unauthorized", "callsheet login"),
+        ("generate", "conflict", "already generating"),
+    ],
+)
+def test_a_refusal_spends_nothing(
+    here: Here, service: Sandbox, film: str, name: str, on: str, do: str, words: str
+) -> None:
+    wanted = (film,) if on == "generate" else (*TOOL, "--title", f"{name} too")
+    with planned(service, on=on, do=do):
+        ended = here.call("video", on, *wanted, "--yes", "--json")
+    again = here.call("video", on, *wanted, "--yes", "--json")
+
+    assert ended.status == 2
+    assert words in ended.err
+    assert "nothing was spent" in ended.json["error"]
+    assert again.status == 0, "a refusal leaves nothing to settle"
+
+
+def test_a_service_in_trouble_is_asked_later(here: Here, service: Sandbox) -> None:
+    with planned(service, on="list", do="error-before", status=503):
+        ended = here.call("video", "list", "--json")
+
+    assert ended.status == 5
+    assert ended.json["not_before"]
+
+
+def test_a_paid_call_under_way_is_left_only_at_the_second_signal(
+    desk: Desk, here: Here, service: Sandbox, film: str
+) -> None:
+    before = service.calls().get("generate", 0)
+    with planned(service, on="generate", do="hang"):
+        process = desk.start("video", "generate", film, "--yes", "--json")
+        until = time.monotonic() + 60
+        while service.calls().get("generate", 0) == before:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        said = ""
+        while "once more leaves it" not in said:
+            said = process.stderr.readline()
+            assert said
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 3
+    assert "may have been carried out" in json.loads(out)["error"]
+    assert "Traceback" not in err
+
+
+def test_a_moment_named_by_the_service_holds_for_the_next_command(
+    here: Here, service: Sandbox, name: str
+) -> None:
+    wanted = ("video", "create", *TOOL, "--title", name, "--yes", "--json")
+    with planned(service, on="create", do="limited", retry_after=3600):
+        limited = here.call(*wanted)
+    before = dict(service.calls())
+    shut = here.call("video", "list", "--json")
+
+    assert (limited.status, shut.status) == (5, 5)
+    assert limited.json["not_before"] == shut.json["not_before"]
+    assert "nothing was spent" in limited.err
+    assert service.calls() == before
+
+
+def test_a_service_that_is_not_there_is_told(here: Here) -> None:
+    here.monkeypatch.setenv("CALLSHEET_BASE_URL", "http://127.0.0.1:9/api/v1")
+
+    ended = here.call("video", "list", "--json")
+
+    assert ended.status == 5
+    assert "could not be reached" in ended.json["error"]
+
+
+@contextmanager
+def planned(service: Sandbox, **fault: Any) -> Iterator[None]:
+    """Have something go wrong for as long as a test wants it."""
+    service.plan_fault(**fault)
+    try:
+        yield
+    finally:
+        service.clear_faults()
+
+
+def _answer(
+    desk: Desk, words: tuple[str, ...], keys: bytes | None
+) -> tuple[int, dict[str, Any], str]:
+    """Run a command at a terminal and type `keys` at its question; None interrupts it there.
+
+    Returns the exit status, the document on stdout and what the terminal showed.
+    """
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*CALLSHEET, *words],
+        cwd=desk.folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **desk.environ},
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    with open(ours, "r+b", buffering=0) as terminal:
+        shown = b""
+        while b"[y/N]" not in shown:
+            shown += terminal.read(4096)
+        if keys is None:
+            process.send_signal(signal.SIGINT)
+        else:
+            terminal.write(keys)
+        out, _ = process.communicate(timeout=60)
+    document = json.loads(out) if out else {}
+    return process.returncode, document, shown.decode()
