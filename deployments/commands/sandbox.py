@@ -19,8 +19,13 @@ def main(args: Namespace) -> int:
         "state": state,
         "render": args.render,
         "allow_loopback_webhooks": args.allow_loopback_webhooks,
+        "webhook_vendor": args.webhook_vendor,
         "json": args.json,
         "rate": args.rate,
+        "spend_limit": args.spend_limit,
+        "retry_after": args.retry_after,
+        "answers": args.answers,
+        "script": Path(args.script) if args.script else None,
     }
     if args.credits is not None:
         said["credits"] = args.credits

@@ -6,8 +6,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
-from deployments.sandbox.options import OptionRefused, Options
+from deployments.sandbox.options import Answers, OptionRefused, Options, RetryAfter
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -34,9 +35,15 @@ def _parser() -> argparse.ArgumentParser:
     option("--time-scale", type=float, default=usual.time_scale, help="60 makes minutes seconds")
     option("--render", choices=("real", "instant"), default=usual.render)
     option("--credits", type=int, default=usual.credits, help="the balance of a new state")
-    option("--rate", type=int, default=usual.rate, help="creates allowed in a window")
+    option("--rate", type=int, default=usual.rate, help="paid calls allowed in a window")
     option("--rate-window", type=float, default=usual.rate_window, help="its length in seconds")
-    option("--allow-loopback-webhooks", action="store_true")
+    option("--spend-limit", type=int, default=usual.spend_limit, help="credits in a window")
+    option("--spend-window", type=float, default=usual.spend_window, help="its length in seconds")
+    option("--retry-after", choices=get_args(RetryAfter), default=usual.retry_after)
+    option("--allow-loopback-webhooks", action="store_true", help="for tests on one machine")
+    option("--webhook-vendor", default=usual.webhook_vendor, help="X-<this>-Signature and so on")
+    option("--answers", choices=get_args(Answers), default=usual.answers, help="in which shape")
+    option("--script", type=Path, metavar="FILE", help="faults to plan, in TOML or JSON")
     option("--exit-with-parent", action="store_true", help="stop when stdin ends")
     option("--json", action="store_true", help="say in one line of JSON when it is ready")
     return parser

@@ -10,11 +10,29 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
+from deployments.sandbox.auth.refusals import HANDLERS as AUTH_REFUSALS
+from deployments.sandbox.dialect import Dialect
 from deployments.sandbox.envelope import Refusal, refused
+from deployments.sandbox.faults.layer import FaultLayer
+from deployments.sandbox.faults.operations import Operations
 from deployments.sandbox.house import House
-from deployments.sandbox.routes import catalog, control, media, videos
+from deployments.sandbox.openapi import describe
+from deployments.sandbox.routes import (
+    auth,
+    catalog,
+    clips,
+    control,
+    mcp,
+    media,
+    remakes,
+    sharing,
+    videos,
+    webhooks,
+)
 
+METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -23,6 +41,8 @@ def create_app(house: House) -> FastAPI:
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
+        await house.keyring.open(house.database)
+        house.webhooks.start()
         await house.studio.reopen()
         yield
         await house.close()
@@ -38,10 +58,21 @@ def create_app(house: House) -> FastAPI:
             Refusal: _refusal,
             HTTPException: _http_exception,
             Exception: _fault,
+            **AUTH_REFUSALS,
         },
     )
-    for part in (videos, media, catalog, control):
-        app.include_router(part.router(house))
+    films = (videos, clips, remakes, media, sharing)
+    parts = (*films, webhooks, catalog, control, mcp, *auth.PARTS)
+    routers = [part.router(house) for part in parts]
+    for router in routers:
+        app.include_router(router)
+    describe(app)
+    operations = Operations(routers, house.names)
+    house.faults.operations = operations.names
+    # The last one added is the outermost: faults strike whatever way of answering was chosen.
+    if house.options.answers != "enveloped":
+        app.add_middleware(Dialect, answers=house.options.answers, operations=operations)
+    app.add_middleware(FaultLayer, house=house, operations=operations)
     return app
 
 
@@ -50,10 +81,24 @@ async def _refusal(_: Request, error: Exception) -> Response:
     return refused(error)
 
 
-async def _http_exception(_: Request, error: Exception) -> Response:
+async def _http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = CODES.get(error.status_code, "invalid_request")
-    return refused(Refusal(error.status_code, code, str(error.detail), headers=error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods_at(request))
+    return refused(Refusal(error.status_code, code, str(error.detail), headers=headers))
+
+
+def _methods_at(request: Request) -> list[str]:
+    """Give every method of a path; each has a route of its own, which knows but its own."""
+    routes = request.app.router.routes
+    tried = ({**request.scope, "method": method} for method in METHODS)
+    return [
+        scope["method"]
+        for scope in tried
+        if any(route.matches(scope)[0] is Match.FULL for route in routes)
+    ]
 
 
 async def _fault(_: Request, error: Exception) -> Response:

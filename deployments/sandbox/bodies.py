@@ -1,31 +1,22 @@
-"""Owns what a request body may hold, and the sentence that names the field when it may not."""
+"""Owns how a request body is read: strictly, and with the sentence that names the wrong field."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Request
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    StringConstraints,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.tools import TOOLS
 
-Script = Annotated[dict[str, JsonValue], Field(min_length=1)]
 Text = Annotated[str, StringConstraints(max_length=2000)]
-Language = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
-Key = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
 MAY_BE_NULL = {"character_id"}
+LARGEST = 16_000_000
+DEEPEST = 64
 
 
 class Body(BaseModel):
@@ -42,74 +33,21 @@ class Body(BaseModel):
                     raise ValueError(f"{name} is null; leave it out instead")
         return said
 
-    @field_validator("script", check_fields=False)
-    @classmethod
-    def _script_has_scenes(cls, script: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        scenes = script.get("scenes")
-        if scenes is not None and (not isinstance(scenes, list) or not scenes):
-            raise ValueError("scenes must be a list of scenes")
-        return script
-
-
-class CreateVideo(Body):
-    """What `POST /videos` and `POST /videos/estimate` take."""
-
-    tool: str | None = None
-    fields: dict[str, JsonValue] | None = None
-    duration_seconds: Annotated[int, Field(ge=1, le=600)] = 30
-    script: Script | None = None
-    title: Text | None = None
-    topic: Text | None = None
-    mode: Literal["talking-head", "cinematic", "hybrid", "stock-narrated", "smart-mix"] | None = (
-        None
-    )
-    style: Literal["talking-head", "cinematic"] | None = None
-    character_id: int | None = None
-    voice_id: Text | None = None
-    music_id: Text | None = None
-    caption_style: Text | None = None
-    aspect_ratio: Literal["9:16", "1:1", "16:9"] = "9:16"
-    language: Language = "en"
-    start_generation: bool = True
-    idempotency_key: Key | None = None
-    video_model: Text | None = None
-
-    @model_validator(mode="after")
-    def _one_of_tool_and_script(self) -> CreateVideo:
-        if (self.tool is None) == (self.script is None):
-            raise ValueError("give exactly one of tool and script")
-        if self.tool is not None and self.tool not in TOOLS:
-            raise ValueError(f"tool must be one of {', '.join(TOOLS)}")
-        if self.fields is not None and self.tool is None:
-            raise ValueError("fields are inputs for a tool, and there is no tool")
-        return self
-
-
-class PatchVideo(Body):
-    """What `PATCH /videos/{id}` takes."""
-
-    title: Text | None = None
-    topic: Text | None = None
-    script: Script | None = None
-    caption_style: Text | None = None
-    caption_settings: dict[str, JsonValue] | None = None
-
 
 AnyBody = TypeVar("AnyBody", bound=Body)
 
 
-def body_of(kind: type[AnyBody]) -> Callable[[Request], Awaitable[AnyBody]]:
-    """Make the dependency that reads a body; it runs after the key was checked, not before."""
+def body_of(
+    kind: type[AnyBody], *, optional: bool = False
+) -> Callable[[Request], Awaitable[AnyBody]]:
+    """Make the dependency that reads a body; it runs after the key was checked, not before.
+
+    An `optional` body may be left out, which is the same as `{}`.
+    """
 
     async def read(request: Request) -> AnyBody:
-        try:
-            said = json.loads(await request.body(), parse_constant=_refuse_constant)
-            # Half a surrogate pair passes for JSON, but can be neither stored nor answered.
-            json.dumps(said, ensure_ascii=False).encode()
-        except (ValueError, RecursionError):
-            raise _invalid("The body is not JSON.") from None
-        if not isinstance(said, dict):
-            raise _invalid("The body must be a JSON object.")
+        raw = await _bytes_of(request)
+        said = {} if optional and not raw else _object(raw)
         try:
             return kind.model_validate(said)
         except ValidationError as error:
@@ -118,10 +56,58 @@ def body_of(kind: type[AnyBody]) -> Callable[[Request], Awaitable[AnyBody]]:
     return read
 
 
-def described(kind: type[Body]) -> dict[str, object]:
+def described(kind: type[Body], *, optional: bool = False) -> dict[str, object]:
     """Describe a body for the OpenAPI document, which cannot see it in a signature."""
-    schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    schema = kind.model_json_schema()
+    schema = _without_nulls(_inlined(schema, schema.pop("$defs", {})))
+    content = {"application/json": {"schema": schema}}
+    return {"requestBody": {"required": not optional, "content": content}}
+
+
+async def _bytes_of(request: Request) -> bytes:
+    """Read the body, but never more of it than is ever taken."""
+    parts, size = [], 0
+    async for part in request.stream():
+        parts.append(part)
+        size += len(part)
+        if size > LARGEST:
+            raise _invalid(f"The body is larger than {LARGEST} bytes.")
+    return b"".join(parts)
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(raw, parse_constant=_refuse_constant, parse_float=_number)
+        # Half a surrogate pair passes for JSON, but can be neither stored nor answered; nor can
+        # a number too large for a float.
+        json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        raise _invalid("The body is not JSON.") from None
+    if not isinstance(said, dict):
+        raise _invalid("The body must be a JSON object.")
+    if _is_deeper(said, DEEPEST):
+        raise _invalid(f"The body is nested deeper than {DEEPEST} levels.")
+    return said
+
+
+def _is_deeper(said: object, levels: int) -> bool:
+    layer = [said]
+    for _ in range(levels):
+        layer = [
+            inner
+            for one in layer
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not layer:
+            return False
+    return True
+
+
+def _number(text: str) -> float:
+    """Read 5.0 as 5, which is the same number in JSON."""
+    number = float(text)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
 def _refuse_constant(name: str) -> object:
@@ -142,3 +128,27 @@ def _sentence(error: ValidationError) -> str:
             what = "is not a field of this request"
         told.append(f"{field}: {what}" if field else what)
     return "; ".join(told[:10])
+
+
+def _inlined(said: Any, named: Mapping[str, Any]) -> Any:
+    """Write out what a schema only refers to: it will stand where its names mean nothing."""
+    if isinstance(said, list):
+        return [_inlined(one, named) for one in said]
+    if not isinstance(said, dict):
+        return said
+    if "$ref" in said:
+        return _inlined(named[said["$ref"].rpartition("/")[2]], named)
+    return {name: _inlined(one, named) for name, one in said.items()}
+
+
+def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
+    """Write a schema as the body is read: what may be left out may not be null for that."""
+    for name, said in schema.get("properties", {}).items():
+        kinds = [one for one in said.get("anyOf", ()) if one != {"type": "null"}]
+        if kinds and name not in MAY_BE_NULL:
+            said.pop("anyOf")
+            said.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})
+        if said.get("default", ...) is None:
+            said.pop("default")
+        _without_nulls(said)
+    return schema

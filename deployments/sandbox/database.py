@@ -1,4 +1,4 @@
-"""Owns the SQLite file: its tables, and the one thread that speaks to it.
+"""Owns the SQLite file and the one thread that speaks to it.
 
 Whatever is waiting is carried out in one transaction and answered after one commit, so that
 every answer is durable and a thousand creates do not cost a thousand flushes of the disk.
@@ -14,56 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from deployments.sandbox import video_tables
+from deployments.sandbox.auth import schema as auth_tables
+from deployments.sandbox.webhooks import tables as webhook_tables
+
 Answer = TypeVar("Answer")
 Act = Callable[[sqlite3.Connection], Any]
 Waiting = tuple[Act, "asyncio.Future[Any]"]
 
 MOST_AT_ONCE = 256
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS account (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    balance INTEGER NOT NULL CHECK (balance >= 0),
-    reserved INTEGER NOT NULL DEFAULT 0 CHECK (reserved BETWEEN 0 AND balance)
-);
-CREATE TABLE IF NOT EXISTS videos (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    status TEXT NOT NULL,
-    asked TEXT NOT NULL,
-    price INTEGER NOT NULL,
-    render INTEGER NOT NULL DEFAULT 0,
-    plan TEXT,
-    reserved INTEGER NOT NULL DEFAULT 0,
-    charged INTEGER NOT NULL DEFAULT 0,
-    created_at REAL NOT NULL,
-    updated_at REAL NOT NULL,
-    started_at REAL,
-    due_at REAL,
-    finished_at REAL,
-    file TEXT,
-    sha256 TEXT,
-    failure TEXT
-);
-CREATE INDEX IF NOT EXISTS videos_by_status ON videos (status);
-CREATE TABLE IF NOT EXISTS idempotency (
-    key TEXT PRIMARY KEY,
-    digest TEXT NOT NULL,
-    video_id TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS charges (
-    n INTEGER PRIMARY KEY AUTOINCREMENT,
-    time REAL NOT NULL,
-    event TEXT NOT NULL CHECK (event IN ('reserve', 'release', 'charge')),
-    video_id TEXT NOT NULL,
-    idempotency_key TEXT,
-    title TEXT,
-    credits INTEGER NOT NULL
-);
-CREATE TRIGGER IF NOT EXISTS charges_are_not_changed BEFORE UPDATE ON charges
-BEGIN SELECT RAISE(ABORT, 'the charge log is only appended to'); END;
-CREATE TRIGGER IF NOT EXISTS charges_are_not_deleted BEFORE DELETE ON charges
-BEGIN SELECT RAISE(ABORT, 'the charge log is only appended to'); END;
-"""
 
 
 class Database:
@@ -122,14 +81,17 @@ class Database:
 
 
 def _open(path: Path, credits: int) -> sqlite3.Connection:
+    # Readable by its owner alone, and so are the journals beside it: it holds webhook secrets.
+    path.touch(mode=0o600)
     connection = sqlite3.connect(path, timeout=1, isolation_level=None, check_same_thread=False)
     connection.row_factory = sqlite3.Row
     # Exclusive: two sandboxes on one state would each spend the other's credits.
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.executescript(SCHEMA)
-    connection.execute("INSERT OR IGNORE INTO account (one, balance) VALUES (1, ?)", (credits,))
+    video_tables.set_up(connection, credits=credits)
+    connection.executescript(webhook_tables.SCHEMA)
+    connection.executescript(auth_tables.SCHEMA)
     return connection
 
 

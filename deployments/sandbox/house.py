@@ -10,14 +10,19 @@ from collections.abc import Awaitable, Callable
 from fastapi import Depends, Request
 from fastapi.params import Depends as Dependency
 
+from deployments.sandbox.auth.lifetimes import Lifetimes
 from deployments.sandbox.database import Database
 from deployments.sandbox.faults.plan import Faults
 from deployments.sandbox.keys import Keyring
 from deployments.sandbox.options import OptionRefused, Options
 from deployments.sandbox.pace import Pace
+from deployments.sandbox.share_links import ShareLinks
 from deployments.sandbox.signing import Signer
 from deployments.sandbox.studio import Studio
 from deployments.sandbox.timing import Timing
+from deployments.sandbox.webhooks.courier import Courier
+from deployments.sandbox.webhooks.dispatcher import Dispatcher
+from deployments.sandbox.webhooks.sender import Sender
 
 
 class House:
@@ -28,7 +33,7 @@ class House:
         films = options.state / "films"
         try:
             films.mkdir(parents=True, exist_ok=True)
-            self.keyring = Keyring(options.state / "keys.json")
+            self.keyring = Keyring(options.state / "keys.json", now=now)
             self.database = Database(options.state / "state.sqlite3", credits=options.credits)
         except (OSError, KeyError, ValueError, sqlite3.Error) as error:
             raise OptionRefused(_trouble(options, error)) from error
@@ -36,26 +41,67 @@ class House:
         self.films = films
         self.now = now
         self.signer = Signer(self.keyring.signing, options.time_scale)
+        self.share_links = ShareLinks(self.keyring.signing, options.time_scale)
+        self.lifetimes = Lifetimes(options.time_scale)
         self.timing = Timing(options.time_scale, instant=instant)
-        self.pace = Pace(options.rate, options.rate_window)
-        self.studio = Studio(self.database, films, instant=instant, now=now)
+        self.pace = Pace(
+            options.rate,
+            options.rate_window,
+            spend_limit=options.spend_limit,
+            spend_window=options.spend_window,
+            retry_after=options.retry_after,
+        )
+        self.studio = Studio(
+            self.database,
+            films,
+            instant=instant,
+            now=now,
+            strike=lambda video: self.faults.strike("render", video=video),
+            ready=lambda: self.webhooks.wake(),
+        )
         self.calls: Counter[str] = Counter()
-        self.faults = Faults()
+        self.names: dict[object, str] = {}
+        self.faults = Faults(options.state / "faults.jsonl")
+        courier = Courier(
+            self.database,
+            Sender(options),
+            strike=lambda video: self.faults.strike("webhook", video=video),
+            time_scale=options.time_scale,
+            now=now,
+        )
+        self.webhooks = Dispatcher(self.database, courier, now=now)
         self.origin = ""
 
     async def close(self) -> None:
-        """Stop the renders, then close the state."""
+        """Stop the renders and the deliveries, then close the state."""
         await self.studio.close()
+        await self.webhooks.close()
+        await self.keyring.keep_uses(self.database)
         self.database.close()
 
-    def operation(self, name: str, scope: str) -> Dependency:
-        """Count a call of this operation and let it pass only with a key that holds the scope."""
+    def operation(self, name: str, scope: str | None) -> Dependency:
+        """Count a call of this operation and let it pass only with a key that holds the scope.
+
+        Without a scope any good key will do. The key is in `request.state.key` from then on.
+        """
 
         async def admit(request: Request) -> None:
             self.calls[name] += 1
-            self.keyring.admit(request.headers.get("authorization"), scope)
+            request.state.key = self.keyring.admit(request.headers.get("authorization"), scope)
 
-        dependency: Callable[[Request], Awaitable[None]] = admit
+        return self._named(name, admit)
+
+    def counted(self, name: str) -> Dependency:
+        """Count a call of this operation, which asks for no key."""
+
+        async def count() -> None:
+            self.calls[name] += 1
+
+        return self._named(name, count)
+
+    def _named(self, name: str, dependency: Callable[..., Awaitable[None]]) -> Dependency:
+        # By this the fault layer knows what a route is called, before any of it has run.
+        self.names[dependency] = name
         wanted: Dependency = Depends(dependency)
         return wanted
 

@@ -6,9 +6,9 @@ import hashlib
 import json
 import sqlite3
 
-from deployments.sandbox.bodies import CreateVideo
 from deployments.sandbox.envelope import Refusal
 from deployments.sandbox.video import Video
+from deployments.sandbox.video_bodies import CreateVideo
 
 
 def digest(asked: CreateVideo) -> str:

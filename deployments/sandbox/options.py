@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 Rendering = Literal["real", "instant"]
+RetryAfter = Literal["seconds", "date", "turns"]
+Answers = Literal["enveloped", "bare", "renamed"]
 
 
 class OptionRefused(Exception):
@@ -27,7 +30,13 @@ class Options:
     credits: int = 100_000
     rate: int | None = None
     rate_window: float = 60.0
+    spend_limit: int | None = None
+    spend_window: float = 60.0
+    retry_after: RetryAfter = "turns"
     allow_loopback_webhooks: bool = False
+    webhook_vendor: str = "Service"
+    answers: Answers = "enveloped"
+    script: Path | None = None
     exit_with_parent: bool = False
     json: bool = False
 
@@ -45,12 +54,24 @@ class Options:
             )
         if self.render not in ("real", "instant"):
             raise OptionRefused("Rendering is either real or instant.")
+        if self.answers not in get_args(Answers):
+            raise OptionRefused(f"Answers are one of {', '.join(get_args(Answers))}.")
         if self.credits < 0:
             raise OptionRefused("The balance of credits cannot begin below 0.")
         if self.rate is not None and self.rate < 1:
-            raise OptionRefused("The rate must be at least one create per window.")
+            raise OptionRefused("The rate must be at least one paid call per window.")
         if not (math.isfinite(self.rate_window) and self.rate_window > 0):
             raise OptionRefused("The rate window must be a number of seconds above 0.")
+        if self.spend_limit is not None and self.spend_limit < 1:
+            raise OptionRefused("The spend limit must be at least one credit per window.")
+        if not (math.isfinite(self.spend_window) and self.spend_window > 0):
+            raise OptionRefused("The spend window must be a number of seconds above 0.")
+        if self.retry_after not in get_args(RetryAfter):
+            raise OptionRefused(f"Retry-After comes as one of {', '.join(get_args(RetryAfter))}.")
+        if not re.fullmatch(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", self.webhook_vendor):
+            raise OptionRefused(
+                "The webhook vendor is a part of header names: letters, digits and hyphens."
+            )
 
 
 def _loopback(host: str) -> bool:

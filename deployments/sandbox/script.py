@@ -19,13 +19,17 @@ CLOSING = "call_to_action"
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """One scene: its 1-based number, its words, and when it plays, in seconds."""
+    """One scene: its 1-based number, its words, and when it plays, in seconds.
+
+    `take` counts how often its pictures were made anew.
+    """
 
     number: int
     narration: str
     visual: str
     start: float
     end: float
+    take: int = 0
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)

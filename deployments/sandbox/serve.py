@@ -12,8 +12,12 @@ import threading
 from collections.abc import Callable, Iterator
 
 import uvicorn
+from fastapi import FastAPI
 
 from deployments.sandbox.app import create_app
+from deployments.sandbox.faults.connection import ShowingProtocol
+from deployments.sandbox.faults.entry import FaultRefused
+from deployments.sandbox.faults.script import read_script
 from deployments.sandbox.house import House
 from deployments.sandbox.options import OptionRefused, Options
 
@@ -28,11 +32,14 @@ def serve(options: Options) -> int:
     with listening:
         try:
             house = House(options)
-        except OptionRefused as refusal:
+            app = create_app(house)
+            if options.script is not None:
+                house.faults.plan(read_script(options.script), source=f"{options.script}, ")
+        except (OptionRefused, FaultRefused) as refusal:
             print(refusal, file=sys.stderr)
             return 2
         house.origin = _origin(listening)
-        server = _Server(house, ready=lambda: _announce(house))
+        server = _Server(app, ready=lambda: _announce(house))
         if options.exit_with_parent:
             threading.Thread(target=server.stop_with_parent, daemon=True).start()
         server.run(sockets=[listening])
@@ -40,10 +47,11 @@ def serve(options: Options) -> int:
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, house: House, *, ready: Callable[[], None]) -> None:
+    def __init__(self, app: FastAPI, *, ready: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
-                create_app(house),
+                app,
+                http=ShowingProtocol,
                 log_level="critical",
                 access_log=False,
                 lifespan="on",
@@ -125,8 +133,10 @@ def _announce(house: House) -> None:
         f"It keeps itself in {house.options.state}. Stop it with Ctrl+C. In another terminal:",
         "",
         f"export CALLSHEET_BASE_URL={origin}/api/v1",
+        f"export CALLSHEET_AUTH_URL={origin}",
         f"export CALLSHEET_API_KEY={keys.all_scopes}",
         "",
+        f"Programs are let in at {origin}/device; every key is at {origin}/settings/api-keys.",
         sep="\n",
         flush=True,
     )

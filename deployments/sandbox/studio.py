@@ -4,36 +4,55 @@ finished when it is due and ready, and no film process left behind."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import hashlib
+import json
 import os
-import signal
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from deployments.sandbox import moves
+from deployments.sandbox import moves, renders
 from deployments.sandbox.database import Database
+from deployments.sandbox.faults.fault import Fault
 from deployments.sandbox.film.plan import FilmPlan
+from deployments.sandbox.film_file import copy_marked, damage, fingerprint
+from deployments.sandbox.film_process import RenderFailed, make_film
 from deployments.sandbox.script import Scene
 from deployments.sandbox.video import Video, generating
 
 
-class RenderFailed(Exception):
-    """The film could not be made."""
+@dataclass(frozen=True, kw_only=True)
+class Mishap:
+    """What is to go wrong with one render; kept with it, so that a restart does not forget."""
+
+    do: str
+    message: str | None = None
 
 
 class Studio:
-    """Makes films in the background."""
+    """Makes films in the background.
+
+    `strike` says what is to go wrong with the render of a video, if anything; `ready` is called
+    after a film was finished and that is on the disk.
+    """
 
     def __init__(
-        self, database: Database, films: Path, *, instant: bool, now: Callable[[], float]
+        self,
+        database: Database,
+        films: Path,
+        *,
+        instant: bool,
+        now: Callable[[], float],
+        strike: Callable[[str], Fault | None],
+        ready: Callable[[], None],
     ) -> None:
         self._database = database
         self._films = films
         self._instant = instant
         self._now = now
+        self._strike = strike
+        self._ready = ready
         self._desks = asyncio.Semaphore(os.cpu_count() or 1)
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._samples: dict[str, asyncio.Task[None]] = {}
@@ -43,13 +62,13 @@ class Studio:
         for scrap in self._films.glob("*.part"):
             scrap.unlink(missing_ok=True)
         for video in await self._database.run(generating):
-            self.begin(video)
+            self._keep(video.id, self._begin_again(video))
 
     def begin(self, video: Video) -> None:
         """Start the render of a video that was just moved to generating."""
-        task = asyncio.create_task(self._produce(video))
-        self._under_way[video.id] = task
-        task.add_done_callback(partial(self._forget, video.id))
+        fault = self._strike(video.id)
+        work = self._produce(video, None) if fault is None else self._begin_struck(video, fault)
+        self._keep(video.id, work)
 
     def stop(self, video_id: str) -> None:
         """Stop the render of a video, if one is under way."""
@@ -60,8 +79,8 @@ class Studio:
     def discard(self, video_id: str) -> None:
         """Stop the render of a video and remove every file made for it."""
         self.stop(video_id)
-        for film in self._films.glob(f"{video_id}-*.mp4"):
-            film.unlink(missing_ok=True)
+        for file in self._films.glob(f"{video_id}-*"):
+            file.unlink(missing_ok=True)
 
     async def close(self) -> None:
         """Stop everything; what was under way begins again at the next start."""
@@ -70,79 +89,87 @@ class Studio:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _keep(self, video_id: str, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._under_way[video_id] = task
+        task.add_done_callback(partial(self._forget, video_id))
+
     def _forget(self, video_id: str, task: asyncio.Task[None]) -> None:
         if self._under_way.get(video_id) is task:
             del self._under_way[video_id]
 
-    async def _produce(self, video: Video) -> None:
-        assert video.plan is not None
+    async def _begin_struck(self, video: Video, fault: Fault) -> None:
+        mishap = Mishap(do=fault.do, message=fault.message)
+        late = fault.seconds if fault.do == "slow" else 0.0
+        kept = json.dumps(asdict(mishap))
+        await self._database.run(lambda db: renders.strike(db, video, kept, late=late))
         assert video.due_at is not None
-        plan = FilmPlan.from_json(video.plan)
+        await self._produce(replace(video, due_at=video.due_at + late), mishap)
+
+    async def _begin_again(self, video: Video) -> None:
+        render = await self._database.run(lambda db: renders.find(db, video.id, video.render))
+        kept = render.fault if render is not None else None
+        await self._produce(video, Mishap(**json.loads(kept)) if kept else None)
+
+    async def _produce(self, video: Video, mishap: Mishap | None) -> None:
+        assert video.due_at is not None
+        do = mishap.do if mishap else None
+        if do == "never":
+            return
         try:
-            if self._instant:
-                file = await self._sample(plan.aspect_ratio)
-            else:
-                file = f"{video.id}-{video.render}.mp4"
-                async with self._desks:
-                    await self._render(plan, file)
-            sha256 = await asyncio.to_thread(_sha256, self._films / file)
+            if mishap is not None and do == "fail":
+                await self._until(video.due_at)
+                raise RenderFailed(mishap.message or "The film could not be made.")
+            file = await self._make(video, own=do == "corrupt")
+            if do == "corrupt":
+                await asyncio.to_thread(damage, self._films / file)
+            film = await asyncio.to_thread(fingerprint, self._films / file)
         except (RenderFailed, OSError) as error:
             reason = str(error)
             await self._database.run(
                 lambda db: moves.fail(db, video, reason=reason, now=self._now())
             )
             return
-        await asyncio.sleep(max(0.0, video.due_at - self._now()))
-        await self._database.run(
-            lambda db: moves.finish(db, video, file=file, sha256=sha256, now=self._now())
+        await self._until(video.due_at)
+        finished = await self._database.run(
+            lambda db: moves.finish(
+                db, video, file=file, sha256=film.sha256, size=film.bytes, now=self._now()
+            )
         )
+        if finished:
+            self._ready()
+
+    async def _until(self, moment: float) -> None:
+        await asyncio.sleep(max(0.0, moment - self._now()))
+
+    async def _make(self, video: Video, *, own: bool) -> str:
+        """Make the film of a video's latest render; give the name of its file.
+
+        Instant films are copies: first films of all videos share one, unless `own` is asked for.
+        """
+        assert video.plan is not None
+        plan = FilmPlan.from_json(video.plan)
+        file = f"{video.id}-{video.render}.mp4"
+        if not self._instant:
+            async with self._desks:
+                await make_film(plan, self._films / file)
+            return file
+        sample = await self._sample(plan.aspect_ratio)
+        if plan.render == 1 and plan.clip is None and not own:
+            return sample
+        mark = f"{video.id} render {plan.render}"
+        await asyncio.to_thread(copy_marked, self._films / sample, self._films / file, mark)
+        return file
 
     async def _sample(self, aspect_ratio: str) -> str:
         """Give the one film that stands in for all of this shape; make it the first time."""
         file = f"sample-{aspect_ratio.replace(':', 'x')}.mp4"
         if not (self._films / file).exists():
             if aspect_ratio not in self._samples:
-                making = self._render(_sample_plan(aspect_ratio), file)
+                making = make_film(_sample_plan(aspect_ratio), self._films / file)
                 self._samples[aspect_ratio] = asyncio.create_task(making)
             await asyncio.shield(self._samples[aspect_ratio])
         return file
-
-    async def _render(self, plan: FilmPlan, file: str) -> None:
-        part = self._films / f"{file}.part"
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "deployments.sandbox.film", str(part)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            # Ctrl+C is for the service alone: it stops its renders itself.
-            start_new_session=True,
-        )
-        assert process.stdin is not None
-        assert process.stderr is not None
-        try:
-            with contextlib.suppress(ConnectionError):
-                process.stdin.write(plan.to_json().encode() + b"\n")
-                await process.stdin.drain()
-            complaint = await process.stderr.read()
-            status = await process.wait()
-            if status:
-                last = complaint.decode(errors="replace").strip().splitlines()[-1:]
-                raise RenderFailed(last[0] if last else f"The encoder ended with status {status}.")
-            part.replace(self._films / file)
-        finally:
-            if process.returncode is None:
-                _kill(process)
-            await process.wait()
-            part.unlink(missing_ok=True)
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    """End a film process and its encoder, which share a group of their own."""
-    with contextlib.suppress(ProcessLookupError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
 
 
 def _sample_plan(aspect_ratio: str) -> FilmPlan:
@@ -151,8 +178,3 @@ def _sample_plan(aspect_ratio: str) -> FilmPlan:
         id="vid_sample", seed=len(aspect_ratio), title="Sample", topic="", language="en",
         aspect_ratio=aspect_ratio, duration=1, scenes=[scene],
     )  # fmt: skip
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as film:
-        return hashlib.file_digest(film, "sha256").hexdigest()

@@ -14,8 +14,8 @@ class Timing:
         self._time_scale = time_scale
         self._instant = instant
 
-    def render_seconds(self, video_id: str, duration: int) -> float:
-        """Say how long a render takes here; a video always takes the same time."""
+    def render_seconds(self, video_id: str, duration: float) -> float:
+        """Say how long it takes to make so many seconds of film; a video always takes the same."""
         if self._instant:
             return 0.0
         share = zlib.crc32(video_id.encode()) / 0xFFFFFFFF

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
+from deployments.sandbox.clip_bodies import CharacterSwap, ImageToVideo, TalkingAvatar
 from deployments.sandbox.envelope import not_found
+from deployments.sandbox.video_bodies import CreateVideo
 
 DRAFT = "draft"
 GENERATING = "generating"
@@ -17,14 +20,26 @@ COMPLETED = "completed"
 FAILED = "failed"
 CANCELLED = "cancelled"
 DELETED = "deleted"
+STATUSES = (DRAFT, GENERATING, COMPLETED, FAILED, CANCELLED)
+
+#: Everything that can be asked for in any operation that makes a video; null where it was not.
+ASKABLE = dict.fromkeys(
+    name
+    for body in (CreateVideo, ImageToVideo, TalkingAvatar, CharacterSwap)
+    for name in (*body.model_fields, "caption_settings")
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Video:
+    """A video and its latest render. `kind` is `video` or the clip operation that made it."""
+
     seq: int
     id: str
+    kind: str
     status: str
     asked: dict[str, Any]
+    picture: str | None
     price: int
     render: int
     plan: str | None
@@ -35,14 +50,12 @@ class Video:
     started_at: float | None
     due_at: float | None
     finished_at: float | None
-    file: str | None
-    sha256: str | None
     failure: str | None
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> Video:
         kept = {field.name: row[field.name] for field in fields(cls)}
-        return cls(**{**kept, "asked": json.loads(row["asked"])})
+        return cls(**{**kept, "asked": {**ASKABLE, **json.loads(row["asked"])}})
 
     def poll_after(self, now: float) -> int:
         """Say in whole seconds when a look is worth while; 0 where nothing will change by itself.
@@ -57,20 +70,22 @@ class Video:
         """Say how far the film is, in percent; only a finished one has all hundred."""
         if self.status == COMPLETED:
             return 100
-        if self.status != GENERATING or self.started_at is None or self.due_at is None:
+        if self.status != GENERATING:
             return 0
-        length = max(self.due_at - self.started_at, 0.001)
-        return max(0, min(99, int(100 * (now - self.started_at) / length)))
+        return percent(self.started_at, self.due_at, now)
 
     def created(self, now: float) -> dict[str, object]:
-        """Show what a create or generate answers."""
+        """Show what every operation that starts a render answers."""
         return {"id": self.id, "status": self.status, "poll_after_seconds": self.poll_after(now)}
 
     def shown(self, now: float) -> dict[str, object]:
         """Show all of it."""
         return {
             **self.created(now),
+            "kind": self.kind,
             "progress": self.progress(now),
+            "render": self.render,
+            "scenes": self._scenes(),
             "credits_reserved": self.reserved,
             "credits_charged": self.charged,
             "created_at": stamp(self.created_at),
@@ -80,6 +95,20 @@ class Video:
             "failure_reason": self.failure,
             **self.asked,
         }
+
+    def _scenes(self) -> list[dict[str, object]]:
+        """Show the scenes of the latest render, by the numbers that regenerate takes."""
+        names = ("number", "narration", "visual", "start", "end")
+        scenes = json.loads(self.plan)["scenes"] if self.plan else []
+        return [{name: scene[name] for name in names} for scene in scenes]
+
+
+def percent(started_at: float | None, due_at: float | None, now: float) -> int:
+    """Say how far something that is still under way is: 0 to 99."""
+    if started_at is None or due_at is None:
+        return 0
+    length = max(due_at - started_at, 0.001)
+    return max(0, min(99, int(100 * (now - started_at) / length)))
 
 
 def stamp(moment: float | None) -> str | None:
@@ -104,12 +133,17 @@ def get(connection: sqlite3.Connection, video_id: str) -> Video:
 
 
 def listed(
-    connection: sqlite3.Connection, *, limit: int, before: int | None
+    connection: sqlite3.Connection,
+    *,
+    limit: int,
+    before: int | None,
+    statuses: Collection[str] = STATUSES,
 ) -> tuple[list[Video], int | None]:
     """Give a page of videos, newest first, and where the next page begins."""
+    marks = ", ".join("?" * len(statuses))
     rows = connection.execute(
-        "SELECT * FROM videos WHERE status <> ? AND seq < ? ORDER BY seq DESC LIMIT ?",
-        (DELETED, before if before is not None else 2**62, limit + 1),
+        f"SELECT * FROM videos WHERE status IN ({marks}) AND seq < ? ORDER BY seq DESC LIMIT ?",
+        (*statuses, before if before is not None else 2**62, limit + 1),
     ).fetchall()
     page = [Video.from_row(row) for row in rows[:limit]]
     return page, page[-1].seq if len(rows) > limit else None

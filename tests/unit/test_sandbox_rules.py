@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from deployments.sandbox.bodies import CreateVideo
 from deployments.sandbox.captions import caption_file
 from deployments.sandbox.credits import price, quote
 from deployments.sandbox.envelope import Refusal
@@ -15,8 +14,10 @@ from deployments.sandbox.film.lettering import fit, font, plain
 from deployments.sandbox.options import OptionRefused, Options
 from deployments.sandbox.pace import Pace
 from deployments.sandbox.script import Scene
+from deployments.sandbox.share_links import ShareLinks
 from deployments.sandbox.signing import Signer
 from deployments.sandbox.timing import Timing
+from deployments.sandbox.video_bodies import CreateVideo
 
 
 def test_the_price_is_the_sum_of_its_parts() -> None:
@@ -46,14 +47,40 @@ def test_addresses_live_shorter_in_fast_time_but_never_too_short(
 
 def test_retry_after_is_never_too_early_in_either_form() -> None:
     pace = Pace(1, 10.0)
-    pace.take(now=1000.4)
+    pace.count(now=1000.4)
     with pytest.raises(Refusal) as seconds:
-        pace.take(now=1003.0)
+        pace.count(now=1003.0)
     assert seconds.value.headers["retry-after"] == "8"
     with pytest.raises(Refusal) as date:
-        pace.take(now=1003.0)
+        pace.count(now=1003.0)
     assert parsedate_to_datetime(date.value.headers["retry-after"]).timestamp() == 1011
-    pace.take(now=1010.5)
+    pace.count(now=1010.5)
+
+
+def test_credits_are_spent_whole_or_not_at_all() -> None:
+    pace = Pace(None, 60.0, spend_limit=30, spend_window=10.0, retry_after="seconds")
+    pace.spend(20, now=0.0)
+    for _ in range(2):
+        with pytest.raises(Refusal, match="30 credits") as refusal:
+            pace.spend(11, now=4.0)
+        assert refusal.value.headers["retry-after"] == "6"
+    pace.spend(10, now=9.9)
+    pace.spend(30, now=10.0)
+
+
+def test_a_share_link_says_what_it_shares_until_its_end() -> None:
+    links = ShareLinks(b"secret", 1.0)
+    link = links.make("vid_a", 3, now=1000.0)
+    token = link.path.removeprefix("/share/")
+    assert link.expires == 1000 + 7 * 86_400
+    assert links.read(token, now=link.expires - 0.1) == ("vid_a", 3)
+    for made_up in (token.replace("vid_a", "vid_b"), token[:-1], "x", "", "é.1.2.3"):
+        with pytest.raises(Refusal) as refusal:
+            links.read(made_up, now=1000.0)
+        assert refusal.value.status == 404
+    with pytest.raises(Refusal) as gone:
+        links.read(token, now=float(link.expires))
+    assert gone.value.status == 410
 
 
 def test_a_render_takes_minutes_and_always_the_same_time() -> None:
@@ -76,6 +103,9 @@ def test_a_render_takes_minutes_and_always_the_same_time() -> None:
         ({"credits": -1}, "credits"),
         ({"rate": 0}, "rate"),
         ({"rate_window": 0.0}, "window"),
+        ({"spend_limit": 0}, "spend limit"),
+        ({"spend_window": float("inf")}, "spend window"),
+        ({"retry_after": "soon"}, "Retry-After"),
     ],
 )
 def test_it_refuses_an_option_that_cannot_work(option: dict[str, Any], words: str) -> None:

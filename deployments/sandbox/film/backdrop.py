@@ -13,14 +13,15 @@ from deployments.sandbox.film.palette import palette
 DRIFT = 1.12
 
 
-def backdrop(size: tuple[int, int], *, seed: int, scene: int) -> Image.Image:
-    """Paint the background of one scene."""
-    colours = palette(seed, scene)
+def backdrop(size: tuple[int, int], *, seed: int, scene: int, take: int = 0) -> Image.Image:
+    """Paint the background of one scene; another `take` of it has other lights and another hue."""
+    colours = palette(seed, scene + 7 * take)
     width, height = round(size[0] * DRIFT), round(size[1] * DRIFT)
     slope = Image.linear_gradient("L").rotate(25, resample=Image.Resampling.BICUBIC, fillcolor=128)
     slope = slope.crop((48, 48, 208, 208)).resize((width, height), Image.Resampling.BICUBIC)
     picture = ImageOps.colorize(slope, black=colours.deep, white=colours.dark)
-    picture.paste(colours.glow, mask=_lights((width, height), random.Random(seed * 101 + scene)))
+    chance = random.Random(f"{seed} {scene} {take}")
+    picture.paste(colours.glow, mask=_lights((width, height), chance))
     watermark = Image.new("L", (width, height))
     tall = round(min(width, height) * 0.62)
     ImageDraw.Draw(watermark).text(

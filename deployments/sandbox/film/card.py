@@ -4,7 +4,7 @@ frame would cost more than encoding the film."""
 
 from __future__ import annotations
 
-from PIL import Image, ImageDraw
+from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 from deployments.sandbox.film.lettering import Block, fit, font, plain, width_of
 from deployments.sandbox.film.palette import palette
@@ -12,6 +12,9 @@ from deployments.sandbox.film.plan import FilmPlan
 from deployments.sandbox.script import Scene
 
 WHITE = (255, 255, 255, 255)
+FADED = 70
+LABELS = {"image-to-video": "IMAGE TO VIDEO", "talking-avatar": "TALKING AVATAR",
+          "character-swap": "CHARACTER SWAP"}  # fmt: skip
 SPOKEN_BY = 0.82
 
 
@@ -22,15 +25,23 @@ class Card:
         self._scene = scene
         self._said = 0
         self._accent = palette(plan.seed, scene.number).accent
+        self._ink = ImageColor.getrgb(plan.captions.color)[:3]
+        self._bold = plan.captions.bold
         width, height = plan.size
         self._margin = round(min(plan.size) * 0.065)
         self._wide = width - 2 * self._margin
         self.sheet = Image.new("RGBA", plan.size, (0, 0, 0, 0))
         self._draw = ImageDraw.Draw(self.sheet)
-        top = self._labels(plan) + round(height * 0.03)
-        panel = round(height * (0.50 if height > width else 0.52))
-        self._heading(plan, top, panel - round(height * 0.02) - top)
-        self._narration(panel, height - round(height * 0.13))
+        top, gap = self._labels(plan) + round(height * 0.03), round(height * 0.02)
+        middle = round(height * (0.50 if height > width else 0.52))
+        bottom = height - round(height * 0.13)
+        spoken = plan.captions.enabled
+        if plan.captions.position == "top":
+            self._narration(top, middle, spoken=spoken)
+            self._heading(plan, middle + gap, bottom - middle - gap)
+        else:
+            self._heading(plan, top, middle - gap - top)
+            self._narration(middle, bottom, spoken=spoken)
 
     def at(self, moment: float) -> Image.Image:
         """Give the sheet as it is at this moment, with the words spoken so far in full white."""
@@ -39,7 +50,7 @@ class Card:
         due = min(len(self._block.words), 1 + int(share * len(self._block.words)))
         for word in self._block.words[self._said : due]:
             place = (self._x + word.x, self._y + word.y)
-            self._draw.text(place, word.text, WHITE, font(self._block.size))
+            self._draw.text(place, word.text, (*self._ink, 255), self._font())
         self._said = max(self._said, due)
         return self.sheet
 
@@ -47,8 +58,10 @@ class Card:
         size = max(11, round(min(plan.size) * 0.034))
         high = round(size * 1.9)
         y = self._margin
-        scene = f"SCENE {self._scene.number} / {len(plan.scenes)}"
-        self._chip(scene, self._margin, y, size, high, fill=(*self._accent, 255), ink=(16, 16, 24))
+        label = f"SCENE {self._scene.number} / {len(plan.scenes)}"
+        if plan.clip is not None:
+            label = LABELS[plan.clip.operation]
+        self._chip(label, self._margin, y, size, high, fill=(*self._accent, 255), ink=(16, 16, 24))
         right = f"{plain(plan.language, 12).upper()}  ·  {plan.aspect_ratio}"
         x = plan.size[0] - self._margin - width_of(right, size, bold=True) - size
         self._chip(right, x, y, size, high, fill=(0, 0, 0, 110), ink=(255, 255, 255))
@@ -67,6 +80,8 @@ class Card:
         unit = min(plan.size)
         sizes = range(round(unit * 0.098), 15, -2)
         second = plain(plan.topic) or plain(self._scene.visual)
+        if plan.clip is not None:
+            second = plain(plan.clip.source, 90)
         share = 0.66 if second else 1.0
         title = fit(
             plain(plan.title, 160), width=self._wide - 14, height=round(room * share),
@@ -82,18 +97,23 @@ class Card:
         )  # fmt: skip
         self._place(topic, self._margin + 14, bottom + 3, (255, 255, 255, 205))
 
-    def _narration(self, top: int, bottom: int) -> None:
+    def _narration(self, top: int, bottom: int, *, spoken: bool) -> None:
         pad = round(self._margin * 0.7)
         self._block = fit(
-            plain(self._scene.narration), width=self._wide - 2 * pad,
+            plain(self._scene.narration) if spoken else "", width=self._wide - 2 * pad,
             height=bottom - top - 2 * pad, sizes=range(round(self._margin * 1.25), 10, -1),
+            bold=self._bold,
         )  # fmt: skip
         top = bottom - self._block.height - 2 * pad
         self._x, self._y = self._margin + pad, top + pad
         sheet = (self._margin, top, self._margin + self._wide, bottom)
         if self._block.words:
             self._draw.rounded_rectangle(sheet, 12, (0, 0, 0, 120))
-            self._place(self._block, self._x, self._y, (255, 255, 255, 70))
+            ink = (*self._ink, FADED)
+            self._place(self._block, self._x, self._y, ink, bold=self._bold)
+
+    def _font(self) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+        return font(self._block.size, bold=self._bold)
 
     def _place(
         self, block: Block, x: int, y: int, ink: tuple[int, int, int, int], *, bold: bool = False

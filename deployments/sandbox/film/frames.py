@@ -1,5 +1,8 @@
-"""Owns the pictures of a film, one after the other: drifting background, card, colour bars,
-and a bar along the bottom with a segment per scene."""
+"""Owns the pictures of a film, one after the other: moving background, card, colour bars, and a
+bar along the bottom with a segment per scene.
+
+Nothing of one scene is in the pictures of another: a scene can be made anew and the rest stays.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ from collections.abc import Iterator
 
 from PIL import Image, ImageDraw
 
-from deployments.sandbox.film.backdrop import backdrop
+from deployments.sandbox.film.camera import drift, zoom
 from deployments.sandbox.film.card import Card
+from deployments.sandbox.film.figure import draw_figure
+from deployments.sandbox.film.ground import ground_of
 from deployments.sandbox.film.lettering import font
 from deployments.sandbox.film.palette import palette
 from deployments.sandbox.film.plan import FilmPlan
@@ -20,36 +25,37 @@ ENTRY = 0.45
 
 def frames(plan: FilmPlan) -> Iterator[bytes]:
     """Draw the film, frame by frame, as raw RGB."""
-    behind: Image.Image | None = None
     for scene in plan.scenes:
-        ground = backdrop(plan.size, seed=plan.seed, scene=scene.number)
+        ground = ground_of(plan, scene)
+        dark = Image.new("RGB", plan.size, palette(plan.seed, 1).dark)
         card = Card(plan, scene)
-        for index in _frame_numbers(plan, scene):
+        for index in frame_numbers(plan, scene):
             moment = index / plan.frames_per_second
             arrived = min(1.0, (moment - scene.start) / ENTRY)
-            picture = ground if behind is None else Image.blend(behind, ground, arrived)
-            shown = _drift(picture, plan, moment)
-            if arrived >= 1.0:
-                behind = None
+            shown = _picture(ground, plan, moment)
+            if arrived < 1.0 and scene is not plan.scenes[0]:
+                shown = Image.blend(dark, shown, 0.25 + 0.75 * arrived)
             _lay_card(shown, card.at(moment), arrived)
             _furniture(shown, plan, moment)
             yield shown.tobytes()
-        behind = ground
 
 
-def _frame_numbers(plan: FilmPlan, scene: Scene) -> range:
+def frame_numbers(plan: FilmPlan, scene: Scene) -> range:
+    """Say which frames of the film show a scene, counted from 0."""
     rate = plan.frames_per_second
     last = scene is plan.scenes[-1]
     end = plan.duration * rate if last else math.ceil(scene.end * rate)
     return range(math.ceil(scene.start * rate), end)
 
 
-def _drift(ground: Image.Image, plan: FilmPlan, moment: float) -> Image.Image:
-    width, height = plan.size
-    room_x, room_y = ground.width - width, ground.height - height
-    x = round(room_x * (0.5 + 0.5 * math.sin(moment * 0.5 + plan.seed)))
-    y = round(room_y * (0.5 + 0.5 * math.cos(moment * 0.37 + plan.seed)))
-    return ground.crop((x, y, x + width, y + height))
+def _picture(ground: Image.Image, plan: FilmPlan, moment: float) -> Image.Image:
+    if plan.clip is None:
+        return drift(ground, plan.size, seed=plan.seed, moment=moment)
+    if plan.clip.operation == "image-to-video":
+        return zoom(ground, plan.size, moment / plan.duration)
+    shown = drift(ground, plan.size, seed=plan.seed, moment=moment)
+    draw_figure(shown, plan, moment)
+    return shown
 
 
 def _lay_card(shown: Image.Image, sheet: Image.Image, arrived: float) -> None:

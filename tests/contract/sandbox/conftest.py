@@ -115,6 +115,20 @@ def start(tmp_path: Path) -> Iterator[Start]:
         _end(running)
 
 
+@pytest.fixture(scope="module")
+def begin() -> Iterator[Start]:
+    """Start sandboxes that end with the module."""
+    begun: list[Running] = []
+
+    def one(*options: str, state: Path) -> Running:
+        begun.append(_start(*options, state=state))
+        return begun[-1]
+
+    yield one
+    for running in begun:
+        _end(running)
+
+
 @pytest.fixture(scope="session")
 def anyone() -> Iterator[httpx.Client]:
     """A client without a key."""
@@ -142,5 +156,40 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A sandbox that makes real films in about a second."""
     running = _start("--time-scale", "200", state=tmp_path_factory.mktemp("quick"))
+    yield running
+    _end(running)
+
+
+@pytest.fixture(scope="session")
+def hooked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A sandbox that sends webhooks to this machine; six hours of retries take seconds."""
+    options = ("--render", "instant", "--allow-loopback-webhooks", "--time-scale", "10000")
+    running = _start(*options, state=tmp_path_factory.mktemp("hooked"))
+    yield running
+    _end(running)
+
+
+Plan = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def plan(instant: Running) -> Iterator[Plan]:
+    """Plan faults in the instant sandbox; they go when the test does."""
+    door = f"{instant.ready['auth_url']}/_sandbox/faults"
+
+    def one(on: str, do: str, **members: Any) -> dict[str, Any]:
+        answer = instant.client.post(door, json={"on": on, "do": do, **members})
+        assert answer.status_code == 201, answer.text
+        return dict(answer.json()[0])
+
+    yield one
+    instant.client.delete(door)
+
+
+@pytest.fixture(scope="session")
+def unhurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A sandbox that sends webhooks to this machine, and retries after half a minute or more."""
+    options = ("--render", "instant", "--allow-loopback-webhooks")
+    running = _start(*options, state=tmp_path_factory.mktemp("unhurried"))
     yield running
     _end(running)

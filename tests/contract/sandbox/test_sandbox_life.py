@@ -92,9 +92,11 @@ def test_it_tells_people_what_to_paste_and_ends_with_its_parent(tmp_path: Path) 
     )  # fmt: skip
     assert process.stdout is not None
     assert process.stdin is not None
-    lines = [process.stdout.readline() for _ in range(5)]
-    exports = [line.split("=")[0] for line in lines if line.startswith("export ")]
-    assert exports == ["export CALLSHEET_BASE_URL", "export CALLSHEET_API_KEY"]
+    wanted = {f"export CALLSHEET_{name}" for name in ("BASE_URL", "AUTH_URL", "API_KEY")}
+    while wanted:
+        line = process.stdout.readline()
+        assert line, wanted
+        wanted.discard(line.split("=")[0])
     assert process.poll() is None
     process.stdin.close()
     assert process.wait(timeout=3) == 0

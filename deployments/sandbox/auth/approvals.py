@@ -1,0 +1,168 @@
+"""Owns what waits for a person: a user code, the program behind it, and what the person said.
+
+`pending -> approved | denied`, and `approved -> used` once the program has fetched its token.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from deployments.sandbox.auth import scopes, user_codes
+from deployments.sandbox.auth.lifetimes import Lifetimes
+from deployments.sandbox.auth.refusals import OAuthError
+from deployments.sandbox.envelope import Refusal
+
+Kind = Literal["device", "claim"]
+#: A poll may come this much of the interval early: the wire does not carry all at one pace.
+SLACK = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approval:
+    """One user code. `email` is who alone may answer, None anyone; `interval` is in seconds."""
+
+    n: int
+    user_code: str
+    kind: Kind
+    secret: str
+    app: str
+    client_id: str | None
+    email: str | None
+    scopes: tuple[str, ...]
+    state: str
+    granted: tuple[str, ...]
+    answered_by: str | None
+    expires_at: float
+    interval: int
+    polled_at: float | None
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> Approval:
+        lists = {name: tuple((row[name] or "").split()) for name in ("scopes", "granted")}
+        return cls(**{**dict(row), **lists})
+
+
+def ask(
+    db: sqlite3.Connection,
+    *,
+    kind: Kind,
+    secret: str,
+    app: str,
+    scopes: Sequence[str],
+    lifetimes: Lifetimes,
+    now: float,
+    client_id: str | None = None,
+    email: str | None = None,
+) -> Approval:
+    """Make a user code for a program. `secret` is the digest of what the program will poll with."""
+    user_code = user_codes.new_code()
+    while find(db, user_code) is not None:
+        user_code = user_codes.new_code()
+    db.execute(
+        "INSERT INTO approvals"
+        " (user_code, kind, secret, app, client_id, email, scopes, expires_at, interval)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            user_code,
+            kind,
+            secret,
+            app,
+            client_id,
+            email,
+            " ".join(scopes),
+            now + lifetimes.code,
+            lifetimes.interval,
+        ),
+    )
+    made = find(db, user_code)
+    assert made is not None
+    return made
+
+
+def find(db: sqlite3.Connection, user_code: str) -> Approval | None:
+    """Look a user code up, whatever has become of it."""
+    row = db.execute("SELECT * FROM approvals WHERE user_code = ?", (user_code,)).fetchone()
+    return None if row is None else Approval.from_row(row)
+
+
+def latest(db: sqlite3.Connection, kind: Kind, secret: str) -> Approval | None:
+    """Give the newest user code behind a device code or claim token, by its digest."""
+    row = db.execute(
+        "SELECT * FROM approvals WHERE kind = ? AND secret = ? ORDER BY n DESC LIMIT 1",
+        (kind, secret),
+    ).fetchone()
+    return None if row is None else Approval.from_row(row)
+
+
+def waiting(db: sqlite3.Connection, *, now: float) -> list[Approval]:
+    """Give every user code that still waits for a person."""
+    rows = db.execute(
+        "SELECT * FROM approvals WHERE state = 'pending' AND expires_at > ? ORDER BY n", (now,)
+    )
+    return [Approval.from_row(row) for row in rows]
+
+
+def open_to(db: sqlite3.Connection, user_code: str, email: str, *, now: float) -> Approval:
+    """Give the approval that this person may answer now. Raises 404, 409, 410 or 403."""
+    approval = find(db, user_code)
+    if approval is None:
+        raise Refusal(404, "not_found", "This code is not known. Compare it with the program's.")
+    if approval.state != "pending":
+        raise Refusal(409, "already_answered", "This code has been answered already.")
+    if approval.expires_at <= now:
+        raise Refusal(410, "expired", "This code has expired. Ask the program for a new one.")
+    if approval.email not in (None, email):
+        message = (
+            f"This request is for another account, and you are signed in as {email}. "
+            "Sign in with the e-mail address that the program was given."
+        )
+        raise Refusal(403, "other_account", message)
+    return approval
+
+
+def answer(
+    db: sqlite3.Connection, user_code: str, email: str, granted: Sequence[str], *, now: float
+) -> Approval:
+    """Write down what a person said: the scopes granted, none of them for no. Raises as open_to."""
+    approval = open_to(db, user_code, email, now=now)
+    if not set(granted) <= set(approval.scopes):
+        asked = ", ".join(approval.scopes)
+        raise Refusal(400, "invalid_scope", f"The program asked for {asked} and nothing else.")
+    db.execute(
+        "UPDATE approvals SET state = ?, granted = ?, answered_by = ? WHERE n = ?",
+        (
+            "approved" if granted else "denied",
+            " ".join(scopes.ordered(granted)),
+            email,
+            approval.n,
+        ),
+    )
+    answered = find(db, user_code)
+    assert answered is not None
+    return answered
+
+
+def use(db: sqlite3.Connection, approval: Approval) -> None:
+    """Note that the token was fetched; it is fetched once."""
+    db.execute("UPDATE approvals SET state = 'used' WHERE n = ?", (approval.n,))
+
+
+def poll(
+    db: sqlite3.Connection, approval: Approval, lifetimes: Lifetimes, *, now: float
+) -> OAuthError:
+    """Count a poll of what is still pending and say how to go on (RFC 8628, 3.5)."""
+    interval = approval.interval
+    since = None if approval.polled_at is None else now - approval.polled_at
+    early = since is not None and since < interval * (1 - SLACK)
+    if early:
+        interval += lifetimes.interval
+    db.execute(
+        "UPDATE approvals SET polled_at = ?, interval = ? WHERE n = ?", (now, interval, approval.n)
+    )
+    if early:
+        message = f"Polls came too close together: wait {interval} seconds from now on."
+        return OAuthError("slow_down", message, interval=interval)
+    return OAuthError("authorization_pending", "Nobody has answered yet: keep polling.")

@@ -1,0 +1,146 @@
+"""Owns the programs that registered themselves (RFC 7591): public clients, without a secret."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from dataclasses import dataclass
+
+from deployments.sandbox.auth import redirects
+from deployments.sandbox.auth.fields import Fields
+from deployments.sandbox.auth.refusals import OAuthError
+
+CODE_GRANT = "authorization_code"
+DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+CLAIM_GRANT = "urn:service:agent-auth:grant-type:claim"
+GRANTS = (CODE_GRANT, DEVICE_GRANT, CLAIM_GRANT)
+NAMELESS = "A program without a name"
+LONGEST_NAME = 100
+MOST_REDIRECTS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """One registered program."""
+
+    id: str
+    name: str
+    redirect_uris: tuple[str, ...]
+    grant_types: tuple[str, ...]
+    created_at: float
+
+    @classmethod
+    def from_row(cls, row: sqlite3.Row) -> Client:
+        lists = {name: tuple(json.loads(row[name])) for name in ("redirect_uris", "grant_types")}
+        return cls(**{**dict(row), **lists})
+
+    def shown(self) -> dict[str, object]:
+        """Give the answer to the registration."""
+        return {
+            "client_id": self.id,
+            "client_id_issued_at": int(self.created_at),
+            "client_name": self.name,
+            "redirect_uris": list(self.redirect_uris),
+            "grant_types": list(self.grant_types),
+            "response_types": ["code"] if CODE_GRANT in self.grant_types else [],
+            "token_endpoint_auth_method": "none",
+        }
+
+
+def read_registration(said: dict[str, object], *, now: float) -> Client:
+    """Make a client of what a program says about itself. Raises the errors of RFC 7591 (3.2.2)."""
+    if said.get("token_endpoint_auth_method", "none") != "none":
+        raise _invalid("token_endpoint_auth_method: only none, there are no client secrets.")
+    uris = _texts(said, "redirect_uris")
+    grants = _grants(said, uris)
+    if CODE_GRANT in grants and not uris:
+        raise _bad_redirect("is missing: a program without one registers for the device grant")
+    if len(uris) > MOST_REDIRECTS:
+        raise _bad_redirect(f"holds more than {MOST_REDIRECTS} addresses")
+    for uri in uris:
+        if trouble := redirects.complaint(uri):
+            raise _bad_redirect(trouble)
+    return Client(
+        id=f"client_{secrets.token_hex(12)}",
+        name=app_name(said.get("client_name"), "invalid_client_metadata"),
+        redirect_uris=uris,
+        grant_types=grants,
+        created_at=now,
+    )
+
+
+def put(db: sqlite3.Connection, client: Client) -> None:
+    """Keep a client."""
+    db.execute(
+        "INSERT INTO oauth_clients (id, name, redirect_uris, grant_types, created_at)"
+        " VALUES (?, ?, ?, ?, ?)",
+        (
+            client.id,
+            client.name,
+            json.dumps(client.redirect_uris),
+            json.dumps(client.grant_types),
+            client.created_at,
+        ),
+    )
+
+
+def get(db: sqlite3.Connection, client_id: str) -> Client | None:
+    """Look a client up."""
+    row = db.execute("SELECT * FROM oauth_clients WHERE id = ?", (client_id,)).fetchone()
+    return None if row is None else Client.from_row(row)
+
+
+def presented(db: sqlite3.Connection, said: Fields, grant: str) -> Client | None:
+    """Give the client a request names, if it names one.
+
+    Raises invalid_client (401) for an unknown one, unauthorized_client for another grant than
+    it registered for.
+    """
+    if "client_id" not in said:
+        return None
+    client = get(db, said["client_id"])
+    if client is None:
+        message = "client_id: no program is registered under it; register at /api/oauth/register."
+        raise OAuthError("invalid_client", message, status=401)
+    if grant not in client.grant_types:
+        raise OAuthError("unauthorized_client", "client_id: it is not registered for this grant.")
+    return client
+
+
+def app_name(said: object, error: str = "invalid_request") -> str:
+    """Read a program's name, which a person will be shown: nothing invisible may be in it."""
+    if said is None:
+        return NAMELESS
+    name = said.strip() if isinstance(said, str) else ""
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        message = f"client_name: has to be a printable text of 1 to {LONGEST_NAME} characters."
+        raise OAuthError(error, message)
+    return name
+
+
+def _grants(said: dict[str, object], uris: tuple[str, ...]) -> tuple[str, ...]:
+    if "grant_types" not in said:
+        # Whoever asks for nothing may also use the device grant, which needs no address.
+        return (CODE_GRANT, DEVICE_GRANT)
+    # What is not known here is left out, and the answer says what is left (RFC 7591, 3.2.1).
+    wanted = _texts(said, "grant_types")
+    known = tuple(grant for grant in GRANTS if grant in wanted)
+    if not known:
+        raise _invalid(f"grant_types: none of them is known here; there are {', '.join(GRANTS)}.")
+    return known
+
+
+def _texts(said: dict[str, object], name: str) -> tuple[str, ...]:
+    values = said.get(name, [])
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise _invalid(f"{name}: has to be a list of texts.")
+    return tuple(values)
+
+
+def _invalid(description: str) -> OAuthError:
+    return OAuthError("invalid_client_metadata", description)
+
+
+def _bad_redirect(trouble: str) -> OAuthError:
+    return OAuthError("invalid_redirect_uri", f"redirect_uris: {trouble}.")

@@ -1,0 +1,56 @@
+"""Owns what a request can choose from: templates, characters and voices.
+
+A template is a ready body for `POST /videos`. Characters and voices are suggestions: the
+specification names no list of them, so the sandbox takes any id.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "id": "launch-vertical",
+        "name": "Product launch, upright",
+        "description": "Thirty seconds for a phone, from a product's name and benefits.",
+        "request": {
+            "tool": "product-launch",
+            "mode": "hybrid",
+            "aspect_ratio": "9:16",
+            "duration_seconds": 30,
+        },
+    },
+    {
+        "id": "explainer-wide",
+        "name": "Explainer, wide",
+        "description": "A minute for a website, from a question and its answer.",
+        "request": {
+            "tool": "explainer",
+            "mode": "stock-narrated",
+            "aspect_ratio": "16:9",
+            "duration_seconds": 60,
+        },
+    },
+    {
+        "id": "testimonial-square",
+        "name": "Testimonial, square",
+        "description": "Fifteen seconds of a customer's words for a feed.",
+        "request": {
+            "tool": "testimonial",
+            "mode": "talking-head",
+            "aspect_ratio": "1:1",
+            "duration_seconds": 15,
+        },
+    },
+]
+CHARACTERS: list[dict[str, Any]] = [
+    {"id": 1, "name": "Ada"},
+    {"id": 2, "name": "Bruno"},
+    {"id": 3, "name": "Chioma"},
+]
+VOICES: list[dict[str, Any]] = [
+    {"id": "voice-amber", "name": "Amber", "language": "en"},
+    {"id": "voice-birch", "name": "Birch", "language": "en"},
+    {"id": "voice-coral", "name": "Coral", "language": "de"},
+    {"id": "voice-dune", "name": "Dune", "language": "es"},
+]

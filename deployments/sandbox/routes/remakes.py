@@ -1,0 +1,130 @@
+"""Owns the operations that make a finished film again in part, and show how far that is."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from functools import partial
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from deployments.sandbox import remakes, renders, video
+from deployments.sandbox.bodies import body_of
+from deployments.sandbox.envelope import Refusal, success
+from deployments.sandbox.house import House
+from deployments.sandbox.records import RenderList, RenderProgress, VideoCreated, VoiceProgress
+from deployments.sandbox.renders import Render
+from deployments.sandbox.routes.operation import PAID, SceneNumber, VideoId, add, call_of
+from deployments.sandbox.video import Video
+from deployments.sandbox.video_bodies import ChangeVoice, ExportAgain, RegenerateScene
+
+SCENE = Depends(body_of(RegenerateScene, optional=True))
+VOICE = Depends(body_of(ChangeVoice))
+EXPORT = Depends(body_of(ExportAgain, optional=True))
+
+
+def router(house: House) -> APIRouter:
+    """Make the routes."""
+    routes = APIRouter(prefix="/api/v1/videos/{video_id}", tags=["Videos"])
+    ops = Remakes(house)
+    op = partial(add, routes, house)
+    op("GET", "/renders", ops.renders, name="renders", scope="read", answer=RenderList,
+       refusals=[404])  # fmt: skip
+    op("POST", "/renders", ops.export, name="export", scope="write", status=202,
+       answer=VideoCreated, refusals=[400, 404, 409, *PAID], body=ExportAgain,
+       body_optional=True)  # fmt: skip
+    op("GET", "/renders/progress", ops.progress, name="render_progress", scope="read",
+       answer=RenderProgress, refusals=[404])  # fmt: skip
+    op("POST", "/scenes/{n}/regenerate", ops.scene, name="scene", scope="write", status=202,
+       answer=VideoCreated, refusals=[400, 404, 409, *PAID], body=RegenerateScene,
+       body_optional=True)  # fmt: skip
+    op("GET", "/voice", ops.voice_progress, name="voice_progress", scope="read",
+       answer=VoiceProgress, refusals=[404])  # fmt: skip
+    op("POST", "/voice", ops.voice, name="voice", scope="write", status=202, answer=VideoCreated,
+       refusals=[400, 404, 409, *PAID], body=ChangeVoice)  # fmt: skip
+    return routes
+
+
+class Remakes:
+    """The operations themselves."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    async def scene(
+        self, video_id: VideoId, n: SceneNumber, request: Request, asked: RegenerateScene = SCENE
+    ) -> Response:
+        """Regenerate one scene, counted from 1; the others are untouched."""
+        number = _number(n)
+        call = call_of(self._house, request, "scene")
+        return await self._begin(
+            lambda db: remakes.regenerate_scene(db, video_id, number, asked, call), call.now
+        )
+
+    async def voice(
+        self, video_id: VideoId, request: Request, asked: ChangeVoice = VOICE
+    ) -> Response:
+        """Regenerate the voiceover with another voice."""
+        call = call_of(self._house, request, "voice")
+        return await self._begin(
+            lambda db: remakes.change_voice(db, video_id, asked, call), call.now
+        )
+
+    async def export(
+        self, video_id: VideoId, request: Request, asked: ExportAgain = EXPORT
+    ) -> Response:
+        """Export again, after edits of titles or caption settings."""
+        call = call_of(self._house, request, "export")
+        return await self._begin(
+            lambda db: remakes.export_again(db, video_id, asked, call), call.now
+        )
+
+    async def renders(self, video_id: VideoId) -> Response:
+        """List past exports, newest first."""
+        now = self._house.now()
+        found = await self._of_video(video_id)
+        return success({"renders": [one.shown(now) for one in found]})
+
+    async def progress(self, video_id: VideoId) -> Response:
+        """Give the progress of the current export."""
+        now = self._house.now()
+        found = await self._of_video(video_id)
+        if not found:
+            return success({"status": "idle", "percent": 0, "render": None})
+        latest = found[0]
+        shown = {"status": latest.status, "percent": latest.percent(now)}
+        return success({**shown, "render": latest.shown(now)})
+
+    async def voice_progress(self, video_id: VideoId) -> Response:
+        """Give the progress of the voice regeneration."""
+        now = self._house.now()
+        found = await self._house.database.run(lambda db: video.get(db, video_id))
+        changes = await self._of_video(video_id, kind="voice")
+        if not changes:
+            idle = {"status": "idle", "percent": 0, "voice_id": found.asked["voice_id"]}
+            return success({**idle, "failure_reason": None})
+        latest = changes[0].shown(now)
+        shown = {name: latest[name] for name in ("status", "percent", "voice_id", "failure_reason")}
+        if latest["status"] == video.CANCELLED:
+            shown |= {"status": "failed", "failure_reason": "It was cancelled."}
+        return success(shown)
+
+    async def _begin(self, act: Callable[[sqlite3.Connection], Video], now: float) -> Response:
+        started = await self._house.database.run(act)
+        self._house.studio.begin(started)
+        return success(started.created(now), status=202)
+
+    async def _of_video(self, video_id: str, *, kind: str | None = None) -> list[Render]:
+        def look(db: sqlite3.Connection) -> list[Render]:
+            video.get(db, video_id)
+            return renders.of_video(db, video_id, kind=kind)
+
+        return await self._house.database.run(look)
+
+
+def _number(said: str) -> int:
+    """Read the number of a scene; whatever is none names a scene that is not there."""
+    if not (said.isascii() and said.isdigit() and len(said) <= 9):
+        message = f"There is no scene {said[:20]}: scenes are counted from 1."
+        raise Refusal(404, "not_found", message)
+    return int(said)

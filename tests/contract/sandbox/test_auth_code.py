@@ -1,0 +1,258 @@
+"""Path 1: an authorization code with PKCE, page by page and field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.contract.sandbox.agent import (
+    ADA,
+    CALLBACK,
+    DEVICE_GRANT,
+    Agent,
+    agent_of,
+    error_of,
+    verifier_and_challenge,
+)
+from tests.contract.sandbox.reader import Reader
+
+PATH = "/api/oauth/authorize"
+
+
+@dataclass
+class Login:
+    """One program at its authorization request, and the person it sends there."""
+
+    agent: Agent
+    client_id: str
+    reader: Reader
+    verifier: str
+    query: dict[str, str]
+
+    def ask(self, **changes: str | None) -> httpx.Response:
+        said = {**self.query, **changes}
+        good = {name: value for name, value in said.items() if value is not None}
+        return self.reader.look(str(httpx.URL(PATH, params=good)))
+
+    def allowed(self, *fields: tuple[str, str], **changes: str | None) -> dict[str, str]:
+        self.ask(**changes)
+        return carried(self.reader.press("Approve", *fields))
+
+    def redeem(self, good_code: str, **changes: str) -> httpx.Response:
+        said = {
+            "grant_type": "authorization_code",
+            "code": good_code,
+            "redirect_uri": CALLBACK,
+            "client_id": self.client_id,
+            "code_verifier": self.verifier,
+        }
+        said |= changes
+        return self.agent.token(**{name: value for name, value in said.items() if value})
+
+
+def carried(answer: httpx.Response) -> dict[str, str]:
+    """Read what a redirect carries to the program."""
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith(f"{CALLBACK}&")
+    return dict(httpx.URL(answer.headers["location"]).params)
+
+
+@pytest.fixture(scope="module")
+def login(instant: Any) -> Iterator[Login]:
+    with agent_of(instant) as agent, httpx.Client(base_url=agent.ready["auth_url"]) as person:
+        client_id = agent.client()
+        verifier, challenge = verifier_and_challenge()
+        query = {
+            "response_type": "code",
+            "client_id": client_id,
+            "redirect_uri": CALLBACK,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+            "state": "a&b=c ü",
+        }
+        reader = Reader(person)
+        reader.sign_in(ADA)
+        yield Login(agent, client_id, reader, verifier, query)
+
+
+def test_the_whole_way(login: Login) -> None:
+    page = login.ask()
+    assert "Test program" in page.text
+    said = carried(login.reader.press("Approve"))
+    assert said["state"] == "a&b=c ü"
+    assert said["iss"] == login.agent.ready["auth_url"]
+    answer = login.redeem(said["code"])
+    token = answer.json()
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"] == "no-store"
+    assert token["access_token"].startswith("mav_")
+    assert token["token_type"] == "Bearer"
+    assert token["expires_in"] > 3600
+    assert token["scope"] == "read write ai"
+    assert login.agent.call(token["access_token"]).status_code == 200
+
+
+def test_a_person_may_grant_less_than_was_asked(login: Login) -> None:
+    page = login.ask(scope="ai write")
+    assert 'value="read"' not in page.text
+    said = carried(login.reader.press("Approve", ("grant", "write"), ("grant", "read")))
+    token = login.redeem(said["code"]).json()
+    assert token["scope"] == "write"
+    refused = login.agent.call(token["access_token"])
+    assert refused.status_code == 403
+    assert refused.json()["error"]["code"] == "forbidden"
+    assert refused.json()["error"]["retryable"] is False
+    assert "read" in refused.json()["error"]["message"]
+
+
+def test_a_person_cannot_grant_nothing(login: Login) -> None:
+    login.ask()
+    page = login.reader.press("Approve", leave_out="grant")
+    assert page.status_code == 400
+    assert "at least one" in page.text
+
+
+def test_a_person_may_decline(login: Login) -> None:
+    login.ask()
+    said = carried(login.reader.press("Deny"))
+    assert said["error"] == "access_denied"
+    assert said["state"] == login.query["state"]
+    assert "code" not in said
+
+
+def test_who_is_not_signed_in_signs_in_first_and_comes_back(login: Login) -> None:
+    with httpx.Client(base_url=login.agent.ready["auth_url"]) as http:
+        reader = Reader(http)
+        reader.look(str(httpx.URL(PATH, params=login.query)))
+        page = reader.press("Sign in", ("email", "Someone@Else.example"))
+        assert "Allow Test program?" in page.text
+        assert "someone@else.example" in page.text
+        assert carried(reader.press("Approve"))["state"] == login.query["state"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"client_id": None}, {"client_id": "client_unknown"}, {"redirect_uri": None},
+     {"redirect_uri": CALLBACK + "x"}, {"redirect_uri": "http://127.0.0.1:6/callback?from=service"},
+     {"redirect_uri": "https://evil.example/"}],
+)  # fmt: skip
+def test_nobody_is_sent_to_an_address_that_is_not_trusted(
+    login: Login, changes: dict[str, str | None]
+) -> None:
+    page = login.ask(**changes)
+    assert page.status_code == 400
+    assert page.headers["content-type"].startswith("text/html")
+    assert "Start again" in page.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"response_type": None}, "invalid_request"),
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"code_challenge": None}, "invalid_request"),
+        ({"code_challenge": "short"}, "invalid_request"),
+        ({"code_challenge": "x" * 129}, "invalid_request"),
+        ({"code_challenge_method": None}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"scope": "admin"}, "invalid_scope"),
+    ],
+)
+def test_other_errors_go_back_to_the_program(
+    login: Login, changes: dict[str, str | None], error: str
+) -> None:
+    said = {**login.query, **changes}
+    query = {name: value for name, value in said.items() if value is not None}
+    back = carried(login.agent.http.get(PATH, params=query))
+    assert back["error"] == error
+    assert back["state"] == login.query["state"]
+    assert back["iss"] == login.agent.ready["auth_url"]
+
+
+def test_a_parameter_sent_twice_is_refused(login: Login) -> None:
+    back = carried(
+        login.agent.http.get(PATH, params=[*login.query.items(), ("scope", "ai"), ("scope", "ai")])
+    )
+    assert back["error"] == "invalid_request"
+
+
+def test_a_client_of_another_grant_is_refused(login: Login) -> None:
+    client = login.agent.client(grant_types=[DEVICE_GRANT])
+    back = carried(login.agent.http.get(PATH, params={**login.query, "client_id": client}))
+    assert back["error"] == "unauthorized_client"
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"code_verifier": "x" * 43}, "invalid_grant"),
+        ({"code_verifier": "short"}, "invalid_grant"),
+        ({"redirect_uri": "http://127.0.0.1:6/"}, "invalid_grant"),
+        ({"code": "code_unknown"}, "invalid_grant"),
+        ({"client_id": "client_unknown"}, "invalid_client"),
+        ({"code": ""}, "invalid_request"),
+        ({"code_verifier": ""}, "invalid_request"),
+        ({"redirect_uri": ""}, "invalid_request"),
+        ({"client_id": ""}, "invalid_request"),
+        ({"grant_type": ""}, "invalid_request"),
+        ({"grant_type": "password"}, "unsupported_grant_type"),
+    ],
+)
+def test_a_wrong_exchange_is_refused_and_does_not_use_the_code_up(
+    login: Login, changes: dict[str, str], error: str
+) -> None:
+    code = login.allowed()["code"]
+    answer = login.redeem(code, **changes)
+    assert answer.status_code == (401 if error == "invalid_client" else 400)
+    assert error_of(answer) == error
+    assert login.redeem(code).status_code == 200
+
+
+def test_a_code_is_good_for_its_own_client_alone(login: Login) -> None:
+    answer = login.redeem(login.allowed()["code"], client_id=login.agent.client())
+    assert error_of(answer) == "invalid_grant"
+
+
+def test_a_replayed_code_takes_its_token_back(login: Login) -> None:
+    code = login.allowed()["code"]
+    token = login.redeem(code).json()["access_token"]
+    assert error_of(login.redeem(code)) == "invalid_grant"
+    refused = login.agent.call(token)
+    assert refused.status_code == 401
+    assert "revoked" in refused.json()["error"]["message"]
+
+
+def test_the_token_endpoint_takes_json_too(login: Login) -> None:
+    said = {
+        "grant_type": "authorization_code",
+        "code": login.allowed()["code"],
+        "redirect_uri": CALLBACK,
+        "client_id": login.client_id,
+        "code_verifier": login.verifier,
+    }
+    answer = login.agent.http.post("/api/oauth/token", json=said)
+    assert answer.json()["access_token"].startswith("mav_")
+
+
+def test_a_form_that_is_not_ours_does_nothing(login: Login) -> None:
+    login.ask()
+    for csrf in ("", "0" * 64, "ü"):
+        page = login.reader.send(PATH, [*login.query.items(), ("csrf", csrf), ("grant", "read"),
+                                        ("decision", "approve")])  # fmt: skip
+        assert page.status_code == 403
+        assert "Nothing was done" in page.text
+
+
+@pytest.mark.parametrize("address", ["//evil.example/", "/\\evil.example", "https://evil.example/"])
+def test_signing_in_leads_nowhere_else(login: Login, address: str) -> None:
+    with httpx.Client(base_url=login.agent.ready["auth_url"]) as http:
+        reader = Reader(http)
+        reader.look(str(httpx.URL("/sign-in", params={"next": address})))
+        assert reader.press("Sign in", ("email", ADA)).url.path == "/settings/api-keys"
+        reader.look("/sign-in")
+        page = reader.press("Sign in", ("email", ADA), ("next", address))
+        assert page.url.path == "/settings/api-keys"

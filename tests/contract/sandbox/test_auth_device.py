@@ -1,0 +1,229 @@
+"""Path 2: a device code, its polls, and the page where a person answers (RFC 8628)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.contract.sandbox.agent import ADA, BEN, DEVICE_GRANT, Agent, agent_of, error_of
+from tests.contract.sandbox.reader import Reader
+
+
+@pytest.fixture(scope="module")
+def agent(instant: Any) -> Iterator[Agent]:
+    with agent_of(instant) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def reader(agent: Agent) -> Iterator[Reader]:
+    """Ada at the pages."""
+    with httpx.Client(base_url=agent.ready["auth_url"]) as http:
+        one = Reader(http)
+        one.sign_in(ADA)
+        yield one
+
+
+@pytest.mark.parametrize("form", ["data", "json"])
+def test_a_code_is_asked_for_by_form_or_json(agent: Agent, form: str) -> None:
+    path, said = "/api/oauth/device_authorization", {"client_name": "Callsheet"}
+    answer = agent.http.post(path, **{form: said})  # type: ignore[arg-type]
+    asked = answer.json()
+    assert answer.status_code == 200
+    assert answer.headers["cache-control"] == "no-store"
+    assert re.fullmatch(r"[B-DF-HJ-NP-TV-XZ]{4}-[B-DF-HJ-NP-TV-XZ]{4}", asked["user_code"])
+    assert asked["verification_uri"] == f"{agent.ready['auth_url']}/device"
+    complete = f"{asked['verification_uri']}?user_code={asked['user_code']}"
+    assert asked["verification_uri_complete"] == complete
+    assert (asked["expires_in"], asked["interval"]) == (600, 5)
+
+
+def test_everything_about_the_program_is_optional(agent: Agent) -> None:
+    assert agent.http.post("/api/oauth/device_authorization").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "status"),
+    [
+        ({"client_name": "x" * 101}, "invalid_request", 400),
+        ({"client_name": "a\nb"}, "invalid_request", 400),
+        ({"scope": "read admin"}, "invalid_scope", 400),
+        ({"client_id": "client_unknown"}, "invalid_client", 401),
+    ],
+)
+def test_it_refuses_a_bad_request(
+    agent: Agent, said: dict[str, str], error: str, status: int
+) -> None:
+    answer = agent.http.post("/api/oauth/device_authorization", data=said)
+    assert answer.status_code == status
+    assert error_of(answer) == error
+
+
+def test_polling_from_pending_to_the_token_once(agent: Agent) -> None:
+    asked = agent.device(client_name="Callsheet")
+    waiting = agent.poll(asked["device_code"])
+    assert waiting.status_code == 400
+    assert error_of(waiting) == "authorization_pending"
+    assert agent.approve(asked["user_code"]).json()["state"] == "approved"
+    answer = agent.poll(asked["device_code"])
+    token = answer.json()
+    assert answer.headers["cache-control"] == "no-store"
+    assert token["access_token"].startswith("mav_")
+    assert (token["token_type"], token["scope"]) == ("Bearer", "read write ai")
+    assert agent.call(token["access_token"]).status_code == 200
+    assert error_of(agent.poll(asked["device_code"])) == "invalid_grant"
+    assert agent.call(token["access_token"]).status_code == 200
+
+
+def test_polling_too_fast_slows_down_each_time(agent: Agent) -> None:
+    code = agent.device()["device_code"]
+    assert error_of(agent.poll(code)) == "authorization_pending"
+    intervals = []
+    for _ in range(2):
+        answer = agent.poll(code)
+        assert error_of(answer) == "slow_down"
+        intervals.append(answer.json()["interval"])
+    assert intervals == [10, 15]
+
+
+def test_a_refusal_of_the_person_stays(agent: Agent) -> None:
+    asked = agent.device()
+    assert agent.approve(asked["user_code"], approve=False).json()["state"] == "denied"
+    for _ in range(2):
+        assert error_of(agent.poll(asked["device_code"])) == "access_denied"
+
+
+@pytest.mark.parametrize(
+    ("form", "error"),
+    [
+        ({"grant_type": DEVICE_GRANT, "device_code": "dev_unknown"}, "invalid_grant"),
+        ({"grant_type": DEVICE_GRANT}, "invalid_request"),
+        ({"grant_type": DEVICE_GRANT, "device_code": ""}, "invalid_request"),
+        ({}, "invalid_request"),
+        ({"grant_type": "client_credentials"}, "unsupported_grant_type"),
+        ({"grant_type": DEVICE_GRANT, "device_code": "x", "client_id": "x"}, "invalid_client"),
+    ],
+)
+def test_what_cannot_be_polled_for(agent: Agent, form: dict[str, str], error: str) -> None:
+    answer = agent.token(**form)
+    assert answer.status_code == (401 if error == "invalid_client" else 400)
+    assert error_of(answer) == error
+
+
+@pytest.mark.parametrize("content", [b"a=%ff", b"a=1&a=2", b"\xff\xfe", b"&" * 5000 + b"=" * 66000])
+def test_a_malformed_form_is_an_invalid_request(agent: Agent, content: bytes) -> None:
+    answer = agent.http.post("/api/oauth/token", content=content)
+    assert answer.status_code == 400
+    assert error_of(answer) == "invalid_request"
+
+
+def test_a_bound_code_is_for_its_client_alone(agent: Agent) -> None:
+    mine, other = (agent.client(grant_types=[DEVICE_GRANT], redirect_uris=[]) for _ in range(2))
+    asked = agent.device(client_id=mine, client_name="Something else")
+    assert agent.approve(asked["user_code"]).json()["app"] == "Test program"
+    code = asked["device_code"]
+    assert error_of(agent.poll(code)) == "invalid_request"
+    assert error_of(agent.poll(code, client_id=other)) == "invalid_grant"
+    assert agent.poll(code, client_id=mine).status_code == 200
+
+
+def test_the_page_shows_who_asks_and_takes_the_code_in_any_form(
+    agent: Agent, reader: Reader
+) -> None:
+    asked = agent.device(client_name="Callsheet <on> a Mac", scope="read write")
+    code = asked["user_code"]
+    reader.look("/device")
+    page = reader.press("Continue", ("user_code", f" {code.lower().replace('-', ' ')} "))
+    assert "Callsheet &lt;on&gt; a Mac" in page.text
+    assert code in page.text
+    assert 'value="ai"' not in page.text
+    done = reader.press("Approve", ("grant", "read"))
+    assert "is connected" in done.text
+    assert agent.poll(asked["device_code"]).json()["scope"] == "read"
+    again = reader.look(asked["verification_uri_complete"])
+    assert again.status_code == 409
+    assert "answered already" in again.text
+
+
+def test_the_page_takes_no_for_an_answer(agent: Agent, reader: Reader) -> None:
+    asked = agent.device(client_name="Callsheet")
+    reader.look(asked["verification_uri_complete"])
+    assert "turned away" in reader.press("Deny").text
+    assert error_of(agent.poll(asked["device_code"])) == "access_denied"
+
+
+def test_nobody_answers_unseen(agent: Agent) -> None:
+    asked = agent.device()
+    with httpx.Client(base_url=agent.ready["auth_url"]) as http:
+        page = http.get(asked["verification_uri_complete"])
+        assert "Sign in" in page.text
+        assert "Approve" not in page.text
+        said = {"user_code": asked["user_code"], "decision": "approve", "grant": "read"}
+        assert http.post("/device", data=said).status_code == 403
+    assert error_of(agent.poll(asked["device_code"])) == "authorization_pending"
+
+
+def test_guessing_codes_ends_soon(agent: Agent) -> None:
+    good = agent.device()["verification_uri_complete"]
+    with httpx.Client(base_url=agent.ready["auth_url"]) as http:
+        guesser = Reader(http)
+        guesser.sign_in("guesser@northlight.example")
+        for _ in range(10):
+            assert guesser.look("/device?user_code=BBBB-BBBB").status_code == 404
+        refused = guesser.look(good)
+        assert refused.status_code == 429
+        assert "Too many wrong codes" in refused.text
+
+
+def test_codes_are_listed_and_answered_without_a_browser(agent: Agent) -> None:
+    asked = agent.device(client_name="Listed", scope="read ai")
+    pending = agent.http.get("/_sandbox/pending").json()
+    (shown,) = [one for one in pending if one["user_code"] == asked["user_code"]]
+    assert (shown["app"], shown["asked"]) == ("Listed", ["read", "ai"])
+    code = asked["user_code"]
+    for members, status in [
+        ({"scopes": []}, 400),
+        ({"scopes": ["write"]}, 400),
+        ({"scopes": "read"}, 400),
+        ({"email": "nonsense"}, 400),
+        ({"who": BEN}, 400),
+    ]:
+        assert agent.approve(code, **members).status_code == status
+    assert agent.approve("BBBB-BBBB").status_code == 404
+    away = {"origin": "https://evil.example"}
+    answer = agent.http.post("/_sandbox/approve", json={"user_code": code}, headers=away)
+    assert answer.status_code == 403
+    answer = agent.approve(code, email=BEN, scopes=["ai"])
+    assert (answer.status_code, answer.json()["granted"]) == (200, ["ai"])
+    assert agent.approve(code).status_code == 409
+    assert agent.poll(asked["device_code"]).json()["scope"] == "ai"
+
+
+def test_the_rest_pair_is_the_same_flow(agent: Agent) -> None:
+    base = agent.ready["base_url"]
+    asked = agent.http.post(f"{base}/auth/device", json={"client_name": "CLI"}).json()
+    said = {"device_code": asked["device_code"]}
+    waiting = agent.http.post(f"{base}/auth/device/token", data=said)
+    assert error_of(waiting) == "authorization_pending"
+    agent.approve(asked["user_code"])
+    said["grant_type"] = DEVICE_GRANT
+    token = agent.http.post(f"{base}/auth/device/token", json=said).json()
+    assert agent.call(token["access_token"]).status_code == 200
+    said["grant_type"] = "authorization_code"
+    answer = agent.http.post(f"{base}/auth/device/token", data=said)
+    assert error_of(answer) == "unsupported_grant_type"
+
+
+def test_the_rest_pair_is_described(agent: Agent) -> None:
+    paths = agent.http.get("/api/v1/openapi.json").json()["paths"]
+    for path in ("/api/v1/auth/device", "/api/v1/auth/device/token"):
+        operation = paths[path]["post"]
+        assert set(operation["responses"]) == {"200", "400", "401"}
+        assert set(operation["requestBody"]["content"]) == {
+            "application/json",
+            "application/x-www-form-urlencoded",
+        }

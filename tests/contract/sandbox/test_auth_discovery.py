@@ -1,0 +1,73 @@
+"""Discovery, and the MCP root that sends a program there (specification, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.contract.sandbox.agent import CLAIM_GRANT, DEVICE_GRANT, Agent, agent_of
+
+
+@pytest.fixture(scope="module")
+def agent(instant: Any) -> Iterator[Agent]:
+    with agent_of(instant) as one:
+        yield one
+
+
+def test_the_authorization_server_describes_itself(agent: Agent) -> None:
+    said = agent.http.get("/.well-known/oauth-authorization-server").json()
+    issuer = agent.ready["auth_url"]
+    assert said["issuer"] == issuer
+    assert said["scopes_supported"] == ["read", "write", "ai"]
+    assert set(said["grant_types_supported"]) == {"authorization_code", DEVICE_GRANT, CLAIM_GRANT}
+    assert said["code_challenge_methods_supported"] == ["S256"]
+    assert said["token_endpoint_auth_methods_supported"] == ["none"]
+    assert said["response_types_supported"] == ["code"]
+    for name, path in {
+        "authorization_endpoint": "authorize",
+        "token_endpoint": "token",
+        "registration_endpoint": "register",
+        "device_authorization_endpoint": "device_authorization",
+        "revocation_endpoint": "revoke",
+    }.items():
+        assert said[name] == f"{issuer}/api/oauth/{path}"
+        assert agent.http.get(said[name]).status_code in (400, 405)
+
+
+def test_the_resource_is_described_where_it_is_and_where_the_rfc_looks(agent: Agent) -> None:
+    mcp, well_known = agent.ready["mcp_url"], ".well-known/oauth-protected-resource"
+    said = agent.http.get(f"{mcp}/{well_known}").json()
+    assert said["resource"] == mcp
+    assert said["authorization_servers"] == [agent.ready["auth_url"]]
+    assert said["scopes_supported"] == ["read", "write", "ai"]
+    assert said["bearer_methods_supported"] == ["header"]
+    assert agent.http.get(f"/{well_known}/mcp").json() == said
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize("path", ["", "/"])
+def test_mcp_sends_a_stranger_to_the_metadata(agent: Agent, method: str, path: str) -> None:
+    for headers in ({}, {"authorization": "Bearer mav_unknown"}, {"authorization": "Basic abc"}):
+        answer = agent.http.request(method, agent.ready["mcp_url"] + path, headers=headers)
+        assert answer.status_code == 401
+        challenge = answer.headers["www-authenticate"]
+        assert challenge.startswith('Bearer resource_metadata="')
+        address = challenge.split('"')[1]
+        assert agent.http.get(address).json()["resource"] == agent.ready["mcp_url"]
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "code"),
+    [('{"jsonrpc": "2.0", "id": 7, "method": "tools/list"}', 200, -32601), ("{", 400, -32700)],
+)
+def test_mcp_takes_the_same_keys_and_says_that_it_has_no_tools(
+    agent: Agent, content: str, status: int, code: int
+) -> None:
+    for key in (agent.ready["keys"]["read"], agent.ready["keys"]["ai"]):
+        headers = {"authorization": f"Bearer {key}"}
+        answer = agent.http.post(agent.ready["mcp_url"], content=content, headers=headers)
+        assert answer.status_code == status
+        assert answer.json()["error"]["code"] == code
+        assert agent.http.get(agent.ready["mcp_url"], headers=headers).status_code == 405

@@ -1,0 +1,89 @@
+"""Registration of programs: public clients, and addresses that can be trusted (RFC 7591)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.contract.sandbox.agent import CALLBACK, DEVICE_GRANT, Agent, agent_of, error_of
+
+URI, METADATA = "invalid_redirect_uri", "invalid_client_metadata"
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"redirect_uris": []}, URI),
+    ({"redirect_uris": ["http://example.com/cb"]}, URI),
+    ({"redirect_uris": ["app.callsheet:/cb"]}, URI),
+    ({"redirect_uris": ["javascript:alert(1)"]}, URI),
+    ({"redirect_uris": ["/cb"]}, URI),
+    ({"redirect_uris": ["https://example.com/cb#here"]}, URI),
+    ({"redirect_uris": ["https://ada@example.com/cb"]}, URI),
+    ({"redirect_uris": ["https://exa mple.com/"]}, URI),
+    ({"redirect_uris": ["https://*.example.com/"]}, URI),
+    ({"redirect_uris": ["http://127.0.0.1.example.com/"]}, URI),
+    ({"redirect_uris": ["http://127.0.0.1:99999/"]}, URI),
+    ({"redirect_uris": ["https://example.com/" + "x" * 3000]}, URI),
+    ({"redirect_uris": [CALLBACK] * 11}, URI),
+    ({"redirect_uris": CALLBACK}, METADATA),
+    ({"redirect_uris": [5]}, METADATA),
+    ({"grant_types": ["implicit"]}, METADATA),
+    ({"grant_types": ["authorization_code"], "redirect_uris": []}, URI),
+    ({"client_name": ""}, METADATA),
+    ({"client_name": 5}, METADATA),
+    ({"client_name": "x" * 101}, METADATA),
+    ({"client_name": "Bank\u202e"}, METADATA),
+    ({"token_endpoint_auth_method": "client_secret_basic"}, METADATA),
+]
+
+
+@pytest.fixture(scope="module")
+def agent(instant: Any) -> Iterator[Agent]:
+    with agent_of(instant) as one:
+        yield one
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["http://127.0.0.1:4711/cb", "http://[::1]:4711/cb", "http://localhost/cb",
+     "https://example.com/cb?a=b"],
+)  # fmt: skip
+def test_it_registers_a_public_client(agent: Agent, uri: str) -> None:
+    answer = agent.register(client_name="Callsheet", redirect_uris=[uri])
+    said = answer.json()
+    assert answer.status_code == 201
+    assert said["client_id"]
+    assert said["redirect_uris"] == [uri]
+    assert said["token_endpoint_auth_method"] == "none"
+    assert "client_secret" not in said
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_a_device_only_client_needs_no_redirect(agent: Agent) -> None:
+    answer = agent.register(client_name="Box", grant_types=[DEVICE_GRANT])
+    assert answer.status_code == 201
+    assert answer.json()["grant_types"] == [DEVICE_GRANT]
+    assert answer.json()["response_types"] == []
+
+
+def test_it_says_which_grants_it_registered(agent: Agent) -> None:
+    wanted = ["authorization_code", "refresh_token"]
+    said = agent.register(client_name="x", redirect_uris=[CALLBACK], grant_types=wanted).json()
+    assert said["grant_types"] == ["authorization_code"]
+
+
+@pytest.mark.parametrize(("members", "error"), BAD)
+def test_it_refuses_what_cannot_be_trusted(
+    agent: Agent, members: dict[str, Any], error: str
+) -> None:
+    said = {"client_name": "Callsheet", "redirect_uris": [CALLBACK], **members}
+    answer = agent.register(**said)
+    assert answer.status_code == 400
+    assert error_of(answer) == error
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b'"\\ud800"', b"x" * 70_000])
+def test_it_refuses_what_is_not_a_json_object(agent: Agent, content: bytes) -> None:
+    answer: httpx.Response = agent.http.post("/api/oauth/register", content=content)
+    assert answer.status_code == 400
+    assert error_of(answer) == METADATA

@@ -1,0 +1,100 @@
+"""Fault scripts, which plan from the start, and faults that take the whole service down."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.programs import CALLSHEET, ROOT
+
+TOML = """
+[[faults]]
+on = "tools"
+nth = "2-3"
+do = "error-before"
+status = 503
+
+[[faults]]
+on = "credits"
+do = "drop-before"
+"""
+JSON = json.dumps({"faults": [{"on": "tools", "nth": [2, 3], "do": "status", "status": 503}]})
+
+
+@pytest.mark.parametrize(("name", "text"), [("faults.toml", TOML), ("faults.json", JSON)])
+def test_a_script_is_planned_from_the_start(
+    start: Any, tmp_path: Path, name: str, text: str
+) -> None:
+    script = tmp_path / name
+    script.write_text(text)
+    running = start("--render", "instant", "--script", str(script), state=tmp_path / "state")
+    seen = [running.client.get("/tools").status_code for _ in range(4)]
+    assert seen == [200, 503, 503, 200]
+
+
+BAD = [
+    ("faults.toml", "[[faults]\n", "is not TOML"),
+    ("faults.json", "{", "is not JSON"),
+    ("faults.json", "3", 'must hold a list called "faults"'),
+    ("faults.toml", '[[fault]]\non = "get"\n', 'must hold a list called "faults"'),
+    ("faults.toml", '[[faults]]\non = "get"\ndo = "hang"\n\n[[faults]]\non = "gett"\n',
+     "faults.toml, fault 2: \"on\" cannot be 'gett'"),
+    ("faults.toml", '[[faults]]\non = "get"\ndo = "slow"\nseconds = "1"\n',
+     'faults.toml, fault 1: "seconds" must be a number of seconds from 0'),
+    ("missing.toml", None, "cannot be read: No such file or directory."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "sentence"), BAD)
+def test_a_bad_script_is_refused_in_a_sentence(
+    tmp_path: Path, name: str, text: str | None, sentence: str
+) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    words = ["--port", "0", "--state", str(tmp_path / "state"), "--script", str(tmp_path / name)]
+    ended = subprocess.run(
+        [sys.executable, "-m", "deployments.sandbox", *words],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert sentence in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_callsheet_takes_the_same_script(tmp_path: Path) -> None:
+    (tmp_path / "faults.toml").write_text('[[faults]]\non = "get"\ndo = "explode"\n')
+    ended = subprocess.run(
+        [*CALLSHEET, "sandbox", "--port", "0", "--script", "faults.toml"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert "fault 1: \"do\" cannot be 'explode'" in ended.stderr
+
+
+@pytest.mark.parametrize(("do", "acts"), [("crash-before", False), ("crash-after", True)])
+def test_the_service_goes_down_and_comes_back(
+    start: Any, tmp_path: Path, do: str, acts: bool
+) -> None:
+    running = start("--render", "instant")
+    door = f"{running.ready['auth_url']}/_sandbox/faults"
+    running.client.post(door, json={"on": "create", "do": do})
+    said = {"tool": "explainer", "duration_seconds": 5, "idempotency_key": "crash"}
+    with pytest.raises(httpx.RemoteProtocolError):
+        running.client.post("/videos", json=said)
+    assert running.process.wait(30) == 137
+    back = start("--render", "instant")
+    assert ([one["idempotency_key"] for one in back.charges()] == []) is not acts
+    log = back.client.get(f"{back.ready['auth_url']}/_sandbox/faults/log").json()
+    assert [(one["on"], one["do"], one["key"]) for one in log] == [("create", do, "crash")]
+    made = back.client.post("/videos", json=said)
+    assert made.status_code == 202
+    back.wait(made.json()["data"]["id"])
+    assert back.events(made.json()["data"]["id"]) == ["reserve", "charge"]

@@ -1,0 +1,68 @@
+"""The OpenAPI document is true: requests made up from it, good ones and bad ones, are answered as
+it says, on every operation of every part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from schemathesis.engine import from_schema
+from schemathesis.engine.events import NonFatalError, ScenarioFinished
+from schemathesis.schemas import BaseSchema
+
+EXAMPLES = 3
+#: Where a good request may be refused for a reason that no schema can say.
+MAY_REFUSE = {
+    "POST /api/v1/videos": (422, "a key was used before, with another body"),
+    "PATCH /api/v1/videos/{video_id}": (400, "a clip may have no script to edit"),
+    "GET /api/v1/videos/{video_id}/captions": (400, "there are no captions yet"),
+    "POST /api/v1/videos/image-to-video": (400, "there is no picture in a data address"),
+    "POST /api/v1/videos/character-swap": (400, "there is no picture in a data address"),
+    "POST /api/v1/webhooks": (400, "the address must be public"),
+    "PATCH /api/v1/webhooks/{webhook_id}": (400, "the address must be public"),
+    "POST /api/v1/auth/device": (400, "the client must be registered"),
+    "POST /api/v1/auth/device/token": (400, "the code must be approved"),
+}
+USUAL = ["2xx", "401", "403", "404", "409"]
+
+
+@pytest.fixture(scope="module")
+def schema(begin: Any, tmp_path_factory: pytest.TempPathFactory) -> BaseSchema:
+    state = tmp_path_factory.mktemp("described")
+    running = begin("--render", "instant", "--credits", "1000000000", state=state)
+    operations = []
+    for name, (status, _) in MAY_REFUSE.items():
+        accepted = {"positive_data_acceptance": {"expected-statuses": [*USUAL, str(status)]}}
+        operations.append({"include-name": name, "checks": accepted})
+    said = {
+        "auth": {"openapi": {"key": {"bearer": running.ready["api_key"]}}},
+        "continue-on-failure": True,
+        "generation": {"max-examples": EXAMPLES, "deterministic": True, "no-shrink": True},
+        "operations": operations,
+    }
+    document = f"{running.ready['base_url']}/openapi.json"
+    return schemathesis.openapi.from_url(document, config=schemathesis.Config.from_dict(said))
+
+
+def test_every_operation_answers_as_it_is_described(schema: BaseSchema) -> None:
+    troubles, tried = [], set()
+    for event in from_schema(schema).execute():
+        if isinstance(event, NonFatalError):
+            troubles.append(f"{event.label}: {event.info.message}")
+        if isinstance(event, ScenarioFinished):
+            tried.add(event.recorder.label)
+            troubles += _failures(event)
+    assert not troubles, "\n\n".join(troubles)
+    described = [one.ok().label for one in schema.get_all_operations()]
+    assert len(described) > 30
+    assert tried >= set(described)
+
+
+def _failures(event: ScenarioFinished) -> Iterator[str]:
+    for checks in event.recorder.checks.values():
+        for check in checks:
+            if check.failure_info is not None:
+                failure = check.failure_info.failure
+                yield f"{failure.operation}: {failure.title}\n{failure.message}"

@@ -1,0 +1,85 @@
+"""Public links that need no account and end, and reports that are kept."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+
+@pytest.fixture(scope="module")
+def brief(begin: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A sandbox whose links live for six seconds."""
+    options = ("--render", "instant", "--time-scale", "100000")
+    return begin(*options, state=tmp_path_factory.mktemp("sharing"))
+
+
+def share(running: Any, video: str) -> dict[str, Any]:
+    answer = running.client.post(f"/videos/{video}/share-link")
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json()["data"])
+
+
+def test_a_link_leads_anyone_to_the_film_and_ends(brief: Any, anyone: httpx.Client) -> None:
+    video = brief.create(title="<b>Spring & tea</b>")
+    brief.wait(video)
+    link = share(brief, video)
+    page = anyone.get(link["url"])
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "&lt;b&gt;Spring &amp; tea&lt;/b&gt;" in page.text
+    found = re.search(r'<video [^>]*src="([^"]+)"', page.text)
+    assert found is not None
+    film = anyone.get(brief.ready["auth_url"] + found[1], headers={"range": "bytes=0-11"})
+    assert (film.status_code, film.headers["content-type"]) == (206, "video/mp4")
+    assert film.content[4:8] == b"ftyp"
+    until = time.monotonic() + 60
+    while anyone.get(link["url"]).status_code == 200:
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    assert anyone.get(link["url"]).status_code == 410
+    assert anyone.get(f"{link['url']}.mp4").status_code == 410
+
+
+def test_a_link_is_good_for_days(instant: Any) -> None:
+    video = instant.create()
+    instant.wait(video)
+    assert share(instant, video)["expires_in"] == 7 * 86_400
+
+
+def test_a_made_up_link_and_one_to_a_deleted_video_lead_nowhere(
+    instant: Any, anyone: httpx.Client
+) -> None:
+    video = instant.create()
+    instant.wait(video)
+    url = share(instant, video)["url"]
+    assert anyone.get(url[:-1] + ("0" if url[-1] != "0" else "1")).status_code == 404
+    instant.client.delete(f"/videos/{video}")
+    assert anyone.get(url).status_code == 404
+    assert anyone.get(f"{url}.mp4").status_code == 404
+
+
+def test_there_is_nothing_to_share_before_the_film(slow: Any) -> None:
+    answer = slow.client.post(f"/videos/{slow.create()}/share-link")
+    assert answer.status_code == 409
+
+
+def test_a_report_is_kept(instant: Any) -> None:
+    video = instant.create(start_generation=False)
+    said = {"reason": "It shows a face", "details": "At second three."}
+    answer = instant.client.post(f"/videos/{video}/report", json=said)
+    assert answer.status_code == 200
+    assert said.items() <= answer.json()["data"].items()
+    kept = instant.client.get(f"{instant.ready['auth_url']}/_sandbox/reports").json()
+    assert kept[-1]["id"] == answer.json()["data"]["id"]
+    assert kept[-1]["video_id"] == video
+    assert said.items() <= kept[-1].items()
+
+
+def test_a_report_wants_a_reason(instant: Any) -> None:
+    video = instant.create(start_generation=False)
+    answer = instant.client.post(f"/videos/{video}/report", json={"details": "Hm"})
+    assert answer.status_code == 400
+    assert "reason" in answer.json()["error"]["message"]

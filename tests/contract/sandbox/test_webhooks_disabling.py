@@ -1,0 +1,200 @@
+"""When a webhook is given up, how it comes back, and what a stop or a kill does to deliveries."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.contract.sandbox.receiver import WITHIN, Got, Handler, Receiver, receiving, status
+from tests.contract.sandbox.subscription import Subscription, control, subscribe
+
+#: Retries come after 30 s and more: within a test, there are none.
+NO_RETRIES = ("--render", "instant", "--allow-loopback-webhooks", "--time-scale", "1")
+#: The first retry comes after 3 s.
+ONE_RETRY = ("--render", "instant", "--allow-loopback-webhooks", "--time-scale", "10")
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as one:
+        yield one
+
+
+@pytest.fixture
+def subscription(unhurried: Any, receiver: Receiver) -> Iterator[Subscription]:
+    one = subscribe(unhurried, receiver.url)
+    yield one
+    one.delete()
+
+
+def fail(subscription: Subscription, receiver: Receiver, times: int) -> None:
+    receiver.answer = status(500)
+    already = len(subscription.tried(0))
+    for _ in range(times):
+        subscription.running.create()
+    subscription.tried(already + times)
+
+
+def test_twenty_failures_in_a_row_disable_a_webhook(
+    receiver: Receiver, subscription: Subscription
+) -> None:
+    fail(subscription, receiver, 19)
+    shown = subscription.shown()
+    assert (shown["is_active"], shown["consecutive_failures"]) == (True, 19)
+    assert len(subscription.pending()) == 19
+    fail(subscription, receiver, 1)
+    shown = subscription.shown()
+    assert (shown["is_active"], shown["consecutive_failures"]) == (False, 20)
+    assert shown["disabled_at"] is not None
+    assert shown["disabled_reason"] == "20 attempts in a row failed."
+    assert subscription.pending() == []
+    assert {one["next_attempt_at"] for one in subscription.tried(20)} == {None}
+
+
+def test_failures_that_come_in_after_the_twentieth_lead_to_nothing(
+    unhurried: Any, receiver: Receiver, subscription: Subscription
+) -> None:
+    fail(subscription, receiver, 19)
+    together = threading.Barrier(4)
+
+    def refuse_together(handler: Handler, got: Got) -> None:
+        together.wait(WITHIN)
+        status(500)(handler, got)
+
+    receiver.answer = refuse_together
+    for _ in range(4):
+        unhurried.create()
+    tried = subscription.tried(23)
+    assert {one["next_attempt_at"] for one in tried} == {None}
+    assert subscription.shown()["consecutive_failures"] == 20
+    assert subscription.pending() == []
+
+
+def test_a_disabled_webhook_gets_nothing_and_later_not_what_it_missed(
+    unhurried: Any, receiver: Receiver, subscription: Subscription
+) -> None:
+    fail(subscription, receiver, 20)
+    unhurried.wait(unhurried.create(title="missed"))
+    receiver.answer = status(200)
+    subscription.patch(is_active=True)
+    shown = subscription.shown()
+    assert (shown["is_active"], shown["consecutive_failures"]) == (True, 0)
+    assert (shown["disabled_at"], shown["disabled_reason"]) == (None, None)
+    unhurried.create(title="seen")
+    receiver.wait(21)
+    assert [one["status"] for one in subscription.tried(21)] == [200, *[500] * 20]
+    titles = [one.said["data"]["title"] for one in receiver.got]
+    assert titles == [*["Aurora"] * 20, "seen"]
+
+
+def test_one_success_begins_the_count_anew(
+    unhurried: Any, receiver: Receiver, subscription: Subscription
+) -> None:
+    fail(subscription, receiver, 19)
+    receiver.answer = status(204)
+    unhurried.create()
+    subscription.tried(20)
+    assert subscription.shown()["consecutive_failures"] == 0
+    fail(subscription, receiver, 1)
+    shown = subscription.shown()
+    assert (shown["is_active"], shown["consecutive_failures"]) == (True, 1)
+
+
+def test_pings_count_neither_way(
+    unhurried: Any, receiver: Receiver, subscription: Subscription
+) -> None:
+    fail(subscription, receiver, 3)
+    path = f"/webhooks/{subscription.id}/test"
+    assert unhurried.client.post(path).json()["data"]["status"] == 500
+    assert subscription.shown()["consecutive_failures"] == 3
+    receiver.answer = status(200)
+    assert unhurried.client.post(path).json()["data"]["delivered"] is True
+    assert subscription.shown()["consecutive_failures"] == 3
+
+
+def test_one_webhook_is_given_up_and_the_others_are_not(
+    unhurried: Any, receiver: Receiver, subscription: Subscription
+) -> None:
+    with receiving() as well:
+        other = subscribe(unhurried, well.url)
+        fail(subscription, receiver, 20)
+        unhurried.create()
+        well.wait(21)
+        other.tried(21)
+        assert subscription.shown()["is_active"] is False
+        assert other.shown()["is_active"] is True
+        other.delete()
+
+
+def test_deleting_or_switching_off_stops_what_is_on_its_way(
+    unhurried: Any, receiver: Receiver, subscription: Subscription
+) -> None:
+    other = subscribe(unhurried, receiver.url)
+    fail(subscription, receiver, 2)
+    other.tried(2)
+    assert len(control(unhurried)["pending"]) == 4
+    subscription.patch(is_active=False)
+    other.delete()
+    assert control(unhurried)["pending"] == []
+    subscription.patch(is_active=True)
+    assert control(unhurried)["pending"] == []
+
+
+def test_a_waiting_delivery_goes_to_the_new_address(start: Any, receiver: Receiver) -> None:
+    running = start(*ONE_RETRY)
+    subscription = subscribe(running, f"{receiver.url}/old")
+    fail(subscription, receiver, 1)
+    receiver.answer = status(200)
+    subscription.patch(url=f"{receiver.url}/new")
+    assert [one.path for one in receiver.wait(2)] == ["/old", "/new"]
+
+
+def test_a_kill_in_the_middle_of_the_schedule_loses_nothing(start: Any, receiver: Receiver) -> None:
+    first = start(*ONE_RETRY)
+    subscription = subscribe(first, receiver.url)
+    fail(subscription, receiver, 1)
+    planned = subscription.pending()[0]
+    assert (planned["attempt"], len(receiver.got)) == (2, 1)
+    first.kill()
+    receiver.answer = status(200)
+    again = start(*ONE_RETRY)
+    after = Subscription(again, subscription.id, subscription.secret)
+    got = receiver.wait(2)
+    assert [one.header("Attempt") for one in got] == ["1", "2"]
+    assert got[0].header("Event-Id") == got[1].header("Event-Id") == planned["event_id"]
+    assert got[0].body == got[1].body
+    assert got[1].is_signed_with(subscription.secret)
+    tried = after.tried(2)
+    assert tried[0]["started_at"] >= planned["due_at"]
+    assert [(one["attempt"], one["status"]) for one in tried] == [(2, 200), (1, 500)]
+    assert after.shown()["consecutive_failures"] == 0
+
+
+def test_what_was_under_way_at_a_kill_is_sent_again(start: Any, receiver: Receiver) -> None:
+    first = start(*NO_RETRIES)
+    subscription = subscribe(first, receiver.url)
+    receiver.answer = lambda handler, got: time.sleep(WITHIN)
+    first.create()
+    receiver.wait(1)
+    first.kill()
+    receiver.answer = status(200)
+    again = start(*NO_RETRIES)
+    got = receiver.wait(2)
+    assert got[0].header("Event-Id") == got[1].header("Event-Id")
+    assert [one.header("Attempt") for one in got] == ["1", "1"]
+    assert len(Subscription(again, subscription.id, "").tried(1)) == 1
+
+
+def test_it_stops_at_once_with_deliveries_under_way(start: Any, receiver: Receiver) -> None:
+    running = start(*NO_RETRIES)
+    subscribe(running, receiver.url)
+    receiver.answer = lambda handler, got: time.sleep(WITHIN)
+    for _ in range(3):
+        running.create()
+    receiver.wait(3)
+    status_, _, complaint = running.stop()
+    assert (status_, complaint) == (0, "")

@@ -1,0 +1,229 @@
+"""The seven operations on webhooks: who may call them, what they take, answer and refuse."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.contract.sandbox.receiver import Receiver, receiving, status
+
+OPERATIONS = [
+    ("GET", "/webhooks", "read"),
+    ("POST", "/webhooks", "write"),
+    ("GET", "/webhooks/wh_none", "read"),
+    ("PATCH", "/webhooks/wh_none", "write"),
+    ("DELETE", "/webhooks/wh_none", "write"),
+    ("POST", "/webhooks/wh_none/test", "write"),
+    ("GET", "/webhooks/wh_none/deliveries", "read"),
+]
+GOOD = {"url": "https://example.com/hook", "events": ["video.ready"]}
+BAD_CREATES = [
+    ({}, "url"),
+    ({"url": GOOD["url"]}, "events"),
+    ({"events": GOOD["events"]}, "url"),
+    ({**GOOD, "url": 7}, "url"),
+    ({**GOOD, "url": None}, "url"),
+    ({**GOOD, "events": []}, "events"),
+    ({**GOOD, "events": "video.ready"}, "events"),
+    ({**GOOD, "events": [1]}, "events"),
+    ({**GOOD, "events": None}, "events"),
+    ({**GOOD, "events": ["video.exploded"]}, "video.ready"),
+    ({**GOOD, "events": ["video.ready", "video.exploded"]}, "video.ready"),
+    ({**GOOD, "events": ["*"]}, "events"),
+    ({**GOOD, "name": 7}, "name"),
+    ({**GOOD, "name": "n" * 201}, "name"),
+    ({**GOOD, "is_active": False}, "is_active"),
+    ({**GOOD, "secret": "of my own"}, "secret"),
+]
+BAD_PATCHES = [
+    ({"url": "http://example.com"}, "url"),
+    ({"events": []}, "events"),
+    ({"events": ["video.exploded"]}, "video.ready"),
+    ({"name": None}, "name"),
+    ({"is_active": "yes"}, "is_active"),
+    ({"is_active": 1}, "is_active"),
+    ({"is_active": None}, "is_active"),
+    ({"id": "wh_mine"}, "id"),
+    ({"secret": "of my own"}, "secret"),
+]
+RECORD = {
+    *("id", "url", "events", "name", "is_active", "consecutive_failures"),
+    *("disabled_at", "disabled_reason", "created_at", "updated_at"),
+}
+
+
+def create(running: Any, **fields: Any) -> dict[str, Any]:
+    made = running.client.post("/webhooks", json={**GOOD, **fields})
+    assert made.status_code == 201, made.text
+    return dict(made.json()["data"])
+
+
+def error_of(answer: httpx.Response) -> dict[str, Any]:
+    said = answer.json()
+    assert said["data"] is None
+    assert said["meta"]["request_id"].startswith("req_")
+    assert said["error"]["retryable"] is False
+    return dict(said["error"])
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), OPERATIONS)
+def test_every_operation_wants_a_key_with_its_scope(
+    instant: Any, anyone: httpx.Client, method: str, path: str, scope: str
+) -> None:
+    url = instant.ready["base_url"] + path
+    for authorization in (None, "Bearer", "Bearer mav_wrong"):
+        headers = {} if authorization is None else {"authorization": authorization}
+        refused = anyone.request(method, url, headers=headers, json={})
+        assert (refused.status_code, error_of(refused)["code"]) == (401, "unauthorized")
+    for held, key in instant.ready["keys"].items():
+        answer = anyone.request(method, url, headers={"authorization": f"Bearer {key}"}, json={})
+        if held == scope:
+            assert answer.status_code in (200, 400, 404)
+        else:
+            assert (answer.status_code, error_of(answer)["code"]) == (403, "forbidden")
+            assert scope in error_of(answer)["message"]
+
+
+@pytest.mark.parametrize(("method", "path"), [one[:2] for one in OPERATIONS[2:]])
+def test_an_unknown_webhook_is_404(instant: Any, method: str, path: str) -> None:
+    unknown = instant.client.request(method, path, json={})
+    assert (unknown.status_code, error_of(unknown)["code"]) == (404, "not_found")
+    assert "wh_none" in error_of(unknown)["message"]
+
+
+@pytest.mark.parametrize(("body", "words"), BAD_CREATES)
+def test_a_bad_create_is_refused_in_a_sentence(instant: Any, body: Any, words: str) -> None:
+    refused = instant.client.post("/webhooks", json=body)
+    assert (refused.status_code, error_of(refused)["code"]) == (400, "invalid_request")
+    assert words in error_of(refused)["message"]
+
+
+@pytest.mark.parametrize(("body", "words"), BAD_PATCHES)
+def test_a_bad_update_is_refused_and_changes_nothing(instant: Any, body: Any, words: str) -> None:
+    made = create(instant)
+    refused = instant.client.patch(f"/webhooks/{made['id']}", json={"name": "new", **body})
+    assert (refused.status_code, error_of(refused)["code"]) == (400, "invalid_request")
+    assert words in error_of(refused)["message"]
+    assert instant.client.get(f"/webhooks/{made['id']}").json()["data"]["name"] == ""
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'"url"', b"null", b"\xff", b'{"url": NaN}'])
+def test_what_is_not_a_json_object_is_refused(instant: Any, raw: bytes) -> None:
+    made = create(instant)
+    for method, path in (("POST", "/webhooks"), ("PATCH", f"/webhooks/{made['id']}")):
+        refused = instant.client.request(method, path, content=raw)
+        assert (refused.status_code, error_of(refused)["code"]) == (400, "invalid_request")
+
+
+def test_the_secret_is_in_the_answer_to_the_create_alone(instant: Any) -> None:
+    made, other = create(instant, name="Studio"), create(instant)
+    assert set(made) == RECORD | {"secret"}
+    assert made["id"].startswith("wh_")
+    assert len(made["secret"]) >= 32
+    assert made["secret"] != other["secret"]
+    assert (made["is_active"], made["consecutive_failures"]) == (True, 0)
+    path = f"/webhooks/{made['id']}"
+    answers = [
+        instant.client.get(path),
+        instant.client.get("/webhooks"),
+        instant.client.patch(path, json={"name": "Set"}),
+        instant.client.get(f"{path}/deliveries"),
+        instant.client.delete(path),
+    ]
+    assert [answer.status_code for answer in answers] == [200] * 5
+    assert not any(made["secret"] in answer.text for answer in answers)
+    assert set(answers[0].json()["data"]) == RECORD
+
+
+def test_secrets_are_kept_where_only_their_owner_reads(start: Any, tmp_path: Path) -> None:
+    running = start("--render", "instant")
+    secret = create(running)["secret"].encode()
+    running.kill()
+    kept = [file for file in tmp_path.glob("state.*") if secret in file.read_bytes()]
+    assert kept
+    assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.glob("state.*")} == {0o600}
+
+
+def test_a_webhook_is_listed_changed_and_deleted(instant: Any) -> None:
+    made = create(instant, name="First")
+    path = f"/webhooks/{made.pop('id')}"
+    listed = instant.client.get("/webhooks").json()["data"]["webhooks"]
+    assert listed[-1]["name"] == "First"
+    changes = {"url": "https://example.org/", "events": ["video.ready", "ping"], "name": "Second"}
+    changed = instant.client.patch(path, json=changes).json()["data"]
+    assert {name: changed[name] for name in changes} == changes
+    assert changed["created_at"] == made["created_at"]
+    assert instant.client.get(path).json()["data"] == changed
+    assert instant.client.patch(path, json={}).json()["data"]["name"] == "Second"
+    gone = instant.client.delete(path)
+    assert gone.json()["data"] == {"id": path.removeprefix("/webhooks/"), "deleted": True}
+    assert instant.client.get(path).status_code == 404
+    assert instant.client.delete(path).status_code == 404
+
+
+def test_a_kind_named_twice_is_kept_once(instant: Any) -> None:
+    assert create(instant, events=["video.ready"] * 3)["events"] == ["video.ready"]
+
+
+def test_is_active_goes_off_and_on_again(instant: Any) -> None:
+    path = f"/webhooks/{create(instant)['id']}"
+    off = instant.client.patch(path, json={"is_active": False}).json()["data"]
+    assert off["is_active"] is False
+    assert off["disabled_at"] is not None
+    assert "PATCH" in off["disabled_reason"]
+    on = instant.client.patch(path, json={"is_active": True}).json()["data"]
+    assert (on["is_active"], on["disabled_at"], on["disabled_reason"]) == (True, None, None)
+
+
+def test_a_ping_is_signed_and_says_what_the_receiver_answered(hooked: Any) -> None:
+    with receiving() as receiver:
+        made = create(hooked, url=f"{receiver.url}/hook?nonce=1")
+        path = f"/webhooks/{made['id']}"
+        result = ping(hooked, path, receiver)
+        got = receiver.wait(1)[0]
+        assert got.is_signed_with(made["secret"])
+        assert (got.method, got.path) == ("POST", "/hook?nonce=1")
+        assert got.said["data"]["test"] is True
+        assert got.header("Event") == got.said["type"] == "ping"
+        assert got.header("Event-Id") == got.said["id"] == result["event_id"]
+        assert got.header("Attempt") == "1"
+        assert (result["delivered"], result["status"], result["error"]) == (True, 200, None)
+        receiver.answer = status(503)
+        result = ping(hooked, path, receiver)
+        assert (result["delivered"], result["status"]) == (False, 503)
+        assert result["error"] == "It answered 503."
+    result = ping(hooked, path, receiver)
+    assert (result["delivered"], result["status"]) == (False, None)
+    assert result["error"] == "It cannot be connected to."
+    tried = hooked.client.get(f"{path}/deliveries").json()["data"]["deliveries"]
+    assert [one["status"] for one in tried] == [None, 503, 200]
+    assert {one["event"] for one in tried} == {"ping"}
+    assert {one["next_attempt_at"] for one in tried} == {None}
+    hooked.client.delete(path)
+
+
+def test_a_ping_reaches_a_disabled_webhook_and_does_not_enable_it(hooked: Any) -> None:
+    with receiving() as receiver:
+        path = f"/webhooks/{create(hooked, url=receiver.url)['id']}"
+        hooked.client.patch(path, json={"is_active": False})
+        assert ping(hooked, path, receiver)["delivered"] is True
+        assert hooked.client.get(path).json()["data"]["is_active"] is False
+        hooked.client.delete(path)
+
+
+def test_a_host_that_does_not_resolve_is_told(hooked: Any) -> None:
+    path = f"/webhooks/{create(hooked, url='https://receiver.invalid/hook')['id']}"
+    result = hooked.client.post(f"{path}/test", timeout=30).json()["data"]
+    assert (result["delivered"], result["status"]) == (False, None)
+    hooked.client.delete(path)
+
+
+def ping(running: Any, path: str, receiver: Receiver) -> dict[str, Any]:
+    answer = running.client.post(f"{path}/test", timeout=30)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["data"]["milliseconds"] >= 0
+    return dict(answer.json()["data"])
