@@ -13,6 +13,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+from deployments.direct.video_words import add_video_verbs
+from deployments.direct.webhook_words import add_webhook_verbs
+
 if TYPE_CHECKING:
     from tasks.errors import CallsheetError
 
@@ -82,6 +85,8 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
         document: dict[str, object] = {"error": words, "exit": error.exit_status}
         if problems:
             document["problems"] = problems
+        if isinstance(error, Parked):
+            document["not_before"] = f"{error.until:%Y-%m-%dT%H:%M:%SZ}"
         print(json.dumps(document, ensure_ascii=False))
     if args.verbose:
         import traceback
@@ -110,6 +115,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     _sheet_commands(command)
     _ledger_commands(command)
+    add_video_verbs(command("video", "every operation on videos, directly"))
+    add_webhook_verbs(command("webhooks", "every operation on webhook subscriptions, directly"))
+    _login_commands(command)
     _sandbox_command(command)
     return parser
 
@@ -155,6 +163,32 @@ def _ledger_commands(command: Command) -> None:
     explain = command("explain", "everything that is known of one row, and why")
     explain.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
     explain.add_argument("row", metavar="ROW")
+    resolve = command("resolve", "settle a paid call whose outcome nobody knows")
+    resolve.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
+    resolve.add_argument("row", metavar="ROW", nargs="?")
+    resolve.add_argument("--call", type=int, metavar="N", help="a call typed by hand, by number")
+    resolve.add_argument("--adopt", metavar="ID", help="this video is what it made")
+    resolve.add_argument("--resend", action="store_true", help="give it up; make another take")
+    resolve.add_argument("--abandon", action="store_true", help="give it up; cancel the row")
+    resolve.add_argument(
+        "--charged", metavar="N", help="credits it cost, if you know; else all that was set aside"
+    )
+
+
+def _login_commands(command: Command) -> None:
+    login = command("login", "get a key for the service and keep it")
+    way = login.add_mutually_exclusive_group()
+    way.add_argument("--browser", action="store_true", help="approve in a browser on this machine")
+    way.add_argument("--device", action="store_true", help="enter a code in a browser anywhere")
+    way.add_argument("--email", metavar="ADDRESS", help="have this person approve it, within a day")
+    way.add_argument("--with-token", action="store_true", help="read a key from standard input")
+    login.add_argument("--scopes", metavar="LIST", help="what to ask for; default read,write,ai")
+    kept = login.add_mutually_exclusive_group()
+    kept.add_argument("--no-store", action="store_true", help="try it and revoke the key again")
+    kept.add_argument("--token-file", metavar="FILE", help="write the key there, keep it nowhere")
+    logout = command("logout", "revoke the key that login got, and forget it")
+    logout.add_argument("--revoke", action="store_true", help="a key of --with-token, too")
+    command("whoami", "which key is in force, where it comes from, what it may do")
 
 
 def _sandbox_command(command: Command) -> None:
@@ -163,12 +197,25 @@ def _sandbox_command(command: Command) -> None:
     sandbox.add_argument("--state", metavar="DIR", help="default .callsheet/sandbox")
     sandbox.add_argument("--time-scale", metavar="X", help="X times faster")
     sandbox.add_argument("--credits", type=int, metavar="N", help="the balance of a new sandbox")
-    sandbox.add_argument("--rate", type=int, metavar="N", help="creates a minute before 429")
+    sandbox.add_argument("--rate", type=int, metavar="N", help="paid calls a minute before 429")
+    sandbox.add_argument("--spend-limit", type=int, metavar="N", help="credits a minute before 429")
+    sandbox.add_argument(
+        "--retry-after", choices=("seconds", "date", "turns"), default="turns",
+        help="how a 429 says when to come back; default both by turns",
+    )  # fmt: skip
     sandbox.add_argument(
         "--render", choices=("real", "instant"), default="real", help="instant: one film for all"
     )
     sandbox.add_argument(
         "--allow-loopback-webhooks", action="store_true", help="for tests on one machine"
+    )
+    sandbox.add_argument(
+        "--answers", choices=("enveloped", "bare", "renamed"), default="enveloped",
+        help="the shape of its answers, where the specification is silent",
+    )  # fmt: skip
+    sandbox.add_argument("--script", metavar="FILE", help="what is to go wrong, in TOML or JSON")
+    sandbox.add_argument(
+        "--webhook-vendor", metavar="NAME", default="Service", help="X-NAME-Signature and so on"
     )
 
 

@@ -150,10 +150,6 @@ class Sandbox:
         """Have nothing go wrong any more."""
         self._open("_sandbox/faults", method="DELETE")
 
-    def struck(self) -> list[dict[str, Any]]:
-        """Return every fault that struck, oldest first."""
-        return list(self._get("faults/log"))
-
     def strikes(self) -> list[dict[str, Any]]:
         """Return what went wrong so far: on, call, do, video and key of each strike."""
         return list(self._get("faults/log"))

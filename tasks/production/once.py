@@ -1,20 +1,17 @@
 """The lane of paid calls that take no idempotency key: baseline, intent, one send, evidence.
 
 What is sent here is sent once, on a connection of its own. When its answer is lost it is never
-sent again by itself: what it made is looked for, and only a single match that shows our own words
-is adopted. The organisation is shared, so a new video alone proves nothing.
+sent again by itself: what it made is looked for (`evidence`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.brief import Json
 from tasks.errors import NotSent, RateLimited, Refused, ServiceError
 from tasks.key import frozen_clip_body, idempotency_key
 from tasks.ledger import (
@@ -28,6 +25,7 @@ from tasks.ledger import (
     unsettled_calls,
 )
 from tasks.production.connections import Connections
+from tasks.production.evidence import made_by
 from tasks.production.news import closed, news_of_read
 from tasks.production.seen import (
     Accepted,
@@ -40,14 +38,9 @@ from tasks.production.seen import (
     Unknown,
     Unmade,
 )
-from tasks.service import Video
 
 #: So many calls whose outcome nobody knows stop all further ones.
 BREAKER = 3
-#: Members that many requests share, so that they prove nothing.
-COMMON = frozenset({"duration_seconds", "aspect_ratio", "language", "voice_id", "character_id"})
-#: How far the service's clock may be behind ours, in seconds.
-SKEW = 300.0
 
 
 async def submit_once(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen] | None:
@@ -73,14 +66,12 @@ async def search_made(row: CampaignRow, at: Connections) -> tuple[CampaignRow, S
     """Look for what a call with a lost answer has made; pay nothing."""
     assert row.take is not None, "a row is searched for by its take"
     try:
-        fresh = await at.baseline.since(row.take.intended_at)
+        found, candidates = await made_by(at.baseline, row.take.asked(), row.take.intended_at)
     except ServiceError as error:
         return row, news_of_read(error)
-    fresh = [video for video in fresh if not _older(video, row.take.intended_at)]
-    matches = [video for video in fresh if _shows(video.raw, row.take.asked())]
-    if len(matches) == 1:
-        return row, Accepted(matches[0].id, matches[0].poll_after)
-    return row, NothingFound(tuple(video.id for video in matches or fresh))
+    if found is not None:
+        return row, Accepted(found.id, found.poll_after)
+    return row, NothingFound(candidates)
 
 
 def _intend(connection: Connection, row: CampaignRow, at: Connections) -> Take | Busy | None:
@@ -129,25 +120,3 @@ async def _send(row: CampaignRow, take: Take, at: Connections) -> Seen:
 def _words(found: Iterable[Call]) -> str:
     named = ", ".join(str(call) for call in found) or "another process"
     return f"waits for paid calls without a key whose outcome is not known yet: {named}"
-
-
-def _older(video: Video, moment: float) -> bool:
-    """Whether the service says that a video was there before the call; if it says anything."""
-    raw = video.raw if isinstance(video.raw, dict) else {}
-    said = raw.get("created_at")
-    try:
-        created = datetime.fromisoformat(said) if isinstance(said, str) else None
-    except ValueError:
-        return False
-    if created is None:
-        return False
-    known = created if created.tzinfo else created.replace(tzinfo=UTC)
-    return known.timestamp() < moment - SKEW
-
-
-def _shows(raw: Json, asked: Mapping[str, Json]) -> bool:
-    """Whether a record repeats what was asked: all that it shows of it, and not only the common."""
-    if not isinstance(raw, dict):
-        return False
-    shown = {name: value for name, value in asked.items() if name in raw}
-    return shown.keys() - COMMON != set() and all(raw[name] == shown[name] for name in shown)

@@ -156,11 +156,11 @@ def test_three_calls_of_unknown_outcome_stop_all_further_ones(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
     studio.plan_fault(on="image-to-video", do="drop-before")
-    struck = len(studio.struck())
+    struck = len(studio.strikes())
     rows = [f"{name}{n}" for n in range(5)]
     ended = desk.run(desk.sheet(f"{name}.csv", images(*rows)))
     assert ended.json["rows"] == {"total": 5, "uncertain": 3, "held": 2}
-    assert len(studio.struck()) - struck == 3
+    assert len(studio.strikes()) - struck == 3
     found = desk.rows(name)
     held = [row for row in rows if found[row]["state"] == "held"]
     assert all("callsheet resolve" in found[row]["reason"] for row in held)

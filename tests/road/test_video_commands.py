@@ -355,15 +355,33 @@ def test_a_lost_answer_to_a_keyed_create_costs_nothing(
     assert service.charged([found.json["key"]]) == {found.json["key"]: 1}
 
 
+def test_a_lost_answer_without_a_key_is_made_good_by_what_the_call_has_done(
+    here: Here, service: Sandbox, film: str, name: str
+) -> None:
+    animate = ("video", "animate", f"https://example.com/{name}.png", "--yes", "--json")
+    bought = len(service.bought())
+    with planned(service, on="generate", do="drop-after"):
+        changed = here.call("video", "generate", film, "--yes", "--json")
+    with planned(service, on="image-to-video", do="drop-after"):
+        made = here.call(*animate)
+
+    assert (changed.status, made.status) == (0, 0)
+    assert changed.json["video_id"] == film
+    assert made.json["video_id"].startswith("vid_")
+    assert "looking for what the call has done" in made.err
+    assert len(service.bought()) - bought == 2
+    assert here.call("resolve", "--json").json["unsettled"] == []
+
+
 def test_a_lost_answer_without_a_key_is_settled_by_a_person(
     here: Here, service: Sandbox, film: str
 ) -> None:
     generate = ("video", "generate", film, "--yes", "--json")
-    before = service.calls().get("generate", 0)
-    with planned(service, on="generate", do="drop-after"):
+    before = len(service.strikes())
+    with planned(service, on="generate", do="drop-before"):
         lost = here.call(*generate)
     barred = here.call(*generate)
-    sent = service.calls()["generate"] - before
+    sent = len(service.strikes()) - before
     number = re.search(r"callsheet resolve --call (\d+)", lost.err)
     assert number is not None, lost.err
     settled = here.call("resolve", "--call", number[1], "--adopt", film)

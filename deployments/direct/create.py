@@ -1,0 +1,148 @@
+"""`callsheet video create` and `estimate`: one film, quoted, asked for once, paid for once.
+
+The key is a pure function of the request, so the same command typed twice gives the same video.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from decimal import Decimal
+
+from deployments.direct import body
+from deployments.direct.approval import ask
+from deployments.direct.safe import safe
+from deployments.direct.session import Document, Session
+from deployments.terminal import plain
+from tasks.brief import CREATE, Json, canonical_json, digest_of
+from tasks.credits import as_number, as_text, parse_credits
+from tasks.errors import BadInput, Conflict, Forbidden, NotFound, OtherRefusal, SpendRefused
+from tasks.key import idempotency_key
+
+#: Stands for the campaign in the key of a film that belongs to none.
+CAMPAIGN = "callsheet video create"
+
+
+async def estimate(at: Session) -> Document:
+    """Ask what a video would cost; free (specification, section 4)."""
+    quote = await at.service.estimate(_request(at.args))
+    if quote.amount is None:
+        at.console.print("the service gave no price that can be read; --json shows what it said")
+    else:
+        at.console.print(f"{as_text(quote.amount)} credits")
+    return {"credits": as_number(quote.amount), "raw": safe(quote.raw)}
+
+
+async def create(at: Session) -> Document:
+    """Make a video: its price first, then the question, then one request under one key.
+
+    Raises SpendRefused without approval, or above `--max-credits`.
+    """
+    wanted = {"start_generation": True, **_request(at.args)}
+    if at.args.draft:
+        wanted["start_generation"] = False
+    key = _key(wanted, another=at.args.another)
+    limit = _limit(at.args.max_credits)
+    price = await _price(at, wanted)
+    _check_price(price, limit)
+    at.console.print(f"{plain(_named(wanted))}: {_priced(price)}")
+    question = "Make it at a price nobody knows?"
+    if price is not None:
+        question = f"Spend {as_text(price)} credits?"
+    await ask(at, question, what=f"{_priced(price)} are")
+    frozen = canonical_json({**wanted, "idempotency_key": key})
+    made = await at.service.create(frozen, key=key)
+    at.console.print(f"{plain(made.video_id)}: {plain(made.status or 'accepted')}")
+    again = f"--another {at.args.another + 1} makes another"
+    at.console.print(f"key {key}: the same command again gives this video; {again}")
+    return {
+        "video_id": made.video_id,
+        "status": made.status,
+        "poll_after_seconds": made.poll_after,
+        "key": key,
+        "quoted": as_number(price),
+        "raw": safe(made.raw),
+    }
+
+
+def _request(args: Namespace) -> dict[str, Json]:
+    """Return the body: the raw one, then what the options say, then `--set`."""
+    options = body.given(
+        tool=args.tool,
+        fields=body.fields(args),
+        script=body.script(args.script),
+        duration_seconds=args.duration,
+        title=args.title,
+        topic=args.topic,
+        mode=args.mode,
+        style=args.style,
+        character_id=args.character,
+        voice_id=args.voice_id,
+        music_id=args.music_id,
+        caption_style=args.caption_style,
+        aspect_ratio=args.aspect_ratio,
+        language=args.language,
+        video_model=args.video_model,
+    )
+    request = body.completed({**body.raw_body(args), **options}, args)
+    if ("tool" in request) == ("script" in request):
+        both = "both a tool and a script" if "tool" in request else "neither a tool nor a script"
+        raise BadInput(f"there is {both}: give one of them", remedy="--tool ID or --script FILE")
+    return request
+
+
+def _key(wanted: dict[str, Json], *, another: int) -> str:
+    """Return the key, taking the person's own out of the request if there is one."""
+    own = wanted.pop("idempotency_key", None)
+    if another < 1:
+        raise BadInput(f"--another {another} is not a number from 1")
+    if own is None:
+        digest = digest_of(CREATE, wanted)
+        return idempotency_key(
+            campaign=CAMPAIGN, row=digest, operation=CREATE, digest=digest, nth=another
+        )
+    if another != 1:
+        raise BadInput("--another is for keys of ours, and the request has one of its own")
+    plain_key = isinstance(own, str) and own.isascii() and own.isprintable()
+    if not plain_key or not own.strip() or '"' in own or "\\" in own:
+        raise BadInput("idempotency_key is not plain text")
+    return str(own)
+
+
+def _limit(text: str | None) -> Decimal | None:
+    if text is None:
+        return None
+    amount = parse_credits(text)
+    if amount is None:
+        raise BadInput(f'--max-credits "{text}" is not an amount of credits')
+    return amount
+
+
+async def _price(at: Session, wanted: dict[str, Json]) -> Decimal | None:
+    try:
+        return (await at.service.estimate(wanted)).amount
+    except (Forbidden, NotFound, Conflict, OtherRefusal):
+        # A key that may write but not read, or a service without quotes.
+        return None
+
+
+def _check_price(price: Decimal | None, limit: Decimal | None) -> None:
+    if limit is None or (price is not None and price <= limit):
+        return
+    raise SpendRefused(
+        f"{_priced(price)}, and --max-credits is {as_text(limit)}; nothing was spent",
+        remedy=None if price is None else f"raise --max-credits to {as_text(price)}",
+    )
+
+
+def _priced(price: Decimal | None) -> str:
+    return (
+        "credits at a price the service did not say"
+        if price is None
+        else (f"{as_text(price)} credits")
+    )
+
+
+def _named(wanted: dict[str, Json]) -> str:
+    name = wanted.get("title") or wanted.get("topic") or wanted.get("tool") or "your script"
+    draft = "" if wanted["start_generation"] else " (a draft: rendering it comes later)"
+    return f"{name}{draft}"

@@ -1,0 +1,139 @@
+"""The verbs that only look: list, show, renders, templates, tools."""
+
+from __future__ import annotations
+
+from contextlib import aclosing, suppress
+
+from deployments.direct.safe import safe, show_record, show_records
+from deployments.direct.session import Document, Session
+from deployments.direct.waiting import SETTLED, wait_for_film
+from deployments.terminal import plain, table
+from tasks.brief import Json
+from tasks.credits import as_number, as_text
+from tasks.errors import BadInput, Conflict, Forbidden, NotFound
+from tasks.service import Video
+from tasks.service.reading import record_of
+
+#: What a template, a tool or an export is likely to say of itself; its shape is not shown.
+CATALOG = ("id", "slug", "name", "title", "category", "description", "fields")
+EXPORTS = ("id", "render", "status", "progress", "created_at", "finished_at", "credits_charged")
+
+
+async def list_videos(at: Session) -> Document:
+    """List the first videos the service lists; `more` says whether there are others."""
+    limit = at.args.limit
+    if limit < 1:
+        raise BadInput(f"--limit {limit} is not a number from 1")
+    found: list[Video] = []
+    more = False
+    async with aclosing(at.service.list_videos()) as videos:  # type: ignore[type-var]
+        async for video in videos:
+            if len(found) == limit:
+                more = True
+                break
+            found.append(video)
+    made = table("Videos", ("id", "status", "title", "credits"), numbers=("credits",))
+    for video in found:
+        charged = "-" if video.charged is None else as_text(video.charged)
+        cells = (video.id, video.status or "-", _title_of(video) or "-", charged)
+        made.add_row(*(plain(cell) for cell in cells))
+    at.console.print(made)
+    if more:
+        at.console.print(f"and more than these {limit}: --limit shows them")
+    return {"videos": [_line(video) for video in found], "more": more}
+
+
+async def show(at: Session) -> Document:
+    """Show a video; with `--wait` once its film is there, or will not come (exit 3)."""
+    if not at.args.wait:
+        return _shown(at, await at.service.get(at.args.id))
+    video, ready = await wait_for_film(at, at.args.id)
+    document = {**_shown(at, video), "ready": ready}
+    if ready:
+        at.console.print(f"the film is there: callsheet video download {plain(video.id)}")
+        return document
+    at.console.print(SETTLED.get(video.status or "", "there is no film and none is on its way"))
+    return {**document, "exit": 3}
+
+
+async def renders(at: Session) -> Document:
+    """Show past exports, and how far the present one is, in whatever shape."""
+    past = await at.service.renders(at.args.id)
+    try:
+        progress = await at.service.render_progress(at.args.id)
+    except (NotFound, Conflict):
+        progress = None  # none is under way
+    _show_list("Exports", past, EXPORTS, at)
+    if progress is not None:
+        at.console.print("the present one")
+        show_record(progress, at.console)
+    return {"video_id": at.args.id, "renders": safe(past), "progress": safe(progress)}
+
+
+async def templates(at: Session) -> Document:
+    """Show the template library."""
+    found = await at.service.templates()
+    _show_list("Templates", found, CATALOG, at)
+    return {"templates": safe(found)}
+
+
+async def tools(at: Session) -> Document:
+    """Show the tools."""
+    found = await at.service.tools()
+    _show_list("Tools", found, CATALOG, at)
+    return {"tools": safe(found)}
+
+
+async def look_before(at: Session, video_id: str) -> None:
+    """Show in a line what is about to be changed, if this key may look; raise NotFound."""
+    with suppress(Forbidden):
+        _show_line(at, await at.service.get(video_id))
+
+
+def _shown(at: Session, video: Video) -> Document:
+    _show_line(at, video)
+    show_record(record_of(video.raw), at.console, told=("id", "status", "title"))
+    return {
+        **_line(video),
+        "poll_after_seconds": video.poll_after,
+        "raw": safe(video.raw),
+    }
+
+
+def _show_line(at: Session, video: Video) -> None:
+    title = f" {_title_of(video)}" if _title_of(video) else ""
+    charged = ""
+    if video.charged is not None:
+        charged = f", {as_text(video.charged)} credits charged so far"
+    at.console.print(
+        f"[bold]{plain(video.id)}[/]{plain(title)}: {plain(video.status or 'no status')}{charged}"
+    )
+
+
+def _title_of(video: Video) -> str | None:
+    """Return a video's title or topic, where the service shows one."""
+    record = record_of(video.raw)
+    for name in ("title", "topic"):
+        if isinstance(record.get(name), str) and record[name].strip():
+            return str(record[name])
+    return None
+
+
+def _line(video: Video) -> Document:
+    return {
+        "video_id": video.id,
+        "status": video.status,
+        "title": _title_of(video),
+        "charged": as_number(video.charged),
+    }
+
+
+def _show_list(title: str, found: Json, likely: tuple[str, ...], at: Session) -> None:
+    records = found
+    if isinstance(found, dict):
+        lists = [value for value in found.values() if isinstance(value, list)]
+        records = lists[0] if len(lists) == 1 else [found]
+    if not records:
+        at.console.print(f"{title}: none")
+        return
+    show_records(title, records if isinstance(records, list) else [records], likely, at.console)

@@ -1,0 +1,86 @@
+"""One direct command: what it holds open, and how it ends.
+
+Opens the client behind the organisation's one gate, which the ledger remembers, so that a moment
+named by the service holds for direct commands and runs alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from deployments.commands.options import settings_of
+from deployments.direct.endings import ending
+from deployments.terminal import console_for, print_json
+from tasks.errors import FilmError, ServiceError, StoreError
+from tasks.ledger import Ledger, open_ledger
+from tasks.ledger.database import ledger_file, ledger_url
+from tasks.production.connections import open_service
+from tasks.service import VideoService
+from tasks.settings import Settings, make_home
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """What a verb works with; the ledger is None where there is none and nothing is paid for."""
+
+    args: Namespace
+    console: Console
+    settings: Settings
+    service: VideoService
+    ledger: Ledger | None
+
+
+#: Speaks to people on the session's console and returns the document for `--json`.
+Verb = Callable[[Session], Awaitable[Document]]
+
+
+def carry_out(args: Namespace, verb: Verb, *, pays: bool) -> int:
+    """Carry out one verb and return its exit status; `pays` makes a ledger if there is none.
+
+    What the service refuses, or leaves unanswered, is raised as what it means to a person.
+    """
+    document = asyncio.run(_carry_out(args, verb, pays=pays))
+    document.setdefault("exit", 0)
+    if args.json:
+        print_json(document)
+    return int(document["exit"])
+
+
+async def _carry_out(args: Namespace, verb: Verb, *, pays: bool) -> Document:
+    console = console_for(args)
+    settings = settings_of(args)
+    settings.service()
+    try:
+        async with AsyncExitStack() as stack:
+            ledger = await _open_ledger(settings, make=pays)
+            if ledger is not None:
+                await stack.enter_async_context(ledger)
+            service = await open_service(settings, ledger, time.time)
+            await stack.enter_async_context(service)
+            session = Session(
+                args=args, console=console, settings=settings, service=service, ledger=ledger
+            )
+            return await verb(session)
+    except (ServiceError, FilmError, StoreError) as error:
+        raise ending(error, time.time()) from error
+
+
+async def _open_ledger(settings: Settings, *, make: bool) -> Ledger | None:
+    file = ledger_file(ledger_url(settings.ledger))
+    # A look makes nothing, not even an empty ledger.
+    if not make and file is not None and not file.exists():
+        return None
+    if make and make_home(settings.home):
+        print(f"made {settings.home} for the ledger", file=sys.stderr)
+    return await open_ledger(settings.ledger, create=make)

@@ -1,0 +1,153 @@
+"""The verbs of `callsheet webhooks`: where the service tells that a film is ready."""
+
+from __future__ import annotations
+
+from deployments.direct import body
+from deployments.direct.approval import ask
+from deployments.direct.endings import Unsettled
+from deployments.direct.once import send_once
+from deployments.direct.safe import safe, show_record, show_records
+from deployments.direct.secret_file import SecretFile
+from deployments.direct.session import Document, Session
+from deployments.terminal import plain, table
+from tasks.brief import Json
+from tasks.errors import BadInput
+from tasks.redact import redact
+from tasks.service import Webhook
+from tasks.service import operations as ops
+
+#: The one event kind that the specification names (section 6).
+USUAL = "video.ready"
+#: What a delivery is likely to say of itself; its shape is not shown.
+DELIVERY = (
+    "created_at", "started_at", "sent_at", "time", "event", "kind", "type", "event_id",
+    "attempt", "status", "status_code", "response_status", "success", "ok", "error", "outcome",
+)  # fmt: skip
+
+
+async def list_webhooks(at: Session) -> Document:
+    """List the subscriptions."""
+    found = await at.service.list_webhooks()
+    made = table("Webhooks", ("id", "url", "events", "active"))
+    for webhook in found:
+        cells = (
+            webhook.id,
+            redact(webhook.url or "-"),
+            ", ".join(webhook.events),
+            _active(webhook),
+        )
+        made.add_row(*(plain(cell) for cell in cells))
+    at.console.print(made)
+    return {"webhooks": [_document(webhook) for webhook in found]}
+
+
+async def create(at: Session) -> Document:
+    """Subscribe, and show the secret this once, or write it to `--secret-file`.
+
+    Sent once: a second subscription would sign with a secret that nobody kept.
+    """
+    args = at.args
+    events = args.event or [USUAL]
+    more = body.completed(body.given(name=args.name), args)
+    with SecretFile(args.secret_file) as file:
+        made = await send_once(
+            ops.CREATE_WEBHOOK,
+            lambda: at.service.create_webhook(args.url, events, more or None),
+            _lost,
+        )
+        file.keep(made.secret)
+    _show(at, made)
+    document = _document(made)
+    if made.secret is None:
+        at.console.print("the service showed no secret: deliveries of it cannot be verified")
+    elif args.secret_file:
+        at.console.print(f"its secret is in {plain(args.secret_file)}, for your eyes only")
+        document["secret_file"] = args.secret_file
+    else:
+        _say_secret(at, made.secret)
+        document["secret"] = made.secret
+    return document
+
+
+async def show(at: Session) -> Document:
+    """Show one subscription."""
+    webhook = await at.service.get_webhook(at.args.id)
+    _show(at, webhook)
+    return _document(webhook)
+
+
+async def edit(at: Session) -> Document:
+    """Change a subscription, or switch it on or off."""
+    args = at.args
+    changes = body.given(url=args.url, events=args.event, name=args.name)
+    if args.enable or args.disable:
+        changes["is_active"] = bool(args.enable)
+    changes = body.completed(changes, args)
+    if not changes:
+        raise BadInput("nothing to change", remedy="give --url, --event, --name or --enable")
+    webhook = await at.service.edit_webhook(args.id, changes)
+    _show(at, webhook)
+    return {**_document(webhook), "changed": sorted(changes)}
+
+
+async def delete(at: Session) -> Document:
+    """End a subscription, once that was agreed to."""
+    webhook_id = at.args.id
+    question = f"Delete {webhook_id}? Its secret is lost with it."
+    await ask(at, question, what=f"to delete {webhook_id} is")
+    await at.service.delete_webhook(webhook_id)
+    at.console.print(f"{plain(webhook_id)}: deleted")
+    return {"webhook_id": webhook_id, "deleted": True}
+
+
+async def test(at: Session) -> Document:
+    """Have a signed ping sent, whose payload has `data.test` = true."""
+    result = await at.service.test_webhook(at.args.id)
+    at.console.print(f"{plain(at.args.id)}: a ping was asked for; the service says")
+    show_record(result, at.console)
+    return {"webhook_id": at.args.id, "result": safe(result)}
+
+
+async def deliveries(at: Session) -> Document:
+    """Show the last 50 attempts at delivery, in whatever shape they come."""
+    found = await at.service.deliveries(at.args.id)
+    if found:
+        show_records("Deliveries", found, DELIVERY, at.console)
+    else:
+        at.console.print("no delivery was attempted yet")
+    return {"webhook_id": at.args.id, "deliveries": safe(found)}
+
+
+def _lost(words: str) -> Unsettled:
+    return Unsettled(
+        f"{words}; there may be a subscription whose secret nobody knows",
+        remedy="`callsheet webhooks list` shows it: delete it, then subscribe again",
+    )
+
+
+def _show(at: Session, webhook: Webhook) -> None:
+    at.console.print(f"[bold]{plain(webhook.id)}[/]: {_active(webhook)}")
+    show_record(webhook.raw, at.console, told=("id", "is_active"))
+
+
+def _say_secret(at: Session, secret: str) -> None:
+    at.console.print("its secret, which will not be shown again:")
+    # As it is: markup would take brackets out of it. With --json it is in the document alone.
+    if not at.args.json:
+        print(secret, file=at.console.file)
+
+
+def _active(webhook: Webhook) -> str:
+    return {True: "active", False: "disabled", None: "-"}[webhook.is_active]
+
+
+def _document(webhook: Webhook) -> Document:
+    raw: Json = safe(webhook.raw)
+    return {
+        "webhook_id": webhook.id,
+        "url": None if webhook.url is None else redact(webhook.url),
+        "events": list(webhook.events),
+        "name": webhook.name,
+        "active": webhook.is_active,
+        "raw": raw,
+    }

@@ -1,0 +1,89 @@
+"""What shows that a paid call whose answer was lost was carried out. Reads only.
+
+A call that makes a video is known by a single new one that shows our own words: the organisation
+is shared, so a new video alone proves nothing. A call that changes a video is known by the
+change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tasks.brief import Json
+from tasks.errors import Conflict, ServiceError
+from tasks.production.baseline import Baseline
+from tasks.service import Video, VideoService
+
+#: Members that many requests share, so that they prove nothing.
+COMMON = frozenset({"duration_seconds", "aspect_ratio", "language", "voice_id", "character_id"})
+#: How far the service's clock may be behind ours, in seconds.
+SKEW = 300.0
+
+
+async def made_by(
+    baseline: Baseline, asked: Mapping[str, Json], moment: float
+) -> tuple[Video | None, tuple[str, ...]]:
+    """Return the one video that a call sent at `moment` (Unix seconds) made, if it is certain.
+
+    Else None, with the ids of those of which one may be it. Raises ServiceError.
+    """
+    fresh = [video for video in await baseline.since(moment) if not _older(video, moment)]
+    matches = [video for video in fresh if _shows(video.raw, asked)]
+    if len(matches) == 1:
+        return matches[0], ()
+    return None, tuple(video.id for video in matches or fresh)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Before:
+    """How a video stood before a call: its state, its exports, whether its film was there."""
+
+    status: str | None
+    renders: Json
+    has_film: bool
+
+
+async def before(service: VideoService, video_id: str) -> Before:
+    """Return how a video stands now; raise ServiceError when it cannot be looked at."""
+    video = await service.get(video_id)
+    renders = None
+    with suppress(ServiceError):
+        renders = await service.renders(video_id)
+    try:
+        await service.download(video_id)
+    except Conflict:
+        return Before(status=video.status, renders=renders, has_film=False)
+    return Before(status=video.status, renders=renders, has_film=True)
+
+
+async def was_changed(service: VideoService, video_id: str, earlier: Before) -> bool:
+    """Whether a video shows that a render was begun since `earlier`; raise ServiceError."""
+    now = await before(service, video_id)
+    begun = now.status != earlier.status or now.has_film < earlier.has_film
+    listed = None not in (now.renders, earlier.renders) and now.renders != earlier.renders
+    return begun or listed
+
+
+def _older(video: Video, moment: float) -> bool:
+    """Whether the service says that a video was there before the call; if it says anything."""
+    raw = video.raw if isinstance(video.raw, dict) else {}
+    said = raw.get("created_at")
+    try:
+        created = datetime.fromisoformat(said) if isinstance(said, str) else None
+    except ValueError:
+        return False
+    if created is None:
+        return False
+    known = created if created.tzinfo else created.replace(tzinfo=UTC)
+    return known.timestamp() < moment - SKEW
+
+
+def _shows(raw: Json, asked: Mapping[str, Json]) -> bool:
+    """Whether a record repeats what was asked: all that it shows of it, and not only the common."""
+    if not isinstance(raw, dict):
+        return False
+    shown = {name: value for name, value in asked.items() if name in raw}
+    return shown.keys() - COMMON != set() and all(raw[name] == shown[name] for name in shown)
