@@ -41,7 +41,7 @@ Lane = Literal["submit", "once", "search", "watch", "deliver"]
 RUNNING = frozenset({"generating", "draft", "queued", "pending", "processing", "rendering",
                      "running", "in_progress", "starting", "scheduled"})  # fmt: skip
 #: Words for a render that will not come. None is in the specification: believed only together
-#: with two refused downloads, and never a reason to pay again.
+#: with two refused downloads, and never a reason to pay again. A user can set those of a failure.
 FAILED = frozenset({"failed", "failure", "error", "errored"})
 CANCELLED = frozenset({"cancelled", "canceled"})
 
@@ -67,6 +67,7 @@ class Rules:
     deadline: float = 10800.0
     captions_wait: float = 120.0
     evidence_wait: float = 600.0
+    failed: frozenset[str] = FAILED
     #: Whether clips take idempotency keys at this service; by the specification they do not.
     clip_keys: bool = False
 
@@ -302,7 +303,7 @@ def _looked(row: CampaignRow, memory: Memory, seen: Looked, now: float, rules: R
     if seen.status in RUNNING:
         memory = replace(memory, odd_looks=0, odd_since=None, ends=0)
     else:
-        ended = seen.status in FAILED | CANCELLED and seen.downloadable is False
+        ended = seen.status in rules.failed | CANCELLED and seen.downloadable is False
         memory = replace(
             memory,
             odd_looks=memory.odd_looks + 1,
@@ -326,7 +327,7 @@ def _verdict(
     if seen.downloadable is not False:
         # Without having asked for the film, no word is the end.
         return None
-    if seen.status in FAILED and memory.ends >= 2:
+    if seen.status in rules.failed and memory.ends >= 2:
         words = f'the service says "{seen.status}" and has no film'
         return "failed", f"{words}: edit the row, or give it a new id, to have another made"
     if seen.status in CANCELLED and memory.ends >= 2:

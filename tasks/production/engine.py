@@ -86,6 +86,7 @@ class Engine:
             deadline=settings.deadline,
             captions_wait=settings.captions_wait,
             evidence_wait=settings.evidence_wait,
+            failed=settings.failed_words,
             clip_keys=settings.clip_keys,
         )
         self._schedule: Schedule[Live] = Schedule()

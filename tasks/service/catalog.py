@@ -22,4 +22,4 @@ class Catalog(Connection):
 
     async def me(self) -> Json:
         """Return what the service says of the organisation behind the key."""
-        return await self._ask(ops.ME, records.opaque)
+        return await self._call(ops.ME, records.opaque)

@@ -19,7 +19,7 @@ from tasks.service.retry import MATRIX, Verdict
 
 _LOOK = {
     Money.KEYED: "ask again with the same key and the same bytes, never with new ones",
-    Money.GENTLE: "look at the video before asking again",
+    Money.GENTLE: "it may have been done: look before asking again",
     Money.ONCE: "do not send it again: look for what it made, or let a person decide",
 }
 

@@ -26,11 +26,11 @@ class Films(Connection):
 
     async def renders(self, video_id: str) -> Json:
         """Return the past exports, in whatever shape: good for telling changed from unchanged."""
-        return await self._ask(ops.RENDERS, records.opaque, video_id=video_id)
+        return await self._call(ops.RENDERS, records.opaque, video_id=video_id)
 
     async def render_progress(self, video_id: str) -> Json:
         """Return the progress of the current export, in whatever shape."""
-        return await self._ask(ops.RENDER_PROGRESS, records.opaque, video_id=video_id)
+        return await self._call(ops.RENDER_PROGRESS, records.opaque, video_id=video_id)
 
     async def share(self, video_id: str, request: Mapping[str, Json] | None = None) -> ShareLink:
         """Make a public link to the film that expires; it needs no account to open."""

@@ -12,6 +12,7 @@ from tasks.credits import parse_credits
 from tasks.service.shapes import Shapes, at_pointer
 
 _VIDEO_ID = re.compile(r"vid_[A-Za-z0-9_-]+")
+_WEBHOOK_ID = re.compile(r"wh_[A-Za-z0-9_-]+")
 _DEPTH = 12
 
 
@@ -29,14 +30,14 @@ def unwrap(body: Json) -> Json:
 def find_id(data: Json, shapes: Shapes) -> str | None:
     """Return the video id: by its name, else the only text that looks like one."""
     records = (data, record_of(data))
-    named = [r[name] for r in records for name in shapes.id_names if _has_text(r, name)]
-    for value in named:
-        if _VIDEO_ID.fullmatch(value):
-            return str(value)
-    looks = {text for text in _texts(data) if _VIDEO_ID.fullmatch(text)}
-    if len(looks) == 1:
-        return looks.pop()
-    return str(named[0]) if named else None
+    named = [str(r[name]) for r in records for name in shapes.id_names if _has_text(r, name)]
+    return _id(named, data, _VIDEO_ID)
+
+
+def find_webhook_id(data: Json, shapes: Shapes) -> str | None:
+    """Return the id of a subscription, found as a video's is."""
+    named = [str(data[name]) for name in shapes.webhook_id_names if _has_text(data, name)]
+    return _id(named, data, _WEBHOOK_ID)
 
 
 def find_status(data: Json, shapes: Shapes) -> str | None:
@@ -65,11 +66,11 @@ def find_amount(body: Json, pointer: str | None, names: tuple[str, ...]) -> Deci
     return _amount(data, names, depth=4)
 
 
-def find_url(body: Json, shapes: Shapes) -> str | None:
-    """Return the signed address: by pointer or name, else the only http address there is."""
+def find_url(body: Json, shapes: Shapes, *, pointer: str | None) -> str | None:
+    """Return an address: by pointer or name, else the only http address there is."""
     data = unwrap(body)
-    if shapes.signed_url is not None:
-        pointed = (at_pointer(where, shapes.signed_url) for where in (data, body))
+    if pointer is not None:
+        pointed = (at_pointer(where, pointer) for where in (data, body))
         return next((url for url in pointed if _is_url(url)), None)
     if isinstance(data, dict):
         for name in shapes.url_names:
@@ -98,6 +99,16 @@ def record_of(data: Json) -> Json:
     """Return the record of a video, also where it is wrapped once more as `video`."""
     inner = data.get("video") if isinstance(data, dict) else None
     return inner if isinstance(inner, dict) else data
+
+
+def _id(named: list[str], data: Json, form: re.Pattern[str]) -> str | None:
+    for value in named:
+        if form.fullmatch(value):
+            return value
+    looks = {text for text in _texts(data) if form.fullmatch(text)}
+    if len(looks) == 1:
+        return looks.pop()
+    return named[0] if named else None
 
 
 def _amount(data: Json, names: tuple[str, ...], depth: int) -> Decimal | None:

@@ -17,6 +17,8 @@ from tasks.service.reading import (
     find_poll_after,
     find_status,
     find_url,
+    find_webhook_id,
+    record_of,
     unwrap,
 )
 from tasks.service.shapes import Shapes
@@ -78,26 +80,27 @@ def video(body: Json, shapes: Shapes, *, asked: str | None = None) -> Video:
     video_id = asked or find_id(data, shapes)
     if video_id is None:
         raise Shapeless
+    charged_in = body if shapes.charged_amount is not None else record_of(data)
     return Video(
         id=video_id,
         status=find_status(data, shapes),
         poll_after=find_poll_after(data, shapes),
-        charged=find_amount(body, shapes.charged_amount, shapes.charged_names),
+        charged=find_amount(charged_in, shapes.charged_amount, shapes.charged_names),
         raw=data,
     )
 
 
 def signed_url(body: Json, shapes: Shapes) -> SignedUrl:
     """Read the signed address of a film."""
-    url = find_url(body, shapes)
+    url = find_url(body, shapes, pointer=shapes.signed_url)
     if url is None:
         raise Shapeless
     return SignedUrl(url=url)
 
 
-def started(body: Json, shapes: Shapes, *, asked: str) -> Started:
+def started(answer: Answer, shapes: Shapes, *, asked: str) -> Started:
     """Read the answer of a remake; that it is a success says that it was begun."""
-    data = unwrap(body)
+    data = opaque(answer)
     return Started(
         video_id=asked,
         status=find_status(data, shapes),
@@ -108,7 +111,7 @@ def started(body: Json, shapes: Shapes, *, asked: str) -> Started:
 
 def share_link(body: Json, shapes: Shapes) -> ShareLink:
     """Read a public link."""
-    url = find_url(body, shapes)
+    url = find_url(body, shapes, pointer=shapes.share_url)
     if url is None:
         raise Shapeless
     return ShareLink(url=url, raw=unwrap(body))
@@ -116,16 +119,17 @@ def share_link(body: Json, shapes: Shapes) -> ShareLink:
 
 def webhook(body: Json, shapes: Shapes) -> Webhook:
     """Read a subscription; its secret, if it is shown, is kept out of every text from now on."""
-    data = unwrap(body)
-    inner = data.get("webhook") if isinstance(data, dict) else None
-    data = inner if isinstance(inner, dict) else data
-    webhook_id = data.get("id", data.get("webhook_id")) if isinstance(data, dict) else None
-    if not isinstance(webhook_id, str) or not webhook_id:
+    outer = unwrap(body)
+    inner = outer.get("webhook") if isinstance(outer, dict) else None
+    data = inner if isinstance(inner, dict) else outer
+    webhook_id = find_webhook_id(data, shapes)
+    if webhook_id is None or not isinstance(data, dict):
         raise Shapeless
-    events = data.get("events")
-    secret = data.get("secret") if isinstance(data.get("secret"), str) else None
+    # The secret may stand in the record, or beside it.
+    secret = _text(data.get("secret")) or _text(outer.get("secret"))
     if secret:
         register_secret(secret)
+    events = data.get("events")
     active = data.get("is_active")
     return Webhook(
         id=webhook_id,
@@ -147,9 +151,9 @@ def webhooks(body: Json, shapes: Shapes) -> list[Webhook]:
     return found
 
 
-def opaque(body: Json, shapes: Shapes) -> Json:
-    """Return what is inside the envelope as it is."""
-    return unwrap(body)
+def opaque(answer: Answer) -> Json:
+    """Return what is inside the envelope as it is; None where a success has no body at all."""
+    return unwrap(answer.json()) if answer.content else None
 
 
 def nothing(answer: Answer) -> None:

@@ -30,7 +30,7 @@ CLASSES: dict[int, type[Refused]] = {
 }
 _ADDRESS = "check CALLSHEET_BASE_URL: it is the service's REST root and ends in /api/v1"
 _REMEDIES = {
-    401: "set CALLSHEET_API_KEY to a key that is not revoked",
+    401: "run `callsheet login`, or set CALLSHEET_API_KEY to a key that is not revoked",
     402: "add credits or renew the subscription in the service's app, then run this again",
     422: "nothing is sent again under another key; see what the service says of this one",
     429: "run the same command again after that moment; nothing is lost",
@@ -60,8 +60,9 @@ def remedy_of(answer: Answer, operation: Operation) -> str | None:
         return _ADDRESS
     if answer.status == 403:
         return (
-            f"this needs a key with the `{operation.scope}` scope: "
-            f"issue one in the service's app and set CALLSHEET_API_KEY to it"
+            f"this needs a key with the `{operation.scope}` scope: get one with "
+            f"`callsheet login --scopes read,write,ai`, or issue one in the service's app and set "
+            f"CALLSHEET_API_KEY to it"
         )
     return _REMEDIES.get(answer.status)
 

@@ -40,7 +40,7 @@ class Remakes(Connection):
 
     async def voice_progress(self, video_id: str) -> Json:
         """Return how far the new voiceover is, in whatever shape."""
-        return await self._ask(ops.VOICE_PROGRESS, records.opaque, video_id=video_id)
+        return await self._call(ops.VOICE_PROGRESS, records.opaque, video_id=video_id)
 
     async def _start(
         self,
@@ -51,5 +51,5 @@ class Remakes(Connection):
         scene: int | None = None,
     ) -> Started:
         body = None if request is None else canonical_json(request)
-        read = partial(records.started, asked=video_id)
-        return await self._ask(operation, read, video_id=video_id, scene=scene, body=body)
+        read = partial(records.started, shapes=self._shapes, asked=video_id)
+        return await self._call(operation, read, video_id=video_id, scene=scene, body=body)

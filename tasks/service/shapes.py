@@ -17,7 +17,9 @@ class Shapes:
     quote_amount: str | None = None
     charged_amount: str | None = None
     signed_url: str | None = None
+    share_url: str | None = None
     id_names: tuple[str, ...] = ("id", "video_id")
+    webhook_id_names: tuple[str, ...] = ("id", "webhook_id")
     status_names: tuple[str, ...] = ("status", "state")
     poll_names: tuple[str, ...] = ("poll_after_seconds", "poll_after")
     amount_names: tuple[str, ...] = (
@@ -38,8 +40,17 @@ class Shapes:
         "credits_used",
         "credits_spent",
     )
-    url_names: tuple[str, ...] = ("url", "download_url", "signed_url", "href")
-    list_names: tuple[str, ...] = ("videos", "items", "results", "data")
+    url_names: tuple[str, ...] = ("url", "download_url", "signed_url", "href", "share_url", "link")
+    list_names: tuple[str, ...] = (
+        "videos",
+        "webhooks",
+        "deliveries",
+        "templates",
+        "tools",
+        "items",
+        "results",
+        "data",
+    )
     next_names: tuple[str, ...] = ("next_cursor", "next", "next_url", "cursor", "next_page")
 
 

@@ -43,7 +43,7 @@ class Teller:
             status=answer.status if answer else None,
             outcome=failure.outcome.value if failure else "ok",
             seconds=time.perf_counter() - started,
-            request_id=failure.error.request_id if failure else None,
+            request_id=answer.request_id if answer else None,
         )
         log.log(level, "%s", attempt)
         if self._on_attempt is not None:

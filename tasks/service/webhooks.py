@@ -41,7 +41,7 @@ class Webhooks(Connection):
 
     async def test_webhook(self, webhook_id: str) -> Json:
         """Have a signed ping sent; return what the service says became of it."""
-        return await self._ask(ops.TEST_WEBHOOK, records.opaque, webhook_id=webhook_id)
+        return await self._call(ops.TEST_WEBHOOK, records.opaque, webhook_id=webhook_id)
 
     async def deliveries(self, webhook_id: str) -> list[Json]:
         """Return the last 50 attempts at delivery, each in whatever shape."""

@@ -408,3 +408,11 @@ def test_a_delivery_that_keeps_failing_is_held_and_stays_paid():
     held = decide(row, memory, NotStored("disk", permanent=False), T0, RULES)
     assert held.to == "held"
     assert "fetches it free" in (held.reason or "")
+
+
+def test_the_words_of_a_failed_render_can_be_set():
+    rules = replace(RULES, failed=frozenset({"kaputt"}))
+    row, seen = a_row("rendering"), Looked("kaputt", downloadable=False)
+    first = decide(row, NEW, seen, T0, rules)
+    assert first.to is None
+    assert decide(row, first.memory, seen, T0 + 5, rules).to == "failed"

@@ -206,6 +206,21 @@ async def test_a_video_without_id_or_status_is_still_the_one_asked_for(talk, dat
     assert (video.id, video.status) == ("vid_1", None)
 
 
-async def test_what_was_charged_is_read_where_it_is_shown(talk):
-    service, _ = talk((200, {"id": "vid_1", "credits_charged": "7.5"}))
+@both
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"id": "vid_1", "credits_charged": "7.5"},
+        {"video": {"id": "vid_1", "credits_used": 7.5}, "viewer": {"credits": 3}},
+        {"credits_spent": {"credits_charged": "7.50"}},
+    ],
+)
+async def test_what_was_charged_is_read_where_it_is_shown(talk, wrap, data):
+    service, _ = talk((200, wrap(data)))
     assert (await service.get("vid_1")).charged == Decimal("7.5")
+
+
+async def test_a_pointer_says_where_the_charge_is(talk):
+    data = {"video": {"credits_charged": 9, "bill": [{"cr": 4}]}}
+    service, _ = talk((200, data), shapes=Shapes(charged_amount="/video/bill/0/cr"))
+    assert (await service.get("vid_1")).charged == Decimal(4)

@@ -1,0 +1,149 @@
+"""Every operation whose answer has a shape of its own, in each shape it may come in."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from urllib.parse import urljoin
+
+import httpx
+import pytest
+
+from tasks.brief import canonical_json
+from tasks.errors import Conflict, NotFound
+from tasks.service import bodies
+from tests.contract.sandboxes import CLIPS, REQUEST, finished, made, new_key, plan_fault
+
+pytestmark = pytest.mark.xdist_group("client-dialects")
+
+
+async def at(url: str) -> bytes:
+    """Return what is at an address, for somebody without a key."""
+    async with httpx.AsyncClient(verify=False) as anyone:
+        answer = await anyone.get(url, follow_redirects=True)
+    assert answer.status_code == 200
+    return answer.content
+
+
+async def test_a_quote(spoken):
+    quote = await spoken.estimate(REQUEST)
+    assert quote.amount is not None
+    assert quote.amount > 0
+    assert (await spoken.estimate(REQUEST | {"duration_seconds": 10})).amount > quote.amount
+
+
+async def test_a_film_from_create_to_download(spoken):
+    quote = await spoken.estimate(REQUEST)
+    created = await made(spoken, new_key())
+    assert created.video_id.startswith("vid_")
+    assert created.status == "generating"
+    assert created.poll_after is not None
+    url = await finished(spoken, created.video_id)
+    assert (await at(url))[4:8] == b"ftyp"
+    seen = await spoken.get(created.video_id)
+    assert seen.id == created.video_id
+    assert seen.status not in (None, "generating", "draft")
+    assert seen.charged == quote.amount
+
+
+async def test_the_same_key_again(spoken):
+    key = new_key()
+    assert len({(await made(spoken, key)).video_id for _ in range(3)}) == 1
+
+
+async def test_captions(spoken):
+    created = await made(spoken, new_key())
+    await finished(spoken, created.video_id)
+    assert (await spoken.captions(created.video_id, "vtt")).startswith(b"WEBVTT")
+    assert b"1\n00:00:00,000 --> " in await spoken.captions(created.video_id, "srt")
+
+
+async def test_the_list_over_its_pages(spoken):
+    calls = (made(spoken, new_key()) for _ in range(22))
+    ids = [created.video_id for created in await asyncio.gather(*calls)]
+    listed = [video async for video in spoken.list_videos()]
+    assert set(ids) <= {video.id for video in listed}
+    assert len({video.id for video in listed}) == len(listed)
+    assert all(video.status for video in listed)
+
+
+async def test_cancelling(spoken, speaking):
+    plan_fault(speaking, "render", "never")
+    created = await made(spoken, new_key())
+    with pytest.raises(Conflict, match="not ready"):
+        await spoken.download(created.video_id)
+    await spoken.cancel(created.video_id)
+    assert (await spoken.get(created.video_id)).status not in (None, "generating")
+    with pytest.raises(Conflict, match="no render is running"):
+        await spoken.cancel(created.video_id)
+
+
+async def test_editing_and_deleting(spoken):
+    created = await made(spoken, new_key(), start_generation=False)
+    assert created.status == "draft"
+    edited = await spoken.edit(created.video_id, {"title": "Fyren på ön"})
+    assert edited is not None
+    assert (edited.id, edited.status) == (created.video_id, "draft")
+    await spoken.delete(created.video_id)
+    with pytest.raises(NotFound):
+        await spoken.get(created.video_id)
+
+
+async def test_remakes_of_a_film(spoken):
+    video_id = (await made(spoken, new_key())).video_id
+    first = await at(await finished(spoken, video_id))
+    for remake in (
+        lambda: spoken.regenerate_scene(video_id, 2, bodies.scene("The sea is calm.")),
+        lambda: spoken.change_voice(video_id, bodies.voice("another")),
+        lambda: spoken.render(video_id, {}),
+        lambda: spoken.generate(video_id),
+    ):
+        before = await spoken.renders(video_id)
+        started = await remake()
+        assert started.video_id == video_id
+        await finished(spoken, video_id)
+        assert await spoken.renders(video_id) != before
+    assert await spoken.render_progress(video_id) is not None
+    assert await spoken.voice_progress(video_id) is not None
+    assert (await at(await finished(spoken, video_id)))[4:8] == first[4:8]
+
+
+async def test_a_share_link_needs_no_key(spoken):
+    created = await made(spoken, new_key())
+    await finished(spoken, created.video_id)
+    link = await spoken.share(created.video_id)
+    page = (await at(link.url)).decode()
+    (shown,) = set(re.findall(r'src="([^"]+\.mp4)"', page))
+    assert (await at(urljoin(link.url, shown)))[4:8] == b"ftyp"
+
+
+@pytest.mark.parametrize("name", CLIPS)
+async def test_clips(spoken, name):
+    created = await spoken.make(name, canonical_json(CLIPS[name]), key=None)
+    assert created.video_id.startswith("vid_")
+    assert (await at(await finished(spoken, created.video_id)))[4:8] == b"ftyp"
+    assert created.video_id in [video.id async for video in spoken.list_videos()]
+
+
+async def test_the_catalogue(spoken):
+    assert await spoken.templates()
+    assert await spoken.tools()
+
+
+async def test_the_life_of_a_subscription(spoken):
+    here = f"http://127.0.0.1:9/{uuid.uuid4().hex}"
+    hook = await spoken.create_webhook(here, ["video.ready"], {"name": "ours"})
+    assert hook.id.startswith("wh_")
+    assert hook.secret
+    assert (hook.url, hook.events, hook.name) == (here, ("video.ready",), "ours")
+    seen = await spoken.get_webhook(hook.id)
+    assert (seen.id, seen.url, seen.is_active, seen.secret) == (hook.id, here, True, None)
+    assert hook.id in [one.id for one in await spoken.list_webhooks()]
+    assert not (await spoken.edit_webhook(hook.id, {"is_active": False})).is_active
+    assert (await spoken.edit_webhook(hook.id, {"is_active": True, "name": "n"})).name == "n"
+    assert await spoken.test_webhook(hook.id) is not None
+    assert len(await spoken.deliveries(hook.id)) == 1
+    await spoken.delete_webhook(hook.id)
+    with pytest.raises(NotFound):
+        await spoken.get_webhook(hook.id)

@@ -1,0 +1,82 @@
+"""Who may do what: every operation with a key of every scope, and with no good key at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.errors import Forbidden, ServiceError, Unauthenticated
+from tasks.service import Webhook
+from tests.contract.sandboxes import REQUEST, anyone, client
+from tests.unit.service.asked import ASKED, TABLE
+
+pytestmark = pytest.mark.xdist_group("client")
+
+#: Named in the specification without a scope; the sandbox may do as it likes.
+WITHOUT_A_LINE = {"tools", "me"}
+LINES = [name for name in TABLE if name not in WITHOUT_A_LINE]
+
+
+@pytest.mark.parametrize("held", ["read", "write", "ai"])
+@pytest.mark.parametrize("name", LINES)
+async def test_a_key_opens_what_its_scope_covers_and_nothing_else(running, name, held):
+    needed = TABLE[name][2]
+    async with client(running, running["keys"][held]) as service:
+        if held == needed:
+            await _ask(service, running, name)
+        else:
+            with pytest.raises(Forbidden) as caught:
+                await ASKED[name].call(service)
+            assert (caught.value.code, caught.value.permanent) == ("forbidden", True)
+            assert f"`{needed}` scope" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", LINES)
+async def test_an_unknown_key_opens_nothing(running, name):
+    async with client(running, "mav_unknown0key") as service:
+        with pytest.raises(Unauthenticated) as caught:
+            await ASKED[name].call(service)
+    assert (caught.value.status, caught.value.permanent, caught.value.attempts) == (401, True, 1)
+
+
+@pytest.mark.parametrize("key", ["not-a-key", "mav_", "Bearer"])
+async def test_a_malformed_key_opens_nothing(running, key):
+    async with client(running, key) as service:
+        with pytest.raises(Unauthenticated):
+            await service.get("vid_1")
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_without_a_token_there_is_401(running, name):
+    method = TABLE[name][0]
+    answer = anyone.request(method, running["base_url"] + ASKED[name].target)
+    assert answer.status_code == 401
+    assert answer.json()["data"] is None
+    assert answer.json()["error"]["retryable"] is False
+
+
+async def test_a_revoked_key_opens_nothing_any_more(running_with):
+    ready = running_with("--time-scale", "600", "--credits", "0")
+    async with client(ready, ready["keys"]["read"]) as service:
+        assert (await service.estimate(REQUEST)).amount
+        assert _revoked(ready, ready["keys"]["read"]) == 200
+        with pytest.raises(Unauthenticated) as caught:
+            await service.estimate(REQUEST)
+    assert "not revoked" in caught.value.remedy
+
+
+def _revoked(ready, key: str) -> int:
+    return anyone.post(f"{ready['auth_url']}/api/oauth/revoke", data={"token": key}).status_code
+
+
+async def _ask(service, running, name: str) -> None:
+    """Make the call; the service may refuse it for any reason but the key."""
+    try:
+        made = await ASKED[name].call(service)
+    except (Forbidden, Unauthenticated):
+        raise
+    except ServiceError:
+        return
+    if name == "create webhook":
+        assert isinstance(made, Webhook)
+        async with client(running) as everything:
+            await everything.delete_webhook(made.id)

@@ -1,0 +1,204 @@
+"""Every status of the specification's tables, as the client meets it on the sandbox."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tasks.brief import canonical_json
+from tasks.errors import BadRequest, Conflict, InsufficientCredits, NotFound, RateLimited
+from tests.contract.sandboxes import (
+    CLIPS,
+    REQUEST,
+    anyone,
+    client,
+    endless,
+    finished,
+    frozen,
+    made,
+    new_key,
+)
+
+pytestmark = pytest.mark.xdist_group("client")
+
+UNKNOWN = {
+    "get": lambda s: s.get("vid_nowhere"),
+    "edit": lambda s: s.edit("vid_nowhere", {"title": "x"}),
+    "delete": lambda s: s.delete("vid_nowhere"),
+    "generate": lambda s: s.generate("vid_nowhere"),
+    "cancel": lambda s: s.cancel("vid_nowhere"),
+    "download": lambda s: s.download("vid_nowhere"),
+    "renders": lambda s: s.renders("vid_nowhere"),
+    "render": lambda s: s.render("vid_nowhere", {}),
+    "render progress": lambda s: s.render_progress("vid_nowhere"),
+    "scene": lambda s: s.regenerate_scene("vid_nowhere", 1, {}),
+    "voice progress": lambda s: s.voice_progress("vid_nowhere"),
+    "voice": lambda s: s.change_voice("vid_nowhere", {"voice_id": "v"}),
+    "captions": lambda s: s.captions("vid_nowhere", "srt"),
+    "share": lambda s: s.share("vid_nowhere"),
+    "report": lambda s: s.report("vid_nowhere", {"reason": "x"}),
+    "get webhook": lambda s: s.get_webhook("wh_nowhere"),
+    "edit webhook": lambda s: s.edit_webhook("wh_nowhere", {"name": "x"}),
+    "delete webhook": lambda s: s.delete_webhook("wh_nowhere"),
+    "test webhook": lambda s: s.test_webhook("wh_nowhere"),
+    "deliveries": lambda s: s.deliveries("wh_nowhere"),
+}
+
+
+@pytest.fixture
+def poor(running_with):
+    """A sandbox without a credit."""
+    return running_with("--time-scale", "600", "--credits", "0")
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+async def test_404_what_is_not_there(service, name):
+    with pytest.raises(NotFound) as caught:
+        await UNKNOWN[name](service)
+    assert (caught.value.status, caught.value.permanent, caught.value.attempts) == (404, True, 1)
+    assert caught.value.request_id
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"aspect_ratio": "4:5"},
+        {"mode": "dancing"},
+        {"style": "hybrid"},
+        {"script": {}},
+        {"tool": "no-such-tool"},
+        {"duration_seconds": "long"},
+    ],
+)
+async def test_400_a_brief_or_script_that_is_not_one(service, bad):
+    key = new_key()
+    with pytest.raises(BadRequest) as caught:
+        await service.create(frozen(key, **bad), key=key)
+    assert (caught.value.status, caught.value.permanent, caught.value.attempts) == (400, True, 1)
+
+
+@pytest.mark.parametrize(
+    ("url", "events"),
+    [
+        ("http://hooks.example.com/x", ["video.ready"]),
+        ("https://192.168.1.5/x", ["video.ready"]),
+        ("https://localhost./x", ["video.ready"]),
+        ("ftp://hooks.example.com", ["video.ready"]),
+        ("not an address", ["video.ready"]),
+        ("https://hooks.example.com/x", ["video.exploded"]),
+        ("https://hooks.example.com/x", []),
+    ],
+)
+async def test_400_a_subscription_with_a_bad_address_or_event(running_with, url, events):
+    async with client(running_with("--time-scale", "600", "--credits", "0")) as service:
+        with pytest.raises(BadRequest):
+            await service.create_webhook(url, events)
+        assert url not in [hook.url for hook in await service.list_webhooks()]
+
+
+async def test_400_captions_before_there_is_caption_data(service):
+    created = await made(service, new_key(), start_generation=False)
+    with pytest.raises(BadRequest, match="yet"):
+        await service.captions(created.video_id, "srt")
+
+
+async def test_402_a_create_without_credits(poor):
+    key = new_key()
+    async with client(poor) as service:
+        with pytest.raises(InsufficientCredits) as caught:
+            await made(service, key)
+    assert (caught.value.status, caught.value.key, caught.value.attempts) == (402, key, 1)
+
+
+@pytest.mark.parametrize("name", CLIPS)
+async def test_402_a_clip_without_credits(poor, name):
+    async with client(poor) as service:
+        with pytest.raises(InsufficientCredits):
+            await service.make(name, canonical_json(CLIPS[name]), key=None)
+
+
+async def test_402_generating_a_draft_without_credits(poor):
+    async with client(poor) as service:
+        draft = await made(service, new_key(), start_generation=False)
+        with pytest.raises(InsufficientCredits):
+            await service.generate(draft.video_id)
+        assert (await service.get(draft.video_id)).status == "draft"
+
+
+async def test_409_generating_what_is_generating(service, running):
+    video_id = await endless(service, running)
+    with pytest.raises(Conflict, match="already generating"):
+        await service.generate(video_id)
+    await service.cancel(video_id)
+
+
+async def test_409_cancelling_what_does_not_run(service):
+    draft = await made(service, new_key(), start_generation=False)
+    with pytest.raises(Conflict, match="no render is running"):
+        await service.cancel(draft.video_id)
+    assert (await service.get(draft.video_id)).status == "draft"
+
+
+async def test_409_a_film_that_is_not_ready_may_be_asked_for_again(service, running):
+    video_id = await endless(service, running)
+    with pytest.raises(Conflict, match="not ready") as caught:
+        await service.download(video_id)
+    assert not caught.value.permanent
+    assert _error(running, f"/videos/{video_id}/download")["retryable"] is True
+    await service.cancel(video_id)
+
+
+async def test_429_the_rate_limit_names_its_moment(running_with):
+    options = ("--rate", "1", "--rate-window", "3600", "--retry-after", "date")
+    async with client(running_with("--time-scale", "1", *options)) as service:
+        await made(service, new_key())
+        await _is_limited(service)
+
+
+async def test_429_the_spend_limit_names_its_moment(running_with):
+    options = ("--spend-limit", "20", "--spend-window", "3600")
+    async with client(running_with("--time-scale", "1", *options)) as service:
+        await made(service, new_key())
+        await _is_limited(service)
+
+
+def _error(ready, path: str) -> dict:
+    headers = {"authorization": f"Bearer {ready['api_key']}"}
+    return dict(anyone.get(ready["base_url"] + path, headers=headers).json()["error"])
+
+
+async def _is_limited(service):
+    with pytest.raises(RateLimited) as caught:
+        await made(service, new_key())
+    left = (caught.value.retry_at - datetime.now(UTC)).total_seconds()
+    # A date has whole seconds, on both sides.
+    assert 3000 < left <= 3605
+    assert not caught.value.permanent
+    assert caught.value.retry_at == service.gate.closed_until
+
+
+@pytest.mark.parametrize("number", [3, 99])
+async def test_a_scene_that_is_not_there(service, number):
+    created = await made(service, new_key())
+    await finished(service, created.video_id)
+    with pytest.raises((NotFound, BadRequest)):
+        await service.regenerate_scene(created.video_id, number)
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("image-to-video", CLIPS["image-to-video"] | {"duration_seconds": 7}),
+        ("character-swap", CLIPS["character-swap"] | {"duration_seconds": 2}),
+        ("character-swap", CLIPS["character-swap"] | {"duration_seconds": 61}),
+    ],
+)
+async def test_a_clip_of_another_length_is_refused(service, name, body):
+    with pytest.raises(BadRequest):
+        await service.make(name, canonical_json(body), key=None)
+
+
+async def test_an_estimate_of_a_bad_brief_is_a_bad_request(service):
+    with pytest.raises(BadRequest):
+        await service.estimate(REQUEST | {"aspect_ratio": "4:5"})

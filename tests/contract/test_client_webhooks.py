@@ -1,0 +1,74 @@
+"""Subscriptions made by the client, delivered by the sandbox, checked with what the client kept."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from tests.contract.sandbox.receiver import receiving, status
+from tests.contract.sandboxes import finished, made, new_key
+
+pytestmark = pytest.mark.xdist_group("client")
+
+WITHIN = 30.0
+
+
+async def test_a_finished_film_is_told_under_the_secret_of_the_subscription(service):
+    with receiving() as receiver:
+        hook = await service.create_webhook(receiver.url, ["video.ready"])
+        video_id = (await made(service, new_key())).video_id
+        (got,) = await asyncio.to_thread(receiver.wait, 1)
+        await service.delete_webhook(hook.id)
+    assert got.is_signed_with(hook.secret)
+    assert not got.is_signed_with("whsec_another")
+    assert got.header("Event") == "video.ready"
+    assert got.header("Attempt") == "1"
+    assert got.header("Event-Id")
+    assert abs(int(got.header("Timestamp")) - time.time()) < 600
+    assert video_id in got.body.decode()
+    assert await finished(service, video_id)
+
+
+async def test_a_ping_can_be_told_from_a_real_event(service):
+    with receiving() as receiver:
+        hook = await service.create_webhook(receiver.url, ["video.ready"])
+        assert await service.test_webhook(hook.id)
+        (got,) = await asyncio.to_thread(receiver.wait, 1)
+        await service.delete_webhook(hook.id)
+    assert got.is_signed_with(hook.secret)
+    assert got.said["data"]["test"] is True
+
+
+async def test_attempts_are_listed_with_the_repeated_ones(service):
+    with receiving() as receiver:
+        receiver.answer = status(500)
+        hook = await service.create_webhook(receiver.url, ["video.ready"])
+        await made(service, new_key())
+        first, second = (await asyncio.to_thread(receiver.wait, 2))[:2]
+        receiver.answer = status(204)
+        tried = await service.deliveries(hook.id)
+        await service.delete_webhook(hook.id)
+    assert first.header("Event-Id") == second.header("Event-Id")
+    assert (first.header("Attempt"), second.header("Attempt")) == ("1", "2")
+    assert first.body == second.body
+    assert len(tried) >= 1
+
+
+async def test_after_twenty_failures_it_is_off_until_the_client_turns_it_on(service):
+    with receiving() as receiver:
+        receiver.answer = status(410)
+        hook = await service.create_webhook(receiver.url, ["video.ready"])
+        await asyncio.gather(*(made(service, new_key()) for _ in range(20)))
+        await asyncio.to_thread(receiver.wait, 20)
+        until = time.monotonic() + WITHIN
+        while (await service.get_webhook(hook.id)).is_active:
+            assert time.monotonic() < until
+            await asyncio.sleep(0.05)
+        receiver.answer = status(200)
+        assert (await service.edit_webhook(hook.id, {"is_active": True})).is_active
+        before = len(receiver.got)
+        await made(service, new_key())
+        assert await asyncio.to_thread(receiver.wait, before + 1)
+        await service.delete_webhook(hook.id)

@@ -1,0 +1,259 @@
+"""What the specification leaves open, and the tests that show what is done about it.
+
+Where `tests` is empty, `by` says which part answers for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HERE = "tests/unit/service/test_holes.py::test_"
+DECIDE = "tests/unit/production/test_decide.py::test_"
+TAKES = "tests/unit/ledger/test_takes.py::test_"
+KEYS = "tests/unit/test_key.py::test_"
+FETCH = "tests/unit/store/test_fetch.py::test_"
+ROAD = "tests/road/test_"
+VIDEO = ROAD + "video_commands.py::test_"
+SHEET = "tests/unit/sheet/test_"
+LOGIN = "tests/unit/login/test_"
+SANDBOX = "tests/contract/sandbox/test_"
+RECEIVER = "the receiver of webhooks"
+
+
+@dataclass(frozen=True)
+class Hole:
+    """One thing that is not shown, and where it is tested or who answers for it."""
+
+    subject: str
+    tests: tuple[str, ...] = ()
+    by: str | None = None
+
+
+def _hole(subject: str, *tests: str, by: str | None = None) -> Hole:
+    return Hole(subject, tests, by)
+
+
+HOLES = {
+    1: _hole("fields of a video", HERE + "fields_of_a_video"),
+    2: _hole(
+        "names of states",
+        HERE + "names_of_states",
+        DECIDE + "an_unknown_word_stalls_after_enough_looks_and_time",
+    ),
+    3: _hole(
+        "the state of a failed render, and why it failed",
+        DECIDE + "a_word_for_failure_needs_two_looks_with_refused_downloads",
+        DECIDE + "a_render_past_its_deadline_stalls_once_its_film_was_asked_for",
+    ),
+    4: _hole("the envelope of a success", HERE + "envelope_of_a_success"),
+    5: _hole("the name of a new video's id", HERE + "name_of_the_id_of_a_new_video"),
+    6: _hole(
+        "the range of the polling hint",
+        HERE + "range_of_the_polling_hint",
+        DECIDE + "waits_between_looks_are_within_bounds",
+    ),
+    7: _hole(
+        "required fields, and the default of start_generation",
+        HERE + "required_fields_and_bounds_of_a_create_are_left_to_the_service",
+        KEYS + "what_is_sent_is_the_brief_with_its_key",
+        "tests/unit/sheet/test_script.py::test_a_row_has_a_tool_or_a_script",
+    ),
+    8: _hole(
+        "the same key with another body",
+        HERE + "a_key_with_another_body",
+        KEYS + "everything_that_makes_another_film_makes_another_key",
+    ),
+    9: _hole(
+        "life, length and alphabet of keys",
+        KEYS + "a_key_is_short_and_plain",
+        DECIDE + "past_its_horizon_a_create_is_looked_for_and_not_sent",
+    ),
+    # Sent again under the same key, on purpose: docs/decisions.md, "402 keeps its key".
+    10: _hole(
+        "refusals kept under a key",
+        HERE + "refusals_kept_under_a_key",
+        TAKES + "a_refused_take_is_taken_up_again_with_its_key_and_number",
+    ),
+    11: _hole("the status of a replay", HERE + "status_of_a_replay"),
+    12: _hole("a replay after a deletion", DECIDE + "a_new_video_may_be_unknown_for_a_while"),
+    13: _hole(
+        "generating a finished video again",
+        HERE + "generating_a_finished_video_again",
+        VIDEO + "a_lost_answer_without_a_key_is_settled_by_a_person",
+    ),
+    14: _hole("a draft and generate, or one call", KEYS + "what_is_sent_is_the_brief_with_its_key"),
+    15: _hole(
+        "bodies of clips",
+        HERE + "bodies_of_clips",
+        SHEET + "clips.py::test_what_the_service_calls_by_another_name_is_passed_through",
+    ),
+    16: _hole("bodies of remakes", HERE + "bodies_of_remakes_and_reports"),
+    17: _hole("the film served while another is made", by="deployments/direct/remakes.py"),
+    18: _hole("shape of renders and progress", HERE + "shape_of_renders_and_progress"),
+    19: _hole(
+        "shape of a script",
+        HERE + "shape_of_a_script",
+        "tests/unit/sheet/test_script.py::test_json_is_sent_as_it_is",
+    ),
+    20: _hole(
+        "shape and unit of a quote",
+        HERE + "shape_and_unit_of_a_quote",
+        TAKES + "a_price_that_nobody_could_read_fits_no_budget",
+    ),
+    21: _hole(
+        "the body of an estimate",
+        HERE + "body_of_an_estimate",
+        "tests/unit/ledger/test_quotes.py::"
+        "test_a_refused_brief_is_rejected_with_the_services_words",
+    ),
+    22: _hole(
+        "estimates of clips",
+        ROAD + "clips.py::test_a_clip_without_a_price_of_its_own_is_not_bought_on_a_budget",
+    ),
+    23: _hole(
+        "the balance",
+        "tests/unit/service/test_each_operation.py::"
+        "test_the_table_of_operations_is_the_specifications",
+        TAKES + "opens_of_two_programs_at_once_never_pass_the_budget",
+    ),
+    24: _hole(
+        "whether a lack of credits passes",
+        DECIDE + "a_refusal_that_no_row_is_to_blame_for_holds_the_run",
+        ROAD + "rows_beside_the_road.py::"
+        "test_without_credits_the_rest_is_held_and_what_is_under_way_is_delivered",
+    ),
+    25: _hole(
+        "where the limits are",
+        "tests/unit/service/test_gate.py::"
+        "test_no_request_leaves_before_the_moment_however_many_wait",
+        ROAD + "rows_beside_the_road.py::test_a_long_rate_limit_parks_the_run",
+    ),
+    26: _hole("the form of Retry-After", HERE + "form_of_retry_after"),
+    27: _hole("limits on other operations", HERE + "limits_on_other_operations"),
+    28: _hole("trouble of the service", HERE + "trouble_of_the_service"),
+    29: _hole("error codes", HERE + "error_codes"),
+    30: _hole(
+        "a missing or odd retryable",
+        HERE + "retryable_that_is_missing_or_odd",
+        HERE + "a_claim_to_be_retryable_makes_nothing_be_paid_twice",
+    ),
+    31: _hole("errors that are not JSON", HERE + "errors_that_are_not_json"),
+    32: _hole("members of meta", HERE + "the_name_of_a_request"),
+    33: _hole("shape, order and pages of a list", HERE + "shape_and_pages_of_a_list"),
+    34: _hole("the name of the signed address", HERE + "name_of_the_signed_address"),
+    35: _hole(
+        "ranges, tags and lengths of a download",
+        FETCH + "a_server_that_ignores_range_is_read_from_the_start",
+        FETCH + "without_a_strong_etag_a_cut_starts_over",
+        FETCH + "a_film_without_a_length_is_believed_when_its_boxes_add_up",
+    ),
+    36: _hole(
+        "what an expired address answers",
+        FETCH + "an_expired_address_is_replaced_and_the_download_goes_on",
+    ),
+    37: _hole("the default format of captions", HERE + "default_format_of_captions"),
+    38: _hole(
+        "captions that may come later",
+        HERE + "captions_that_may_come_later",
+        DECIDE + "late_captions_are_waited_for_and_then_held",
+    ),
+    39: _hole(
+        "the charset of captions",
+        HERE + "charset_of_captions",
+        "tests/unit/store/test_captions.py::test_srt_is_counted",
+    ),
+    40: _hole(
+        "the state after a cancel",
+        HERE + "state_after_a_cancel",
+        DECIDE + "a_cancelled_render_is_cancelled_at_the_second_look",
+    ),
+    41: _hole(
+        "deleting what is generating",
+        HERE + "deleting_what_is_generating",
+        VIDEO + "without_an_answer_nothing_is_spent_or_deleted",
+    ),
+    42: _hole(
+        "the vendor's part of names",
+        "tests/unit/test_settings.py::test_every_setting_that_is_known_is_in_force",
+        SANDBOX + "webhooks_delivery.py::test_the_vendor_part_of_the_headers_can_be_chosen",
+    ),
+    43: _hole("where an event names its video", by=RECEIVER),
+    44: _hole("event kinds", HERE + "event_kinds"),
+    45: _hole("what emits events", ROAD + "the_whole_road.py::test_a_sheet_becomes_films_once"),
+    46: _hole("how long a receiver may take", by=RECEIVER),
+    47: _hole("the timestamp of a repeated delivery", by=RECEIVER),
+    48: _hole("the event kind of a ping", by=RECEIVER),
+    49: _hole("what the twenty failures count", by=RECEIVER),
+    50: _hole("events missed while disabled", by=RECEIVER),
+    51: _hole("fields of a delivery attempt", HERE + "fields_of_a_delivery_attempt"),
+    52: _hole(
+        "a lost webhook secret",
+        HERE + "a_webhook_secret_is_not_shown_again",
+        ROAD + "webhook_commands.py::test_a_lost_answer_says_that_a_secret_may_be_lost",
+    ),
+    53: _hole(
+        "how long a token lasts",
+        "tests/unit/service/test_operations.py::"
+        "test_a_refusal_says_what_the_service_said_and_what_to_do",
+    ),
+    54: _hole(
+        "state and scope of an authorization",
+        LOGIN + "browser.py::test_an_answer_without_our_state_is_not_used",
+        LOGIN + "device.py::test_scopes_that_nobody_named_are_unknown",
+    ),
+    55: _hole(
+        "the status of token errors",
+        LOGIN + "device.py::test_a_definite_answer_ends_it_whatever_its_status",
+        LOGIN + "device.py::test_it_keeps_polling_through_trouble_less_often",
+    ),
+    56: _hole(
+        "fields of the REST device pair",
+        LOGIN + "discovery.py::test_without_a_document_the_paths_are_those_of_the_specification",
+    ),
+    57: _hole(
+        "the port of a redirect address",
+        LOGIN + "browser.py::test_it_registers_the_very_address_it_listens_on_and_proves_who_asked",
+    ),
+    58: _hole(
+        "missing discovery documents",
+        LOGIN + "discovery.py::test_without_a_document_the_paths_are_those_of_the_specification",
+        LOGIN + "discovery.py::test_a_document_of_another_issuer_is_refused",
+    ),
+    59: _hole(
+        "what a revocation did",
+        "tests/contract/test_login.py::"
+        "test_a_logout_that_proves_nothing_says_so_and_forgets_the_key",
+    ),
+    60: _hole(
+        "bounds of durations, languages and voices",
+        HERE + "required_fields_and_bounds_of_a_create_are_left_to_the_service",
+        "tests/unit/sheet/test_cells.py::test_it_refuses_other_durations",
+    ),
+    61: _hole("how many scenes there are", HERE + "number_of_scenes"),
+    62: _hole(
+        "an event before its film",
+        "tests/unit/service/test_operations.py::"
+        "test_a_film_that_is_not_ready_is_a_conflict_told_at_once",
+        DECIDE + "every_state_and_everything_seen",
+    ),
+    63: _hole(
+        "a new video that reads do not know yet", DECIDE + "a_new_video_may_be_unknown_for_a_while"
+    ),
+    64: _hole(
+        "the machine-readable description",
+        "tests/contract/test_specification.py::"
+        "test_the_sandbox_describes_every_operation_with_its_statuses",
+    ),
+    65: _hole("how versions end", HERE + "what_becomes_of_this_version"),
+    66: _hole(
+        "the form of an image",
+        HERE + "form_of_an_image",
+        SHEET + "clips.py::test_an_image_is_animated",
+    ),
+    67: _hole(
+        "keys on clips",
+        HERE + "keys_on_clips",
+        ROAD + "clips.py::test_every_kind_of_clip_is_made_and_delivered_without_a_key",
+    ),
+    68: _hole("two at work under one key", HERE + "two_at_work_under_one_key"),
+}

@@ -1,0 +1,167 @@
+"""Remakes, edits and what can be taken from a film: the answers whose shape nobody knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.errors import BadInput, Conflict, OutcomeUnknown, ShapeError
+from tasks.service import Shapes
+
+STARTED = {"status": "generating", "poll_after_seconds": 20, "render": 2}
+remakes = pytest.mark.parametrize(
+    "call",
+    [
+        lambda s: s.generate("vid_1"),
+        lambda s: s.render("vid_1"),
+        lambda s: s.regenerate_scene("vid_1", 3),
+        lambda s: s.change_voice("vid_1", {"voice_id": "v"}),
+    ],
+    ids=["generate", "render", "scene", "voice"],
+)
+progress = pytest.mark.parametrize(
+    "call",
+    [
+        lambda s: s.renders("vid_1"),
+        lambda s: s.render_progress("vid_1"),
+        lambda s: s.voice_progress("vid_1"),
+        lambda s: s.me(),
+    ],
+    ids=["renders", "render progress", "voice progress", "me"],
+)
+
+
+@remakes
+@pytest.mark.parametrize("wrap", [lambda d: d, lambda d: {"data": d, "error": None, "meta": {}}])
+async def test_a_remake_that_began_says_what_it_says(talk, call, wrap):
+    service, _ = talk((202, wrap(STARTED)))
+    started = await call(service)
+    assert (started.video_id, started.status, started.poll_after) == ("vid_1", "generating", 20)
+    assert started.raw == STARTED
+
+
+@remakes
+@pytest.mark.parametrize(
+    "answer", [(202, b""), (204, b""), (200, {}), (202, []), (202, {"render_id": "rnd_9"})]
+)
+async def test_a_success_of_any_shape_is_a_beginning(talk, call, answer):
+    service, seen = talk(answer)
+    started = await call(service)
+    assert (started.video_id, started.status, started.poll_after) == ("vid_1", None, None)
+    assert len(seen) == 1
+
+
+@remakes
+@pytest.mark.parametrize("body", [b"{", b"<html>hotel</html>", b"accepted"])
+async def test_a_success_that_is_not_the_services_proves_nothing(talk, call, body):
+    service, seen = talk((202, body))
+    with pytest.raises(OutcomeUnknown):
+        await call(service)
+    assert len(seen) == 1
+
+
+@remakes
+async def test_a_remake_while_one_is_running_is_a_conflict_told_at_once(talk, call):
+    service, seen = talk((409, {"error": {"message": "busy", "retryable": True}}))
+    with pytest.raises(Conflict, match="already") as caught:
+        await call(service)
+    assert (len(seen), caught.value.permanent) == (1, False)
+
+
+@pytest.mark.parametrize("scene", [0, -1])
+async def test_scenes_are_counted_from_one(talk, scene):
+    service, seen = talk((202, STARTED))
+    with pytest.raises(BadInput, match="counted from 1"):
+        await service.regenerate_scene("vid_1", scene)
+    assert not seen
+
+
+@progress
+@pytest.mark.parametrize("body", [{"percent": 5}, [], None, 7, "half", {"data": 1, "more": 2}])
+async def test_progress_is_handed_on_in_whatever_shape(talk, call, body):
+    service, _ = talk((200, {"data": body, "error": None, "meta": {}}), (200, body))
+    assert await call(service) == body
+    assert await call(service) == body
+
+
+@progress
+async def test_no_progress_at_all_is_nothing(talk, call):
+    service, seen = talk((204, b""))
+    assert await call(service) is None
+    assert len(seen) == 1
+
+
+@progress
+async def test_progress_that_was_cut_is_asked_for_again(talk, call):
+    service, seen = talk((200, b'{"percent"'), (200, {"percent": 5}))
+    assert await call(service) == {"percent": 5}
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("answer", [(200, {"id": "vid_1", "status": "draft"}), (200, {})])
+async def test_an_edit_shows_the_video_that_was_asked_for(talk, answer):
+    service, seen = talk(answer)
+    video = await service.edit("vid_1", {"script": {"scenes": [{"text": "é"}]}})
+    assert video is not None
+    assert video.id == "vid_1"
+    assert seen[0].content == '{"script":{"scenes":[{"text":"é"}]}}'.encode()
+
+
+@pytest.mark.parametrize("answer", [(200, b"OK"), (204, b""), (200, [])])
+async def test_an_edit_that_shows_nothing_is_an_edit(talk, answer):
+    service, _ = talk(answer)
+    assert await service.edit("vid_1", {"title": "x"}) is None
+
+
+@pytest.mark.parametrize("answer", [(200, {"deleted": True}), (200, b"gone"), (204, b"")])
+async def test_a_deletion_and_a_report_succeed_whatever_is_said(talk, answer):
+    service, seen = talk(answer)
+    await service.delete("vid_1")
+    await service.report("vid_1", {"reason": "wrong film"})
+    assert [request.method for request in seen] == ["DELETE", "POST"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"url": "https://s.test/v/abc"},
+        {"share_url": "https://s.test/v/abc", "video_url": "https://s.test/other"},
+        {"link": "https://s.test/v/abc", "expires_at": "2026-02-01"},
+        "https://s.test/v/abc",
+    ],
+)
+async def test_a_share_link_is_found_and_does_not_show_itself(talk, data):
+    service, _ = talk((200, {"data": data, "error": None, "meta": {}}))
+    link = await service.share("vid_1")
+    assert link.url == "https://s.test/v/abc"
+    assert "s.test" not in repr(link)
+
+
+async def test_a_share_link_may_have_a_pointer_of_its_own(talk):
+    shapes = Shapes(signed_url="/film", share_url="/public/0")
+    data = {"film": "https://f.test/film.mp4", "public": ["https://s.test/v/abc"]}
+    service, _ = talk((200, data), shapes=shapes)
+    assert (await service.share("vid_1")).url == "https://s.test/v/abc"
+    assert (await service.download("vid_1")).url == "https://f.test/film.mp4"
+
+
+async def test_a_share_link_that_is_none_may_have_been_made(talk):
+    service, seen = talk((200, {"data": {}, "error": None, "meta": {}}))
+    with pytest.raises(OutcomeUnknown):
+        await service.share("vid_1")
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("method", ["templates", "tools"])
+@pytest.mark.parametrize(
+    "body", [[{"id": 1}], {"data": [{"id": 1}], "meta": {}}, {"things": [{"id": 1}], "n": 1}]
+)
+async def test_a_catalogue_is_a_list(talk, method, body):
+    service, _ = talk((200, body))
+    assert await getattr(service, method)() == [{"id": 1}]
+
+
+@pytest.mark.parametrize("method", ["templates", "tools"])
+async def test_a_catalogue_that_is_none_is_not_an_empty_one(talk, method):
+    service, _ = talk((200, {"data": {}, "error": None, "meta": {}}))
+    with pytest.raises(ShapeError):
+        await getattr(service, method)()

@@ -1,0 +1,143 @@
+"""What is paid for and takes no key: sent once, over a connection of its own."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tasks.errors import NotSent, OutcomeUnknown, RateLimited, Refused
+from tasks.service import OPERATIONS, Money
+
+VIDEO = {"data": {"id": "vid_1", "status": "generating"}, "error": None, "meta": {}}
+HOOK = {"data": {"id": "wh_1", "secret": "whsec_once"}, "error": None, "meta": {}}
+BODY = b'{"image":"https://f.test/a.png"}'
+
+PAID = {
+    "generate": lambda s: s.generate("vid_1"),
+    "render": lambda s: s.render("vid_1"),
+    "scene": lambda s: s.regenerate_scene("vid_1", 1),
+    "voice": lambda s: s.change_voice("vid_1", {"voice_id": "v"}),
+    "image-to-video": lambda s: s.make("image-to-video", BODY, key=None),
+    "talking-avatar": lambda s: s.make("talking-avatar", BODY, key=None),
+    "character-swap": lambda s: s.make("character-swap", BODY, key=None),
+    "create webhook": lambda s: s.create_webhook("https://r.test/h", ["video.ready"]),
+}
+#: What leaves open whether the request was carried out.
+OPEN = {
+    "trouble": (503, {"error": {"message": "busy"}}),
+    "timeout of theirs": (408, {}),
+    "lost": httpx.ReadTimeout("slow"),
+    "lost while writing": httpx.WriteError("broken pipe"),
+    "cut": (202, b'{"data": {"id": "vid'),
+    "a page": (200, b"<html>Welcome to the hotel</html>"),
+}
+every = pytest.mark.parametrize("name", PAID)
+
+
+def success(name):
+    return (201, HOOK) if name == "create webhook" else (202, VIDEO)
+
+
+def test_these_are_all_there_are():
+    assert {op.name for op in OPERATIONS if op.money is Money.ONCE} == set(PAID)
+
+
+@every
+@pytest.mark.parametrize("step", OPEN.values(), ids=OPEN)
+async def test_what_may_have_been_carried_out_is_not_sent_again(talk, time, name, step):
+    service, seen = talk(step, success(name))
+    with pytest.raises(OutcomeUnknown) as caught:
+        await PAID[name](service)
+    assert (len(seen), caught.value.attempts, time.slept) == (1, 1, [])
+    assert caught.value.operation == name
+    assert "do not send it again" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", [op.name for op in OPERATIONS if op.makes and op.scope == "ai"])
+async def test_a_success_that_names_no_video_is_not_sent_again(talk, name):
+    service, seen = talk((202, {"data": {}, "error": None, "meta": {}}), success(name))
+    with pytest.raises(OutcomeUnknown):
+        await PAID[name](service)
+    assert len(seen) == 1
+
+
+async def test_a_subscription_without_its_id_is_not_made_again(talk):
+    service, seen = talk((201, {"data": {"secret": "whsec_x1"}}), success("create webhook"))
+    with pytest.raises(OutcomeUnknown) as caught:
+        await PAID["create webhook"](service)
+    assert len(seen) == 1
+    assert "whsec_x1" not in str(caught.value)
+
+
+@every
+async def test_what_was_proved_not_to_have_left_is_sent_again(talk, name):
+    service, seen = talk(httpx.ConnectError("refused"), success(name))
+    await PAID[name](service)
+    assert len(seen) == 2
+
+
+@every
+async def test_what_never_leaves_is_not_sent(talk, name):
+    service, seen = talk(httpx.ConnectTimeout("no answer"))
+    with pytest.raises(NotSent) as caught:
+        await PAID[name](service)
+    assert (len(seen), caught.value.sent) == (3, "no")
+
+
+@every
+async def test_a_limit_is_waited_for_and_the_same_is_sent_again(talk, time, name):
+    service, seen = talk((429, {}, {"retry-after": "9"}), success(name))
+    await PAID[name](service)
+    assert time.slept == [9]
+    assert len(seen) == 2
+    assert seen[0].content == seen[1].content
+
+
+@every
+async def test_a_long_limit_is_given_back(talk, name):
+    service, seen = talk((429, {}, {"retry-after": "3600"}))
+    with pytest.raises(RateLimited):
+        await PAID[name](service)
+    assert len(seen) == 1
+
+
+@every
+@pytest.mark.parametrize("status", [307, 400, 401, 402, 403, 404, 409, 422])
+async def test_a_refusal_is_the_end(talk, name, status):
+    service, seen = talk((status, {"error": {"message": "no", "retryable": True}}))
+    with pytest.raises(Refused) as caught:
+        await PAID[name](service)
+    assert (len(seen), caught.value.status) == (1, status)
+
+
+async def test_each_goes_over_a_connection_of_its_own_and_reads_share_one(serve, connect, answer):
+    server = await serve(answer(202, VIDEO | {"data": {"id": "wh_1"}}))
+    service = connect(server.base_url)
+    for _ in range(4):
+        await service.get("vid_1")
+    assert server.connections == 1
+    for call in PAID.values():
+        await call(service)
+    assert server.connections == 1 + len(PAID)
+    await service.get("vid_1")
+    assert server.connections == 1 + len(PAID)
+
+
+@every
+@pytest.mark.parametrize("fault", ["close", "reset"])
+async def test_a_connection_that_ends_under_it_is_told_after_one_request(
+    serve, connect, name, fault
+):
+    server = await serve(fault)
+    with pytest.raises(OutcomeUnknown) as caught:
+        await PAID[name](connect(server.base_url))
+    assert len(server.seen) == server.connections == caught.value.attempts == 1
+
+
+async def test_a_connection_the_service_has_dropped_is_never_met(serve, connect, answer):
+    # Each answer ends its connection without a word: a kept one would be found dead.
+    server = await serve(answer(202, VIDEO), then_close=True)
+    service = connect(server.base_url)
+    for _ in range(5):
+        await service.generate("vid_1")
+    assert len(server.seen) == 5

@@ -1,0 +1,188 @@
+"""Subscriptions: read in whatever envelope, and their secret kept to whoever asked for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tasks.errors import (
+    BadInput,
+    BadRequest,
+    Forbidden,
+    NotFound,
+    OutcomeUnknown,
+    ShapeError,
+)
+from tasks.redact import redact
+
+HOOK = {
+    "id": "wh_1",
+    "url": "https://r.test/hook",
+    "events": ["video.ready"],
+    "name": "ours",
+    "is_active": True,
+    "created_at": "2026-01-01T00:00:00Z",
+}
+
+
+def enveloped(data):
+    return {"data": data, "error": None, "meta": {}}
+
+
+wraps = pytest.mark.parametrize(
+    "wrap", [enveloped, lambda data: data, lambda data: enveloped({"webhook": data})]
+)
+
+
+@wraps
+async def test_a_subscription_is_read_in_any_envelope(talk, wrap):
+    service, _ = talk((200, wrap(HOOK)))
+    hook = await service.get_webhook("wh_1")
+    assert (hook.id, hook.url, hook.events) == ("wh_1", "https://r.test/hook", ("video.ready",))
+    assert (hook.name, hook.is_active, hook.secret) == ("ours", True, None)
+    assert hook.raw == HOOK
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"id": "wh_1"},
+        {"webhook_id": "wh_1"},
+        {"id": None, "webhook_id": "wh_1"},
+        {"id": "req_7", "webhook_id": "wh_1"},
+        {"hook": "wh_1"},
+    ],
+)
+async def test_its_id_is_found_under_any_name(talk, record):
+    service, _ = talk((201, enveloped(record | {"secret": "whsec_named"})))
+    hook = await service.create_webhook("https://r.test/h", ["video.ready"])
+    assert (hook.id, hook.secret) == ("wh_1", "whsec_named")
+
+
+@pytest.mark.parametrize("record", [{}, {"id": 5}, [], "none", {"a": "wh_1", "b": "wh_2"}, None])
+async def test_without_one_certain_id_the_shape_is_wrong(talk, record):
+    service, _ = talk((200, enveloped(record)))
+    with pytest.raises(ShapeError):
+        await service.get_webhook("wh_1")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        HOOK | {"secret": "plain0canary0words"},
+        enveloped(HOOK | {"secret": "plain0canary0words"}),
+        enveloped({"webhook": HOOK | {"secret": "plain0canary0words"}}),
+        enveloped({"webhook": HOOK, "secret": "plain0canary0words"}),
+    ],
+)
+async def test_the_secret_is_given_once_and_shown_nowhere(talk, body):
+    service, _ = talk((201, body))
+    hook = await service.create_webhook("https://r.test/hook", ["video.ready"])
+    assert hook.secret == "plain0canary0words"
+    assert "canary" not in repr(hook)
+    assert "canary" not in repr(hook.raw)
+    assert "canary" not in redact("the secret plain0canary0words came back in a text")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"events": None, "is_active": "yes", "name": 5, "url": None},
+        {"events": "video.ready", "is_active": None, "name": [], "url": 1},
+        {},
+    ],
+)
+async def test_what_is_missing_or_odd_is_not_guessed(talk, record):
+    service, _ = talk((200, enveloped({"id": "wh_1"} | record)))
+    hook = await service.get_webhook("wh_1")
+    assert (hook.events, hook.is_active, hook.name, hook.url) == ((), None, None, None)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [HOOK],
+        enveloped([HOOK]),
+        enveloped({"webhooks": [HOOK], "events": ["video.ready"]}),
+        {"items": [HOOK, {"url": "without id"}, None]},
+    ],
+)
+async def test_a_list_of_them_is_found(talk, body):
+    service, seen = talk((200, body))
+    assert [hook.id for hook in await service.list_webhooks()] == ["wh_1"]
+    assert len(seen) == 1
+
+
+async def test_what_holds_no_list_is_not_an_empty_one(talk):
+    service, _ = talk((200, enveloped({"count": 0})))
+    with pytest.raises(ShapeError):
+        await service.list_webhooks()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [[{"n": 1}, "odd"], enveloped([{"n": 1}, "odd"]), {"deliveries": [{"n": 1}, "odd"]}],
+)
+async def test_attempts_at_delivery_are_kept_as_they_are(talk, body):
+    service, _ = talk((200, body))
+    assert await service.deliveries("wh_1") == [{"n": 1}, "odd"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((200, enveloped({"delivered": True})), {"delivered": True}),
+        ((200, {"ok": 1}), {"ok": 1}),
+        ((204, b""), None),
+    ],
+)
+async def test_a_ping_says_whatever_it_says(talk, answer, said):
+    service, _ = talk(answer)
+    assert await service.test_webhook("wh_1") == said
+
+
+@pytest.mark.parametrize("answer", [(200, HOOK), (200, b"deleted"), (204, b"")])
+async def test_an_ended_subscription_is_ended_whatever_is_said_of_it(talk, answer):
+    service, seen = talk(answer)
+    await service.delete_webhook("wh_1")
+    assert len(seen) == 1
+
+
+async def test_a_bad_address_is_told_in_the_services_words(talk):
+    error = {"message": "url must be public", "code": "invalid_url", "retryable": False}
+    service, seen = talk((400, {"data": None, "error": error, "meta": {}}))
+    with pytest.raises(BadRequest, match=r"create webhook was refused \(400\): url must be public"):
+        await service.create_webhook("http://10.0.0.1/", ["video.ready"])
+    assert len(seen) == 1
+
+
+async def test_an_edit_that_got_no_answer_is_made_again_since_it_says_the_same(talk):
+    service, seen = talk((500, {}), (200, enveloped(HOOK)))
+    assert (await service.edit_webhook("wh_1", {"is_active": True})).is_active
+    assert seen[0].content == seen[1].content == b'{"is_active":true}'
+
+
+async def test_an_ending_that_may_have_happened_before_is_unknown(talk):
+    service, seen = talk((500, {}), (404, {}))
+    with pytest.raises(OutcomeUnknown) as caught:
+        await service.delete_webhook("wh_1")
+    assert (len(seen), caught.value.status) == (2, 404)
+    assert "look before asking again" in caught.value.remedy
+
+
+async def test_an_unknown_subscription_and_a_missing_scope_are_told(talk):
+    service, _ = talk((404, {}), (403, {}))
+    with pytest.raises(NotFound):
+        await service.get_webhook("wh_1")
+    with pytest.raises(Forbidden):
+        await service.list_webhooks()
+
+
+@pytest.mark.parametrize("webhook_id", ["", ".", "../videos"])
+async def test_an_id_stays_inside_its_place_in_the_path(talk, webhook_id):
+    service, seen = talk((200, enveloped(HOOK)))
+    if webhook_id == "../videos":
+        await service.get_webhook(webhook_id)
+        assert seen[0].url.raw_path == b"/api/v1/webhooks/..%2Fvideos"
+    else:
+        with pytest.raises(BadInput, match="not the id of a webhook"):
+            await service.get_webhook(webhook_id)
