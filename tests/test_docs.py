@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from deployments.cli import build_parser
+from deployments.sandbox.faults import kinds
 from tasks import errors
 from tasks.ledger import STATES, TRANSITIONS
 from tasks.settings import KNOWN
@@ -55,6 +56,28 @@ def test_every_option_the_readme_names_exists() -> None:
     }
     for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", README):
         assert option in known, option
+
+
+def test_every_fault_of_the_sandbox_is_documented() -> None:
+    text = (ROOT / "docs" / "sandbox.md").read_text()
+    told = re.findall(r"^\| `([a-z-]+)` \| (?!what happens)(.+?) \| ", text, re.MULTILINE)
+
+    assert sorted(told) == sorted((kind["do"], kind["about"]) for kind in kinds.listed())
+
+
+def test_every_option_of_the_sandbox_is_documented() -> None:
+    text = (ROOT / "docs" / "sandbox.md").read_text()
+    known = {o for a in commands()["sandbox"]._actions for o in a.option_strings if o[:2] == "--"}
+    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) - {"--sandbox"}
+
+    assert told == known - {"--help", "--profile", "--verbose"}
+
+
+def test_every_verb_of_the_direct_commands_is_documented() -> None:
+    text = (ROOT / "docs" / "service.md").read_text()
+    for command in ("video", "webhooks"):
+        (verbs,) = [a for a in commands()[command]._actions if a.dest == "verb"]
+        assert {verb for verb in verbs.choices or () if f"`{verb}`" not in text} == set()
 
 
 def test_every_setting_is_documented() -> None:
