@@ -4,6 +4,7 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 ├── BadInput                   exit 2   usage, sheet or configuration: nothing was spent
 │   ├── SheetError                      every problem of a sheet, each with its cell
 │   ├── ConfigurationError              a setting, key, address or path that cannot work
+│   ├── LoginError                      the login was declined, ran out or is not possible
 │   ├── LedgerError                     the ledger cannot be opened or used
 │   └── StoreUnusable                   the store cannot be written to
 ├── SpendRefused               exit 4   budget or approval stands in the way
@@ -89,6 +90,16 @@ class SheetError(BadInput):
 
 class ConfigurationError(BadInput):
     """A setting cannot work as it stands; nothing was spent."""
+
+
+class LoginError(BadInput):
+    """Nobody was logged in; `code` is the auth server's word for why, where it has one."""
+
+    def __init__(
+        self, message: str | None = None, *, code: str | None = None, remedy: str | None = None
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.code = code
 
 
 class LedgerError(BadInput):

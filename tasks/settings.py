@@ -2,6 +2,8 @@
 
 A setting is named `CALLSHEET_<NAME>` in the environment and `<name>` in a TOML profile; the
 environment wins. A secret may also come from a file: `CALLSHEET_API_KEY_FILE`, `api_key_file`.
+What neither of them says, addresses and key alike, is taken from what `callsheet login` kept under
+the profile's name (`default` without one), as long as it is for the same service.
 """
 
 from __future__ import annotations
@@ -9,13 +11,16 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, ConfigurationError
+
+if TYPE_CHECKING:
+    from tasks.credentials import Login, Register
 
 HOME = ".callsheet"
 
@@ -37,7 +42,19 @@ KNOWN: dict[str, tuple[str | None, str]] = {
     "watches": ("16", "looks at renders under way at once"),
     "deliveries": ("8", "downloads under way at once"),
     "quotes": ("16", "estimates under way at once"),
+    "failed_words": ("failed,failure,error,errored", "statuses of a render that will not come"),
+    "clip_keys": ("no", "yes once the service is known to take idempotency keys for clips"),
+    "evidence_wait": ("10m", "how long a clip is searched for after a lost answer"),
     "quote_age": ("15m", "how long a quote holds before it is asked again"),
+    "credentials": (
+        None,
+        "where `login` keeps the key: keyring or file; default the best there is",
+    ),
+    "claim_grant": (
+        "urn:service:agent-auth:grant-type:claim",
+        "the grant type of `login --email`; its vendor part is the service's own",
+    ),
+    "webhook_vendor": ("Service", "vendor part of the webhook headers' names, X-Service-Signature"),
 }
 SECRETS = ("api_key",)
 
@@ -78,11 +95,22 @@ class Settings:
     horizon: float
     deadline: float
     captions_wait: float
+    failed_words: frozenset[str]
+    clip_keys: bool
+    evidence_wait: float
     quote_age: float
     submits: int
     watches: int
     deliveries: int
     quotes: int
+    credentials: str | None
+    claim_grant: str
+    webhook_vendor: str
+    #: What `callsheet login` kept for the profile, and the login of these that is in force.
+    register: Register | None = field(default=None, repr=False)
+    login: Login | None = None
+    #: Where `api_key` came from: CALLSHEET_API_KEY, CALLSHEET_API_KEY_FILE or a profile's name.
+    key_source: str | None = None
 
     @property
     def spool(self) -> Path:
@@ -92,16 +120,33 @@ class Settings:
     def service(self) -> tuple[str, str]:
         """Return the service's address and key; raise ConfigurationError when one is missing."""
         if not self.base_url:
+            if self.register and self.register.trouble:
+                raise self.register.trouble
             raise ConfigurationError(
                 "no video service is configured; nothing was spent",
                 remedy="set CALLSHEET_BASE_URL and CALLSHEET_API_KEY, or add --sandbox",
             )
-        if not self.api_key:
-            raise ConfigurationError(
-                "no key for the video service is configured; nothing was spent",
-                remedy="set CALLSHEET_API_KEY (or CALLSHEET_API_KEY_FILE)",
-            )
-        return self.base_url, self.api_key.reveal()
+        return self.base_url, self.key()
+
+    def key(self) -> str:
+        """Return the key in force; raise ConfigurationError when there is none.
+
+        Asks the keyring, should the login be kept there: call it where the key is needed.
+        """
+        if self.api_key:
+            return self.api_key.reveal()
+        if self.login:
+            from tasks.credentials import key_of
+
+            return key_of(self.login)
+        if self.register and self.register.trouble:
+            raise self.register.trouble
+        others = ", ".join(self.register.logins) if self.register else ""
+        raise ConfigurationError(
+            "no key for the video service is configured; nothing was spent"
+            + (f" (`callsheet login` kept one for {others})" if others else ""),
+            remedy="run `callsheet login`, or set CALLSHEET_API_KEY (or CALLSHEET_API_KEY_FILE)",
+        )
 
 
 def load_settings(
@@ -110,15 +155,40 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
     overrides: Mapping[str, str] | None = None,
+    logging_in: bool = False,
 ) -> Settings:
-    """Return the settings in force; raise ConfigurationError naming the one that is wrong."""
+    """Return the settings in force; raise ConfigurationError naming the one that is wrong.
+
+    A profile needs no TOML file once a login is kept under its name, or when `logging_in`.
+    """
     environ = os.environ if environ is None else environ
     folder = folder or Path.cwd()
+    register = _register(profile, credentials_folder(environ))
+    known = logging_in or bool(register and (register.logins or register.trouble))
     values = {name: default for name, (default, _) in KNOWN.items()}
-    values |= _from_profile(profile, folder) if profile else {}
+    values |= _from_profile(profile, folder, needed=not known) if profile else {}
+    source = f"profile {profile}" if values["api_key"] else None
     values |= _from_environment(environ)
+    source = next((name for name in _KEY_NAMES if environ.get(name)), source)
     values |= dict(overrides or {})
-    return _settings(values, home=find_home(folder))
+    login = (
+        register.of(_url("base_url", (values["base_url"] or "").strip() or None))
+        if register
+        else None
+    )
+    if login:
+        stored = {"base_url": login.base_url, "auth_url": login.auth_url, "mcp_url": login.mcp_url}
+        values |= {name: url for name, url in stored.items() if not values[name]}
+    made = _settings(values, home=find_home(folder))
+    return replace(made, register=register, login=login, key_source=source)
+
+
+def credentials_folder(environ: Mapping[str, str] | None = None) -> Path | None:
+    """Return the folder where logins are kept; None where nobody is at home."""
+    environ = os.environ if environ is None else environ
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    config = environ.get("XDG_CONFIG_HOME") or (home and f"{home}/.config")
+    return Path(config) / "callsheet" / "credentials" if config else None
 
 
 def find_home(folder: Path) -> Path:
@@ -161,12 +231,18 @@ def _settings(values: Mapping[str, str | None], *, home: Path) -> Settings:
         api_key=Secret(key) if key else None,
         webhook_url=_url("webhook_url", text["webhook_url"]),
         receiver=text["receiver"] or "",
+        credentials=_kept_in(text["credentials"]),
+        claim_grant=text["claim_grant"] or "",
+        webhook_vendor=_vendor(text["webhook_vendor"] or ""),
+        failed_words=_words(text["failed_words"]),
+        clip_keys=_truth("clip_keys", text["clip_keys"]),
         **{name: _seconds(name, text[name]) for name in _DURATIONS},
         **{name: _count(name, text[name]) for name in _COUNTS},
     )
 
 
-_DURATIONS = ("horizon", "deadline", "captions_wait", "quote_age")
+_KEY_NAMES = ("CALLSHEET_API_KEY_FILE", "CALLSHEET_API_KEY")
+_DURATIONS = ("horizon", "deadline", "captions_wait", "evidence_wait", "quote_age")
 _COUNTS = ("submits", "watches", "deliveries", "quotes")
 
 
@@ -185,11 +261,33 @@ def _url(name: str, value: str | None) -> str | None:
     return value.rstrip("/")
 
 
+def _kept_in(value: str | None) -> str | None:
+    if value not in (None, "keyring", "file"):
+        raise ConfigurationError(f'CALLSHEET_CREDENTIALS "{value}" is neither keyring nor file')
+    return value
+
+
+def _vendor(value: str) -> str:
+    if not value.isascii() or not value.replace("-", "").isalnum():
+        raise ConfigurationError(f'CALLSHEET_WEBHOOK_VENDOR "{value}" is no part of a header name')
+    return value
+
+
 def _seconds(name: str, value: str | None) -> Any:
     try:
         return parse_duration(value or "")
     except BadInput as error:
         raise ConfigurationError(f"CALLSHEET_{name.upper()}: {error}") from error
+
+
+def _words(value: str | None) -> frozenset[str]:
+    return frozenset(word.strip() for word in (value or "").split(",") if word.strip())
+
+
+def _truth(name: str, value: str | None) -> bool:
+    if value not in ("yes", "no"):
+        raise ConfigurationError(f'CALLSHEET_{name.upper()} "{value}" is neither yes nor no')
+    return value == "yes"
 
 
 def _count(name: str, value: str | None) -> Any:
@@ -211,8 +309,26 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str | None]:
     return found
 
 
-def _from_profile(profile: str, folder: Path) -> dict[str, str | None]:
-    path = _find_profile(profile, folder)
+def _register(profile: str | None, folder: Path | None) -> Register | None:
+    if folder is None or not folder.is_dir():
+        # Nobody ever logged in: nothing is loaded to find that out.
+        return None
+    from tasks.credentials import profile_name, read_register
+
+    try:
+        return read_register(folder, profile_name(profile))
+    except ConfigurationError:
+        # No login has such a name; whether the profile is there at all is told elsewhere.
+        return None
+
+
+def _from_profile(profile: str, folder: Path, *, needed: bool) -> dict[str, str | None]:
+    try:
+        path = _find_profile(profile, folder)
+    except ConfigurationError:
+        if needed:
+            raise
+        return {}
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

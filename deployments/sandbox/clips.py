@@ -9,7 +9,8 @@ from typing import Any
 from deployments.sandbox.call import Call
 from deployments.sandbox.clip_bodies import CharacterSwap, ClipBody, ImageToVideo, TalkingAvatar
 from deployments.sandbox.credits import clip_price
-from deployments.sandbox.moves import insert, start
+from deployments.sandbox.moves import insert
+from deployments.sandbox.rendering import start
 from deployments.sandbox.renders import Order
 from deployments.sandbox.storyboard import first_plan, seconds_to_say
 from deployments.sandbox.video import Video

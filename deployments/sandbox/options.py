@@ -58,6 +58,15 @@ class Options:
             raise OptionRefused(f"Answers are one of {', '.join(get_args(Answers))}.")
         if self.credits < 0:
             raise OptionRefused("The balance of credits cannot begin below 0.")
+        self._check_limits()
+        if self.retry_after not in get_args(RetryAfter):
+            raise OptionRefused(f"Retry-After comes as one of {', '.join(get_args(RetryAfter))}.")
+        if not re.fullmatch(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", self.webhook_vendor):
+            raise OptionRefused(
+                "The webhook vendor is a part of header names: letters, digits and hyphens."
+            )
+
+    def _check_limits(self) -> None:
         if self.rate is not None and self.rate < 1:
             raise OptionRefused("The rate must be at least one paid call per window.")
         if not (math.isfinite(self.rate_window) and self.rate_window > 0):
@@ -66,12 +75,6 @@ class Options:
             raise OptionRefused("The spend limit must be at least one credit per window.")
         if not (math.isfinite(self.spend_window) and self.spend_window > 0):
             raise OptionRefused("The spend window must be a number of seconds above 0.")
-        if self.retry_after not in get_args(RetryAfter):
-            raise OptionRefused(f"Retry-After comes as one of {', '.join(get_args(RetryAfter))}.")
-        if not re.fullmatch(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", self.webhook_vendor):
-            raise OptionRefused(
-                "The webhook vendor is a part of header names: letters, digits and hyphens."
-            )
 
 
 def _loopback(host: str) -> bool:

@@ -12,7 +12,7 @@ from deployments.sandbox import credits, renders
 from deployments.sandbox.call import Call
 from deployments.sandbox.envelope import Refusal
 from deployments.sandbox.film.plan import FilmPlan
-from deployments.sandbox.moves import refuse_if_generating, start
+from deployments.sandbox.rendering import refuse_if_generating, start
 from deployments.sandbox.renders import Order
 from deployments.sandbox.storyboard import exported, with_scene_anew, with_voice
 from deployments.sandbox.video import Video, get

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from deployments.sandbox.film.plan import FilmPlan
-from deployments.sandbox.video import COMPLETED, Video, percent, stamp
+from deployments.sandbox.video import COMPLETED, percent, stamp
 
 RUNNING = "running"
 Kind = Literal["generate", "scene", "voice", "export"]
@@ -116,18 +116,6 @@ def last_finished(connection: sqlite3.Connection, video_id: str) -> Render | Non
         (video_id, COMPLETED),
     ).fetchone()
     return None if row is None else Render.from_row(row)
-
-
-def strike(connection: sqlite3.Connection, video: Video, fault: str, *, late: float) -> None:
-    """Write down what goes wrong with the running render of a video, and how late it will be."""
-    connection.execute(
-        "UPDATE renders SET fault = ?, due_at = due_at + ? WHERE video_id = ? AND number = ?",
-        (fault, late, video.id, video.render),
-    )
-    connection.execute(
-        "UPDATE videos SET due_at = due_at + ? WHERE id = ? AND render = ?",
-        (late, video.id, video.render),
-    )
 
 
 def end(connection: sqlite3.Connection, render: Render, status: str, now: float) -> Render:

@@ -4,30 +4,21 @@ finished when it is due and ready, and no film process left behind."""
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deployments.sandbox import moves, renders
+from deployments.sandbox import rendering
 from deployments.sandbox.database import Database
 from deployments.sandbox.faults.fault import Fault
 from deployments.sandbox.film.plan import FilmPlan
 from deployments.sandbox.film_file import copy_marked, damage, fingerprint
 from deployments.sandbox.film_process import RenderFailed, make_film
+from deployments.sandbox.mishap import Mishap, kept_mishap, strike
 from deployments.sandbox.script import Scene
 from deployments.sandbox.video import Video, generating
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mishap:
-    """What is to go wrong with one render; kept with it, so that a restart does not forget."""
-
-    do: str
-    message: str | None = None
 
 
 class Studio:
@@ -99,17 +90,12 @@ class Studio:
             del self._under_way[video_id]
 
     async def _begin_struck(self, video: Video, fault: Fault) -> None:
-        mishap = Mishap(do=fault.do, message=fault.message)
-        late = fault.seconds if fault.do == "slow" else 0.0
-        kept = json.dumps(asdict(mishap))
-        await self._database.run(lambda db: renders.strike(db, video, kept, late=late))
-        assert video.due_at is not None
-        await self._produce(replace(video, due_at=video.due_at + late), mishap)
+        struck, mishap = await self._database.run(lambda db: strike(db, video, fault))
+        await self._produce(struck, mishap)
 
     async def _begin_again(self, video: Video) -> None:
-        render = await self._database.run(lambda db: renders.find(db, video.id, video.render))
-        kept = render.fault if render is not None else None
-        await self._produce(video, Mishap(**json.loads(kept)) if kept else None)
+        mishap = await self._database.run(lambda db: kept_mishap(db, video))
+        await self._produce(video, mishap)
 
     async def _produce(self, video: Video, mishap: Mishap | None) -> None:
         assert video.due_at is not None
@@ -127,12 +113,12 @@ class Studio:
         except (RenderFailed, OSError) as error:
             reason = str(error)
             await self._database.run(
-                lambda db: moves.fail(db, video, reason=reason, now=self._now())
+                lambda db: rendering.fail(db, video, reason=reason, now=self._now())
             )
             return
         await self._until(video.due_at)
         finished = await self._database.run(
-            lambda db: moves.finish(
+            lambda db: rendering.finish(
                 db, video, file=file, sha256=film.sha256, size=film.bytes, now=self._now()
             )
         )

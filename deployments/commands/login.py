@@ -1,0 +1,133 @@
+"""`callsheet login`: get a key, make sure that the service takes it, keep it.
+
+Where the key will go is settled, and said, before anybody is asked to approve anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import Namespace
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from deployments.destinations import Destination, choose_destination
+from deployments.logging_in import Obtained, Order, obtain, say, take_back
+from deployments.login_view import Outcome, show_outcome
+from deployments.scope_words import parse_scopes
+from deployments.terminal import console_for
+from tasks.credentials import Login, fingerprint, profile_name
+from tasks.errors import BadInput, ConfigurationError, LoginError, Parked
+from tasks.redact import register_secret
+from tasks.service.login import Grant, Standing, is_key, owner_of, standing_of
+from tasks.settings import Settings, credentials_folder, load_settings
+
+
+def main(args: Namespace) -> int:
+    """Log in; return 0. Raises LoginError, ConfigurationError or Parked when nobody was."""
+    console_for(args)
+    settings = load_settings(profile=args.profile, logging_in=True)
+    order = _order(args, settings)
+    destination = choose_destination(args, order.folder, order.profile, settings.credentials)
+    say(destination.announcement)
+    key = _read_key() if args.with_token else None
+    outcome = asyncio.run(_log_in(order, settings, destination, key))
+    show_outcome(outcome, settings, json=args.json)
+    return 0
+
+
+def _order(args: Namespace, settings: Settings) -> Order:
+    if not settings.base_url:
+        raise ConfigurationError(
+            "CALLSHEET_BASE_URL is not set, so there is no service to log in to",
+            remedy="set CALLSHEET_BASE_URL to the service's REST root, which ends in /api/v1",
+        )
+    if args.email is not None and "@" not in args.email.strip("@"):
+        raise BadInput(f'--email "{args.email}" is not an e-mail address')
+    if args.with_token and args.scopes is not None:
+        raise BadInput("the scopes of a key are settled where it is made: leave out --scopes")
+    ways = {"browser": args.browser, "device": args.device, "email": args.email is not None}
+    return Order(
+        way=next((way for way, chosen in ways.items() if chosen), None),
+        scopes=parse_scopes(args.scopes),
+        email=args.email,
+        base_url=settings.base_url,
+        profile=profile_name(args.profile),
+        folder=credentials_folder(),
+    )
+
+
+def _read_key() -> str:
+    """Read a key from standard input: there no list of processes and no history shows it."""
+    if sys.stdin.isatty():
+        import getpass
+
+        key = getpass.getpass("key (it is not shown): ", stream=sys.stderr).strip()
+    else:
+        key = sys.stdin.read(4096).strip()
+    register_secret(key)
+    if not is_key(key):
+        raise BadInput(
+            "what standard input holds is no key: one begins with mav_ and has no spaces"
+            if key
+            else "standard input holds no key",
+            remedy="callsheet login --with-token < FILE",
+        )
+    return key
+
+
+async def _log_in(
+    order: Order, settings: Settings, destination: Destination, key: str | None
+) -> Outcome:
+    if key is None:
+        got = await obtain(order, settings)
+    else:
+        got = Obtained(grant=Grant(key=key), auth_url=settings.auth_url, given=True)
+    try:
+        standing = await _tried(order.base_url, got)
+        login = await _login(order, settings, got, standing)
+        destination.keep(login, got.grant.key)
+    except BaseException:
+        # Ctrl+C too: a key that is kept nowhere would live on unseen.
+        await take_back(got)
+        raise
+    if destination.kept_in is None:
+        await take_back(got)
+    return Outcome(order=order, login=login, standing=standing, destination=destination)
+
+
+async def _tried(base_url: str, got: Obtained) -> Standing:
+    """Return how the key stands; raise when it cannot be the right one to keep."""
+    standing = await standing_of(base_url, got.grant.key)
+    if standing.accepted is False:
+        raise LoginError(
+            f"{base_url} does not accept the key (401); it was not kept",
+            remedy="check the key, and that it belongs to the service at CALLSHEET_BASE_URL"
+            if got.given
+            else "CALLSHEET_AUTH_URL and CALLSHEET_BASE_URL have to be the same service's",
+        )
+    if standing.accepted is None and got.given:
+        words = f"the key could not be tried ({standing.words}); it was not kept"
+        if standing.later:
+            raise Parked(words, until=datetime.now(UTC) + timedelta(minutes=1))
+        raise ConfigurationError(words, remedy="check CALLSHEET_BASE_URL")
+    return standing
+
+
+async def _login(order: Order, settings: Settings, got: Obtained, standing: Standing) -> Login:
+    now, grant = datetime.now(UTC), got.grant
+    if grant.scopes is None and standing.accepted:
+        owner = await owner_of(order.base_url, grant.key)
+        grant = replace(grant, scopes=owner.scopes)
+    return Login(
+        profile=order.profile,
+        base_url=order.base_url,
+        auth_url=got.auth_url,
+        mcp_url=settings.mcp_url,
+        scopes=grant.scopes,
+        kept_in="file",
+        fingerprint=fingerprint(grant.key),
+        at=now,
+        given=got.given,
+        expires_at=now + timedelta(seconds=grant.lifetime) if grant.lifetime else None,
+    )

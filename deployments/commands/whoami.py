@@ -1,0 +1,113 @@
+"""`callsheet whoami`: which key is in force, where it comes from, and what it may do.
+
+Asks with free reads alone: whether a key may write can only be found out by spending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from dataclasses import dataclass
+from typing import Any
+
+from deployments.logging_in import say
+from deployments.scope_words import SCOPES
+from deployments.terminal import console_for, print_json
+from tasks.credentials import fingerprint, profile_name
+from tasks.service.login import Owner, Standing, owner_of, standing_of
+from tasks.settings import Settings, load_settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where a key comes from: environment, profile, keyring or file, and where exactly."""
+
+    kind: str
+    where: str
+
+
+def main(args: Namespace) -> int:
+    """Show it; return 0, 2 when the service does not accept the key, 5 when it cannot be asked."""
+    console_for(args)
+    settings = load_settings(profile=args.profile)
+    base_url, key = settings.service()
+    standing, owner = asyncio.run(_ask(base_url, key))
+    known, unknown = _scopes(settings, standing, owner)
+    status = 2 if standing.accepted is False else 0
+    if standing.accepted is None:
+        status = 5 if standing.later else 2
+    origin = _origin(settings)
+    document: dict[str, Any] = {
+        "profile": profile_name(args.profile),
+        "key": fingerprint(key),
+        "source": origin.kind,
+        "where": origin.where,
+        "base_url": base_url,
+        "organisation": owner.organisation,
+        "scopes": known,
+        "unknown_scopes": unknown,
+        "accepted": standing.accepted,
+        "exit": status,
+    }
+    if args.json:
+        print_json(document)
+    else:
+        _show(document)
+    _advise(settings, standing)
+    return status
+
+
+async def _ask(base_url: str, key: str) -> tuple[Standing, Owner]:
+    standing = await standing_of(base_url, key)
+    return standing, await owner_of(base_url, key) if standing.accepted else Owner()
+
+
+def _origin(settings: Settings) -> Origin:
+    source = settings.key_source
+    if source:
+        kind = "environment" if source.startswith("CALLSHEET_") else "profile"
+        return Origin(kind=kind, where=source)
+    assert settings.login is not None
+    assert settings.register is not None
+    if settings.login.kept_in == "keyring":
+        return Origin(kind="keyring", where="the keyring of this machine")
+    return Origin(kind="file", where=str(settings.register.path))
+
+
+def _scopes(settings: Settings, standing: Standing, owner: Owner) -> tuple[list[str], list[str]]:
+    """Return the scopes that the key is known to hold, and those nobody told us about."""
+    login = None if settings.key_source else settings.login
+    told = owner.scopes
+    if told is None and login:
+        told = login.scopes
+    if told is not None:
+        return list(told), []
+    known = ["read"] if standing.may_read else []
+    open_questions = SCOPES if standing.may_read is None else SCOPES[1:]
+    return known, list(open_questions)
+
+
+def _show(document: dict[str, Any]) -> None:
+    accepted = {True: "yes", False: "no", None: "not known"}[document["accepted"]]
+    scopes = ", ".join(document["scopes"]) or "none that is known"
+    if document["unknown_scopes"]:
+        scopes += f" (not known: {', '.join(document['unknown_scopes'])})"
+    lines = {
+        "key": document["key"],
+        "from": f"{document['source']}: {document['where']}",
+        "service": document["base_url"],
+        "organisation": document["organisation"] or "the service does not say",
+        "scopes": scopes,
+        "accepted": accepted,
+    }
+    for name, value in lines.items():
+        print(f"{name:<13}{value}")
+
+
+def _advise(settings: Settings, standing: Standing) -> None:
+    if standing.accepted is False:
+        where = f"set {settings.key_source} to a good key" if settings.key_source else ""
+        say(f"{standing.words}: {where or 'run `callsheet login`'}")
+    elif standing.accepted is None:
+        later = "; run this again later" if standing.later else "; check CALLSHEET_BASE_URL"
+        say(f"whether the key is good could not be found out: {standing.words}{later}")

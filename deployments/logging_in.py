@@ -1,0 +1,194 @@
+"""One login, from the settings to a key: finds the auth server and the way, speaks to the person.
+
+Everything for people goes to stderr, whoever reads stdout. Keeps nothing but a claim that waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from deployments.claim_desk import ClaimDesk
+from tasks.credentials import fingerprint
+from tasks.duration import say_duration
+from tasks.errors import ConfigurationError, LoginError
+from tasks.service.login import (
+    ENDED,
+    Endpoints,
+    Exchange,
+    Grant,
+    UserCode,
+    auth_url_beside,
+    discover,
+    find_auth_url,
+    fitting_way,
+    log_in_by_browser,
+    log_in_by_claim,
+    log_in_by_device,
+    open_browser,
+    revoke,
+)
+from tasks.settings import Settings
+
+CLIENT_NAME = "Callsheet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What was asked for; `way` is None where the fitting one is to be found."""
+
+    way: str | None
+    scopes: tuple[str, ...]
+    email: str | None
+    base_url: str
+    profile: str
+    folder: Path | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Obtained:
+    """A key and its auth server; `given` for a key made elsewhere, which may be used elsewhere."""
+
+    grant: Grant
+    auth_url: str | None
+    given: bool = False
+
+
+async def obtain(order: Order, settings: Settings) -> Obtained:
+    """Return what was granted; raise LoginError or Parked."""
+    async with Exchange() as exchange:
+        auth_url = await auth_url_of(exchange, settings)
+        endpoints = await discover(exchange, auth_url)
+        way = order.way or _fitting(auth_url)
+        if way == "email":
+            grant = await _by_claim(exchange, endpoints, order, settings)
+        elif way == "browser":
+            grant = await log_in_by_browser(
+                exchange,
+                endpoints,
+                client_name=client_name(),
+                scopes=order.scopes,
+                open_browser=open_browser,
+                say=say,
+            )
+        else:
+            grant = await _by_device(exchange, endpoints, order)
+        return Obtained(grant=grant, auth_url=auth_url)
+
+
+async def auth_url_of(exchange: Exchange, settings: Settings) -> str:
+    """Return the auth root: set, named by the MCP server, or beside a service on this machine.
+
+    Raises ConfigurationError naming the setting that is missing; nothing is guessed for a service
+    that is not on this machine.
+    """
+    if settings.auth_url:
+        return settings.auth_url
+    if settings.mcp_url:
+        found = await find_auth_url(exchange, settings.mcp_url)
+        say(f"{settings.mcp_url} names {found} as its auth server")
+        return found
+    beside = auth_url_beside(settings.base_url or "")
+    if beside is None:
+        raise ConfigurationError(
+            "CALLSHEET_AUTH_URL is not set, so there is nowhere to log in",
+            remedy="set CALLSHEET_AUTH_URL to the service's login root (or CALLSHEET_MCP_URL), "
+            "or create a key in the service's app and use `callsheet login --with-token`",
+        )
+    say(f"CALLSHEET_AUTH_URL is not set; the service is on this machine, so {beside} is used")
+    return beside
+
+
+async def take_back(got: Obtained) -> None:
+    """Revoke a key that a login made and nobody will have; never one that was handed in."""
+    if got.given or got.auth_url is None:
+        return
+    async with Exchange() as exchange:
+        await revoke(exchange, got.auth_url, got.grant.key)
+    say(f"the auth server was asked to revoke {fingerprint(got.grant.key)}: it is kept nowhere")
+
+
+def client_name() -> str:
+    """Return what the person who approves is shown: the program, and the machine it runs on."""
+    machine = "".join(c for c in platform.node() if c.isalnum() or c in "-._")[:40]
+    return f"{CLIENT_NAME} on {machine}" if machine else CLIENT_NAME
+
+
+def say(words: str) -> None:
+    """Say something to whoever sits here."""
+    print(words, file=sys.stderr, flush=True)
+
+
+def at_terminal() -> bool:
+    """Return whether somebody sits here who can answer."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _fitting(auth_url: str) -> str:
+    way, why = fitting_way(os.environ, platform=sys.platform, terminal=at_terminal())
+    how = "in a browser here" if way == "browser" else "with a code for a browser anywhere"
+    say(f"logging in at {auth_url} {how}, because {why} (--browser, --device or --email chooses)")
+    return way
+
+
+def _show(code: UserCode) -> None:
+    say(f"open  {code.address}\nenter {code.code}")
+    if code.complete:
+        say(f"(or open {code.complete}, and compare the code)")
+    say(f"waiting up to {say_duration(code.pace.lifetime)} for the approval; Ctrl+C stops")
+
+
+async def _by_device(exchange: Exchange, endpoints: Endpoints, order: Order) -> Grant:
+    while True:
+        try:
+            return await log_in_by_device(
+                exchange,
+                endpoints,
+                client_name=client_name(),
+                scopes=order.scopes,
+                show=_show,
+                say=say,
+            )
+        except LoginError as error:
+            if error.code != "expired_token" or not at_terminal():
+                raise
+        say("that code ran out; press Enter for a fresh one, Ctrl+C to stop")
+        if not await asyncio.to_thread(sys.stdin.readline):
+            raise LoginError("the code ran out before it was approved")
+
+
+async def _by_claim(
+    exchange: Exchange, endpoints: Endpoints, order: Order, settings: Settings
+) -> Grant:
+    email = order.email or ""
+    desk = ClaimDesk(
+        folder=order.folder, profile=order.profile, issuer=endpoints.issuer, email=email
+    )
+    pending = desk.take_up(now=exchange.clock())
+    say(
+        f"{'going on with' if pending else 'beginning'} a login of {email}; "
+        "for a day the same command takes it up again"
+    )
+    try:
+        grant = await log_in_by_claim(
+            exchange,
+            endpoints,
+            email=email,
+            client_name=client_name(),
+            scopes=order.scopes,
+            grant_type=settings.claim_grant,
+            show=_show,
+            say=say,
+            pending=pending,
+            keep=desk.put_down,
+        )
+    except LoginError as error:
+        if error.code in ENDED:
+            desk.clear()
+        raise
+    desk.clear()
+    return grant

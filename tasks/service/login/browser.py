@@ -1,0 +1,128 @@
+"""Path 1: authorization code with PKCE, through a browser here (specification, section 5).
+
+The order is what makes it safe: bind, register the exact address, only then open the browser.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from hmac import compare_digest
+from urllib.parse import urlencode
+
+from tasks.errors import ConfigurationError, LoginError
+from tasks.redact import register_secret
+from tasks.service.login.endpoints import Endpoints
+from tasks.service.login.exchange import Exchange
+from tasks.service.login.loopback import Landing
+from tasks.service.login.pkce import RandomBytes, new_proof, unguessable
+from tasks.service.login.polling import Say
+from tasks.service.login.replies import Grant, members, read_grant, text
+from tasks.service.login.sentences import refusal, told
+
+#: Opens an address for a person; returns False when no browser could be opened.
+Opener = Callable[[str], Awaitable[bool]]
+#: How long a person may take, in seconds.
+LIMIT = 300.0
+
+
+async def log_in_by_browser(
+    exchange: Exchange,
+    endpoints: Endpoints,
+    *,
+    client_name: str,
+    scopes: Sequence[str],
+    open_browser: Opener,
+    say: Say,
+    random_bytes: RandomBytes = secrets.token_bytes,
+    limit: float = LIMIT,
+) -> Grant:
+    """Return what somebody approved in the browser; raise LoginError or Parked."""
+    if not endpoints.takes_s256:
+        raise ConfigurationError(
+            f"the auth server {endpoints.issuer} does not take S256 challenges",
+            remedy="use `callsheet login --device`",
+        )
+    proof, state = new_proof(random_bytes), unguessable(random_bytes)
+    path = f"/callback/{unguessable(random_bytes, 16)}"
+    judge = partial(_judge, state=state, issuer=endpoints.issuer)
+    async with Landing.open(path, judge) as here:
+        client_id = await _register(exchange, endpoints, client_name, here.address)
+        query = {
+            "response_type": "code",
+            "client_id": client_id,
+            "redirect_uri": here.address,
+            "code_challenge": proof.challenge,
+            "code_challenge_method": "S256",
+            "state": state,
+            "scope": " ".join(scopes),
+        }
+        joint = "&" if "?" in endpoints.authorize else "?"
+        address = f"{endpoints.authorize}{joint}{urlencode(query)}"
+        say(f"approve the login in your browser; if none opens, go to\n  {address}")
+        opening = asyncio.ensure_future(_open(open_browser, address, say))
+        try:
+            code = await here.brought(limit=limit)
+        finally:
+            opening.cancel()
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": here.address,
+        "client_id": client_id,
+        "code_verifier": proof.verifier,
+    }
+    return await _redeem(exchange, endpoints, form)
+
+
+def _judge(query: Mapping[str, str], *, state: str, issuer: str) -> str:
+    """Return the code the browser brought; raise LoginError for anything but our own answer."""
+    if error := query.get("error"):
+        raise told(error, query.get("error_description", ""))
+    brought = query.get("state", "")
+    if not compare_digest(brought.encode(), state.encode()):
+        raise LoginError(
+            "what the browser brought is not the answer to this login, so it was not used",
+            remedy="run `callsheet login` again, and approve it in the page that opens",
+        )
+    # RFC 9207: a server that says who it is must be the one that was asked.
+    if query.get("iss", issuer) != issuer:
+        raise LoginError(
+            "the browser brought an answer of another auth server, so it was not used",
+            remedy="run `callsheet login` again",
+        )
+    code = query.get("code")
+    if not code:
+        raise LoginError(
+            "the browser brought no code", remedy="run `callsheet login` again, or with --device"
+        )
+    register_secret(code)
+    return code
+
+
+async def _register(
+    exchange: Exchange, endpoints: Endpoints, client_name: str, address: str
+) -> str:
+    wanted = {"client_name": client_name, "redirect_uris": [address]}
+    answer = await exchange.patiently(partial(exchange.post_json, endpoints.register, wanted))
+    client_id = text(members(answer) or {}, "client_id")
+    if answer.status >= 300 or client_id is None:
+        raise refusal(answer, "register this client")
+    return client_id
+
+
+async def _open(open_browser: Opener, address: str, say: Say) -> None:
+    if not await open_browser(address):
+        say("no browser could be opened; open the address above yourself")
+
+
+async def _redeem(exchange: Exchange, endpoints: Endpoints, form: Mapping[str, str]) -> Grant:
+    # A code works once: it is sent again only where it is proved not to have arrived.
+    send = partial(exchange.post_form, endpoints.token, form)
+    answer = await exchange.patiently(send, only_unsent=True)
+    grant = read_grant(answer)
+    if grant is None:
+        raise refusal(answer, "turn the approval into a key")
+    return grant

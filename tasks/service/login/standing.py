@@ -1,0 +1,107 @@
+"""Asks the service itself about a key, with free reads alone: is it taken, and whose is it.
+
+Whether a key may write or use the helpers cannot be looked up without doing so; that is told by
+the grant, by `GET /me`, whose shape the specification does not show, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from tasks.service.answer import Answer
+from tasks.service.login.exchange import in_trouble
+from tasks.service.login.replies import members, plain
+from tasks.service.operations import LIST, ME, Operation
+from tasks.service.outcome import of_exception
+from tasks.service.wire import Wire
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """What the service says of a key, beyond the specification; None where it does not."""
+
+    organisation: str | None = None
+    scopes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How a key stands with the service.
+
+    `accepted` is None where it could not be found out, and `words` say why; `later` then says
+    whether asking again may help.
+    """
+
+    accepted: bool | None
+    may_read: bool | None = None
+    words: str = ""
+    later: bool = False
+
+
+async def standing_of(
+    base_url: str, key: str, *, transport: httpx.AsyncBaseTransport | None = None
+) -> Standing:
+    """Return how the key stands, found with one free read (`GET /videos`)."""
+    answer = await _read(LIST, base_url, key, transport)
+    if isinstance(answer, str):
+        return Standing(accepted=None, words=answer, later=True)
+    if answer.status < 300:
+        return Standing(accepted=True, may_read=True)
+    if answer.status == 401:
+        return Standing(accepted=False, words="the service does not accept the key (401)")
+    if answer.status == 403:
+        return Standing(accepted=True, may_read=False)
+    words = f"the service answered {answer.status}: {plain(answer.words)}"
+    return Standing(accepted=None, words=words, later=in_trouble(answer))
+
+
+async def owner_of(
+    base_url: str, key: str, *, transport: httpx.AsyncBaseTransport | None = None
+) -> Owner:
+    """Return what `GET /me` says of the key, where it says it in a way we know."""
+    answer = await _read(ME, base_url, key, transport)
+    found = None if isinstance(answer, str) or answer.status >= 300 else members(answer)
+    if found is None:
+        return Owner()
+    inner = found.get("key")
+    scopes = _scopes(inner) if isinstance(inner, Mapping) else None
+    return Owner(organisation=_name(found), scopes=scopes or _scopes(found))
+
+
+async def _read(
+    operation: Operation, base_url: str, key: str, transport: httpx.AsyncBaseTransport | None
+) -> Answer | str:
+    """Return the answer to one read, or in words why there is none."""
+    wire = Wire(base_url=base_url, api_key=key, transport=transport, limit=2)
+    try:
+        return await wire.exchange(operation, operation.path, None)
+    except Exception as error:
+        if of_exception(error) is None:
+            raise
+        return "the service could not be reached, or gave no whole answer"
+    finally:
+        if transport is None:
+            await wire.aclose()
+
+
+def _name(found: Mapping[str, Any]) -> str | None:
+    for member in ("organization", "organisation", "org", "organization_name", "org_name"):
+        value = found.get(member)
+        if isinstance(value, Mapping):
+            value = value.get("name") or value.get("id")
+        if isinstance(value, str) and value.strip():
+            return plain(value)
+    return None
+
+
+def _scopes(found: Mapping[str, Any]) -> tuple[str, ...] | None:
+    said = found.get("scopes", found.get("scope"))
+    if isinstance(said, str):
+        said = said.split()
+    if not isinstance(said, list) or not all(isinstance(scope, str) for scope in said):
+        return None
+    return tuple(plain(scope) for scope in said)

@@ -1,0 +1,215 @@
+"""Where a key is kept: closed to others, whole or not at all, and never used at another address."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tasks.credentials import (
+    Login,
+    PendingClaim,
+    choose_place,
+    drop_claim,
+    file_of,
+    fingerprint,
+    forget,
+    keep,
+    keep_claim,
+    key_of,
+    profile_name,
+    read_claim,
+    read_register,
+)
+from tasks.errors import ConfigurationError
+
+KEY = "mav_canary0key0of0the0tests"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LOGIN = Login(
+    profile="default",
+    base_url="https://api.test/api/v1",
+    auth_url="https://auth.test",
+    mcp_url=None,
+    scopes=("read", "write"),
+    kept_in="file",
+    fingerprint=fingerprint(KEY),
+    at=NOW,
+    expires_at=NOW + timedelta(days=1),
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "config" / "callsheet" / "credentials"
+
+
+def test_what_is_kept_is_found_again_and_closed_to_others(folder: Path):
+    keep(folder, LOGIN, KEY)
+    found = read_register(folder, "default").of("https://api.test/api/v1/")
+    assert found == replace(LOGIN, key=KEY)
+    assert key_of(found) == KEY
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(file_of(folder, "default").stat().st_mode) == 0o600
+    assert [path.name for path in folder.iterdir()] == ["default.json"]
+
+
+def test_a_folder_that_stands_open_is_closed(folder: Path):
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    keep(folder, LOGIN, KEY)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_key_is_for_its_own_address_alone(folder: Path):
+    keep(folder, LOGIN, KEY)
+    register = read_register(folder, "default")
+    assert register.of("https://api.test/api/v2") is None
+    assert register.of("http://api.test/api/v1") is None
+    assert register.of(None) == replace(LOGIN, key=KEY)
+    assert read_register(folder, "studio").of(None) is None
+
+
+def test_logins_at_several_services_stand_beside_each_other(folder: Path):
+    other = replace(LOGIN, base_url="http://127.0.0.1:8791/api/v1", at=NOW + timedelta(hours=1))
+    keep(folder, LOGIN, KEY)
+    keep(folder, other, KEY + "2")
+    assert key_of(read_register(folder, "default").of(LOGIN.base_url)) == KEY
+    latest = read_register(folder, "default").of(None)
+    assert (latest.base_url, key_of(latest)) == (other.base_url, KEY + "2")
+    assert forget(folder, latest) is None
+    assert read_register(folder, "default").of(None).base_url == LOGIN.base_url
+    forget(folder, LOGIN)
+    assert not file_of(folder, "default").exists()
+    forget(folder, LOGIN)
+
+
+def test_nothing_of_a_key_shows_in_a_repr(folder: Path):
+    keep(folder, LOGIN, KEY)
+    register = read_register(folder, "default")
+    assert "canary" not in f"{register!r} {register.of(None)!r} {register.of(None)}"
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666])
+def test_a_file_that_others_can_read_is_not_used(folder: Path, mode: int):
+    keep(folder, LOGIN, KEY)
+    file_of(folder, "default").chmod(mode)
+    register = read_register(folder, "default")
+    assert register.of(None) is None
+    assert register.trouble is not None
+    assert "can be read by others" in str(register.trouble)
+    assert f"chmod 600 {file_of(folder, 'default')}" in (register.trouble.remedy or "")
+    with pytest.raises(ConfigurationError, match="read by others"):
+        choose_place(folder, "default", "file")
+    with pytest.raises(ConfigurationError, match="read by others"):
+        keep(folder, LOGIN, KEY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '{"version": 2, "logins": {}}', '{"version": 1, "logins": []}',
+     '{"version": 1, "latest": null, "logins": {"https://x": {"key": "mav_x"}}}', "[" * 100_000],
+)  # fmt: skip
+def test_a_file_that_is_not_ours_is_told_when_a_key_is_needed(folder: Path, text: str):
+    keep(folder, LOGIN, KEY)
+    file_of(folder, "default").write_text(text)
+    register = read_register(folder, "default")
+    assert (register.of(None), "not what `callsheet login` wrote" in str(register.trouble)) == (
+        None,
+        True,
+    )
+
+
+def test_a_login_in_a_file_without_its_key_is_no_login(folder: Path):
+    keep(folder, LOGIN, KEY)
+    path = file_of(folder, "default")
+    document = json.loads(path.read_text())
+    document["logins"][LOGIN.base_url]["key"] = None
+    path.write_text(json.dumps(document))
+    assert read_register(folder, "default").trouble is not None
+
+
+def test_a_write_that_fails_leaves_what_was_there(folder: Path):
+    keep(folder, LOGIN, KEY)
+    before = file_of(folder, "default").read_text()
+    file_of(folder, "default").unlink()
+    file_of(folder, "default").mkdir()
+    with pytest.raises(ConfigurationError, match="cannot be"):
+        keep(folder, LOGIN, KEY + "2")
+    assert [path.name for path in folder.iterdir()] == ["default.json"]
+    assert KEY in before
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_anybody_approves(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match="cannot be used to keep a login") as caught:
+        choose_place(tmp_path / "file" / "credentials", "default", "file")
+    assert "XDG_CONFIG_HOME" in (caught.value.remedy or "")
+
+
+def test_the_place_says_that_it_is_plain_text(folder: Path):
+    place = choose_place(folder, "default", "file")
+    assert place.kept_in == "file"
+    assert f"as plain text in {file_of(folder, 'default')}" in place.words
+    assert "as CALLSHEET_CREDENTIALS says" in place.words
+
+
+@pytest.mark.parametrize(
+    ("profile", "name"),
+    [(None, "default"), ("studio", "studio"), ("configs/profiles/studio.toml", "studio")],
+)
+def test_logins_are_kept_under_the_profiles_name(profile, name):
+    assert profile_name(profile) == name
+
+
+@pytest.mark.parametrize("profile", ["", "../x", "a/b", ".hidden", "x" * 65, "é", "a b"])
+def test_a_name_that_no_file_should_have_is_refused(profile):
+    with pytest.raises(ConfigurationError, match="no name for a profile"):
+        profile_name(profile)
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [
+        ("mav_0123456789abcdef", "mav_…cdef"),
+        ("mav_0_2_4_6_8_0_2_4_6", "mav_…_4_6"),
+        ("mav_0123456789abcd", "mav_…"),
+        ("mav_", "…"),
+        ("0123456789abcdef", "…"),
+        ("", "…"),
+    ],
+)
+def test_a_fingerprint_shows_little_and_of_a_short_key_less(key, shown):
+    assert fingerprint(key) == shown
+
+
+def test_a_claim_is_kept_closed_to_others_and_found_again(folder: Path):
+    claim = PendingClaim(
+        auth_url="https://auth.test",
+        email="ada@studio.example",
+        token="clm_canary0claim",
+        expires_at=NOW,
+        user_code="WDJB-MJHT",
+        address="https://auth.test/device",
+        code_until=NOW,
+        interval=5.0,
+    )
+    keep_claim(folder, "studio", claim)
+    assert read_claim(folder, "studio") == claim
+    assert read_claim(folder, "default") is None
+    assert "canary" not in repr(claim)
+    path = folder / "claims" / "studio.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    path.chmod(0o644)
+    assert read_claim(folder, "studio") is None
+    path.write_text("{")
+    os.chmod(path, 0o600)
+    assert read_claim(folder, "studio") is None
+    drop_claim(folder, "studio")
+    drop_claim(folder, "studio")
+    assert not path.exists()
