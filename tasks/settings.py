@@ -9,15 +9,16 @@ the profile's name (`default` without one), as long as it is for the same servic
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, ConfigurationError
+from tasks.profiles import read_profile, read_secret
 
 if TYPE_CHECKING:
     from tasks.credentials import Login, Register
@@ -136,9 +137,7 @@ class Settings:
         if self.api_key:
             return self.api_key.reveal()
         if self.login:
-            from tasks.credentials import key_of
-
-            return key_of(self.login)
+            return self._kept_key
         if self.register and self.register.trouble:
             raise self.register.trouble
         others = ", ".join(self.register.logins) if self.register else ""
@@ -147,6 +146,14 @@ class Settings:
             + (f" (`callsheet login` kept one for {others})" if others else ""),
             remedy="run `callsheet login`, or set CALLSHEET_API_KEY (or CALLSHEET_API_KEY_FILE)",
         )
+
+    @cached_property
+    def _kept_key(self) -> str:
+        """What the keyring or the file has: a keyring may take seconds, and is asked once."""
+        from tasks.credentials import key_of
+
+        assert self.login is not None
+        return key_of(self.login)
 
 
 def load_settings(
@@ -166,7 +173,11 @@ def load_settings(
     register = _register(profile, credentials_folder(environ))
     known = logging_in or bool(register and (register.logins or register.trouble))
     values = {name: default for name, (default, _) in KNOWN.items()}
-    values |= _from_profile(profile, folder, needed=not known) if profile else {}
+    values |= (
+        read_profile(profile, folder, known=KNOWN, secrets=SECRETS, needed=not known)
+        if profile
+        else {}
+    )
     source = f"profile {profile}" if values["api_key"] else None
     values |= _from_environment(environ)
     source = next((name for name in _KEY_NAMES if environ.get(name)), source)
@@ -305,7 +316,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, str | None]:
         if environ.get(variable):
             found[name] = environ[variable]
         if name in SECRETS and environ.get(f"{variable}_FILE"):
-            found[name] = _read_secret(f"{variable}_FILE", Path(environ[f"{variable}_FILE"]))
+            found[name] = read_secret(f"{variable}_FILE", Path(environ[f"{variable}_FILE"]))
     return found
 
 
@@ -320,55 +331,3 @@ def _register(profile: str | None, folder: Path | None) -> Register | None:
     except ConfigurationError:
         # No login has such a name; whether the profile is there at all is told elsewhere.
         return None
-
-
-def _from_profile(profile: str, folder: Path, *, needed: bool) -> dict[str, str | None]:
-    try:
-        path = _find_profile(profile, folder)
-    except ConfigurationError:
-        if needed:
-            raise
-        return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigurationError(f"profile {path} cannot be read: {error}") from error
-    found: dict[str, str | None] = {}
-    for name, value in table.items():
-        secret = name.removesuffix("_file")
-        if name.endswith("_file") and secret in SECRETS:
-            found[secret] = _read_secret(f"{path.name} {name}", path.parent / str(value))
-        elif name in KNOWN and isinstance(value, str | int):
-            found[name] = str(value)
-        elif name in KNOWN:
-            raise ConfigurationError(f"profile {path}: {name} is not a text or a whole number")
-        else:
-            raise ConfigurationError(
-                f"profile {path} has an unknown setting {name}",
-                remedy="the settings are: " + ", ".join(KNOWN),
-            )
-    return found
-
-
-def _find_profile(profile: str, folder: Path) -> Path:
-    if profile.endswith(".toml"):
-        return folder / profile
-    homes = [place / "configs" / "profiles" for place in (folder, *folder.parents)]
-    homes.append(Path.home() / ".config" / "callsheet")
-    for home in homes:
-        if (home / f"{profile}.toml").is_file():
-            return home / f"{profile}.toml"
-    raise ConfigurationError(
-        f'there is no profile "{profile}"; nothing was spent',
-        remedy=f"make configs/profiles/{profile}.toml, or give --profile a path ending in .toml",
-    )
-
-
-def _read_secret(name: str, path: Path) -> str:
-    try:
-        secret = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{name} names {path}, which cannot be read: {error}") from error
-    if not secret:
-        raise ConfigurationError(f"{name} names {path}, which is empty")
-    return secret

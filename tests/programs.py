@@ -88,7 +88,9 @@ class Desk:
             for name, value in os.environ.items()
             if not name.startswith(("CALLSHEET_", "PREFECT_"))
         }
-        return {**clean, "PYTHONPATH": str(ROOT), **self.environ}
+        # Whoever runs the tests may be logged in to a service of their own.
+        nobody = {"XDG_CONFIG_HOME": str(self.folder / ".config")}
+        return {**clean, "PYTHONPATH": str(ROOT), **nobody, **self.environ}
 
     def run(self, sheet: str, *words: str, timeout: float = 300) -> Finished:
         """Run a campaign without Prefect, approved."""

@@ -101,6 +101,12 @@ class Link(Record):
     expires_in: int
 
 
+class ShareLink(Link):
+    """A public link to the MP4, and to a page that plays it."""
+
+    page_url: str
+
+
 class RenderRecord(Record):
     """One render: the first film, a film with a scene or the voice anew, or another export."""
 

@@ -98,7 +98,7 @@ def test_with_a_code_and_out_again(desk: Desk, service: Sandbox) -> None:
     assert accepts(service, key)
     who = desk.call("whoami", "--json").json
     assert (who["source"], who["where"], who["key"]) == ("file", str(kept(desk)), done.json["key"])
-    assert (who["organisation"], who["scopes"], who["accepted"]) == ("Sandbox", ALL, True)
+    assert (who["organisation"], who["scopes"], who["accepted"]) == ("Northlight Studio", ALL, True)
 
     out = desk.call("logout", "--json")
 

@@ -8,6 +8,7 @@ from functools import partial
 from fastapi import APIRouter, Request, Response
 
 from deployments.sandbox import catalog, charges, tools
+from deployments.sandbox.auth import people
 from deployments.sandbox.auth.key_table import Key
 from deployments.sandbox.catalog_records import (
     CharacterList,
@@ -22,7 +23,7 @@ from deployments.sandbox.house import House
 from deployments.sandbox.routes.operation import add
 from deployments.sandbox.video import stamp
 
-ORGANIZATION = {"id": "org_sandbox", "name": "Sandbox"}
+ORGANIZATION = {"id": "org_sandbox", "name": people.ORGANIZATION}
 
 
 def router(house: House) -> APIRouter:

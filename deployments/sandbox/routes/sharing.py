@@ -12,7 +12,7 @@ from deployments.sandbox import video
 from deployments.sandbox.bodies import body_of
 from deployments.sandbox.envelope import Refusal, success
 from deployments.sandbox.house import House
-from deployments.sandbox.records import Link, ReportKept
+from deployments.sandbox.records import ReportKept, ShareLink
 from deployments.sandbox.reports import keep_report
 from deployments.sandbox.routes.media import film_response
 from deployments.sandbox.routes.operation import VideoId, add
@@ -50,7 +50,7 @@ def router(house: House) -> APIRouter:
     routes = APIRouter()
     ops = Sharing(house)
     op = partial(add, routes, house, "POST", scope="write")
-    op("/api/v1/videos/{video_id}/share-link", ops.share, name="share", answer=Link,
+    op("/api/v1/videos/{video_id}/share-link", ops.share, name="share", answer=ShareLink,
        refusals=[404, 409])  # fmt: skip
     op("/api/v1/videos/{video_id}/report", ops.report, name="report", answer=ReportKept,
        refusals=[400, 404], body=ReportVideo)  # fmt: skip
@@ -76,7 +76,8 @@ class Sharing:
         link = house.share_links.make(video_id, found.render, now=house.now())
         return success(
             {
-                "url": house.origin + link.path,
+                "url": f"{house.origin}{link.path}.mp4",
+                "page_url": house.origin + link.path,
                 "expires_at": video.stamp(link.expires),
                 "expires_in": round(house.share_links.lifetime),
             }

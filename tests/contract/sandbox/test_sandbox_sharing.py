@@ -27,12 +27,14 @@ def test_a_link_leads_anyone_to_the_film_and_ends(brief: Any, anyone: httpx.Clie
     video = brief.create(title="<b>Spring & tea</b>")
     brief.wait(video)
     link = share(brief, video)
-    page = anyone.get(link["url"])
+    assert anyone.get(link["url"]).headers["content-type"] == "video/mp4"
+    page = anyone.get(link["page_url"])
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "&lt;b&gt;Spring &amp; tea&lt;/b&gt;" in page.text
     found = re.search(r'<video [^>]*src="([^"]+)"', page.text)
     assert found is not None
-    film = anyone.get(brief.ready["auth_url"] + found[1], headers={"range": "bytes=0-11"})
+    assert link["url"] == brief.ready["auth_url"] + found[1]
+    film = anyone.get(link["url"], headers={"range": "bytes=0-11"})
     assert (film.status_code, film.headers["content-type"]) == (206, "video/mp4")
     assert film.content[4:8] == b"ftyp"
     until = time.monotonic() + 60
@@ -40,7 +42,7 @@ def test_a_link_leads_anyone_to_the_film_and_ends(brief: Any, anyone: httpx.Clie
         assert time.monotonic() < until
         time.sleep(0.2)
     assert anyone.get(link["url"]).status_code == 410
-    assert anyone.get(f"{link['url']}.mp4").status_code == 410
+    assert anyone.get(link["page_url"]).status_code == 410
 
 
 def test_a_link_is_good_for_days(instant: Any) -> None:
@@ -54,7 +56,7 @@ def test_a_made_up_link_and_one_to_a_deleted_video_lead_nowhere(
 ) -> None:
     video = instant.create()
     instant.wait(video)
-    url = share(instant, video)["url"]
+    url = share(instant, video)["page_url"]
     assert anyone.get(url[:-1] + ("0" if url[-1] != "0" else "1")).status_code == 404
     instant.client.delete(f"/videos/{video}")
     assert anyone.get(url).status_code == 404

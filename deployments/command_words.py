@@ -1,0 +1,110 @@
+"""The commands and options that a person may type, but for the direct ones (`direct/words.py`).
+
+Imports nothing of ours: help has to answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+#: Makes the parser of a command from its name and what it does.
+Command = Callable[[str, str], argparse.ArgumentParser]
+
+
+def add_sheet_commands(command: Command) -> None:
+    """Add what takes a sheet: check, plan, run."""
+    check = command("check", "every problem of a sheet at once; contacts nobody")
+    plan = command("plan", "what would happen to each row and its price; spends nothing")
+    run = command("run", "plan, ask once, produce, report")
+    for parser in (check, plan, run):
+        parser.add_argument("sheet", metavar="SHEET", help="a path, - , https:// or s3:// address")
+        parser.add_argument("--campaign", metavar="NAME", help="instead of the sheet's own name")
+        parser.add_argument("--delimiter", metavar="CHAR", help="what separates the cells of a CSV")
+        parser.add_argument("--worksheet", metavar="NAME", help="which worksheet of an XLSX")
+    for parser in (plan, run):
+        parser.add_argument("--budget", metavar="N", help="credits the campaign may cost in all")
+        parser.add_argument(
+            "--select", metavar="EXPR", help="only these rows: tag:x,language:en|de"
+        )
+        parser.add_argument("--sandbox", action="store_true", help="against a service of our own")
+        parser.add_argument("--time-scale", metavar="X", help="with --sandbox: X times faster")
+    plan.add_argument("-o", "--output", metavar="FILE", help="save the plan for `run --plan`")
+    plan.add_argument(
+        "--detailed-exitcode", action="store_true", help="0 nothing to do, 1 error, 2 changes"
+    )
+    run.add_argument("--yes", action="store_true", help="approve the plan without being asked")
+    run.add_argument("--plan", metavar="FILE", help="do what this saved plan says, or nothing")
+    run.add_argument(
+        "--wait", choices=("auto", "poll", "webhook"), default="auto", help="how to learn of films"
+    )
+    run.add_argument("--max-wait", metavar="2h", help="park the run after this long")
+    run.add_argument("--without-prefect", action="store_true", help="the same steps, no Prefect")
+
+
+def add_ledger_commands(command: Command) -> None:
+    """Add what reads the ledger, or settles a row in it."""
+    status = command("status", "campaigns, or one of them: rows by state, credits")
+    status.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
+    rows = command("rows", "a line for every row: state, credits, where its film is")
+    rows.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
+    rows.add_argument("--select", metavar="EXPR", help="only these rows: state:held, tag:x")
+    explain = command("explain", "everything that is known of one row, and why")
+    explain.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
+    explain.add_argument("row", metavar="ROW")
+    resolve = command("resolve", "settle a paid call whose outcome nobody knows")
+    resolve.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
+    resolve.add_argument("row", metavar="ROW", nargs="?")
+    resolve.add_argument("--call", type=int, metavar="N", help="a call typed by hand, by number")
+    resolve.add_argument("--adopt", metavar="ID", help="this video is what it made")
+    resolve.add_argument("--resend", action="store_true", help="give it up; make another take")
+    resolve.add_argument("--abandon", action="store_true", help="give it up; cancel the row")
+    resolve.add_argument(
+        "--charged", metavar="N", help="credits it cost, if you know; else all that was set aside"
+    )
+
+
+def add_login_commands(command: Command) -> None:
+    """Add what gets a key, drops it, or says which it is."""
+    login = command("login", "get a key for the service and keep it")
+    way = login.add_mutually_exclusive_group()
+    way.add_argument("--browser", action="store_true", help="approve in a browser on this machine")
+    way.add_argument("--device", action="store_true", help="enter a code in a browser anywhere")
+    way.add_argument("--email", metavar="ADDRESS", help="have this person approve it, within a day")
+    way.add_argument("--with-token", action="store_true", help="read a key from standard input")
+    login.add_argument("--scopes", metavar="LIST", help="what to ask for; default read,write,ai")
+    kept = login.add_mutually_exclusive_group()
+    kept.add_argument("--no-store", action="store_true", help="try it and revoke the key again")
+    kept.add_argument("--token-file", metavar="FILE", help="write the key there, keep it nowhere")
+    logout = command("logout", "revoke the key that login got, and forget it")
+    logout.add_argument("--revoke", action="store_true", help="a key of --with-token, too")
+    command("whoami", "which key is in force, where it comes from, what it may do")
+
+
+def add_sandbox_command(command: Command) -> None:
+    """Add the sandbox."""
+    sandbox = command("sandbox", "run the whole video service on this machine")
+    sandbox.add_argument("--port", type=int, default=8791, help="8791; 0 takes a free one")
+    sandbox.add_argument("--state", metavar="DIR", help="default .callsheet/sandbox")
+    sandbox.add_argument("--time-scale", metavar="X", help="X times faster")
+    sandbox.add_argument("--credits", type=int, metavar="N", help="the balance of a new sandbox")
+    sandbox.add_argument("--rate", type=int, metavar="N", help="paid calls a minute before 429")
+    sandbox.add_argument("--spend-limit", type=int, metavar="N", help="credits a minute before 429")
+    sandbox.add_argument(
+        "--retry-after", choices=("seconds", "date", "turns"), default="turns",
+        help="how a 429 says when to come back; default both by turns",
+    )  # fmt: skip
+    sandbox.add_argument(
+        "--render", choices=("real", "instant"), default="real", help="instant: one film for all"
+    )
+    sandbox.add_argument(
+        "--allow-loopback-webhooks", action="store_true", help="for tests on one machine"
+    )
+    sandbox.add_argument(
+        "--answers", choices=("enveloped", "bare", "renamed"), default="enveloped",
+        help="the shape of its answers, where the specification is silent",
+    )  # fmt: skip
+    sandbox.add_argument("--script", metavar="FILE", help="what is to go wrong, in TOML or JSON")
+    sandbox.add_argument(
+        "--webhook-vendor", metavar="NAME", default="Service", help="X-NAME-Signature and so on"
+    )
