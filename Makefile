@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/python -m uv
 
-.PHONY: install demo test bench lint lock clean
+.PHONY: install demo test torture bench lint lock clean
 
 install: $(VENV)/.installed
 
@@ -40,6 +40,10 @@ demo: install
 
 test: $(VENV)/.installed-dev $(VENV)/.chromium
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# Every crash point, fault and model step, and the tests' own tests: half an hour or so.
+torture: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.torture
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.bench

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from deployments.command_words import (
     add_ledger_commands,
     add_login_commands,
+    add_people_commands,
     add_sandbox_command,
     add_sheet_commands,
 )
@@ -58,10 +59,10 @@ def carry_out(args: argparse.Namespace) -> int:
         sys.stderr.close()
         return 0
     except Exception as error:
-        if args.verbose:
-            raise
         from tasks.redact import redact
 
+        if args.verbose:
+            _tell_where(error)
         print(
             f"callsheet: a fault in Callsheet: {redact(str(error) or repr(error))}\n"
             "  What was paid for is in the ledger (`callsheet status`). Run again with -v to see "
@@ -95,9 +96,16 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
             document["not_before"] = f"{error.until:%Y-%m-%dT%H:%M:%SZ}"
         print(json.dumps(document, ensure_ascii=False))
     if args.verbose:
-        import traceback
+        _tell_where(error)
 
-        print(redact("".join(traceback.format_exception(error))), file=sys.stderr)
+
+def _tell_where(error: Exception) -> None:
+    """Show where an error comes from, without what was secret there."""
+    import traceback
+
+    from tasks.redact import redact
+
+    print(redact("".join(traceback.format_exception(error))), file=sys.stderr)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -113,7 +121,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def command(name: str, words: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
+        made = commands.add_parser(name, help=words, description=_sentence(words))
         made.add_argument("--json", action="store_true", help="one JSON document on stdout")
         made.add_argument("--profile", metavar="NAME", help="settings from a TOML profile")
         made.add_argument("-v", "--verbose", action="store_true", help="say more")
@@ -121,11 +129,16 @@ def build_parser() -> argparse.ArgumentParser:
 
     add_sheet_commands(command)
     add_ledger_commands(command)
+    add_people_commands(command)
     add_video_verbs(command("video", "every operation on videos, directly"))
     add_webhook_verbs(command("webhooks", "every operation on webhook subscriptions, directly"))
     add_login_commands(command)
     add_sandbox_command(command)
     return parser
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}" + ("" if words.endswith("?") else ".")
 
 
 class _ShowVersion(argparse.Action):

@@ -39,6 +39,21 @@ def add_sheet_commands(command: Command) -> None:
         "--wait", choices=("auto", "poll", "webhook"), default="auto", help="how to learn of films"
     )
     run.add_argument("--max-wait", metavar="2h", help="park the run after this long")
+    run.add_argument("--run-budget", metavar="N", help="credits this run alone may set aside")
+    run.add_argument(
+        "--at-limit", choices=("stop", "fit"),
+        help="at the end of a budget begin nothing more, or what still fits; stop unless given, "
+        "but a plan beyond --budget is refused whole",
+    )  # fmt: skip
+    run.add_argument(
+        "--if-running", choices=("wait", "leave"), default="wait",
+        help="while another run has the campaign: wait for it, or leave with exit 5",
+    )  # fmt: skip
+    run.add_argument(
+        "--pay-again",
+        action="store_true",
+        help="make films that a lost ledger may have paid for, too long ago for their keys",
+    )
     run.add_argument("--without-prefect", action="store_true", help="the same steps, no Prefect")
 
 
@@ -46,6 +61,9 @@ def add_ledger_commands(command: Command) -> None:
     """Add what reads the ledger, or settles a row in it."""
     status = command("status", "campaigns, or one of them: rows by state, credits")
     status.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
+    status.add_argument(
+        "--accounts", action="store_true", help="every day, cost center and run that has an account"
+    )
     rows = command("rows", "a line for every row: state, credits, where its film is")
     rows.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
     rows.add_argument("--select", metavar="EXPR", help="only these rows: state:held, tag:x")
@@ -62,6 +80,50 @@ def add_ledger_commands(command: Command) -> None:
     resolve.add_argument(
         "--charged", metavar="N", help="credits it cost, if you know; else all that was set aside"
     )
+    _add_proofs(command)
+
+
+def _add_proofs(command: Command) -> None:
+    """Add what compares the ledger with the store or the service, or writes it out."""
+    verify = command("verify", "is every delivery still in the store, and intact?")
+    verify.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
+    verify.add_argument("--select", metavar="EXPR", help="only these rows: tag:x,language:en|de")
+    verify.add_argument("--quick", action="store_true", help="compare sizes; read nothing")
+    verify.add_argument(
+        "--repair", action="store_true", help="fetch again what is missing or damaged, free"
+    )
+    reconcile = command("reconcile", "compare the ledger with what the service says")
+    reconcile.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
+    reconcile.add_argument("--sheet", metavar="SHEET", help="look for films of this sheet, too")
+    reconcile.add_argument(
+        "--apply", action="store_true", help="set right what is free and certain"
+    )
+    export = command("export", "rows, takes, events or costs, for spreadsheets and programs")
+    export.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
+    export.add_argument(
+        "--what", choices=("rows", "takes", "events", "chargeback"), default="rows",
+        help="rows unless given; chargeback: credits by cost centre, tag and month",
+    )  # fmt: skip
+    export.add_argument("--format", choices=("csv", "jsonl"), help="csv unless FILE says jsonl")
+    export.add_argument("-o", "--output", metavar="FILE", help="written whole or not at all")
+
+
+def add_people_commands(command: Command) -> None:
+    """Add what a person decides about rows: another take, or none."""
+    retake = command("retake", "another take of rows: a new film at a price that is asked about")
+    cancel = command("cancel", "cancel rows or a whole campaign, also while a run is at work")
+    for parser in (retake, cancel):
+        parser.add_argument(
+            "words", metavar="ROW", nargs="*", help="rows; first the campaign, unless the newest"
+        )
+        parser.add_argument("--select", metavar="EXPR", help="only these rows: state:failed, tag:x")
+        parser.add_argument("--yes", action="store_true", help="go on without being asked")
+    retake.add_argument("--because", metavar="TEXT", help="why, for the row's history")
+    retake.add_argument("--budget", metavar="N", help="credits the campaign may cost in all")
+    retake.add_argument(
+        "--run", action="store_true", help="carry the rows at once, no sheet needed"
+    )
+    retake.add_argument("--max-wait", metavar="2h", help="with --run: park after this long")
 
 
 def add_login_commands(command: Command) -> None:

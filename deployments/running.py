@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-import signal
 import sys
 from argparse import Namespace
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 from rich.console import Console
 
@@ -20,15 +19,14 @@ from deployments.commands.plan import show_plan
 from deployments.commands.rows import show_rows
 from deployments.prefect_server import SERVER, PrefectServer
 from deployments.progress_view import ProgressView
-from deployments.terminal import console_for, print_json
+from deployments.signals import Signals
+from deployments.terminal import console_for, plain, print_json
 from flows.road import PLAIN, prepare, travel
 from tasks.credits import as_text
 from tasks.errors import SpendRefused
 from tasks.ledger import deliveries_of
-from tasks.production.engine import Engine
 from tasks.production.order import Order, Outcome, Plan
 from tasks.production.plan import check_saved_plan
-from tasks.production.progress import Snapshot
 from tasks.production.run import Run, open_run, report_step
 from tasks.settings import Settings
 
@@ -46,11 +44,16 @@ async def run_here(
         max_wait=max_wait,
         delimiter=args.delimiter,
         worksheet=args.worksheet,
+        pay_again=args.pay_again,
+        run_budget=budget_of(args, "run_budget"),
+        at_limit=args.at_limit,
+        if_running=args.if_running,
     )
-    approval = partial(_approve, args, console)
+    approval = partial(_approve, args, console, settings.quote_tolerance)
     async with open_run(order, settings, approval) as run:
         run.on_plan = partial(_show, run, console)
-        with _Signals(run) as signals, ProgressView(console) as view:
+        run.on_wait = _say_who_is_at_work
+        with Signals(run) as signals, ProgressView(console) as view:
             run.listeners += [signals.hear, view.hear]
             outcome = await _travel(run, server, args, console)
         await _tell(run, outcome, console)
@@ -102,12 +105,21 @@ def _show(run: Run, console: Console, plan: Plan) -> None:
     if run.sheet is not None:
         show_sheet(run.sheet, console)
     show_plan(plan, console)
+    for account in plan.accounts:
+        left, budget = as_text(account.left), as_text(account.budget)
+        console.print(plain(f"{left} of the {budget} credits of {account} are left"))
 
 
-async def _approve(args: Namespace, console: Console, plan: Plan) -> str:
+def _say_who_is_at_work(words: str) -> None:
+    print(
+        f"{words}: waiting for it (--if-running leave does not wait)", file=sys.stderr, flush=True
+    )
+
+
+async def _approve(args: Namespace, console: Console, tolerance: Decimal, plan: Plan) -> str:
     """Ask once, unless the answer was given beforehand; raise SpendRefused for a no."""
     if args.plan:
-        check_saved_plan(plan, Path(args.plan))
+        check_saved_plan(plan, Path(args.plan), tolerance=tolerance)
         return f"approved with the plan {args.plan}"
     if args.yes:
         return "approved with --yes"
@@ -122,51 +134,6 @@ async def _approve(args: Namespace, console: Console, plan: Plan) -> str:
     if answer.strip().casefold() not in ("y", "yes"):
         raise SpendRefused("the plan was not approved; nothing was spent")
     return "approved at the terminal"
-
-
-class _Signals:
-    """First signal: end in order. Second: at once. What is under way is in the ledger."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._loop = asyncio.get_running_loop()
-        self._main = asyncio.current_task()
-        self._armed_for: Engine | None = None
-
-    def __enter__(self) -> _Signals:
-        self._arm()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._loop.remove_signal_handler(number)
-        if isinstance(error, asyncio.CancelledError):
-            raise KeyboardInterrupt from None
-
-    def hear(self, _: Snapshot) -> None:
-        """Take the signals back: at the start of a flow Prefect hangs its own handler on SIGTERM,
-        which cuts off calls that are under way."""
-        if self._run.engine is not self._armed_for:
-            self._armed_for = self._run.engine
-            self._arm()
-
-    def _arm(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._loop.add_signal_handler(number, self._stop)
-
-    def _stop(self) -> None:
-        engine = self._run.engine
-        if engine is None or engine.parked_because:
-            assert self._main is not None
-            self._main.cancel()
-        else:
-            print("stopping: what is under way is let finish, a few seconds", file=sys.stderr)
-            self._run.stop("stopped by a signal")
 
 
 async def _tell(run: Run, outcome: Outcome, console: Console) -> None:

@@ -17,9 +17,11 @@ from prefect.runtime import flow_run
 from prefect.states import Completed
 
 from flows.artifacts import ProgressArtifact, publish_report
+from flows.prefect_logs import redact_prefect_logs
 from flows.road import Steps, travel
 from tasks.duration import parse_duration
 from tasks.errors import SpendRefused
+from tasks.ledger import AtLimit
 from tasks.plan_rows import plan_rows
 from tasks.produce_rows import produce_rows
 from tasks.production.order import Order, Outcome, Plan
@@ -56,6 +58,8 @@ async def run_campaign(
     max_wait: str | None = None,
     approve: bool = False,
     profile: str | None = None,
+    run_budget: float | None = None,
+    at_limit: AtLimit | None = None,
 ) -> State[dict[str, Any]]:
     """Run a campaign from its sheet.
 
@@ -67,13 +71,18 @@ async def run_campaign(
         max_wait: park the run after this long, as `2h`.
         approve: approve the plan as quoted; without it nothing new is paid for.
         profile: settings from a TOML profile.
+        run_budget: credits this run alone may set aside.
+        at_limit: begin nothing more at the end of a budget (stop), or what still fits (fit).
     """
+    redact_prefect_logs()
     order = Order(
         sheet=sheet,
         campaign=campaign,
         budget=None if budget is None else Decimal(str(budget)),
         select=select,
         max_wait=None if max_wait is None else parse_duration(max_wait),
+        run_budget=None if run_budget is None else Decimal(str(run_budget)),
+        at_limit=at_limit,
     )
 
     async def approval(plan: Plan) -> str:
@@ -93,10 +102,11 @@ async def run_campaign(
             run.listeners.remove(artifact.hear)
             await artifact.settle()
         await publish_report(run)
-    return _ending(outcome)
+    return ending(outcome)
 
 
-def _ending(outcome: Outcome) -> State[dict[str, Any]]:
+def ending(outcome: Outcome) -> State[dict[str, Any]]:
+    """Return the state that a flow run ends in."""
     counts = ", ".join(f"{count} {state}" for state, count in outcome.rows.items())
     name = ENDINGS.get(outcome.exit_status, "Completed")
     return Completed(name=name, message=counts, data=outcome.as_json())

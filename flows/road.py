@@ -54,6 +54,11 @@ async def prepare(run: Run, steps: Steps) -> str:
 async def travel(run: Run, steps: Steps) -> Outcome:
     """Take the whole road and return how it ended."""
     campaign = await prepare(run, steps)
+    return await carry(run, steps, campaign)
+
+
+async def carry(run: Run, steps: Steps, campaign: str) -> Outcome:
+    """Produce what is approved or under way, report, and return how it ended."""
     async with production(run) as shards:
         labels = [
             shard[0].row if len(shard) == 1 else f"shard {n + 1} of {len(shards)}"

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from tasks.brief import Json, canonical_json
 
 RECIPE = "cs1"
+#: Stands for the campaign in the key of a film that was typed by hand and belongs to none.
+DIRECT = "callsheet video create"
 
 
 def idempotency_key(*, campaign: str, row: str, operation: str, digest: str, nth: int) -> str:

@@ -33,6 +33,9 @@ def read_profile(
             found[secret] = read_secret(f"{path.name} {name}", path.parent / str(value))
         elif name in known and isinstance(value, str | int):
             found[name] = str(value)
+        elif name in known and isinstance(value, dict):
+            # A table is the same as its text: marketing = 500 as marketing=500.
+            found[name] = ",".join(f"{key}={entry}" for key, entry in value.items())
         elif name in known:
             raise ConfigurationError(f"profile {path}: {name} is not a text or a whole number")
         else:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tasks.credits import parse_credits
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, ConfigurationError
 from tasks.profiles import read_profile, read_secret
@@ -47,6 +49,10 @@ KNOWN: dict[str, tuple[str | None, str]] = {
     "clip_keys": ("no", "yes once the service is known to take idempotency keys for clips"),
     "evidence_wait": ("10m", "how long a clip is searched for after a lost answer"),
     "quote_age": ("15m", "how long a quote holds before it is asked again"),
+    "quote_tolerance": ("0%", "how far a price may rise after its approval without a new one"),
+    "day_budget": (None, "credits that all campaigns of the ledger may cost in a day (UTC)"),
+    "cost_center_budgets": (None, "credits a cost center may cost in all: marketing=500,sales=200"),
+    "lease": ("60s", "how long a run that gives no sign of life keeps its campaign"),
     "credentials": (
         None,
         "where `login` keeps the key: keyring or file; default the best there is",
@@ -100,6 +106,10 @@ class Settings:
     clip_keys: bool
     evidence_wait: float
     quote_age: float
+    quote_tolerance: Decimal
+    day_budget: Decimal | None
+    cost_center_budgets: Mapping[str, Decimal]
+    lease: float
     submits: int
     watches: int
     deliveries: int
@@ -247,6 +257,10 @@ def _settings(values: Mapping[str, str | None], *, home: Path) -> Settings:
         webhook_vendor=_vendor(text["webhook_vendor"] or ""),
         failed_words=_words(text["failed_words"]),
         clip_keys=_truth("clip_keys", text["clip_keys"]),
+        quote_tolerance=_percent("quote_tolerance", text["quote_tolerance"]),
+        day_budget=_amount("day_budget", text["day_budget"]) if text["day_budget"] else None,
+        cost_center_budgets=_amounts("cost_center_budgets", text["cost_center_budgets"]),
+        lease=_lease(text["lease"]),
         **{name: _seconds(name, text[name]) for name in _DURATIONS},
         **{name: _count(name, text[name]) for name in _COUNTS},
     )
@@ -289,6 +303,47 @@ def _seconds(name: str, value: str | None) -> Any:
         return parse_duration(value or "")
     except BadInput as error:
         raise ConfigurationError(f"CALLSHEET_{name.upper()}: {error}") from error
+
+
+def _lease(value: str | None) -> float:
+    seconds: float = _seconds("lease", value)
+    if seconds < 1:
+        raise ConfigurationError(f'CALLSHEET_LEASE "{value}" is too short; 1s is the least')
+    return seconds
+
+
+def _amount(name: str, value: str) -> Decimal:
+    amount = parse_credits(value)
+    if amount is None:
+        raise ConfigurationError(
+            f'CALLSHEET_{name.upper()} "{value}" is not an amount of credits; nothing was spent'
+        )
+    return amount
+
+
+def _amounts(name: str, value: str | None) -> dict[str, Decimal]:
+    """Read `marketing=500,sales=200`."""
+    found: dict[str, Decimal] = {}
+    for part in filter(None, (part.strip() for part in (value or "").split(","))):
+        who, equals, amount = part.rpartition("=")
+        if not equals or not who.strip() or who.strip() in found:
+            raise ConfigurationError(
+                f'CALLSHEET_{name.upper()} "{part}" is not an amount for one name; '
+                "nothing was spent",
+                remedy="write it like marketing=500,sales=200, every name once",
+            )
+        found[who.strip()] = _amount(name, amount)
+    return found
+
+
+def _percent(name: str, value: str | None) -> Decimal:
+    """Read `10%` as 0.1."""
+    amount = parse_credits((value or "").removesuffix("%"))
+    if amount is None or not (value or "").endswith("%"):
+        raise ConfigurationError(
+            f'CALLSHEET_{name.upper()} "{value}" is not a part of a price; write it like 10%'
+        )
+    return amount / 100
 
 
 def _words(value: str | None) -> frozenset[str]:

@@ -20,6 +20,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 #: What a run imports; Prefect is not here, because it reads its environment when it is imported.
@@ -27,10 +28,13 @@ PROGRAM = (
     "deployments.running",
     "deployments.sandbox_child",
     "deployments.commands.explain",
+    "deployments.commands.export",
+    "deployments.commands.reconcile",
     "deployments.commands.resolve",
     "deployments.commands.rows",
     "deployments.commands.run",
     "deployments.commands.status",
+    "deployments.commands.verify",
     "tasks.production.report",
     "tasks.store.bucket",
     "tasks.service.transport",
@@ -39,6 +43,7 @@ PROGRAM = (
     "sqlalchemy.dialects.postgresql",
     "alembic.command",
     "av",
+    "boto3",
     "pandas",
     "psycopg",
     "rich.live",
@@ -62,15 +67,24 @@ class Launcher:
         atexit.register(self._process.kill)
 
     def run(
-        self, words: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float
+        self,
+        words: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        timeout: float,
+        hook: Mapping[str, Any] | None = None,
     ) -> tuple[int, str, str]:
-        """Run one command to its end; return exit status, output and errors."""
+        """Run one command to its end; return exit status, output and errors.
+
+        `hook` is an order to its crash points (`tests.torture.hook`); a killed one ends with -9.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with tempfile.TemporaryDirectory() as folder:
             out, err = Path(folder) / "out", Path(folder) / "err"
-            order = {"words": list(words), "cwd": str(cwd), "env": dict(env)}
-            order |= {"out": str(out), "err": str(err)}
+            order: dict[str, Any] = {"words": list(words), "cwd": str(cwd), "env": dict(env)}
+            order |= {"out": str(out), "err": str(err), "hook": hook}
             self._process.stdin.write(json.dumps(order).encode() + b"\n")
             self._process.stdin.flush()
             if not select.select([self._process.stdout], [], [], timeout)[0]:
@@ -99,7 +113,7 @@ def main() -> None:
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def _carry_out(order: Mapping[str, object]) -> None:
+def _carry_out(order: Mapping[str, Any]) -> None:
     """Become the command: its files, its folder, its environment; never return."""
     for number, name, flags in (
         (0, os.devnull, os.O_RDONLY),
@@ -109,13 +123,17 @@ def _carry_out(order: Mapping[str, object]) -> None:
         os.dup2(os.open(name, flags, 0o600), number)
     os.chdir(str(order["cwd"]))
     os.environ.clear()
-    os.environ.update(order["env"])  # type: ignore[call-overload]
-    sys.argv = ["callsheet", *order["words"]]  # type: ignore[misc]
+    os.environ.update(order["env"])
+    sys.argv = ["callsheet", *order["words"]]
     status = 1
     try:
         from deployments.cli import main as callsheet
 
-        callsheet(order["words"])  # type: ignore[arg-type]
+        if order["hook"]:
+            from tests.torture.hook import hang_on
+
+            hang_on(order["hook"])
+        callsheet(order["words"])
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:

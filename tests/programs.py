@@ -6,6 +6,7 @@ log holds is all that a test gets to see.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -23,6 +24,7 @@ from typing import Any
 from tests.launcher import launcher
 
 CALLSHEET = [sys.executable, "-m", "deployments.cli"]
+ARMED = [sys.executable, "-m", "tests.torture.hook"]
 ROOT = Path(__file__).parent.parent
 
 
@@ -58,10 +60,16 @@ class Desk:
         (self.folder / name).write_text(text)
         return name
 
-    def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-        """Start a command and return its process."""
+    def start(
+        self,
+        *words: str,
+        stdin: int = subprocess.DEVNULL,
+        hook: Mapping[str, Any] | None = None,
+    ) -> subprocess.Popen[str]:
+        """Start a command and return its process; `hook` is an order to its crash points."""
+        program = [*ARMED, json.dumps(hook)] if hook else CALLSHEET
         return subprocess.Popen(
-            [*CALLSHEET, *words],
+            [*program, *words],
             cwd=self.folder,
             env=self._environ(),
             stdin=stdin,
@@ -70,15 +78,22 @@ class Desk:
             text=True,
         )
 
-    def call(self, *words: str, timeout: float = 300) -> Finished:
-        """Run a command to its end. No command may ever show a traceback."""
+    def call(
+        self, *words: str, timeout: float = 300, hook: Mapping[str, Any] | None = None
+    ) -> Finished:
+        """Run a command to its end. No command may ever show a traceback.
+
+        `hook` is an order to its crash points (`tests.torture.hook`).
+        """
         if words[0] == "run" and "--without-prefect" not in words:
-            process = self.start(*words)
+            process = self.start(*words, hook=hook)
             out, err = process.communicate(timeout=timeout)
             status = process.returncode
         else:
             env = self._environ()
-            status, out, err = launcher().run(words, cwd=self.folder, env=env, timeout=timeout)
+            status, out, err = launcher().run(
+                words, cwd=self.folder, env=env, timeout=timeout, hook=hook
+            )
         assert "Traceback" not in out + err, out + err
         return Finished(status, out, err)
 
@@ -159,6 +174,16 @@ class Sandbox:
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Call an operation as somebody else of the organisation would; return its data."""
         return self._open(f"api/v1/{path}", body)["data"]
+
+    def film(self, video_id: str) -> str:
+        """Return the sha256 of a video's film, as the service hands it out."""
+        address = self._open(f"api/v1/videos/{video_id}/download")["data"]["url"]
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            return hashlib.sha256(answer.read()).hexdigest()
+
+    def delete(self, video_id: str) -> None:
+        """Delete a video, as somebody else of the organisation would."""
+        self._open(f"api/v1/videos/{video_id}", method="DELETE")
 
     def _get(self, what: str) -> Any:
         return self._open(f"_sandbox/{what}")

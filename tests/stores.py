@@ -136,7 +136,7 @@ def _free_port() -> int:
 
 def _wait_for(server: S3Server, process: subprocess.Popen[bytes]) -> None:
     host, port = server.endpoint.removeprefix("http://").split(":")
-    for _ in range(200):
+    for _ in range(1200):
         if process.poll() is not None:
             raise RuntimeError(f"rclone ended with {process.returncode}")
         with socket.socket() as probe:

@@ -4,134 +4,138 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from argparse import Namespace
-from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
+from deployments.commands.options import settings_of
+from deployments.direct.safe import safe
 from deployments.terminal import console_for, plain, print_json, state_text
-from tasks.credits import as_number, as_text
+from tasks.brief import Json
+from tasks.credits import as_text
 from tasks.errors import BadInput
-from tasks.ledger import (
-    Campaign,
-    CampaignRow,
-    Delivered,
-    Event,
-    Take,
-    deliveries_of,
-    events_of,
-    rows_of,
-    takes_of,
+from tasks.ledger import CampaignRow, rows_of
+from tasks.ledger.journal import JournalEntry
+from tasks.production.decide import Rules
+from tasks.production.explain import (
+    Attempt,
+    Explanation,
+    explain,
+    explanation_document,
+    moment,
 )
-from tasks.production.report import row_document
 
-History = tuple[Campaign, CampaignRow, list[Take], dict[int, list[Delivered]], list[Event]]
+#: Characters of a field of the request that are shown; `--json` has all of it.
+SHOWN = 120
 
 
 def main(args: Namespace) -> int:
-    """Show the row, its takes with their keys and charges, its files and its history."""
-    campaign, row, takes, files, events = asyncio.run(_read(args))
+    """Show the row, what the next run does, every attempt, its history, and what can be typed."""
+    found = asyncio.run(_read(args))
     console = console_for(args)
-    _show_row(campaign, row, console)
-    for take in takes:
-        _show_take(take, files.get(take.id, []), console)
+    _show_row(found, console)
+    for one in found.attempts:
+        _show_attempt(one, console)
     console.print("\nhistory")
-    for event in events:
+    for event in found.history:
         step = f"{event.old} -> {event.new}" if event.new else event.kind
-        console.print(f"  {_moment(event.at)}  {step}  {plain(event.words or '')}".rstrip())
+        console.print(f"  {moment(event.at)}  {step}  {plain(event.words or '')}".rstrip())
+    console.print("\nwhat you can do")
+    for command in found.commands:
+        console.print(f"  {plain(command.line)}  [dim]{plain(command.does)}[/]")
     if args.json:
-        print_json(_document(campaign, row, takes, files, events))
+        print_json(safe(explanation_document(found)))
     return 0
 
 
-async def _read(args: Namespace) -> History:
+async def _read(args: Namespace) -> Explanation:
+    settings = settings_of(args)
+    rules = Rules(horizon=settings.horizon, clip_keys=settings.clip_keys)
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
-        query = partial(rows_of, campaign_id=campaign.id, row=args.row)
-        rows = await ledger.read(query)
+        rows = await ledger.read(partial(rows_of, campaign_id=campaign.id, row=args.row))
         if not rows:
             raise BadInput(
                 f'campaign {campaign.name} has no row "{args.row}"',
                 remedy=f"`callsheet rows {campaign.name}` lists them",
             )
-        row = rows[0]
-        takes = await ledger.read(partial(takes_of, campaign_id=campaign.id))
-        files = await ledger.read(partial(deliveries_of, campaign_id=campaign.id))
-        events = await ledger.read(partial(events_of, row_id=row.id))
-    mine = [take for row_id, take in takes if row_id == row.id]
-    return campaign, row, mine, dict(files), events
+        return await explain(ledger, campaign, rows[0], now=time.time(), rules=rules)
 
 
-def _show_row(campaign: Campaign, row: CampaignRow, console: Console) -> None:
+def _show_row(found: Explanation, console: Console) -> None:
+    row, campaign, comes = found.row, found.campaign, found.next
     console.print(f"[bold]{plain(row.row)}[/] of {plain(campaign.name)}: {state_text(row.state)}")
     if row.reason:
         console.print(f"  {plain(row.reason)}")
-    console.print(f"  since {_moment(row.since)}, line {row.line} of {plain(campaign.sheet)}")
-    console.print(f"  brief {row.digest}")
-    console.print(f"  quote {as_text(row.quoted)} credits")
+    console.print(f"  since {moment(row.since)}, line {row.line} of {plain(campaign.sheet)}")
+    console.print(f"  brief {row.digest}, attempt {row.nth} at it, by {plain(row.operation)}")
+    console.print(f"  quote {as_text(row.quoted)} credits{_when(row)}; {_limits(row)}")
+    for event in found.quotes[:-1]:
+        console.print(f"    earlier, {moment(event.at)}: {plain(event.words)}")
     for name, value in sorted(row.asked().items()):
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        console.print(f"    {name}: {plain(' '.join(text.split())[:120])}")
+        console.print(f"    {plain(name)}: {plain(_short(value))}")
+    console.print(f"next run, if its line of the sheet is unchanged: {comes.means}")
+    if comes.why:
+        console.print(f"  because: {plain(comes.why)}")
+    if comes.lane:
+        console.print(f"  lane {comes.lane}: {comes.lane_means}")
 
 
-def _show_take(take: Take, files: list[Delivered], console: Console) -> None:
+def _when(row: CampaignRow) -> str:
+    return f", asked {moment(row.quoted_at)}" if row.quoted_at else ""
+
+
+def _limits(row: CampaignRow) -> str:
+    """Return what the sheet says beside the brief."""
+    parts = [
+        "enabled" if row.enabled else "switched off",
+        f"captions {', '.join(row.captions) or 'none'}",
+        f"priority {row.priority}" if row.priority else "",
+        f"max_credits {as_text(row.max_credits)}" if row.max_credits is not None else "",
+        f"cost centre {plain(row.cost_center)}" if row.cost_center else "",
+        f"tags {plain(', '.join(row.tags))}" if row.tags else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _show_attempt(one: Attempt, console: Console) -> None:
+    take = one.take
     key = f"key {take.key}" if take.keyed else "without a key: sent once"
-    console.print(f"\ntake {take.number}  {key}")
-    console.print(f"  intended {_moment(take.intended_at)}, {as_text(take.quoted)} credits quoted")
+    present = "" if one.present else " (an earlier one)"
+    console.print(f"\ntake {take.number}{present}  {key}")
+    console.print(f"  intended {moment(take.intended_at)}, {as_text(take.quoted)} credits quoted")
+    if one.changed:
+        console.print(f"  it asked for something else than the row now: {', '.join(one.changed)}")
     if take.refused_at:
-        console.print(f"  refused {_moment(take.refused_at)}: nothing was made or charged")
+        console.print(f"  refused {moment(take.refused_at)}: nothing was made or charged")
     if take.abandoned_at:
-        console.print(f"  given up {_moment(take.abandoned_at)} by a person")
+        console.print(f"  given up {moment(take.abandoned_at)} by a person")
     if take.accepted_at:
-        console.print(f"  accepted {_moment(take.accepted_at)} as {plain(take.video_id)}")
+        console.print(f"  accepted {moment(take.accepted_at)} as {plain(take.video_id)}")
     if take.charged is not None:
         console.print(f"  charged {as_text(take.charged)} credits")
     elif take.reserved:
         console.print(f"  reserved {as_text(take.reserved)} credits")
-    for file in files:
+    for call in one.calls:
+        console.print(f"  {plain(_call(call))}")
+    for event in one.events:
+        if event.words:
+            console.print(f"  {moment(event.at)}  {plain(event.words)}")
+    for file in one.files:
         console.print(f"  {file.kind} {plain(file.uri)} ({file.bytes} bytes, sha256 {file.sha256})")
 
 
-def _document(
-    campaign: Campaign,
-    row: CampaignRow,
-    takes: list[Take],
-    files: dict[int, list[Delivered]],
-    events: list[Event],
-) -> dict[str, Any]:
-    return {
-        "campaign": campaign.name,
-        **row_document(row, files),
-        "digest": row.digest,
-        "request": row.asked(),
-        "takes": [
-            {
-                "take": take.number,
-                "key": take.key if take.keyed else None,
-                "video_id": take.video_id,
-                "quoted": as_number(take.quoted),
-                "reserved": as_number(take.reserved),
-                "charged": as_number(take.charged),
-                "intended_at": _moment(take.intended_at),
-                "body_bytes": len(take.body),
-            }
-            for take in takes
-        ],
-        "history": [
-            {
-                "at": _moment(event.at),
-                "kind": event.kind,
-                "old": event.old,
-                "new": event.new,
-                "words": event.words,
-            }
-            for event in events
-        ],
-    }
+def _call(call: JournalEntry) -> str:
+    whose = "typed by hand" if call.take_id is None else "sent once"
+    known = call.outcome or "open: under way, or cut off"
+    settled = ", settled by a person" if call.resolved_at else ""
+    return f"call {call.id} {call.operation}, {whose} {moment(call.opened_at)}: {known}{settled}"
 
 
-def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _short(value: Json) -> str:
+    kept = safe(value)
+    text = kept if isinstance(kept, str) else json.dumps(kept, ensure_ascii=False)
+    return " ".join(text.split())[:SHOWN]

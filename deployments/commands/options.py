@@ -28,12 +28,13 @@ def sheet_options(args: Namespace, settings: Settings) -> SheetOptions:
     )
 
 
-def budget_of(args: Namespace) -> Decimal | None:
-    """Return `--budget`; raise BadInput when it is not an amount."""
-    text = getattr(args, "budget", None)
+def budget_of(args: Namespace, option: str = "budget") -> Decimal | None:
+    """Return `--budget`, or another such option; raise BadInput when it is not an amount."""
+    text = getattr(args, option, None)
     if text is None:
         return None
     amount = parse_credits(text)
     if amount is None:
-        raise BadInput(f'--budget "{text}" is not an amount of credits; nothing was spent')
+        named = option.replace("_", "-")
+        raise BadInput(f'--{named} "{text}" is not an amount of credits; nothing was spent')
     return amount

@@ -1,52 +1,130 @@
-"""`callsheet status`: campaigns, or one of them: rows by state, and credits."""
+"""`callsheet status`: campaigns, or one of them: rows by state, credits, and what limits them."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from argparse import Namespace
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import partial
 
+from rich.console import Console
+
 from deployments.commands.ledger import campaign_of, reading
+from deployments.commands.options import settings_of
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.credits import as_number, as_text
-from tasks.ledger import Campaign, Tally, all_campaigns, tally_of
+from tasks.ledger import (
+    Account,
+    Campaign,
+    Ledger,
+    Tally,
+    all_accounts,
+    all_campaigns,
+    day_of,
+    find_account,
+    tally_of,
+    variance_of,
+)
+from tasks.production.owner import name_of
+from tasks.settings import Settings
+
+
+@dataclass(frozen=True)
+class Found:
+    """A campaign with its counts, and what its settled takes cost beyond their quotes."""
+
+    campaign: Campaign
+    tally: Tally
+    variance: Decimal
 
 
 def main(args: Namespace) -> int:
-    """Show counts and account of one campaign or of all."""
-    found = asyncio.run(_read(args))
+    """Show counts and account of one campaign or of all, and the accounts of days and others."""
+    found, accounts = asyncio.run(_read(args))
     console = console_for(args)
-    columns = ("campaign", "rows", "states", "quoted", "reserved", "charged", "budget")
-    made = table("Campaigns", columns, numbers=("rows", *columns[3:]))
-    for campaign, tally in found:
-        states = ", ".join(f"{count} {state}" for state, count in tally.rows.items())
-        budget = "-" if tally.budget is None else as_text(tally.budget)
-        amounts = (as_text(tally.quoted), as_text(tally.reserved), as_text(tally.charged))
-        cells = (campaign.name, tally.total, states, *amounts, budget)
-        made.add_row(*(plain(cell) for cell in cells))
-    console.print(made)
-    for campaign, _ in found:
-        if campaign.owner:
-            since = datetime.fromtimestamp(campaign.owner_since or 0, UTC)
-            who = " process ".join(campaign.owner.split(":")[:2])
-            console.print(f"{plain(campaign.name)} is being run by {who} since {since:%H:%M} UTC")
+    _show_campaigns(found, console)
+    if accounts:
+        _show_accounts(accounts, console)
     if args.json:
-        documents = [_document(campaign, tally) for campaign, tally in found]
-        print_json(documents[0] if args.campaign else {"campaigns": documents})
+        documents = [_document(one) for one in found]
+        document: dict[str, object] = documents[0] if args.campaign else {"campaigns": documents}
+        print_json({**document, "accounts": [_account_document(account) for account in accounts]})
     return 0
 
 
-async def _read(args: Namespace) -> list[tuple[Campaign, Tally]]:
+async def _read(args: Namespace) -> tuple[list[Found], list[Account]]:
+    settings = settings_of(args)
     async with reading(args) as ledger:
         if args.campaign:
             campaigns = [await campaign_of(ledger, args.campaign)]
         else:
             campaigns = await ledger.read(all_campaigns)
-        return [(c, await ledger.read(partial(tally_of, campaign=c))) for c in campaigns]
+        found = [await _look(ledger, campaign) for campaign in campaigns]
+        limits = _limits(settings, time.time())
+        limited = [await ledger.read(partial(find_account, account=one)) for one in limits]
+        if not args.accounts:
+            return found, limited
+        named = {(account.kind, account.name) for account in limited}
+        others = await ledger.read(all_accounts)
+        return found, limited + [a for a in others if (a.kind, a.name) not in named]
 
 
-def _document(campaign: Campaign, tally: Tally) -> dict[str, object]:
+async def _look(ledger: Ledger, campaign: Campaign) -> Found:
+    tally = await ledger.read(partial(tally_of, campaign=campaign))
+    variance = await ledger.read(partial(variance_of, campaign_id=campaign.id))
+    return Found(campaign, tally, variance)
+
+
+def _limits(settings: Settings, at: float) -> list[Account]:
+    """Return the accounts that the settings limit, empty."""
+    today = Account(kind="day", name=day_of(at), budget=settings.day_budget)
+    centers = [
+        Account(kind="cost_center", name=name, budget=budget)
+        for name, budget in settings.cost_center_budgets.items()
+    ]
+    return ([today] if settings.day_budget is not None else []) + centers
+
+
+def _show_campaigns(found: list[Found], console: Console) -> None:
+    columns = ("campaign", "rows", "states", "quoted", "reserved", "charged", "variance", "budget")
+    made = table("Campaigns", columns, numbers=("rows", *columns[3:]))
+    for one in found:
+        tally = one.tally
+        states = ", ".join(f"{count} {state}" for state, count in tally.rows.items())
+        budget = "-" if tally.budget is None else as_text(tally.budget)
+        amounts = (as_text(tally.quoted), as_text(tally.reserved), as_text(tally.charged))
+        cells = (one.campaign.name, tally.total, states, *amounts, _signed(one.variance), budget)
+        made.add_row(*(plain(cell) for cell in cells))
+    console.print(made)
+    for one in found:
+        if one.campaign.owner:
+            since = datetime.fromtimestamp(one.campaign.owner_since or 0, UTC)
+            who = name_of(one.campaign.owner)
+            words = f"{one.campaign.name} is being run by {who} since {since:%H:%M} UTC"
+            console.print(plain(words))
+
+
+def _show_accounts(accounts: list[Account], console: Console) -> None:
+    columns = ("account", "name", "reserved", "charged", "budget", "left")
+    made = table("Accounts", columns, numbers=columns[2:])
+    for account in accounts:
+        amounts = [as_text(account.reserved), as_text(account.charged)]
+        amounts += ["-" if a is None else as_text(a) for a in (account.budget, account.left)]
+        cells = (account.kind.replace("_", " "), account.name, *amounts)
+        made.add_row(*(plain(cell) for cell in cells))
+    console.print(made)
+
+
+def _signed(amount: Decimal) -> str:
+    """Return what was paid beyond the quotes as `+3`, what was saved as `-3`."""
+    return f"+{as_text(amount)}" if amount > 0 else as_text(amount)
+
+
+def _document(found: Found) -> dict[str, object]:
+    campaign, tally = found.campaign, found.tally
     return {
         "campaign": campaign.name,
         "sheet": campaign.sheet,
@@ -55,7 +133,19 @@ def _document(campaign: Campaign, tally: Tally) -> dict[str, object]:
             "quoted": as_number(tally.quoted),
             "reserved": as_number(tally.reserved),
             "charged": as_number(tally.charged),
+            "variance": as_number(found.variance),
             "budget": as_number(tally.budget),
         },
         "owner": campaign.owner,
+    }
+
+
+def _account_document(account: Account) -> dict[str, object]:
+    return {
+        "kind": account.kind,
+        "name": account.name,
+        "reserved": as_number(account.reserved),
+        "charged": as_number(account.charged),
+        "budget": as_number(account.budget),
+        "left": as_number(account.left),
     }

@@ -1,12 +1,9 @@
-"""The question before credits are spent or something is deleted."""
+"""The question before a direct command spends credits or deletes something."""
 
 from __future__ import annotations
 
-import asyncio
-import sys
-
+from deployments.consent import consent
 from deployments.direct.session import Session
-from tasks.errors import SpendRefused
 
 
 async def ask(at: Session, question: str, *, what: str) -> None:
@@ -15,29 +12,4 @@ async def ask(at: Session, question: str, *, what: str) -> None:
     Raises SpendRefused for a no, and where nobody can be asked: `what` is then said not to be
     approved ("15 credits are", "to delete vid_1 is").
     """
-    if at.args.yes:
-        return
-    if not sys.stdin.isatty() or not sys.stderr.isatty():
-        raise SpendRefused(
-            f"{what} not approved and there is nobody to ask; nothing was done, nothing was spent",
-            remedy="run the same command again with --yes",
-        )
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    if (await _line()).strip().casefold() not in ("y", "yes"):
-        raise SpendRefused(f"{what} not approved; nothing was done, nothing was spent")
-
-
-async def _line() -> str:
-    """Return the next line of the terminal, in a wait that Ctrl-C ends."""
-    loop = asyncio.get_running_loop()
-    there = asyncio.Event()
-    try:
-        loop.add_reader(sys.stdin, there.set)
-    except NotImplementedError:  # the event loop of Windows
-        return await asyncio.to_thread(sys.stdin.readline)
-    try:
-        # A terminal hands over whole lines, so the read below does not wait.
-        await there.wait()
-    finally:
-        loop.remove_reader(sys.stdin)
-    return sys.stdin.readline()
+    await consent(at.args, question, what=what)

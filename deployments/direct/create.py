@@ -16,10 +16,7 @@ from deployments.terminal import plain
 from tasks.brief import CREATE, Json, canonical_json, digest_of
 from tasks.credits import as_number, as_text, parse_credits
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound, OtherRefusal, SpendRefused
-from tasks.key import idempotency_key
-
-#: Stands for the campaign in the key of a film that belongs to none.
-CAMPAIGN = "callsheet video create"
+from tasks.key import DIRECT, idempotency_key
 
 
 async def estimate(at: Session) -> Document:
@@ -98,7 +95,7 @@ def _key(wanted: dict[str, Json], *, another: int) -> str:
     if own is None:
         digest = digest_of(CREATE, wanted)
         return idempotency_key(
-            campaign=CAMPAIGN, row=digest, operation=CREATE, digest=digest, nth=another
+            campaign=DIRECT, row=digest, operation=CREATE, digest=digest, nth=another
         )
     if another != 1:
         raise BadInput("--another is for keys of ours, and the request has one of its own")

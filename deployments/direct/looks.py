@@ -11,6 +11,7 @@ from deployments.terminal import plain, table
 from tasks.brief import Json
 from tasks.credits import as_number, as_text
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound
+from tasks.redact import redact
 from tasks.service import Video
 from tasks.service.reading import record_of
 
@@ -115,7 +116,7 @@ def _title_of(video: Video) -> str | None:
     record = record_of(video.raw)
     for name in ("title", "topic"):
         if isinstance(record.get(name), str) and record[name].strip():
-            return str(record[name])
+            return redact(str(record[name]))
     return None
 
 

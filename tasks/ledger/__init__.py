@@ -1,5 +1,6 @@
 """What happened to every row: the names other packages may use."""
 
+from tasks.ledger.accounts import all_accounts, find_account, variance_of
 from tasks.ledger.adopt import adopt_sheet, foresee_sheet
 from tasks.ledger.calls import (
     NEW,
@@ -28,14 +29,25 @@ from tasks.ledger.campaigns import (
     take_lease,
     tally_of,
 )
+from tasks.ledger.cancel import (
+    Asked,
+    ask_to_cancel,
+    cancels_asked,
+    end_cancel,
+    is_paid,
+    wake_stalled,
+)
 from tasks.ledger.foresee import ACTIONS, Action, Foreseen
 from tasks.ledger.history import Event, cells_of, deliveries_of, events_of
 from tasks.ledger.ledger import Ledger, open_ledger
 from tasks.ledger.moves import move, move_row, note, remark
-from tasks.ledger.quotes import Quoted, approve, record_quote
+from tasks.ledger.quotes import Quoted, approve, has_grown, record_quote, renew_quote
 from tasks.ledger.resolve import adopt_video, give_up, owner_of_video
+from tasks.ledger.restore import Past, restore_count, restore_take
+from tasks.ledger.retake import RETAKEABLE, Retake, approve_retakes
 from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, ROAD, STATES, TRANSITIONS, UNDER_WAY, State
 from tasks.ledger.takes import Delivered, accept, deliver, open_take, refuse, settle
+from tasks.ledger.terms import Account, AtLimit, Terms, day_of
 from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 
 __all__ = [
@@ -43,11 +55,15 @@ __all__ = [
     "NEEDS_PERSON",
     "NEW",
     "NOT_BEGUN",
+    "RETAKEABLE",
     "ROAD",
     "STATES",
     "TRANSITIONS",
     "UNDER_WAY",
+    "Account",
     "Action",
+    "Asked",
+    "AtLimit",
     "Call",
     "CallOutcome",
     "Campaign",
@@ -56,28 +72,40 @@ __all__ = [
     "Event",
     "Foreseen",
     "Ledger",
+    "Past",
     "Quoted",
+    "Retake",
     "State",
     "Take",
     "Tally",
+    "Terms",
     "accept",
     "adopt_sheet",
     "adopt_video",
+    "all_accounts",
     "all_campaigns",
     "approve",
+    "approve_retakes",
+    "ask_to_cancel",
+    "cancels_asked",
     "cells_of",
     "close_call",
     "close_gate",
+    "day_of",
     "deliver",
     "deliveries_of",
     "drop_call",
     "drop_owner",
+    "end_cancel",
     "ensure_campaign",
     "events_of",
+    "find_account",
     "find_campaign",
     "foresee_sheet",
     "gate_of",
     "give_up",
+    "has_grown",
+    "is_paid",
     "join_call",
     "move",
     "move_row",
@@ -91,7 +119,10 @@ __all__ = [
     "refuse",
     "release_lease",
     "remark",
+    "renew_quote",
     "resolve_call",
+    "restore_count",
+    "restore_take",
     "rows_of",
     "set_budget",
     "settle",
@@ -99,5 +130,7 @@ __all__ = [
     "takes_of",
     "tally_of",
     "unsettled_calls",
+    "variance_of",
     "videos_known",
+    "wake_stalled",
 ]

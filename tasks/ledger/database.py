@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from tasks.errors import LedgerError
+from tasks.redact import register_secret
 
 #: How long a writer waits for another program's transaction, in seconds.
 LOCK_WAIT = 10.0
@@ -42,6 +43,7 @@ def ledger_url(address: str) -> URL:
             remedy="write it like sqlite:////var/lib/callsheet/ledger.db "
             "or postgresql://user:password@host/database",
         ) from error
+    register_secret(str(url.password or ""))
     backend = url.drivername.split("+")[0]
     if backend not in _DRIVERS:
         raise LedgerError(

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from tasks.crash import crashpoint
 from tasks.errors import LedgerError, shorten
 from tasks.ledger.database import LOCK_WAIT, ledger_file, ledger_url, make_engine, make_file
 from tasks.ledger.migrate import MAKE_ONE, upgrade
@@ -125,6 +126,8 @@ class Ledger:
                 with self._writer.begin() as connection:
                     begun = True
                     results = [pending.change(connection) for pending in group]
+                    crashpoint("ledger: before the commit", group)
+                crashpoint("ledger: after the commit", group)
             except Exception as error:
                 if _is_deadlock(error) and attempt < DEADLOCKS:
                     continue
@@ -180,6 +183,7 @@ async def open_ledger(address: str, *, create: bool = True, lock_wait: float = L
         if not create:
             raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
         make_file(file)
+        crashpoint("ledger: its file is made")
 
     def connect() -> Ledger:
         writer = make_engine(url, writes=True, lock_wait=lock_wait)

@@ -6,6 +6,7 @@ import threading
 
 from sqlalchemy import Connection, Engine, inspect, text
 
+from tasks.crash import crashpoint
 from tasks.errors import LedgerError
 from tasks.ledger.schema import REVISION
 
@@ -37,6 +38,8 @@ def upgrade(*, reader: Engine, writer: Engine, create: bool) -> None:
         if revision_of(connection) != REVISION:
             with _ONE_AT_A_TIME:
                 _run_alembic(connection)
+        crashpoint("ledger: before the schema is committed")
+    crashpoint("ledger: after the schema is committed")
 
 
 def revision_of(connection: Connection) -> str | None:

@@ -15,6 +15,7 @@ from tasks.errors import CallsheetError
 from tasks.ledger.schema import events, rows
 from tasks.ledger.states import TRANSITIONS, State
 from tasks.ledger.values import CampaignRow
+from tasks.redact import redact
 
 # Built once: making a statement costs more than running it.
 _MOVE = (
@@ -144,7 +145,11 @@ def note(
 
 
 def storable(words: str | None) -> str | None:
-    """Return words as every database takes them: a service may put NUL or half a pair in them."""
+    """Return words without secrets, as every database takes them.
+
+    A service may put NUL or half a pair in them; and where it repeats a key, only this keeps it
+    out of the ledger.
+    """
     if words is None:
         return None
-    return words.replace("\0", "�").encode("utf-8", "replace").decode()
+    return redact(words).replace("\0", "�").encode("utf-8", "replace").decode()

@@ -1,9 +1,9 @@
-"""Quotes and approval: `planned -> quoted -> approved`, in bulk."""
+"""Quotes and approval: `planned -> quoted -> approved`, in bulk, and back when a price rose."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sqlalchemy import Connection, bindparam, update
@@ -11,6 +11,7 @@ from sqlalchemy import Connection, bindparam, update
 from tasks.credits import as_text, to_micro
 from tasks.ledger.moves import move_row
 from tasks.ledger.schema import rows
+from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow
 
 _QUOTE = (
@@ -18,6 +19,7 @@ _QUOTE = (
     .where(rows.c.id == bindparam("the_row"), rows.c.state == bindparam("old"))
     .values(quoted=bindparam("price"), quoted_at=bindparam("moment"))
 )
+_AGREE = update(rows).where(rows.c.id == bindparam("the_row")).values(approved=bindparam("price"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +43,72 @@ def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
     if quoted.refusal is not None:
         move_row(connection, row, "rejected", at=at, reason=quoted.refusal)
     elif _too_dear(quoted):
-        reason = (
-            f"the quote ({as_text(quoted.amount)} credits) is above the row's max_credits "
-            f"({as_text(row.max_credits)}): raise it in the sheet, or ask for less"
-        )
-        move_row(connection, row, "held", at=at, reason=reason)
+        move_row(connection, row, "held", at=at, reason=_above_limit(quoted))
     elif row.state == "planned":
         words = f"{as_text(quoted.amount)} credits"
         move_row(connection, row, "quoted", at=at, words=words)
-
-
-def _too_dear(quoted: Quoted) -> bool:
-    limit = quoted.row.max_credits
-    return limit is not None and (quoted.amount is None or quoted.amount > limit)
 
 
 def approve(connection: Connection, found: Iterable[CampaignRow], *, by: str, at: float) -> int:
     """Approve quoted rows at their present quotes; return how many were approved."""
     approved = 0
     for row in found:
-        approved += move_row(connection, row, "approved", at=at, words=by)
+        if move_row(connection, row, "approved", at=at, words=by):
+            price = None if row.quoted is None else to_micro(row.quoted)
+            connection.execute(_AGREE, {"the_row": row.id, "price": price})
+            approved += 1
     return approved
+
+
+def renew_quote(connection: Connection, quoted: Quoted, *, tolerance: Decimal, at: float) -> bool:
+    """Record a newer quote of an approved row; return whether it still stands as approved.
+
+    One above the approved price by more than `tolerance` (0.1 is a tenth) sends the row back to
+    `quoted`, with both prices as the reason: it has to be approved again.
+    """
+    row = quoted.row
+    price = None if quoted.amount is None else to_micro(quoted.amount)
+    values = {"the_row": row.id, "old": row.state, "price": price, "moment": at}
+    if row.state != "approved" or connection.execute(_QUOTE, values).rowcount != 1:
+        return False
+    agreed = row.quoted if row.approved is None else row.approved
+    if quoted.refusal is not None:
+        _step_back(connection, row, "rejected", quoted.refusal, at)
+    elif _too_dear(quoted):
+        move_row(connection, row, "held", at=at, reason=_above_limit(quoted))
+    elif has_grown(agreed, quoted.amount, tolerance):
+        reason = (
+            f"it was approved at {as_text(agreed)} credits and costs {as_text(quoted.amount)} "
+            "now: run again and approve the new price"
+        )
+        _step_back(connection, row, "quoted", reason, at)
+    else:
+        return True
+    return False
+
+
+def has_grown(agreed: Decimal | None, now: Decimal | None, tolerance: Decimal) -> bool:
+    """Whether a price is above the one agreed to by more than a part of it, or unreadable now."""
+    if agreed is None:
+        return False
+    return now is None or now > agreed * (1 + tolerance)
+
+
+def _step_back(
+    connection: Connection, row: CampaignRow, new: State, reason: str, at: float
+) -> None:
+    """Take an approval back: by way of `planned`, as the road goes."""
+    if move_row(connection, row, "planned", at=at, reason=reason):
+        move_row(connection, replace(row, state="planned"), new, at=at, reason=reason)
+
+
+def _above_limit(quoted: Quoted) -> str:
+    return (
+        f"the quote ({as_text(quoted.amount)} credits) is above the row's max_credits "
+        f"({as_text(quoted.row.max_credits)}): raise it in the sheet, or ask for less"
+    )
+
+
+def _too_dear(quoted: Quoted) -> bool:
+    limit = quoted.row.max_credits
+    return limit is not None and (quoted.amount is None or quoted.amount > limit)

@@ -10,6 +10,7 @@ from decimal import Decimal
 from sqlalchemy import Connection, bindparam, select, update
 
 from tasks.credits import to_micro
+from tasks.ledger.accounts import book
 from tasks.ledger.calls import resolve_call
 from tasks.ledger.moves import move_row
 from tasks.ledger.schema import campaigns, rows, takes
@@ -34,10 +35,19 @@ def owner_of_video(connection: Connection, video_id: str) -> tuple[str, str] | N
 
 
 def adopt_video(
-    connection: Connection, row: CampaignRow, take: Take, *, video_id: str, at: float
+    connection: Connection,
+    row: CampaignRow,
+    take: Take,
+    *,
+    video_id: str,
+    at: float,
+    words: str | None = None,
 ) -> bool:
-    """Record which video the take made: `uncertain -> rendering`, paid for as reserved."""
-    words = f"a person says it made {video_id}"
+    """Record which video the take made: `uncertain -> rendering`, paid for as reserved.
+
+    `words` say who knows, where it is not a person.
+    """
+    words = words or f"a person says it made {video_id}"
     if not move_row(connection, row, "rendering", at=at, words=words, take_id=take.id):
         return False
     connection.execute(_ADOPT, {"the_take": take.id, "moment": at, "video": video_id})
@@ -65,14 +75,8 @@ def give_up(
         return False
     cost = to_micro(charged)
     connection.execute(_ABANDON, {"the_take": take.id, "moment": at, "cost": cost})
-    connection.execute(
-        update(campaigns)
-        .where(campaigns.c.id == row.campaign_id)
-        .values(
-            reserved=campaigns.c.reserved - to_micro(take.reserved),
-            charged=campaigns.c.charged + cost,
-        )
-    )
+    released = to_micro(take.reserved)
+    book(connection, campaign_id=row.campaign_id, take_id=take.id, released=released, cost=cost)
     if again:
         connection.execute(
             update(rows)

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0002"
+REVISION = "0004"
 
 #: SQLite counts up only in a column that it calls INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -80,6 +80,8 @@ rows = Table(
     Column("cells", Text, nullable=False),
     Column("quoted", BigInteger),
     Column("quoted_at", Float),
+    # The price that somebody agreed to: a newer quote above it is agreed to anew.
+    Column("approved", BigInteger),
     Column("take_id", Id),
     UniqueConstraint("campaign_id", "row"),
     Index(None, "campaign_id", "state"),
@@ -108,6 +110,12 @@ takes = Table(
     Column("delivered_at", Float),
     # A person gave it up without knowing whether it was made: it is never taken up again.
     Column("abandoned_at", Float),
+    # Somebody wants it cancelled; obeyed by whoever carries its row.
+    Column("cancel_requested_at", Float),
+    # The accounts it counts in, beside its campaign's: the same until it is settled.
+    Column("day", String(10)),
+    Column("cost_center", Text),
+    Column("run", String(40)),
     UniqueConstraint("row_id", "number"),
     UniqueConstraint("key"),
     Index(None, "video_id"),
@@ -141,6 +149,20 @@ events = Table(
     Column("words", Text),
     Index(None, "campaign_id"),
     Index(None, "row_id"),
+)
+
+# What a day, a cost center and a run have set aside and paid; kept like a campaign's account.
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("kind", String(16), nullable=False),
+    Column("name", Text, nullable=False),
+    # What limited it at the last reservation.
+    Column("budget", BigInteger),
+    Column("reserved", BigInteger, nullable=False, default=0),
+    Column("charged", BigInteger, nullable=False, default=0),
+    UniqueConstraint("kind", "name"),
 )
 
 gates = Table(

@@ -42,8 +42,9 @@ TRANSITIONS: dict[State, frozenset[State]] = {
                           "submitting", "rendering", "delivered"}),
     "quoted": frozenset({"planned", "approved", "held", "rejected", "cancelled", "retired"}),
     "approved": frozenset({"planned", "submitting", "held", "cancelled", "retired"}),
-    # Back to approved: proved not to have been sent.
-    "submitting": frozenset({"rendering", "approved", "held", "rejected", "uncertain"}),
+    # Back to approved, or cancelled: proved not to have been carried out.
+    "submitting": frozenset({"rendering", "approved", "held", "rejected", "uncertain",
+                             "cancelled"}),
     "rendering": frozenset({"ready", "failed", "stalled", "cancelled"}),
     "ready": frozenset({"delivered", "held"}),
     "delivered": frozenset({"planned", "ready", "retired"}),

@@ -1,48 +1,27 @@
 """Takes and their money: intent, acceptance, refusal, settlement, delivery.
 
-Each function is one change for `Ledger.write`; the move of the row, the take, the campaign's
-account and the event are one transaction. Each returns False (or None) when the row had moved on.
+Each function is one change for `Ledger.write`; the move of the row, the take, its accounts
+(`accounts`) and the event are one transaction. Each returns False (or None) when the row had
+moved on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from tasks.credits import from_micro, to_micro
+from tasks.credits import as_text, from_micro, to_micro
+from tasks.ledger.accounts import book, reserve
 from tasks.ledger.calls import close_call
 from tasks.ledger.moves import move_row, note
-from tasks.ledger.schema import campaigns, deliveries, rows, takes
+from tasks.ledger.schema import deliveries, rows, takes
 from tasks.ledger.states import State
+from tasks.ledger.terms import Terms
 from tasks.ledger.values import CampaignRow, Take, take_of
 
-# The budget is guarded in the statement itself: two processes cannot both pass it.
-_RESERVE = (
-    update(campaigns)
-    .where(
-        campaigns.c.id == bindparam("the_campaign"),
-        campaigns.c.budget.is_(None)
-        | (campaigns.c.reserved + campaigns.c.charged + bindparam("more") <= campaigns.c.budget),
-    )
-    .values(reserved=campaigns.c.reserved + bindparam("more"))
-)
-# A price that nobody could read fits no budget.
-_RESERVE_UNPRICED = (
-    update(campaigns)
-    .where(campaigns.c.id == bindparam("the_campaign"), campaigns.c.budget.is_(None))
-    .values(reserved=campaigns.c.reserved)
-)
-_SETTLE = (
-    update(campaigns)
-    .where(campaigns.c.id == bindparam("the_campaign"))
-    .values(
-        reserved=campaigns.c.reserved - bindparam("released"),
-        charged=campaigns.c.charged + bindparam("more"),
-    )
-)
 _LAST = (
     select(takes.c.number)
     .where(takes.c.row_id == bindparam("the_row"))
@@ -56,13 +35,20 @@ _TAKE = update(takes).where(takes.c.id == bindparam("the_take"))
 _REINTEND = _TAKE.values(
     intended_at=bindparam("moment"),
     refused_at=None,
+    cancel_requested_at=None,
     reserved=bindparam("held"),
     quoted=bindparam("price"),
+    day=bindparam("the_day"),
+    cost_center=bindparam("the_center"),
+    run=bindparam("the_run"),
 )
 _REFUSED = _TAKE.values(refused_at=bindparam("moment"), reserved=0)
 _ACCEPTED = _TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video"))
 _CHARGED = _TAKE.values(ready_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
 _DELIVERED = _TAKE.values(delivered_at=bindparam("moment"))
+_MARKS = ("day", "cost_center", "run")
+#: The accounts that a take counts in, as its columns have them.
+Marks = Mapping[str, str | None]
 # What the take itself says, whatever the caller remembers of it.
 _RESERVED = select(takes.c.reserved).where(takes.c.id == bindparam("the_take"))
 _UNSETTLED = _RESERVED.where(takes.c.charged.is_(None))
@@ -87,24 +73,34 @@ class Delivered:
 
 
 def open_take(
-    connection: Connection, row: CampaignRow, *, key: str, body: bytes, at: float
+    connection: Connection,
+    row: CampaignRow,
+    *,
+    key: str,
+    body: bytes,
+    at: float,
+    terms: Terms | None = None,
 ) -> Take | None:
     """Record the intent to pay: `approved -> submitting`, frozen body, key, reservation.
 
     Returns the take, whose bytes may be sent once this is committed; None when the row had moved
-    on, or when the budget does not cover it: then the row is `held`.
+    on, when `terms.owner` no longer holds the campaign, or when an account does not cover the
+    row: then the row is `held`, with the account, what is left of it and when it may fit.
     """
+    terms = terms or Terms()
     # Held until the end of the transaction, so that what follows cannot be overtaken.
     found = connection.execute(_LOCKED, {"the_row": row.id}).one()
     if tuple(found) != ("approved", row.digest, row.nth):
         return None
-    if not _reserve(connection, row):
-        known = "the campaign's budget does not cover this row"
-        unknown = "the campaign has a budget and this row's price could not be read"
-        move_row(connection, row, "held", at=at, reason=unknown if row.quoted is None else known)
+    refused = reserve(connection, row, terms, at=at)
+    if refused is not None:
+        if refused.reason is not None:
+            move_row(connection, row, "held", at=at, reason=refused.reason)
         return None
-    take = _again(connection, row, key=key, at=at)
-    take = take or _new(connection, row, key=key, body=body, at=at)
+    counts: dict[str, str] = {account.kind: account.name for account in terms.accounts(row, at=at)}
+    marks = {name: counts.get(name) for name in _MARKS}
+    take = _again(connection, row, key=key, at=at, marks=marks)
+    take = take or _new(connection, row, key=key, body=body, at=at, marks=marks)
     move_row(connection, row, "submitting", at=at, take_id=take.id)
     return take
 
@@ -131,7 +127,7 @@ def refuse(
         close_call(connection, take_id=take.id, outcome="refused", at=at)
     reserved = connection.execute(_RESERVED, {"the_take": take.id}).scalar_one()
     connection.execute(_REFUSED, {"the_take": take.id, "moment": at})
-    _settle(connection, row, released=reserved, cost=0)
+    book(connection, campaign_id=row.campaign_id, take_id=take.id, released=reserved, cost=0)
     return True
 
 
@@ -158,7 +154,8 @@ def settle(
         connection.execute(
             _CHARGED, {"the_take": take.id, "moment": at, "cost": None if unpriced else cost}
         )
-        _settle(connection, row, released=reserved, cost=cost)
+        book(connection, campaign_id=row.campaign_id, take_id=take.id, released=reserved, cost=cost)
+        _note_excess(connection, row, take, cost=cost, at=at)
     return True
 
 
@@ -198,15 +195,32 @@ def deliver(
     return True
 
 
-def _reserve(connection: Connection, row: CampaignRow) -> bool:
-    values: dict[str, object] = {"the_campaign": row.campaign_id}
-    if row.quoted is None:
-        return connection.execute(_RESERVE_UNPRICED, values).rowcount == 1
-    values["more"] = to_micro(row.quoted)
-    return connection.execute(_RESERVE, values).rowcount == 1
+def _note_excess(
+    connection: Connection, row: CampaignRow, take: Take, *, cost: int, at: float
+) -> None:
+    """Leave word of a charge beyond the quote: no budget can hold it, so people must see it."""
+    if take.quoted is None or cost <= to_micro(take.quoted):
+        return
+    excess = as_text(from_micro(cost) - take.quoted)
+    note(
+        connection,
+        campaign_id=row.campaign_id,
+        row_id=row.id,
+        take_id=take.id,
+        at=at,
+        kind="charge",
+        words=f"{as_text(from_micro(cost))} credits, {excess} more than quoted",
+    )
 
 
-def _again(connection: Connection, row: CampaignRow, *, key: str, at: float) -> Take | None:
+def _again(
+    connection: Connection,
+    row: CampaignRow,
+    *,
+    key: str,
+    at: float,
+    marks: Marks,
+) -> Take | None:
     """Take up a refused take of the same brief: nothing was made, so the same key goes again.
 
     It need not be the row's present one: the sheet may have been changed and changed back.
@@ -223,6 +237,9 @@ def _again(connection: Connection, row: CampaignRow, *, key: str, at: float) -> 
             "moment": at,
             "held": to_micro(price or Decimal(0)),
             "price": None if price is None else to_micro(price),
+            "the_day": marks["day"],
+            "the_center": marks["cost_center"],
+            "the_run": marks["run"],
         },
     )
     connection.execute(_POINT, {"the_row": row.id, "take": take.id})
@@ -236,11 +253,24 @@ def _again(connection: Connection, row: CampaignRow, *, key: str, at: float) -> 
         words=f"take {take.number} again, key {take.key}",
     )
     return replace(
-        take, quoted=price, reserved=price or Decimal(0), refused_at=None, intended_at=at
+        take,
+        quoted=price,
+        reserved=price or Decimal(0),
+        refused_at=None,
+        cancel_requested_at=None,
+        intended_at=at,
     )
 
 
-def _new(connection: Connection, row: CampaignRow, *, key: str, body: bytes, at: float) -> Take:
+def _new(
+    connection: Connection,
+    row: CampaignRow,
+    *,
+    key: str,
+    body: bytes,
+    at: float,
+    marks: Marks,
+) -> Take:
     number = (connection.scalar(_LAST, {"the_row": row.id}) or 0) + 1
     price = None if row.quoted is None else to_micro(row.quoted)
     made = connection.execute(
@@ -255,6 +285,7 @@ def _new(connection: Connection, row: CampaignRow, *, key: str, body: bytes, at:
             "quoted": price,
             "reserved": price or 0,
             "intended_at": at,
+            **marks,
         },
     )
     take_id = int(made.inserted_primary_key[0])  # type: ignore[index]
@@ -276,8 +307,3 @@ def _new(connection: Connection, row: CampaignRow, *, key: str, body: bytes, at:
         ready_at=None,
         delivered_at=None,
     )
-
-
-def _settle(connection: Connection, row: CampaignRow, *, released: int, cost: int) -> None:
-    values = {"the_campaign": row.campaign_id, "released": released, "more": cost}
-    connection.execute(_SETTLE, values)

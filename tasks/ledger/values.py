@@ -43,6 +43,7 @@ class Take:
     ready_at: float | None
     delivered_at: float | None
     abandoned_at: float | None = None
+    cancel_requested_at: float | None = None
 
     @property
     def stands(self) -> bool:
@@ -87,6 +88,8 @@ class CampaignRow:
     quoted: Decimal | None
     quoted_at: float | None
     take: Take | None
+    #: The price that was agreed to, while the row is approved.
+    approved: Decimal | None = None
 
     def asked(self) -> dict[str, Json]:
         """Return what the row asks of the service, as the body without key and start."""
@@ -154,6 +157,7 @@ def _row(found: Record[Any]) -> CampaignRow:
         quoted=_amount(found.quoted),
         quoted_at=found.quoted_at,
         take=None if found.take_id is None else take_of(found, prefix="take_"),
+        approved=_amount(found.approved),
     )
 
 

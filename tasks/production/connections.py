@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from tasks.ledger import Ledger, close_gate, gate_of, open_ledger
+from tasks.ledger import Ledger, Terms, close_gate, gate_of, open_ledger
 from tasks.production.baseline import Baseline
 from tasks.service import Gate, VideoService
 from tasks.settings import Settings, make_home
@@ -24,9 +24,16 @@ from tasks.store import Fetcher, Store, open_store
 Clock = Callable[[], float]
 
 
+async def _nobody_else() -> bool:
+    return True
+
+
 @dataclass(frozen=True, kw_only=True)
 class Connections:
-    """Everything a run speaks to; `clock` returns Unix seconds."""
+    """Everything a run speaks to; `clock` returns Unix seconds.
+
+    `terms` limit what may be set aside; `in_charge` says whether the run still has its campaign.
+    """
 
     settings: Settings
     ledger: Ledger
@@ -35,6 +42,8 @@ class Connections:
     fetcher: Fetcher
     baseline: Baseline
     clock: Clock = field(default=time.time)
+    terms: Terms = field(default_factory=Terms)
+    in_charge: Callable[[], Awaitable[bool]] = field(default=_nobody_else)
 
 
 @asynccontextmanager

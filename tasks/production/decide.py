@@ -15,6 +15,13 @@ from tasks.duration import say_duration
 from tasks.ledger.states import STATES, State
 from tasks.ledger.takes import Delivered
 from tasks.ledger.values import CampaignRow
+from tasks.production.pace import (
+    POLL_DEFAULT,
+    POLL_MIN,
+    backoff,
+    first_poll,
+    next_poll,
+)
 from tasks.production.seen import (
     Accepted,
     Barred,
@@ -23,9 +30,11 @@ from tasks.production.seen import (
     FilmReady,
     Looked,
     Missing,
+    NotCancelled,
     NothingFound,
     NotStored,
     RefusedAs,
+    Released,
     Resumed,
     Seen,
     Stored,
@@ -35,7 +44,7 @@ from tasks.production.seen import (
     Unreached,
 )
 
-Lane = Literal["submit", "once", "search", "watch", "deliver"]
+Lane = Literal["submit", "once", "search", "watch", "cancel", "deliver"]
 
 #: Words for a render under way. Only the first two are in the specification (section 2).
 RUNNING = frozenset({"generating", "draft", "queued", "pending", "processing", "rendering",
@@ -51,8 +60,6 @@ GRACE = 60.0
 ODD_LOOKS, ODD_SPAN = 5, 600.0
 #: Answers lost, or deliveries failed, in a row before this run leaves the row for a later one.
 LOST_LIMIT, DELIVERY_LIMIT = 8, 5
-POLL_MIN, POLL_MAX, POLL_DEFAULT = 1.0, 120.0, 10.0
-BACKOFF_FIRST, BACKOFF_MAX = 1.0, 60.0
 #: Between two searches for what a call without a key has made.
 SEARCH = 15.0
 #: The engine waits up to a tenth longer than it is told.
@@ -85,6 +92,8 @@ class Memory:
     odd_since: float | None = None
     ends: int = 0
     stumbles: int = 0
+    #: The service was asked to cancel the render, and did not, or its answer was not clear.
+    not_cancelled: bool = False
     #: An earlier answer to a create of this take was lost, in this run or in one before it.
     doubt: bool = False
     poll_after: float | None = None
@@ -118,6 +127,8 @@ TIMELY: dict[type[Seen], frozenset[State]] = {
     Unmade: frozenset({"submitting"}),
     Busy: frozenset({"approved"}),
     Looked: frozenset({"rendering"}),
+    Released: frozenset({"rendering"}),
+    NotCancelled: frozenset({"rendering"}),
     Missing: frozenset({"submitting", "rendering", "ready"}),
     FilmReady: frozenset({"rendering", "ready"}),
     Stored: frozenset({"ready"}),
@@ -136,21 +147,29 @@ def decide(row: CampaignRow, memory: Memory, seen: Seen, now: float, rules: Rule
             return Decision(memory, lane=lane_of(row, now, rules))
         case Accepted():
             memory = replace(memory, poll_after=seen.poll_after, stumbles=0)
+            if unwanted(row):
+                return Decision(memory, to="rendering", lane="cancel")
             # A look at the deadline itself, however late the service says to come.
             wait = min(first_poll(seen.poll_after), rules.deadline)
             return Decision(memory, to="rendering", lane="watch", after=wait)
         case RefusedAs():
-            return _refused(memory, seen)
+            return _refused(row, memory, seen)
         case Unknown():
             return _again(row, replace(memory, doubt=True), seen.words, now, rules)
         case NothingFound():
             return _not_found(row, memory, seen, now, rules)
         case Unmade():
-            return _unmade(memory, seen, now)
+            return _unmade(row, memory, seen, now)
         case Busy():
             return _busy(memory, seen, now, rules)
         case Looked():
             return _looked(row, memory, seen, now, rules)
+        case Released():
+            memory = replace(memory, charged=seen.charged)
+            return Decision(memory, to="cancelled", reason=CANCELLED_AS_ASKED)
+        case NotCancelled():
+            # The film may be there by now; then it is paid for, and delivered instead.
+            return Decision(replace(memory, not_cancelled=True), lane="watch")
         case Missing() if row.state == "submitting":
             # A service without a list of videos: there is nothing to search in.
             return _troubled(
@@ -178,6 +197,12 @@ def decide(row: CampaignRow, memory: Memory, seen: Seen, now: float, rules: Rule
             return _troubled(row, memory, seen, now, rules)
 
 
+CANCELLED_AS_ASKED = "cancelled at the service as asked: `callsheet retake` makes another"
+NEVER_MADE = "cancelled as asked; nothing was made"
+_GONE = (
+    "cancelled as asked, but the service no longer knows its video (404): what was set aside "
+    "counts as paid"
+)
 _RESOLVE = "look in the service's app, then `callsheet resolve` with --adopt, --resend or --abandon"
 _PAST_HORIZON = (
     "a create was sent and its answer lost, longer ago than the service is known to remember "
@@ -185,20 +210,9 @@ _PAST_HORIZON = (
 )
 
 
-def first_poll(hint: float | None) -> float:
-    """Return how long to wait for the first look; a hint of 0 means at once."""
-    return POLL_DEFAULT if hint is None else min(POLL_MAX, max(0.0, hint))
-
-
-def next_poll(hint: float | None) -> float:
-    """Return how long to wait between looks: the service's hint, within bounds."""
-    return POLL_DEFAULT if hint is None else min(POLL_MAX, max(POLL_MIN, hint))
-
-
-def backoff(stumbles: int) -> float:
-    """Return a wait that doubles with every stumble in a row."""
-    doublings = min(16, max(0, stumbles - 1))
-    return float(min(BACKOFF_MAX, BACKOFF_FIRST * 2**doublings))
+def unwanted(row: CampaignRow) -> bool:
+    """Whether somebody asked for the row's present take to be cancelled."""
+    return row.take is not None and row.take.cancel_requested_at is not None
 
 
 def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
@@ -213,14 +227,14 @@ def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
             young = now - row.take.intended_at < rules.horizon
             return "submit" if young else "search"
         case "rendering":
-            return "watch"
+            return "cancel" if unwanted(row) else "watch"
         case "ready":
             return "deliver"
         case _:
             return None
 
 
-def _refused(memory: Memory, seen: RefusedAs) -> Decision:
+def _refused(row: CampaignRow, memory: Memory, seen: RefusedAs) -> Decision:
     """A definite no to this call, which proves nothing about an earlier one of the same key."""
     if seen.of_key:
         reason = f"{seen.words}: the service holds this key for something else"
@@ -229,6 +243,8 @@ def _refused(memory: Memory, seen: RefusedAs) -> Decision:
         return Decision(memory, to="rejected", reason=f"{seen.words}: edit the row in the sheet")
     # Nothing that a row could be blamed for: every other one would be told the same.
     words = f"{seen.words}: add credits, then run again" if seen.status == 402 else seen.words
+    if unwanted(row) and not memory.doubt:
+        return Decision(memory, to="cancelled", reason=f"{NEVER_MADE}: {seen.words}", holds=words)
     if memory.doubt:
         # An answer to this take was lost before: it may be paid for, so its money stays reserved.
         return Decision(memory, reason=words, holds=words)
@@ -249,7 +265,9 @@ def _not_found(
     return Decision(memory, to="uncertain", reason=reason)
 
 
-def _unmade(memory: Memory, seen: Unmade, now: float) -> Decision:
+def _unmade(row: CampaignRow, memory: Memory, seen: Unmade, now: float) -> Decision:
+    if unwanted(row):
+        return Decision(memory, to="cancelled", reason=f"{NEVER_MADE}: {seen.words}")
     memory = replace(memory, stumbles=memory.stumbles + 1)
     if memory.stumbles >= LOST_LIMIT:
         return Decision(memory, to="held", reason=f"{seen.words}: run again")
@@ -286,7 +304,7 @@ def _troubled(
     if isinstance(seen, Troubled) and memory.stumbles >= LOST_LIMIT:
         if lane == "search":
             return Decision(memory, reason=f"no clear answer yet ({seen.words}): run again")
-        if lane == "watch" and _overdue(row, now, rules):
+        if lane in ("watch", "cancel") and _overdue(row, now, rules):
             words = f"no film after {say_duration(rules.deadline)}; {seen.words}"
             return Decision(memory, to="stalled", reason=words)
     return Decision(memory, lane=lane, after=after)
@@ -317,6 +335,9 @@ def _looked(row: CampaignRow, memory: Memory, seen: Looked, now: float, rules: R
     if row.take is not None and row.take.accepted_at is not None:
         left = row.take.accepted_at + rules.deadline - now
         wait = max(POLL_MIN, min(wait, left))
+    # A render that could not be cancelled and is still running is to be cancelled again.
+    if unwanted(row) and (seen.status in RUNNING or not memory.not_cancelled):
+        return Decision(memory, lane="cancel", after=wait if memory.not_cancelled else 0.0)
     return Decision(memory, lane="watch", after=wait)
 
 
@@ -329,7 +350,7 @@ def _verdict(
         return None
     if seen.status in rules.failed and memory.ends >= 2:
         words = f'the service says "{seen.status}" and has no film'
-        return "failed", f"{words}: edit the row, or give it a new id, to have another made"
+        return "failed", f"{words}: edit the row, or have another made with `callsheet retake`"
     if seen.status in CANCELLED and memory.ends >= 2:
         return "cancelled", f'the service says "{seen.status}"'
     if _overdue(row, now, rules):
@@ -349,6 +370,8 @@ def _missing(row: CampaignRow, memory: Memory, now: float) -> Decision:
     if accepted is not None and now - accepted <= GRACE:
         memory = replace(memory, looks=memory.looks + 1)
         return Decision(memory, lane="watch", after=next_poll(memory.poll_after))
+    if row.state == "rendering" and unwanted(row):
+        return Decision(memory, to="cancelled", reason=_GONE)
     if row.state != "rendering":
         return Decision(memory, to="held", reason="the service no longer knows this video (404)")
     return Decision(memory, to="stalled", reason="the service no longer knows this video (404)")

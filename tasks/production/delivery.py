@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from tasks.brief import CaptionFormat
+from tasks.crash import crashpoint
 from tasks.errors import (
     BadRequest,
     CallsheetError,
@@ -67,6 +68,8 @@ async def deliver(row: CampaignRow, memory: Memory, address: str | None, at: Con
                 await _store(row, checked, at)
                 raise
             files = await _store(row, checked, at)
+            crashpoint("delivery: before the spool is cleared")
+        crashpoint("delivery: after the spool is cleared")
     except RateLimited as error:
         return closed(error, at.clock())
     except CallsheetError as error:
@@ -90,6 +93,7 @@ async def _film(
     # What is verified is in the store by then; what is not is downloaded anew.
     spooled.callback(fetched.path.unlink, missing_ok=True)
     film = await asyncio.to_thread(inspect_film, fetched.path)
+    crashpoint("delivery: the film is verified")
     return Checked("mp4", _file(row, "mp4", fetched.path, fetched.sha256, at), film.seconds)
 
 

@@ -17,17 +17,20 @@ from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
 
-from tasks.errors import CallsheetError, Parked
+from tasks.errors import CallsheetError, LedgerError, Parked
 from tasks.ledger import Campaign, CampaignRow, State, move_row, rows_of, tally_of
+from tasks.production.cancel import cancel
 from tasks.production.connections import Connections
 from tasks.production.decide import Decision, Lane, Memory, Rules, decide, lane_of
 from tasks.production.delivery import deliver
 from tasks.production.once import search_made, submit_once
 from tasks.production.progress import Progress, Snapshot
+from tasks.production.quote import fresh_price
 from tasks.production.record import record
 from tasks.production.schedule import Schedule
 from tasks.production.seen import FilmReady, Resumed, Seen, Troubled, Unreached
 from tasks.production.submit import search, submit
+from tasks.production.unwanted import Unwanted, drop, leave
 from tasks.production.watch import watch
 
 log = logging.getLogger("callsheet.production")
@@ -38,6 +41,8 @@ PATIENCE = 900.0
 SILENCE = 120.0
 #: How long calls under way may take to end when the run is stopped, in seconds.
 GRACE = 5.0
+#: How often the ledger is asked what is to be cancelled, in seconds.
+HEED = 1.0
 
 
 @dataclass(eq=False, slots=True)
@@ -99,6 +104,7 @@ class Engine:
         self._silent_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._busy = 0
+        self._unwanted = Unwanted(at.ledger, campaign.id)
 
     async def __aenter__(self) -> Engine:
         tally = await self.at.ledger.read(partial(tally_of, campaign=self.campaign))
@@ -111,6 +117,7 @@ class Engine:
             "once": 1,
             "search": 1,
             "watch": settings.watches,
+            "cancel": settings.submits,
             "deliver": settings.deliveries,
         }
         self._workers = [
@@ -119,6 +126,7 @@ class Engine:
             for n in range(count)
         ]
         self._workers.append(asyncio.create_task(self._schedule.run(), name="schedule"))
+        self._workers.append(asyncio.create_task(self._heed(), name="heed"))
         if self._max_wait is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._max_wait, self._out_of_time)
@@ -153,6 +161,7 @@ class Engine:
         self._batches.append(batch)
         self.progress.begins(len(lives))
         for live in lives:
+            self._unwanted.begins(live.row)
             await self._next(live, Resumed())
         if lives and not self._stopping.is_set():
             await batch.over.wait()
@@ -196,17 +205,23 @@ class Engine:
             try:
                 await self._visit(lane, live)
             except Exception as error:
-                # A fault of the ledger or of ours: stop, rather than go on without a record.
-                self._fault = self._fault or error
-                self.stop("the run broke off")
+                self._break_off(error)
             finally:
                 self._busy -= 1
                 if not self._busy:
                     self._idle.set()
 
+    def _break_off(self, error: Exception) -> None:
+        """Stop for a fault of the ledger or of ours, rather than go on without a record."""
+        self._fault = self._fault or error
+        self.stop("the run broke off")
+
     async def _visit(self, lane: Lane, live: Live) -> None:
         if lane in ("submit", "once") and live.row.state == "approved" and self._holds:
             await self._hold(live, self._holds)
+            return
+        if lane == "submit" and self._unwanted.is_given_up(live.row):
+            await self._leave(live)
             return
         if lane == "submit":
             # It may have waited in the queue until its key is no longer known to be remembered.
@@ -221,6 +236,12 @@ class Engine:
         await self._next(live, seen)
 
     async def _look(self, lane: Lane, live: Live) -> tuple[CampaignRow, Seen] | None:
+        if lane in ("submit", "once") and live.row.state == "approved":
+            # It may have waited for so long that it is not sold at this price any more.
+            priced = await fresh_price(live.row, self.at)
+            if not isinstance(priced, CampaignRow):
+                return None if priced is None else (live.row, priced)
+            live.row = priced
         match lane:
             case "submit":
                 return await submit(live.row, self.at)
@@ -232,6 +253,8 @@ class Engine:
                 return await search(live.row, self.at)
             case "watch":
                 return live.row, await watch(live.row, live.memory, self.at)
+            case "cancel":
+                return live.row, await cancel(live.row, self.at)
             case "deliver":
                 address, live.address = live.address, None
                 return live.row, await deliver(live.row, live.memory, address, self.at)
@@ -239,6 +262,7 @@ class Engine:
     async def _next(self, live: Live, seen: Seen) -> None:
         """Decide, record, and say where the row goes."""
         now = self.at.clock()
+        live.row = self._unwanted.marked(live.row, now)
         decision = decide(live.row, live.memory, seen, now, self._rules)
         live.memory = decision.memory
         if isinstance(seen, FilmReady):
@@ -293,6 +317,36 @@ class Engine:
             return
         self._replace(live, replace(row, state="held", since=now, reason=reason))
         self._rest(live)
+
+    async def _heed(self) -> None:
+        """Obey requests to cancel: they come from any process, by way of the ledger."""
+        while True:
+            await asyncio.sleep(HEED)
+            try:
+                await self._unwanted.refresh()
+            except LedgerError as error:
+                # A ledger that is busy now is asked again.
+                log.warning("the ledger did not say what is to be cancelled: %s", error)
+                continue
+            try:
+                for live in self._schedule.pull(lambda live: self._unwanted.is_touched(live.row)):
+                    await self._touch(live)
+            except Exception as error:
+                self._break_off(error)
+
+    async def _touch(self, live: Live) -> None:
+        if self._unwanted.is_over(live.row):
+            await self._reload(live)
+        elif self._unwanted.is_given_up(live.row):
+            await self._leave(live)
+        else:
+            await self._next(live, Resumed())
+
+    async def _leave(self, live: Live) -> None:
+        """Cancel a create that made nothing; rest one of which nobody knows: the next run asks."""
+        change = leave if live.memory.doubt else drop
+        await self.at.ledger.write(partial(change, row=live.row, at=self.at.clock()))
+        await self._reload(live)
 
     async def _reload(self, live: Live) -> None:
         """Somebody else moved the row, or the budget held it: take the ledger's word."""

@@ -1,7 +1,8 @@
 """One owner per campaign: a schedule, a dashboard and a person do not work on it at once.
 
-Double charges are excluded by keys and guarded moves in any case; the lease keeps two runs from
-doing each other's work. It lapses by itself, and at once when its process is known to be dead.
+Whoever comes second waits for the first, or leaves. A lease lapses by itself, and at once when
+its process is known to be dead. A run that has lost its lease begins nothing that costs: it asks
+`holds` before it sends, and the ledger refuses its intents (`tasks.ledger.accounts`).
 """
 
 from __future__ import annotations
@@ -10,110 +11,163 @@ import asyncio
 import contextlib
 import itertools
 import logging
-import os
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from tasks.errors import LedgerError, Parked
-from tasks.ledger import Campaign, Ledger, drop_owner, release_lease, take_lease
+from tasks.ledger import (
+    Campaign,
+    Ledger,
+    drop_owner,
+    find_campaign,
+    release_lease,
+    take_lease,
+)
 from tasks.production.connections import Clock
+from tasks.production.owner import is_dead, name_of, this_process
 
 log = logging.getLogger("callsheet.production")
 
 #: A lease lapses after this long without a word from its owner, in seconds.
 LAPSE = 60.0
+#: How often somebody who waits looks whether the campaign is free, in seconds.
+PAUSE = 0.5
 
-Lease = Callable[..., Campaign | None]
+#: Hears a sentence for people.
+Teller = Callable[[str], None]
 
 _count = itertools.count(1)
 _held: ContextVar[frozenset[int]] = ContextVar("callsheet_leases", default=frozenset())
 
 
+class Lease:
+    """A campaign held by one run; `owner` names the run, `lost` says who has it instead."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        campaign: Campaign,
+        clock: Clock,
+        *,
+        lapse: float,
+        on_lost: Teller | None = None,
+    ) -> None:
+        # One process may do several runs (the board does): each is an owner of its own.
+        self.owner = f"{this_process()}:{next(_count)}"
+        self.lost: str | None = None
+        self._ledger = ledger
+        self._campaign = campaign
+        self._clock = clock
+        self._lapse = lapse
+        self._on_lost = on_lost
+        self._until = 0.0
+
+    async def holds(self) -> bool:
+        """Whether the run still has its campaign: asks the ledger only after a silence."""
+        if self.lost is None and self._clock() >= self._until:
+            # This process was stopped, or its ledger was out of reach, until the lease lapsed.
+            await self.take()
+        return self.lost is None
+
+    async def take(self) -> Campaign | None:
+        """Take the lease or renew it; return the campaign as another run has it, or None."""
+        now = self._clock()
+        change = partial(take_lease, campaign=self._campaign, owner=self.owner)
+        other = await self._ledger.write(partial(change, at=now, seconds=self._lapse))
+        if other is None:
+            self._until = now + self._lapse
+        elif self._until:
+            self._lose(f"campaign {other.name} was taken over by {name_of(other.owner)}")
+        return other
+
+    async def follow(self, *, until: float | None, tell: Teller | None) -> None:
+        """Take the lease as soon as nobody alive has it.
+
+        Tells once who has it. Raises Parked at `until`, a moment of the loop's clock; None never
+        gives up.
+        """
+        told = False
+        while (other := await self._try()) is not None:
+            words = f"campaign {other.name} is being run by {name_of(other.owner)} " + _since(other)
+            if until is not None and asyncio.get_running_loop().time() >= until:
+                raise Parked(
+                    f"{words}; nothing was spent",
+                    until=datetime.fromtimestamp(other.owner_until or self._clock(), UTC),
+                    remedy="wait for it, or stop it and run again",
+                )
+            if tell is not None and not told:
+                tell(words)
+            told = True
+            await asyncio.sleep(PAUSE)
+
+    async def _try(self) -> Campaign | None:
+        """Take the lease if that looks possible; return who has it instead, or None."""
+        # A look first: those who wait are not to keep the owner from writing.
+        found = await self._ledger.read(partial(find_campaign, name=self._campaign.name))
+        if found is not None and found.owner is not None:
+            if is_dead(found.owner):
+                await self._ledger.write(partial(drop_owner, campaign=found))
+            elif (found.owner_until or 0) > self._clock():
+                return found
+        return await self.take()
+
+    async def keep(self) -> None:
+        """Renew the lease for as long as this runs, or until it is lost."""
+        while True:
+            await asyncio.sleep(self._lapse / 4)
+            if self.lost is not None:
+                return
+            try:
+                await self.take()
+            except LedgerError as error:
+                # A ledger that is busy now is asked again; the lease lasts for several beats.
+                log.warning("the lease was not renewed: %s", error)
+
+    def _lose(self, words: str) -> None:
+        if self.lost is None:
+            self.lost = words
+            log.warning("%s, since this run had been silent for too long", words)
+            if self._on_lost is not None:
+                self._on_lost(words)
+
+
 @asynccontextmanager
 async def at_work(
-    ledger: Ledger, campaign: Campaign, *, clock: Clock, lapse: float = LAPSE
-) -> AsyncIterator[None]:
-    """Hold the campaign for this process; raise Parked when another one does."""
+    ledger: Ledger,
+    campaign: Campaign,
+    *,
+    clock: Clock,
+    lapse: float = LAPSE,
+    wait: float | None = 0.0,
+    on_wait: Teller | None = None,
+    on_lost: Teller | None = None,
+) -> AsyncIterator[Lease | None]:
+    """Hold the campaign for this run; None for a part of a run that holds it already.
+
+    Waits up to `wait` seconds for another run to be over (None: as long as it takes), then
+    raises Parked.
+    """
     if campaign.id in _held.get():
-        yield
+        yield None
         return
-    # One process may do several runs (the board does): each is an owner of its own.
-    owner = f"{_this_process()}:{next(_count)}"
-    take = partial(take_lease, campaign=campaign, owner=owner, seconds=lapse)
-    await _take(ledger, campaign, take, clock)
+    lease = Lease(ledger, campaign, clock, lapse=lapse, on_lost=on_lost)
+    until = None if wait is None else asyncio.get_running_loop().time() + wait
+    await lease.follow(until=until, tell=on_wait)
     _held.set(_held.get() | {campaign.id})
-    beat = asyncio.create_task(_renew(ledger, take, clock, every=lapse / 4), name="lease")
+    beat = asyncio.create_task(lease.keep(), name="lease")
     try:
-        yield
+        yield lease
     finally:
         beat.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await beat
         # Not by a token: the step that enters and the run that leaves differ in context.
         _held.set(_held.get() - {campaign.id})
-        await ledger.write(partial(release_lease, campaign=campaign, owner=owner))
+        await ledger.write(partial(release_lease, campaign=campaign, owner=lease.owner))
 
 
-async def _take(ledger: Ledger, campaign: Campaign, take: Lease, clock: Clock) -> None:
-    other = await ledger.write(partial(take, at=clock()))
-    if other is not None and _is_dead(other.owner or ""):
-        await ledger.write(partial(drop_owner, campaign=other))
-        other = await ledger.write(partial(take, at=clock()))
-    if other is None:
-        return
-    since = datetime.fromtimestamp(other.owner_since or clock(), UTC)
-    until = datetime.fromtimestamp(other.owner_until or clock(), UTC)
-    host, pid, _ = (other.owner or "?:?:").split(":", 2)
-    raise Parked(
-        f"campaign {campaign.name} is being run by process {pid} on {host} "
-        f"since {since:%H:%M:%S} UTC; nothing was spent",
-        until=until,
-        remedy="wait for it, or stop it and run again",
-    )
-
-
-async def _renew(ledger: Ledger, take: Lease, clock: Clock, *, every: float) -> None:
-    while True:
-        await asyncio.sleep(every)
-        try:
-            other = await ledger.write(partial(take, at=clock()))
-        except LedgerError as error:
-            # A ledger that is busy now is asked again; the lease lasts for several beats.
-            log.warning("the lease was not renewed: %s", error)
-            continue
-        if other is not None:
-            log.warning("campaign %s was taken over by %s", other.name, other.owner)
-            return
-
-
-def _this_process() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}"
-
-
-def _is_dead(owner: str) -> bool:
-    """Whether the owner ran on this machine and its process is gone (or is another by now)."""
-    host, _, rest = owner.partition(":")
-    pid, _, rest = rest.partition(":")
-    started, _, _ = rest.partition(":")
-    if host != socket.gethostname() or not pid.isdecimal():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return _started(int(pid)) != started
-
-
-def _started(pid: int) -> str:
-    """Return when a process began, in the kernel's ticks; empty where the kernel does not say."""
-    with contextlib.suppress(OSError, IndexError):
-        # The name in field 2 may hold spaces and brackets: count from the last bracket.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    return ""
+def _since(other: Campaign) -> str:
+    return f"since {datetime.fromtimestamp(other.owner_since or 0, UTC):%H:%M:%S} UTC"

@@ -38,6 +38,7 @@ from tasks.production.seen import (
     Unknown,
     Unmade,
 )
+from tasks.production.submit import LOST
 
 #: So many calls whose outcome nobody knows stop all further ones.
 BREAKER = 3
@@ -95,7 +96,7 @@ def _intend(connection: Connection, row: CampaignRow, at: Connections) -> Take |
         under_way = [call for call in unsettled if call.closed_at is None]
         since = min((call.opened_at for call in under_way), default=now)
         return Busy(_words(under_way), since=since)
-    take = open_take(connection, row, key=key, body=body, at=now)
+    take = open_take(connection, row, key=key, body=body, at=now, terms=at.terms)
     if take is None:
         drop_call(connection, call_id)
     else:
@@ -104,6 +105,8 @@ def _intend(connection: Connection, row: CampaignRow, at: Connections) -> Take |
 
 
 async def _send(row: CampaignRow, take: Take, at: Connections) -> Seen:
+    if not await at.in_charge():
+        return Unmade(LOST)
     try:
         created = await at.service.make(row.operation, take.body, key=None)
     except RateLimited as error:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from tasks.credits import as_number
-from tasks.ledger import Action, State
+from tasks.ledger import Account, Action, AtLimit, State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +23,14 @@ class Order:
     max_wait: float | None = None
     delimiter: str | None = None
     worksheet: str | None = None
+    #: Make films that an earlier, lost ledger may have paid for, too long ago to be told.
+    pay_again: bool = False
+    #: What this run alone may set aside.
+    run_budget: Decimal | None = None
+    #: None: a plan beyond the campaign's budget is refused whole, before anything is spent.
+    at_limit: AtLimit | None = None
+    #: What to do while another run has the campaign: wait for it, or leave at once.
+    if_running: Literal["wait", "leave"] = "wait"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +61,8 @@ class Plan:
     lines: tuple[PlanLine, ...]
     budget: Decimal | None = None
     committed: Decimal = Decimal(0)
+    #: The other accounts that limit it, as they are now.
+    accounts: tuple[Account, ...] = ()
 
     @property
     def spending(self) -> list[PlanLine]:

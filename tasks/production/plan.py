@@ -104,8 +104,11 @@ def save_plan(plan: Plan, path: Path) -> None:
         raise BadInput(f"the plan cannot be written to {path}: {error.strerror}") from error
 
 
-def check_saved_plan(plan: Plan, path: Path) -> None:
-    """Raise SpendRefused, naming every row that moved, unless the saved plan still holds."""
+def check_saved_plan(plan: Plan, path: Path, *, tolerance: Decimal = Decimal(0)) -> None:
+    """Raise SpendRefused, naming every row that moved, unless the saved plan still holds.
+
+    A price may have changed by `tolerance`, a part of it (0.1 is a tenth).
+    """
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
         if saved["format"] != FORMAT:
@@ -119,7 +122,7 @@ def check_saved_plan(plan: Plan, path: Path) -> None:
         ) from error
     moved = [] if campaign == plan.campaign else [f"the plan is for campaign {campaign}"]
     for line in plan.spending:
-        moved += _moved(line, before.get(line.row))
+        moved += _moved(line, before.get(line.row), tolerance)
     if moved:
         raise SpendRefused(
             "the approved plan no longer holds; nothing was spent:\n  " + "\n  ".join(moved),
@@ -127,7 +130,7 @@ def check_saved_plan(plan: Plan, path: Path) -> None:
         )
 
 
-def _moved(line: PlanLine, saved: dict[str, object] | None) -> list[str]:
+def _moved(line: PlanLine, saved: dict[str, object] | None, tolerance: Decimal) -> list[str]:
     if saved is None:
         return [f"{line.row}: not in the plan"]
     if saved.get("action") not in ("make", "remake"):
@@ -135,9 +138,15 @@ def _moved(line: PlanLine, saved: dict[str, object] | None) -> list[str]:
     if saved.get("digest") != line.digest:
         return [f"{line.row}: the row was edited since"]
     before = parse_credits(saved.get("quoted"))
-    if before != line.priced:
+    if before != line.priced and not _is_close(before, line.priced, tolerance):
         return [f"{line.row}: {as_text(before)} credits then, {as_text(line.priced)} now"]
     return []
+
+
+def _is_close(before: Decimal | None, now: Decimal | None, tolerance: Decimal) -> bool:
+    if before is None or now is None:
+        return False
+    return abs(now - before) <= before * tolerance
 
 
 def _new(brief: Brief) -> Foreseen:

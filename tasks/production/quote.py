@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
@@ -26,10 +27,12 @@ from tasks.errors import (
     ShapeError,
     SpendRefused,
 )
-from tasks.ledger import Ledger, Quoted, record_quote
+from tasks.ledger import AtLimit, Quoted, Terms, record_quote, renew_quote
 from tasks.ledger.values import CampaignRow
 from tasks.production.connections import Connections
+from tasks.production.news import news_of_read
 from tasks.production.order import Plan
+from tasks.production.seen import Seen
 from tasks.service import VideoService
 
 #: When to come back to a service in trouble that names no moment, in seconds.
@@ -57,6 +60,15 @@ async def ask_price(
     not quoted by the service (specification, section 4): what counts is the row's own `limit`,
     its `max_credits`. Raises ConfigurationError or Parked when the service cannot be asked at all.
     """
+    try:
+        return await _ask(service, operation, request, limit)
+    except ServiceError as error:
+        raise before_spending(error, time.time()) from error
+
+
+async def _ask(
+    service: VideoService, operation: str, request: Mapping[str, Json], limit: Decimal | None
+) -> tuple[Decimal | None, str | None]:
     if operation != CREATE:
         return limit, None
     try:
@@ -66,8 +78,6 @@ async def ask_price(
     except (NotFound, Conflict, OtherRefusal):
         # A service without quotes: the price is unknown, which a budget will not accept.
         return None, None
-    except ServiceError as error:
-        raise before_spending(error, time.time()) from error
 
 
 async def quote_rows(
@@ -85,7 +95,7 @@ async def quote_rows(
             amount, refusal = await ask_price(
                 at.service, row.operation, row.asked(), row.max_credits
             )
-        await _record(at.ledger, Quoted(row, amount, refusal), at.clock())
+        await _record(at, Quoted(row, amount, refusal))
         found[row.row] = (amount, refusal)
 
     try:
@@ -100,18 +110,69 @@ async def quote_rows(
 
 def holds(row: CampaignRow, at: Connections) -> bool:
     """Whether a row's quote is there and young enough."""
-    if row.state == "approved":
-        return True
     young = row.quoted_at is not None and at.clock() - row.quoted_at < at.settings.quote_age
-    return row.state == "quoted" and young
+    return row.state in ("quoted", "approved") and young
 
 
-async def _record(ledger: Ledger, quoted: Quoted, now: float) -> None:
-    await ledger.write(partial(record_quote, quoted=quoted, at=now))
+async def fresh_price(row: CampaignRow, at: Connections) -> CampaignRow | Seen | None:
+    """Return an approved row at a price that holds, asked again where its quote is too old.
+
+    Returns None when it is not approved any more, since it costs more than was agreed to; and
+    what was seen instead of a price, when the service cannot be asked.
+    """
+    if holds(row, at):
+        return row
+    try:
+        amount, refusal = await _ask(at.service, row.operation, row.asked(), row.max_credits)
+    except ServiceError as error:
+        return news_of_read(error)
+    now = at.clock()
+    if not await _record(at, Quoted(row, amount, refusal)):
+        return None
+    agreed = row.quoted if row.approved is None else row.approved
+    return replace(row, quoted=amount, quoted_at=now, approved=agreed)
 
 
-def check_budget(plan: Plan) -> None:
-    """Raise SpendRefused when the plan does not fit the budget, or a price cannot be read."""
+async def _record(at: Connections, quoted: Quoted) -> bool:
+    """Record a quote; return whether an approved row is still approved."""
+    now = at.clock()
+    if quoted.row.state != "approved":
+        await at.ledger.write(partial(record_quote, quoted=quoted, at=now))
+        return False
+    tolerance = at.settings.quote_tolerance
+    return await at.ledger.write(partial(renew_quote, quoted=quoted, tolerance=tolerance, at=now))
+
+
+def check_prices(rows: Iterable[CampaignRow], before: Mapping[str, CampaignRow]) -> None:
+    """Raise SpendRefused, naming each, when rows were approved `before` and cost more by now."""
+    risen = [row for row in rows if row.state == "quoted" and before[row.row].state == "approved"]
+    if risen:
+        raise SpendRefused(
+            "prices have risen since they were approved; nothing was spent:\n  "
+            + "\n  ".join(f"{row.row}: {row.reason}" for row in risen),
+            remedy="look at the plan, then run again to approve the new prices "
+            "(quote_tolerance lets them rise a little)",
+        )
+
+
+def check_readable(rows: Iterable[CampaignRow], terms: Terms, *, now: float) -> None:
+    """Raise SpendRefused when a price cannot be read that a day, a run or a cost center limits."""
+    for row in rows:
+        limits = [a for a in terms.accounts(row, at=now) if a.budget is not None]
+        if row.quoted is None and limits:
+            raise SpendRefused(
+                f"the price of {row.row} cannot be read, and {limits[0]} counts for it; "
+                "nothing was spent",
+                remedy="give a clip `max_credits`, which is then set aside for it, or leave the "
+                "row out with --select",
+            )
+
+
+def check_budget(plan: Plan, at_limit: AtLimit | None = None) -> None:
+    """Raise SpendRefused when the plan does not fit the budget, or a price cannot be read.
+
+    With `at_limit` it need not fit as a whole: rows that do not are held when their turn comes.
+    """
     if plan.budget is None or not plan.spending:
         return
     if plan.unpriced:
@@ -120,12 +181,12 @@ def check_budget(plan: Plan) -> None:
             remedy="give a clip `max_credits`, which is then set aside for it; else run without a "
             "budget, or leave those rows out with --select",
         )
-    if plan.committed + plan.total > plan.budget:
+    if at_limit is None and plan.committed + plan.total > plan.budget:
         short = plan.committed + plan.total - plan.budget
         raise SpendRefused(
             f"the plan costs {as_text(plan.total)} credits, {as_text(plan.committed)} of the "
             f"budget of {as_text(plan.budget)} are spoken for: {as_text(short)} too many; "
             "nothing was spent",
             remedy=f"raise --budget to {as_text(plan.committed + plan.total)}, "
-            "or choose fewer rows with --select",
+            "choose fewer rows with --select, or have it begin what fits with --at-limit",
         )

@@ -28,9 +28,11 @@ from tasks.production.seen import (
     Accepted,
     FilmReady,
     Looked,
+    Missing,
     NothingFound,
     NotStored,
     RefusedAs,
+    Released,
     Seen,
     Stored,
     Unmade,
@@ -74,8 +76,8 @@ def _change(
             case FilmReady():
                 charged = decision.memory.charged
                 return settle(connection, row, take, new=to, charged=charged, at=now)
-            case Looked() if to in ("failed", "cancelled"):
-                cost = _cost_of_ending(to, decision.memory.charged)
+            case Looked() | Released() | Missing() if to in ("failed", "cancelled"):
+                cost = _cost_of_ending(seen, decision)
                 return settle(connection, row, take, new=to, charged=cost, at=now, reason=reason)
             case Stored() | NotStored():
                 files = decision.memory.files
@@ -86,9 +88,14 @@ def _change(
     return move_row(connection, row, to, at=now, reason=reason, take_id=taken)
 
 
-def _cost_of_ending(to: str, charged: Decimal | None) -> Decimal | None:
-    """A cancelled render releases its credits (specification, section 1); a failed one may not."""
-    return Decimal(0) if to == "cancelled" and charged is None else charged
+def _cost_of_ending(seen: Seen, decision: Decision) -> Decimal | None:
+    """A cancelled render releases its credits (specification, section 1); a failed one may not.
+
+    None, for what was set aside, also where the service no longer knows the video.
+    """
+    charged = decision.memory.charged
+    released = decision.to == "cancelled" and not isinstance(seen, Missing)
+    return Decimal(0) if released and charged is None else charged
 
 
 def _after(row: CampaignRow, seen: Seen, decision: Decision, now: float) -> CampaignRow:
@@ -105,8 +112,8 @@ def _after(row: CampaignRow, seen: Seen, decision: Decision, now: float) -> Camp
                 cost = decision.memory.charged
                 cost = take.reserved if cost is None else cost
                 take = replace(take, ready_at=now, charged=cost, reserved=Decimal(0))
-            case Looked() if decision.to in ("failed", "cancelled"):
-                cost = _cost_of_ending(decision.to, decision.memory.charged)
+            case Looked() | Released() | Missing() if decision.to in ("failed", "cancelled"):
+                cost = _cost_of_ending(seen, decision)
                 cost = take.reserved if cost is None else cost
                 take = replace(take, charged=cost, reserved=Decimal(0))
             case Stored() if decision.to == "delivered":

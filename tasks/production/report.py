@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasks.credits import as_number
+from tasks.errors import CallsheetError
 from tasks.ledger import (
     NEEDS_PERSON,
     UNDER_WAY,
@@ -32,7 +35,10 @@ from tasks.production.order import Outcome
 if TYPE_CHECKING:
     from tasks.production.engine import Engine
 
+log = logging.getLogger("callsheet.production")
+
 MANIFEST_FORMAT = 1
+MANIFEST = "manifest.json"
 
 
 async def outcome_of(
@@ -54,19 +60,42 @@ async def outcome_of(
     )
 
 
+def unreported(outcome: Outcome, error: CallsheetError) -> Outcome:
+    """Return an outcome whose manifest could not be written: a run that is not done yet."""
+    words = f"manifest and status sheet could not be written: {error}"
+    log.warning("%s", words)
+    return replace(outcome, exit_status=outcome.exit_status or 5, words=outcome.words or words)
+
+
 def exit_status(rows: Sequence[CampaignRow]) -> int:
-    """Return 5 when rows can go on by themselves later, 3 when some need a person, else 0."""
+    """Return 5 when rows can go on by themselves later, 3 when some need a person, else 0.
+
+    A row that is quoted at the end of a run has become dearer since its approval.
+    """
     wanted = [row for row in rows if row.enabled]
     if any(row.state in UNDER_WAY or row.state == "approved" for row in wanted):
         return 5
-    return 3 if any(row.state in NEEDS_PERSON for row in wanted) else 0
+    return 3 if any(row.state in NEEDS_PERSON or row.state == "quoted" for row in wanted) else 0
 
 
 async def write_report(at: Connections, campaign: Campaign) -> None:
     """Put `manifest.json` and `status.csv` into the campaign's folder of the store."""
+    rows, lines = await write_manifest(at, campaign)
+    cells = await at.ledger.read(partial(cells_of, campaign_id=campaign.id))
+    sheet = await asyncio.to_thread(status_sheet, rows, lines, cells)
+    await at.store.replace(f"{campaign.name}/status.csv", sheet, content_type="text/csv")
+
+
+async def write_manifest(
+    at: Connections, campaign: Campaign
+) -> tuple[list[CampaignRow], list[dict[str, Any]]]:
+    """Put `manifest.json` into the campaign's folder of the store; return its rows and lines.
+
+    It says enough to rebuild a lost ledger from (`lost`), so it is written before the first paid
+    request of a run as well as at the end.
+    """
     rows = await at.ledger.read(partial(rows_of, campaign_id=campaign.id))
     files = await at.ledger.read(partial(deliveries_of, campaign_id=campaign.id))
-    cells = await at.ledger.read(partial(cells_of, campaign_id=campaign.id))
     tally = await at.ledger.read(partial(tally_of, campaign=campaign))
     lines = [row_document(row, files) for row in rows]
     manifest = {
@@ -81,14 +110,27 @@ async def write_report(at: Connections, campaign: Campaign) -> None:
             "budget": as_number(tally.budget),
         },
         "counts": tally.as_json(),
-        "rows": lines,
+        "rows": [{**line, **_identity(row)} for row, line in zip(rows, lines, strict=True)],
     }
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     await at.store.replace(
-        f"{campaign.name}/manifest.json", text.encode(), content_type="application/json"
+        f"{campaign.name}/{MANIFEST}", text.encode(), content_type="application/json"
     )
-    sheet = await asyncio.to_thread(status_sheet, rows, lines, cells)
-    await at.store.replace(f"{campaign.name}/status.csv", sheet, content_type="text/csv")
+    return rows, lines
+
+
+def _identity(row: CampaignRow) -> dict[str, Any]:
+    """Return what a row's key is made of, and when it was, or is about to be, sent."""
+    take = row.take
+    stands = take is not None and take.stands
+    return {
+        "operation": row.operation,
+        "digest": take.digest if take else row.digest,
+        "nth": take.nth if take else row.nth,
+        "reserved": as_number(take.reserved) if take else None,
+        "sent_at": take.intended_at if take and stands else None,
+        "to_be_sent": row.state == "approved",
+    }
 
 
 def row_document(row: CampaignRow, files: Mapping[int, Sequence[Delivered]]) -> dict[str, Any]:

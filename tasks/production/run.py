@@ -7,34 +7,40 @@ carry them without carrying anything else. Their order is in `flows.road`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
+from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from tasks.errors import CallsheetError
+from tasks.errors import CallsheetError, SpendRefused, StoreError, StoreUnusable
 from tasks.ledger import (
     UNDER_WAY,
+    Account,
     Campaign,
     CampaignRow,
     State,
+    Terms,
     approve,
+    end_cancel,
     ensure_campaign,
+    find_account,
     rows_of,
     set_budget,
 )
 from tasks.production.connections import Connections, connect
 from tasks.production.engine import Engine
 from tasks.production.lease import at_work
+from tasks.production.lost import Recovery, recover, refuse_too_old
 from tasks.production.order import Order, Outcome, Plan
-from tasks.production.plan import adopt_plan, priced
+from tasks.production.plan import adopt_plan, foresee_plan, priced
 from tasks.production.progress import Snapshot
-from tasks.production.quote import check_budget, quote_rows
-from tasks.production.report import outcome_of, write_report
+from tasks.production.quote import check_budget, check_prices, check_readable, quote_rows
+from tasks.production.report import outcome_of, unreported, write_manifest, write_report
 from tasks.production.selection import Selection, parse_selection
 from tasks.settings import Settings
 from tasks.sheet import Sheet, SheetOptions, read_sheet
@@ -57,18 +63,40 @@ class Run:
     at: Connections
     approval: Approval
     on_plan: Callable[[Plan], None] | None = None
+    on_wait: Callable[[str], None] | None = None
     listeners: list[Listener] = field(default_factory=list)
     sheet: Sheet | None = None
     campaign: Campaign | None = None
     plan: Plan | None = None
+    recovery: Recovery = field(default_factory=Recovery)
     engine: Engine | None = None
     outcome: Outcome | None = None
+    #: The rows that it carries; None for all that `--select` chooses.
+    only: frozenset[str] | None = None
+    #: Rows as they were before they were quoted, by id.
+    before: dict[str, CampaignRow] = field(default_factory=dict)
+    #: Why this run may not begin anything any more.
+    lost: str | None = None
+    #: When the time given with --max-wait is up, on the loop's clock.
+    until: float | None = None
     holding: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     @property
     def chosen(self) -> Selection:
         """The test of `--select`."""
         return parse_selection(self.order.select)
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until the time given with --max-wait is up."""
+        if self.until is None:
+            return None
+        return max(0.0, self.until - asyncio.get_running_loop().time())
+
+    def lose(self, because: str) -> None:
+        """Begin nothing more, now or later in this run: another one has its campaign."""
+        self.lost = because
+        self.stop(because)
 
     def stop(self, because: str) -> None:
         """Begin nothing more; let what is under way finish."""
@@ -79,7 +107,8 @@ class Run:
         """Return the campaign's chosen rows as the ledger has them."""
         assert self.campaign is not None
         found = await self.at.ledger.read(partial(rows_of, campaign_id=self.campaign.id))
-        return [row for row in found if self.chosen(row, row.asked(), row.state)]
+        named = [row for row in found if self.only is None or row.row in self.only]
+        return [row for row in named if self.chosen(row, row.asked(), row.state)]
 
 
 _current: ContextVar[Run | None] = ContextVar("callsheet_run", default=None)
@@ -102,11 +131,28 @@ async def open_run(order: Order, settings: Settings, approval: Approval) -> Asyn
         return
     async with connect(settings) as at, AsyncExitStack() as holding:
         run = Run(order=order, at=at, approval=approval, holding=holding)
+        if order.max_wait is not None:
+            run.until = asyncio.get_running_loop().time() + order.max_wait
         token = _current.set(run)
         try:
             yield run
         finally:
             _current.reset(token)
+
+
+async def no_approval(plan: Plan) -> str:
+    """Approve nothing: for runs that only carry what was approved before."""
+    raise SpendRefused(f"the plan of {plan.campaign} is not approved; nothing was spent")
+
+
+async def carry_only(run: Run, campaign: Campaign, names: Iterable[str]) -> None:
+    """Make a run of some rows as the ledger has them, held for this process until it ends.
+
+    Raises Parked while another process is at work on the campaign.
+    """
+    run.campaign = campaign
+    run.only = frozenset(names)
+    await _hold_campaign(run, campaign, wait=0.0)
 
 
 async def read_step(sheet: str) -> str:
@@ -138,9 +184,43 @@ async def plan_step(campaign: str) -> None:
         at=at.clock(),
     )
     run.campaign = await at.ledger.write(change)
-    await run.holding.enter_async_context(at_work(at.ledger, run.campaign, clock=at.clock))
+    wait = 0.0 if run.order.if_running == "leave" else run.time_left
+    await _hold_campaign(run, run.campaign, wait=wait)
+    at = run.at
     plan = await adopt_plan(at.ledger, run.campaign, sheet, run.order, at=at.clock())
+    run.recovery = await recover(at, run.campaign)
+    if run.recovery.restored:
+        plan = await foresee_plan(at.ledger, sheet, run.order)
     run.plan = plan
+
+
+async def _hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> None:
+    """Have the campaign to this run alone from here to its end, and set credits aside in its name.
+
+    Raises Parked when another run has it for longer than `wait` seconds (None: no matter how long).
+    """
+    at, order = run.at, run.order
+    holding = at_work(
+        at.ledger,
+        campaign,
+        clock=at.clock,
+        lapse=at.settings.lease,
+        wait=wait,
+        on_wait=run.on_wait,
+        on_lost=run.lose,
+    )
+    lease = await run.holding.enter_async_context(holding)
+    if lease is None:
+        return
+    terms = Terms(
+        owner=lease.owner,
+        day_budget=at.settings.day_budget,
+        cost_center_budgets=at.settings.cost_center_budgets,
+        run=None if order.run_budget is None else uuid4().hex,
+        run_budget=order.run_budget,
+        at_limit=order.at_limit or "stop",
+    )
+    run.at = replace(at, terms=terms, in_charge=lease.holds)
 
 
 async def quote_step(campaign: str) -> None:
@@ -149,6 +229,7 @@ async def quote_step(campaign: str) -> None:
     assert run.plan is not None, "the rows are planned first"
     spending = {line.row for line in run.plan.spending}
     rows = [row for row in await run.rows() if row.row in spending]
+    run.before |= {row.row: row for row in rows if row.row not in run.before}
     found = await quote_rows(run.at, rows)
     prices: dict[str, Decimal | None] = {row: amount for row, (amount, _) in found.items()}
     plan = priced(run.plan, prices)
@@ -170,10 +251,21 @@ async def approve_step(campaign: str) -> int:
     """
     run = current_run()
     assert run.plan is not None, "the rows are planned first"
+    rows = [row for row in await run.rows() if row.row in run.before]
     if run.on_plan is not None:
+        run.plan = replace(run.plan, accounts=await _limits(run, rows))
         run.on_plan(run.plan)
         run.on_plan = None
-    check_budget(run.plan)
+    if not run.order.pay_again:
+        wanted = {line.row for line in run.plan.spending}
+        refuse_too_old(run.recovery, wanted, horizon=run.at.settings.horizon)
+    check_prices(rows, run.before)
+    check_budget(run.plan, run.order.at_limit)
+    check_readable(
+        (row for row in rows if row.state in ("quoted", "approved")),
+        run.at.terms,
+        now=run.at.clock(),
+    )
     if run.plan.moves_anything:
         await run.at.store.check()
     waiting = [row for row in await run.rows() if row.state == "quoted" and row.enabled]
@@ -183,12 +275,28 @@ async def approve_step(campaign: str) -> int:
         assert run.campaign is not None
         assert run.plan is not None
         now = run.at.clock()
+        if waiting and not end_cancel(connection, run.campaign):
+            raise SpendRefused(
+                f"campaign {run.campaign.name} was cancelled in the meantime; nothing was spent"
+            )
         # A budget counts from the approval on: one that was refused leaves nothing behind.
         if run.plan.budget is not None:
             set_budget(connection, run.campaign, budget=run.plan.budget, at=now)
         return approve(connection, waiting, by=by, at=now)
 
     return await run.at.ledger.write(change)
+
+
+async def _limits(run: Run, rows: Iterable[CampaignRow]) -> tuple[Account, ...]:
+    """Return the accounts with a limit in which the rows would count, as they are now."""
+    now = run.at.clock()
+    found = {account for row in rows for account in run.at.terms.accounts(row, at=now)}
+    limited = sorted((a for a in found if a.budget is not None), key=lambda a: (a.kind, a.name))
+
+    def look(connection: Connection) -> tuple[Account, ...]:
+        return tuple(find_account(connection, account) for account in limited)
+
+    return await run.at.ledger.read(look)
 
 
 async def work_of(run: Run) -> list[CampaignRow]:
@@ -202,9 +310,14 @@ async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
     """Start the engine; yield the shards it is to carry, at most SHARDS of them."""
     assert run.campaign is not None, "the rows are planned first"
     rows = await work_of(run)
+    if rows:
+        # Before anything is paid for: should the ledger be lost, the store knows of it.
+        await write_manifest(run.at, run.campaign)
     count = min(SHARDS, len(rows))
-    async with Engine(run.campaign, run.at, max_wait=run.order.max_wait) as engine:
+    async with Engine(run.campaign, run.at, max_wait=run.time_left) as engine:
         run.engine = engine
+        if run.lost:
+            engine.stop(run.lost)
         _shards.set([rows[n::count] for n in range(count)])
         ticker = asyncio.create_task(_tell(run, engine), name="progress")
         try:
@@ -226,11 +339,18 @@ async def produce_step(campaign: str, shard: int, label: str) -> dict[State, int
 
 
 async def report_step(campaign: str) -> None:
-    """Write manifest and status sheet into the store, and say how the run ended."""
+    """Write manifest and status sheet into the store, and say how the run ended.
+
+    A store that cannot take them does not hide what became of the rows.
+    """
     run = current_run()
     assert run.campaign is not None, "the rows are planned first"
-    run.outcome = await outcome_of(run.at, run.campaign, await run.rows(), run.engine)
-    await write_report(run.at, run.campaign)
+    outcome = await outcome_of(run.at, run.campaign, await run.rows(), run.engine)
+    try:
+        await write_report(run.at, run.campaign)
+    except (StoreError, StoreUnusable) as error:
+        outcome = unreported(outcome, error)
+    run.outcome = outcome
 
 
 async def _tell(run: Run, engine: Engine) -> None:

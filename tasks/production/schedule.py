@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from tasks.production.decide import Lane
 
-LANES: tuple[Lane, ...] = ("submit", "once", "search", "watch", "deliver")
+LANES: tuple[Lane, ...] = ("submit", "once", "search", "watch", "cancel", "deliver")
 
 
 class HasOrder(Protocol):
@@ -46,6 +46,14 @@ class Schedule(Generic[T]):
         heapq.heappush(self._heap, (due, next(self._count), lane, what))
         if self._heap[0][0] == due:
             self._changed.set()
+
+    def pull(self, chosen: Callable[[T], bool]) -> list[T]:
+        """Take what is not due yet and `chosen` out of the schedule, and return it."""
+        pulled = [entry for entry in self._heap if chosen(entry[3])]
+        if pulled:
+            self._heap = [entry for entry in self._heap if not chosen(entry[3])]
+            heapq.heapify(self._heap)
+        return [what for _, _, _, what in pulled]
 
     async def next(self, lane: Lane) -> T:
         """Wait for the next that is due in `lane`."""

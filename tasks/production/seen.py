@@ -111,6 +111,20 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
+class Released:
+    """The service cancelled the render; `charged` is what it says to have kept, if anything."""
+
+    charged: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotCancelled:
+    """Not cancelled, or not known to be: 409 where no render is running, so look for its film."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Missing:
     """404: the service does not know the video."""
 
@@ -158,6 +172,8 @@ Seen = (
     | Closed
     | Barred
     | Looked
+    | Released
+    | NotCancelled
     | Missing
     | Troubled
     | FilmReady

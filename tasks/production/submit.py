@@ -19,10 +19,13 @@ from tasks.errors import (
     ServiceError,
 )
 from tasks.key import frozen_body, frozen_clip_body, idempotency_key
-from tasks.ledger import CampaignRow, open_take
+from tasks.ledger import CampaignRow, open_take, rows_of
 from tasks.production.connections import Connections
 from tasks.production.news import closed, news_of_read
 from tasks.production.seen import Accepted, NothingFound, RefusedAs, Seen, Unknown, Unreached
+
+#: Why nothing is sent by a run whose lease has lapsed.
+LOST = "another run has taken this campaign over"
 
 
 async def submit(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen] | None:
@@ -35,6 +38,8 @@ async def submit(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen] 
         if intended is None:
             return None
         row = intended
+    elif not await _still_intended(row, at):
+        return None
     return row, await _create(row, at)
 
 
@@ -66,14 +71,31 @@ async def _intend(row: CampaignRow, at: Connections) -> CampaignRow | None:
     frozen = frozen_body if row.operation == CREATE else frozen_clip_body
     body = frozen(row.asked(), key=key)
     now = at.clock()
-    take = await at.ledger.write(partial(open_take, row=row, key=key, body=body, at=now))
+    intent = partial(open_take, row=row, key=key, body=body, at=now, terms=at.terms)
+    take = await at.ledger.write(intent)
     if take is None:
         return None
     return replace(row, state="submitting", since=now, reason=None, take=take)
 
 
+async def _still_intended(row: CampaignRow, at: Connections) -> bool:
+    """Whether the take still waits for its answer: another process may have heard it since.
+
+    What was refused by then has no money set aside any more.
+    """
+    assert row.take is not None, "a row in submitting has a take"
+    query = partial(rows_of, campaign_id=row.campaign_id, states=["submitting"], row=row.row)
+    found = [known.take for known in await at.ledger.read(query)]
+    return [(take.id, take.intended_at) for take in found if take] == [
+        (row.take.id, row.take.intended_at)
+    ]
+
+
 async def _create(row: CampaignRow, at: Connections) -> Seen:
     assert row.take is not None, "a row in submitting has a take"
+    if not await at.in_charge():
+        # Whoever has the campaign now sends it, under the same key.
+        return Unreached(LOST)
     try:
         created = await at.service.make(row.operation, row.take.body, key=row.take.key)
     except RateLimited as error:

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from tasks.brief import Json
 from tasks.credits import parse_credits
+from tasks.redact import redact
 from tasks.service.shapes import Shapes, at_pointer
 
 _VIDEO_ID = re.compile(r"vid_[A-Za-z0-9_-]+")
@@ -41,10 +42,10 @@ def find_webhook_id(data: Json, shapes: Shapes) -> str | None:
 
 
 def find_status(data: Json, shapes: Shapes) -> str | None:
-    """Return the status word, whatever it is."""
+    """Return the status word, whatever it is, but for secrets: it is told and kept everywhere."""
     record = record_of(data)
     found = (record[name] for name in shapes.status_names if _has_text(record, name))
-    return next(found, None)
+    return next((redact(word) for word in found), None)
 
 
 def find_poll_after(data: Json, shapes: Shapes) -> float | None:

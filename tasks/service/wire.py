@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from tasks.crash import crashpoint
 from tasks.errors import ConfigurationError
 from tasks.redact import register_secret
 from tasks.service.answer import Answer
@@ -46,6 +47,7 @@ class Wire:
             content=body,
             extensions={"timeout": self._timeouts.get(operation) or _timeouts(operation)},
         )
+        crashpoint("service: before the request", operation.name)
         response = await transport.handle_async_request(request)
         try:
             content = await response.aread()
@@ -55,6 +57,7 @@ class Wire:
             if response.status_code < 300 or not isinstance(error, Exception):
                 raise
             content = b""
+        crashpoint("service: after the answer", operation.name)
         return Answer(response.status_code, response.headers, content)
 
     async def aclose(self) -> None:

@@ -62,6 +62,10 @@ class BucketStore:
         """Return what the bucket has under `name`."""
         return await self._said(self._head(self._prefix + name))
 
+    async def read(self, name: str) -> bytes | None:
+        """Return the whole of a small object, or None where there is none."""
+        return await self._said(self._read(self._prefix + name))
+
     async def aclose(self) -> None:
         """Let go of connections and threads."""
         await self._calls.aclose()
@@ -100,6 +104,9 @@ class BucketStore:
 
     async def _head(self, key: str) -> Stored | None:
         return await (await self._known()).stored(key)
+
+    async def _read(self, key: str) -> bytes | None:
+        return await (await self._known()).read(key)
 
     async def _there(self, objects: S3Objects, upload: Upload) -> Stored | None:
         seen = await objects.look(upload.key)

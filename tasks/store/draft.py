@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tasks.crash import crashpoint
 from tasks.store.lock import lock, open_locked
 from tasks.store.measure import Measure, blocks, measure_blocks, open_source
 
@@ -25,6 +26,7 @@ class Draft:
     def __enter__(self) -> Self:
         # Films are for others to read: the user's umask decides, as with any file they make.
         self._file = open_locked(self.path, mode=0o666)
+        crashpoint("store: the draft is open")
         return self
 
     def __exit__(
@@ -41,7 +43,9 @@ class Draft:
         """Copy `source` onto the disk and return what was copied."""
         with open_source(source) as file:
             copied = measure_blocks(self._copied(blocks(file)), md5=False)
+        crashpoint("store: the draft is written")
         os.fsync(self._file.fileno())
+        crashpoint("store: the draft is on the disk")
         return copied
 
     def read_back(self) -> Measure:
@@ -54,6 +58,7 @@ class Draft:
         try:
             # Unlike a rename, a link never replaces what is there.
             os.link(self.path, self._target)
+            crashpoint("store: the draft has its name too")
         except FileExistsError:
             return False
         except OSError:
@@ -63,6 +68,7 @@ class Draft:
     def overwrite(self) -> None:
         """Give the file its name, taking it from whatever had it."""
         os.replace(self.path, self._target)
+        crashpoint("store: the draft took the name")
 
     def _copied(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for piece in pieces:

@@ -49,6 +49,10 @@ class FolderStore:
         """Return what the folder has under `name`, read from the first byte to the last."""
         return await self._run(lambda: self._shelf.head(name))
 
+    async def read(self, name: str) -> bytes | None:
+        """Return the whole of a small file, or None where there is none."""
+        return await self._run(lambda: self._shelf.read(name))
+
     async def aclose(self) -> None:
         """Let the threads end."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -7,6 +7,7 @@ import binascii
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tasks.crash import crashpoint
 from tasks.errors import StoreError
 from tasks.store.measure import Measure, measure_blocks, open_source
 from tasks.store.s3_client import S3Calls
@@ -59,7 +60,9 @@ class S3Objects:
             with open_source(upload.source) as file:
                 return client.put_object(Body=file, **headers)
 
+        crashpoint("bucket: before the PUT")
         await self._calls.call(put)
+        crashpoint("bucket: after the PUT")
 
     async def look(self, key: str) -> Seen | None:
         """Return what is there without reading it, or None."""
@@ -74,6 +77,7 @@ class S3Objects:
             if trouble.code != "404":
                 raise
             return None
+        crashpoint("bucket: after the HEAD")
         sha256 = _hex(head.get("ChecksumSHA256")) if vouches else None
         return Seen(head["ContentLength"], head.get("ETag"), sha256)
 
@@ -100,13 +104,29 @@ class S3Objects:
         read = await self._read_back(key)
         return Stored(self.uri(key), read.bytes, read.sha256, seen.etag)
 
+    async def read(self, key: str) -> bytes | None:
+        """Return the whole of a small object, or None where there is none."""
+
+        def read(client: S3Client) -> bytes:
+            with client.get_object(Bucket=self._calls.bucket, Key=key)["Body"] as body:
+                return body.read()
+
+        try:
+            return await self._calls.call(read)
+        except S3Trouble as trouble:
+            if trouble.code not in ("404", "NoSuchKey"):
+                raise
+            return None
+
     async def _read_back(self, key: str) -> Measure:
         def read(client: S3Client) -> Measure:
             body = client.get_object(Bucket=self._calls.bucket, Key=key)["Body"]
             with body:
                 return measure_blocks(body.iter_chunks(_BLOCK))
 
-        return await self._calls.call(read)
+        measured = await self._calls.call(read)
+        crashpoint("bucket: after reading back")
+        return measured
 
 
 def _hex(checksum: str | None) -> str | None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from tasks.crash import crashpoint
 from tasks.store.measure import base64_of, measure
 from tasks.store.s3_client import S3Calls
 from tasks.store.s3_trouble import S3Trouble
@@ -54,6 +55,7 @@ async def probe(calls: S3Calls, prefix: str) -> Abilities:
     trial = _Trial(calls, key)
     try:
         digest, checks = await trial.digest()
+        crashpoint("bucket: the probe is written")
         conditional = await trial.guards(_header(digest, _BODY))
         await trial.read()
     finally:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from tasks.crash import crashpoint
 from tasks.errors import StoreError
 from tasks.store.disk import disk_trouble, sync_folder
 from tasks.store.draft import Draft, sweep, sync_and_measure
@@ -36,6 +37,7 @@ class Shelf:
             # Also for a file that was there: whoever wrote it may have been killed before this.
             for folder in folders:
                 sync_folder(folder)
+        crashpoint("store: the names are on the disk")
         return stored
 
     def replace(self, name: str, source: Path | bytes) -> Stored:
@@ -57,6 +59,16 @@ class Shelf:
             self._require_inside(path.parent)
             return _read(path)
 
+    def read(self, name: str) -> bytes | None:
+        """Return the whole of a small file, or None where there is none."""
+        path = self._path(name)
+        with disk_trouble(_DISK, self.root):
+            self._require_inside(path.parent)
+            try:
+                return path.read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
     def _put(self, path: Path, file: File) -> Stored:
         if (there := _there(path, file.sha256)) is not None:
             return there
@@ -73,9 +85,11 @@ class Shelf:
         source.chmod(folder.st_mode & 0o666)
         written = sync_and_measure(source)
         self._verify(written, file.sha256)
+        crashpoint("store: the film is on the disk")
         try:
             # Unlike a rename, a link never replaces what is there.
             os.link(source, path)
+            crashpoint("store: the film has its name")
         except OSError:
             return None
         return Stored(str(path), written.bytes, written.sha256)
@@ -114,6 +128,7 @@ class Shelf:
             self._prepare(folder.parent)
         try:
             folder.mkdir(parents=folder == self.root)
+            crashpoint("store: the folder is made")
         except FileExistsError:
             self._require_inside(folder)
             sweep(folder)

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasks.crash import crashpoint
 from tasks.errors import StoreError
 from tasks.store.disk import disk_trouble, make_private, require_room
 from tasks.store.lock import try_open_locked
@@ -48,6 +49,7 @@ class Part:
             message = f"another run is downloading {self._final.name}; it is left to that run"
             raise StoreError(message)
         self._file = file
+        crashpoint("spool: the part is open")
         self._pending = bytearray()
         self._start_over(Source())
         #: How many bytes somebody left here; `resume` makes use of them.
@@ -107,10 +109,12 @@ class Part:
     def finish(self) -> Fetched:
         """Close the whole file under its own name."""
         self.flush()
+        crashpoint("spool: every byte is there")
         with disk_trouble(_DISK, self.folder):
             if self._noted:
                 self._note.unlink(missing_ok=True)
             os.replace(self.path, self._final)
+        crashpoint("spool: the film has its name")
         self.close()
         return Fetched(
             self._final,
@@ -152,6 +156,7 @@ class Part:
         # A film that fits into one block is never resumed and needs no note.
         if not self._noted:
             write_note(self._note, self.source)
+            crashpoint("spool: the note is written")
             self._noted = True
 
 

@@ -62,6 +62,9 @@ class Store(Protocol):
     async def head(self, name: str) -> Stored | None:
         """Return what the store has under `name`, its sha256 proved, or None."""
 
+    async def read(self, name: str) -> bytes | None:
+        """Return the whole of a small file, or None where there is none."""
+
     async def aclose(self) -> None:
         """Let go of connections and threads."""
 

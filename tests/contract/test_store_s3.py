@@ -13,6 +13,7 @@ import pytest
 from tasks.errors import StoreError, StoreUnusable
 from tasks.store import File, Stored, open_store
 from tasks.store.bucket import BucketStore
+from tasks.store.bucket_inventory import BucketInventory
 from tasks.store.s3_probe import Abilities
 from tests.stores import S3Server, bucket_store, moto_s3, rclone_s3
 from tests.unit.store.s3_proxy import checking, s3_proxy
@@ -167,3 +168,12 @@ async def test_a_digest_the_store_only_repeats_is_not_believed(s3, store) -> Non
     with pytest.raises(StoreError) as caught:
         await _put(store, FILM)
     assert caught.value.conflict
+
+
+async def test_only_a_digest_that_the_store_has_checked_is_vouched_for(s3, store, request) -> None:
+    stored = await _put(store, FILM)
+    inventory = BucketInventory(s3.bucket)
+    vouched = await inventory.vouched(stored.uri)
+    await inventory.aclose()
+    kind = request.node.callspec.params["s3"]
+    assert vouched == (stored.sha256 if kind == "amazon-like" else None)

@@ -25,8 +25,8 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def desk(tmp_path: Path, studio: Sandbox) -> Iterator[Desk]:
-    # 2 s instead of 10 min: how long a clip is searched for after a lost answer.
-    yield Desk(tmp_path, {**studio.environ, "CALLSHEET_EVIDENCE_WAIT": "2s"})
+    # 3 s instead of 10 min: how long a clip is searched for after a lost answer.
+    yield Desk(tmp_path, {**studio.environ, "CALLSHEET_EVIDENCE_WAIT": "3s"})
     studio.clear_faults()
 
 

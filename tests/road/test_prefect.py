@@ -113,14 +113,35 @@ def test_the_flow_pays_for_nothing_that_is_not_approved(
     assert json.loads(done.stdout.splitlines()[-1])["rows"] == {"total": 1, "delivered": 1}
 
 
+def test_the_flow_that_compares_ledger_and_service_reports_and_changes_nothing(
+    desk: Desk, server: PrefectServer, name: str
+) -> None:
+    assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 0
+    before = desk.rows(name)
+    video = before["r001"]["video_id"]
+    assert desk.call("video", "delete", video, "--yes").status == 0
+
+    done = _call(desk, server, "flows.reconcile", f"reconcile_ledger(campaign={name!r})")
+
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert [(one["kind"], one["row"]) for one in told["differences"]] == [("gone", "r001")]
+    assert desk.rows(name) == before
+
+
 def _call_flow(
     desk: Desk, server: PrefectServer, sheet: str, *, approve: bool
 ) -> subprocess.CompletedProcess[str]:
-    """Call the flow as a deployment does: by its module, with plain parameters."""
+    call = f"run_campaign(sheet={sheet!r}, approve={approve})"
+    return _call(desk, server, "flows.campaign", call)
+
+
+def _call(
+    desk: Desk, server: PrefectServer, module: str, call: str
+) -> subprocess.CompletedProcess[str]:
+    """Call a flow as a deployment does: by its module, with plain parameters."""
+    flow = call.partition("(")[0]
     program = (
-        "import asyncio, json\n"
-        "from flows.campaign import run_campaign\n"
-        f"print(json.dumps(asyncio.run(run_campaign(sheet={sheet!r}, approve={approve}))))"
+        f"import asyncio, json\nfrom {module} import {flow}\nprint(json.dumps(asyncio.run({call})))"
     )
     environ = {**desk.environ, "PREFECT_API_URL": server.url, "PYTHONPATH": str(ROOT)}
     path = {"PATH": "/usr/bin:/bin", "HOME": str(desk.folder)}

@@ -64,7 +64,7 @@ def test_a_second_run_at_the_same_time_is_told_who_is_at_work(
     process = desk.start("run", sheet, "--yes", "--without-prefect")
     _wait_for_creates(slow, 2)
 
-    second = desk.run(sheet)
+    second = desk.run(sheet, "--if-running", "leave")
 
     assert second.status == 5
     assert f"is being run by process {process.pid}" in second.err

@@ -158,6 +158,7 @@ async def test_a_claim_of_somebody_else_is_not_taken_up(machine, server):
     done = await machine.call("login", "--email", "ada@studio.example")
     assert (done.status, machine.kept()) == (5, ["default.json"])
     server.on(TOKEN, GRANTED)
+    server.on(IDENTITY, CLAIMED)
     assert (await machine.call("login", "--email", "ben@studio.example")).status == 0
     assert [asked.members["login_hint"] for asked in server.to(IDENTITY)] == [
         "ada@studio.example",

@@ -17,16 +17,12 @@ from tasks.production.decide import (
     LOST_LIMIT,
     ODD_LOOKS,
     ODD_SPAN,
-    POLL_MAX,
-    POLL_MIN,
     SPREAD,
     Memory,
     Rules,
-    backoff,
     decide,
-    first_poll,
-    next_poll,
 )
+from tasks.production.pace import POLL_MAX, POLL_MIN, backoff, first_poll, next_poll
 from tasks.production.seen import (
     Accepted,
     Barred,

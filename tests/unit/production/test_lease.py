@@ -12,8 +12,8 @@ from functools import partial
 import pytest
 
 from tasks.errors import LedgerError, Parked
-from tasks.ledger import Ledger, find_campaign, take_lease
-from tasks.production import lease
+from tasks.ledger import Ledger, find_campaign, release_lease, take_lease
+from tasks.production import owner
 from tasks.production.lease import LAPSE, at_work
 from tests.campaigns import Stage
 
@@ -86,10 +86,16 @@ async def test_it_may_be_left_in_another_context_than_it_was_entered(stage: Stag
     assert await owner_of(stage) is None
 
 
-async def test_a_live_owner_is_named_and_waited_for(stage: Stage):
+def as_owner(pid: int, started: str | None = None, place: str | None = None) -> str:
+    """An owner on this machine, alive as far as the kernel says, unless told otherwise."""
+    started = owner._started(pid) if started is None else started
+    place = owner._place() if place is None else place
+    return f"{socket.gethostname()}:{pid}:{started}:{place}:1"
+
+
+async def test_a_live_owner_is_named(stage: Stage):
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:  # noqa: ASYNC220
-        started = lease._started(other.pid)
-        await owned_by(stage, f"{socket.gethostname()}:{other.pid}:{started}:1")
+        await owned_by(stage, as_owner(other.pid))
         with pytest.raises(Parked) as caught:
             async with at_work(stage.ledger, stage.campaign, clock=clock):
                 pass
@@ -103,15 +109,93 @@ async def test_a_live_owner_is_named_and_waited_for(stage: Stage):
 async def test_a_dead_owner_on_this_machine_is_followed_at_once(stage: Stage):
     with subprocess.Popen([sys.executable, "-c", ""]) as other:  # noqa: ASYNC220
         other.wait()
-    await owned_by(stage, f"{socket.gethostname()}:{other.pid}:123:1")
+    await owned_by(stage, as_owner(other.pid, started="123"))
     async with at_work(stage.ledger, stage.campaign, clock=clock):
         assert str(os.getpid()) in (await owner_of(stage) or "")
 
 
 async def test_a_process_that_has_the_number_of_a_dead_one_is_not_taken_for_it(stage: Stage):
-    await owned_by(stage, f"{socket.gethostname()}:{os.getpid()}:1:1")
+    await owned_by(stage, as_owner(os.getpid(), started="1"))
     async with at_work(stage.ledger, stage.campaign, clock=clock):
         pass
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "another-boot/4026531836",
+        f"{owner._place().partition('/')[0]}/1",
+        "",
+    ],
+    ids=["another boot", "another container", "a kernel that does not say"],
+)
+async def test_a_number_of_another_place_says_nothing(stage: Stage, place: str):
+    """Containers that share a host name: the process has no such number here, and lives there."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as other:  # noqa: ASYNC220
+        other.wait()
+    await owned_by(stage, as_owner(other.pid, started="123", place=place))
+    with pytest.raises(Parked):
+        async with at_work(stage.ledger, stage.campaign, clock=clock):
+            pass
+    async with at_work(stage.ledger, stage.campaign, clock=lambda: 1_000.0 + LAPSE):
+        pass
+
+
+async def test_whoever_waits_is_told_once_and_goes_on_when_it_is_free(stage: Stage):
+    begun, heard, told = asyncio.Event(), asyncio.Event(), []
+
+    def hear(words: str) -> None:
+        told.append(words)
+        heard.set()
+
+    async def first() -> None:
+        async with at_work(stage.ledger, stage.campaign, clock=clock):
+            begun.set()
+            await heard.wait()
+            # Long enough for whoever waits to look again, and not to say so again.
+            await asyncio.sleep(1.2)
+
+    holding = asyncio.create_task(first())
+    await begun.wait()
+    waiting = at_work(stage.ledger, stage.campaign, clock=clock, wait=None, on_wait=hear)
+    async with waiting as lease:
+        assert lease is not None
+        assert await owner_of(stage) == lease.owner
+    await holding
+    assert len(told) == 1
+    assert f"is being run by process {os.getpid()} on" in told[0]
+    assert "since 00:16:40 UTC" in told[0]
+
+
+async def test_whoever_waits_gives_up_in_time(stage: Stage):
+    await owned_by(stage, "elsewhere:1:1:there:1")
+    with pytest.raises(Parked, match="process 1 on elsewhere"):
+        async with at_work(stage.ledger, stage.campaign, clock=clock, wait=0.6):
+            pass
+
+
+async def test_a_lease_that_somebody_took_over_is_lost_for_good(stage: Stage):
+    now, lost = [1_000.0], []
+    holding = at_work(stage.ledger, stage.campaign, clock=lambda: now[0], on_lost=lost.append)
+    async with holding as lease:
+        assert lease is not None
+        assert await lease.holds()
+        now[0] += LAPSE
+        await owned_by(stage, "elsewhere:7:1:there:1", at=now[0])
+        assert not await lease.holds()
+        assert lost == ["campaign spring was taken over by process 7 on elsewhere"]
+        await stage.write(release_lease, stage.campaign, owner="elsewhere:7:1:there:1")
+        assert not await lease.holds()
+    assert await owner_of(stage) is None
+
+
+async def test_a_lapsed_lease_that_nobody_wants_is_renewed(stage: Stage):
+    now = [1_000.0]
+    async with at_work(stage.ledger, stage.campaign, clock=lambda: now[0]) as lease:
+        assert lease is not None
+        now[0] += 10 * LAPSE
+        assert await lease.holds()
+        assert (await stage.account()).owner_until == now[0] + LAPSE
 
 
 async def test_an_owner_on_another_machine_is_waited_for_until_it_lapses(stage: Stage):
@@ -129,6 +213,9 @@ class Stumbling:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger, self.beats = ledger, -1
         self.went_on = asyncio.Event()
+
+    async def read(self, query):
+        return await self.ledger.read(query)
 
     async def write(self, change):
         self.beats += 1

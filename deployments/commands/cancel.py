@@ -1,0 +1,112 @@
+"""`callsheet cancel`: rows, or a whole campaign, are not to be made any more."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Collection, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+
+from deployments.commands.ledger import reading
+from deployments.commands.named_rows import campaign_and_words, chosen_rows
+from deployments.commands.options import settings_of
+from deployments.consent import consent
+from deployments.terminal import console_for, plain, print_json, state_text, table
+from tasks.credits import as_number, as_text
+from tasks.ledger import NOT_BEGUN, Campaign, CampaignRow, Ledger, ask_to_cancel, rows_of
+from tasks.production.cancel_rows import Ending, endings, exit_status, needs_service, settle
+from tasks.production.connections import connect
+
+#: States in which there is anything to cancel.
+LIVE = NOT_BEGUN | {"submitting", "rendering", "stalled", "held"}
+
+
+def main(args: Namespace) -> int:
+    """Ask, cancel, and say for every row what was released, or why it could not be."""
+    document = asyncio.run(_main(args))
+    if args.json:
+        print_json(document)
+    return int(document["exit"])
+
+
+async def _main(args: Namespace) -> dict[str, Any]:
+    console = console_for(args)
+    async with reading(args) as ledger:
+        campaign, named = await campaign_and_words(args, ledger)
+        before = await chosen_rows(args, ledger, campaign, named)
+        whole = not named and not args.select
+        # A run that is at work may be about to approve what is not in the ledger yet.
+        if any(row.state in LIVE for row in before) or (whole and campaign.owner):
+            await _ask(args, campaign, before, whole=whole)
+            # What somebody else did while the question stood is seen by asking the ledger.
+            only = None if whole else {row.row for row in before}
+            change = partial(ask_to_cancel, campaign=campaign, only=only, at=time.time())
+            before = await ledger.write(change)
+        names = {row.row for row in before}
+        after = await _rows(ledger, campaign, names)
+    if needs_service(after):
+        async with connect(settings_of(args)) as at:
+            await settle(at, campaign, names)
+            after = await _rows(at.ledger, campaign, names)
+    found = endings(before, after)
+    _show(campaign, found, console)
+    return _document(campaign, found, exit_status(after, before))
+
+
+async def _ask(
+    args: Namespace, campaign: Campaign, rows: Sequence[CampaignRow], *, whole: bool
+) -> None:
+    counts = Counter(row.state for row in rows if row.state in LIVE)
+    states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no rows yet"
+    what = f"campaign {campaign.name}" if whole else f"rows of {campaign.name}"
+    await consent(args, f"Cancel {what}: {states}?", what=f"to cancel {what} is")
+
+
+async def _rows(ledger: Ledger, campaign: Campaign, names: Collection[str]) -> list[CampaignRow]:
+    found = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    return [row for row in found if row.row in names]
+
+
+def _show(campaign: Campaign, found: Sequence[Ending], console: Console) -> None:
+    told = LIVE | {"ready", "uncertain"}
+    touched = [one for one in found if one.old != one.new or one.old in told]
+    if not touched:
+        console.print("nothing to cancel")
+        return
+    columns = ("row", "was", "is", "released", "why")
+    made = table(f"Cancelled in {plain(campaign.name)}", columns, numbers=("released",))
+    for one in touched:
+        cells = (state_text(one.old), state_text(one.new), as_text(one.released))
+        made.add_row(plain(one.row), *cells, plain(one.words))
+    console.print(made)
+    counts = Counter(one.new for one in touched)
+    states = ", ".join(f"{count} {state}" for state, count in counts.items())
+    console.print(f"{states}; {as_text(_released(found))} credits released")
+
+
+def _released(found: Sequence[Ending]) -> Decimal:
+    return sum((one.released for one in found), Decimal(0))
+
+
+def _document(campaign: Campaign, found: Sequence[Ending], status: int) -> dict[str, Any]:
+    return {
+        "campaign": campaign.name,
+        "rows": [
+            {
+                "row": one.row,
+                "from": one.old,
+                "to": one.new,
+                "credits": as_number(one.released),
+                "words": one.words,
+            }
+            for one in found
+        ],
+        "credits": {"released": as_number(_released(found))},
+        "exit": status,
+    }

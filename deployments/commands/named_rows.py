@@ -1,0 +1,52 @@
+"""Which campaign and rows `[CAMPAIGN] [ROW ...]` and `--select` mean."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from functools import partial
+
+from deployments.commands.ledger import campaign_of
+from tasks.errors import BadInput
+from tasks.ledger import Campaign, CampaignRow, Ledger, all_campaigns, rows_of
+from tasks.production.selection import parse_selection
+
+
+async def campaign_and_words(args: Namespace, ledger: Ledger) -> tuple[Campaign, list[str]]:
+    """Return the campaign, the newest unless the first word names one, and the rows named.
+
+    Raises BadInput for one word that could be either.
+    """
+    first, *others = args.words or [None]
+    known = await ledger.read(all_campaigns)
+    named = next((campaign for campaign in known if campaign.name == first), None)
+    newest = await campaign_of(ledger, None)
+    if named is None:
+        return newest, list(args.words)
+    rows = await ledger.read(partial(rows_of, campaign_id=newest.id, row=first))
+    if rows and named.id != newest.id and not others and not args.select:
+        raise BadInput(
+            f'"{first}" is a campaign, and a row of {newest.name}',
+            remedy=f"say `{args.command} {newest.name} {first}` for the row; for the campaign, "
+            f"`{args.command} {first} --select '*'`",
+        )
+    return named, others
+
+
+async def chosen_rows(
+    args: Namespace, ledger: Ledger, campaign: Campaign, named: Sequence[str]
+) -> list[CampaignRow]:
+    """Return the rows that are named and chosen by `--select`; raise BadInput for no such row."""
+    chosen = parse_selection(args.select)
+    rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    missing = [word for word in named if word not in {row.row for row in rows}]
+    if missing:
+        raise BadInput(
+            f"campaign {campaign.name} has no row " + ", ".join(f'"{word}"' for word in missing),
+            remedy=f"`callsheet rows {campaign.name}` lists them",
+        )
+    return [
+        row
+        for row in rows
+        if (not named or row.row in named) and chosen(row, row.asked(), row.state)
+    ]

@@ -1,0 +1,107 @@
+"""`callsheet reconcile`: what the service says, beside what the ledger says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from deployments.commands.ledger import campaign_of, reading
+from deployments.commands.options import settings_of
+from deployments.terminal import console_for, plain, print_json, table
+from tasks.brief import Brief
+from tasks.errors import Parked, ServiceError, SheetError
+from tasks.ledger import Campaign, Ledger, all_campaigns
+from tasks.production.connections import open_service, organisation_of
+from tasks.production.differences import Comparison, Difference
+from tasks.production.reconcile import names_of, reconcile
+from tasks.production.settling import settle
+from tasks.sheet import read_sheet
+
+#: How long to leave a service alone that could not be asked, in seconds.
+LATER = 300
+
+
+def main(args: Namespace) -> int:
+    """Report every difference; with `--apply` set right what is free and certain."""
+    comparison = asyncio.run(_reconcile(args))
+    _show(comparison, console_for(args), apply=args.apply)
+    if args.json:
+        print_json(comparison.as_json())
+    return comparison.exit_status
+
+
+async def _reconcile(args: Namespace) -> Comparison:
+    settings = settings_of(args)
+    async with reading(args) as ledger:
+        campaign = await campaign_of(ledger, args.campaign) if args.campaign else None
+        briefs = await _briefs(args, ledger, campaign)
+        async with await open_service(settings, ledger, time.time) as service:
+            try:
+                found = await reconcile(
+                    ledger,
+                    service,
+                    organisation_of(settings),
+                    campaign=campaign,
+                    briefs=briefs,
+                    at_once=settings.watches,
+                    failed=settings.failed_words,
+                )
+            except ServiceError as error:
+                raise _unasked(error) from error
+        return await settle(ledger, found, clock=time.time) if args.apply else found
+
+
+async def _briefs(
+    args: Namespace, ledger: Ledger, campaign: Campaign | None
+) -> Mapping[str, Sequence[Brief]]:
+    """Return the briefs of the sheet that was named, and of those that campaigns were run from."""
+    found: dict[str, Sequence[Brief]] = {}
+    known = [campaign] if campaign else await ledger.read(all_campaigns)
+    for one in known:
+        # Only what lies on this machine: a report fetches nothing from elsewhere by itself.
+        if one.sheet and Path(one.sheet).is_file():
+            try:
+                found[one.name] = (await read_sheet(one.sheet)).briefs
+            except SheetError:
+                continue
+    if args.sheet:
+        sheet = await read_sheet(args.sheet)
+        found[sheet.campaign] = sheet.briefs
+    return found
+
+
+def _unasked(error: ServiceError) -> Parked:
+    later = datetime.fromtimestamp(time.time() + LATER, UTC)
+    return Parked(
+        f"the service could not be asked, so nothing is known: {error}",
+        until=error.retry_at or later,
+        remedy=error.remedy or "run the same command again later; nothing was changed",
+    )
+
+
+def _show(comparison: Comparison, console: Console, *, apply: bool) -> None:
+    if comparison.differences:
+        made = table("Differences", ("row", "what", "words", "done" if apply else "what to do"))
+        for one in comparison.differences:
+            made.add_row(*(plain(cell) for cell in _cells(one)))
+        console.print(made)
+    kinds = ", ".join(f"{n} {kind}" for kind, n in names_of(comparison.differences).items())
+    console.print(f"{comparison.compared} videos compared; {kinds or 'nothing differs'}")
+    if comparison.others:
+        console.print(f"{comparison.others} other videos at the service are not of this ledger")
+    for words in comparison.advice:
+        console.print(plain(words))
+    if not apply and any(one.change for one in comparison.differences):
+        console.print("--apply sets right what is free and certain; the rest needs a person")
+
+
+def _cells(one: Difference) -> tuple[str, ...]:
+    whose = f"{one.campaign} {one.row}" if one.row else one.video_id or "-"
+    done = "set right" if one.applied else one.remedy or "-"
+    return whose, one.kind, one.words, done

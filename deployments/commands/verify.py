@@ -1,0 +1,107 @@
+"""`callsheet verify`: is every film and every caption file still in the store, and intact?"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from rich.console import Console
+
+from deployments.commands.ledger import campaign_of, reading
+from deployments.commands.options import settings_of
+from deployments.terminal import console_for, plain, print_json, table
+from tasks.ledger import Ledger
+from tasks.production.audit import Audit, Checked, audit_document
+from tasks.production.connections import make_fetcher, open_service
+from tasks.production.repair import Workshop, repair
+from tasks.production.selection import parse_selection
+from tasks.production.verify import Places, verify
+from tasks.settings import Settings
+from tasks.store import open_store
+
+#: Files nobody delivered that are named to people; `--json` names them all.
+SHOWN = 20
+
+
+def main(args: Namespace) -> int:
+    """Look at every delivery, and with `--repair` bring back what is missing; pays nothing."""
+    audit = asyncio.run(_verify(args))
+    _show(audit, console_for(args))
+    if args.json:
+        print_json(audit_document(audit, quick=args.quick))
+    return audit.exit_status
+
+
+async def _verify(args: Namespace) -> Audit:
+    settings, chosen = settings_of(args), parse_selection(args.select)
+    async with reading(args) as ledger, Places() as places:
+        campaign = await campaign_of(ledger, args.campaign)
+        audit = await verify(
+            ledger,
+            campaign,
+            places,
+            chosen=chosen,
+            store=open_store(settings.store).address,
+            spool=settings.spool,
+            at_once=settings.deliveries,
+            quick=args.quick,
+        )
+        if args.repair and not all(one.sound for one in audit.files):
+            return await _repair(audit, settings, ledger, places)
+    return audit
+
+
+async def _repair(audit: Audit, settings: Settings, ledger: Ledger, places: Places) -> Audit:
+    async with AsyncExitStack() as stack:
+        service = await stack.enter_async_context(await open_service(settings, ledger, time.time))
+        store = open_store(settings.store)
+        stack.push_async_callback(store.aclose)
+        fetcher = await stack.enter_async_context(make_fetcher(settings, settings.spool))
+        workshop = Workshop(
+            ledger=ledger,
+            service=service,
+            store=store,
+            fetcher=fetcher,
+            places=places,
+            names=settings.names,
+            clock=time.time,
+        )
+        return await repair(audit, workshop, at_once=settings.deliveries)
+
+
+def _show(audit: Audit, console: Console) -> None:
+    problems = [one for one in audit.files if one.verdict != "intact"]
+    if problems:
+        made = table(f"Deliveries of {audit.campaign}", ("row", "take", "file", "is", "what now"))
+        for one in problems:
+            made.add_row(*(plain(cell) for cell in _cells(one)))
+        console.print(made)
+    counts = audit.counts()
+    words = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n and verdict != "total")
+    console.print(f"{plain(audit.campaign)}: {counts['total']} files; {words or 'none delivered'}")
+    if audit.extra:
+        console.print(f"{len(audit.extra)} more below the campaign's folder, left alone:")
+        for file in audit.extra[:SHOWN]:
+            console.print(f"  {plain(_short(file.uri))} ({file.bytes} bytes)")
+    if audit.exit_status == 3:
+        console.print(
+            "`callsheet verify --repair` fetches again, free, what the service still has"
+            if not any(one.left or one.repaired for one in audit.files)
+            else "what is left needs a person: see above"
+        )
+
+
+def _cells(one: Checked) -> tuple[str, ...]:
+    where = _short(one.file.uri) if one.file else one.kind
+    return one.row.row, str(one.take.number), where, one.verdict, _what_now(one)
+
+
+def _what_now(one: Checked) -> str:
+    return one.repaired or one.left or one.words
+
+
+def _short(uri: str) -> str:
+    return uri.removeprefix(f"{Path.cwd()}/")

@@ -1,0 +1,71 @@
+"""The flow that compares ledger and service, for a schedule: a report, and nothing else.
+
+What is compared is in `tasks.production.reconcile`. Nothing is changed: `callsheet reconcile
+--apply` is for a person.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+from prefect import flow
+from prefect.artifacts import acreate_table_artifact
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
+
+from flows.prefect_logs import redact_prefect_logs
+from tasks.errors import BadInput
+from tasks.ledger import find_campaign, open_ledger
+from tasks.production.connections import open_service, organisation_of
+from tasks.production.differences import Comparison
+from tasks.production.reconcile import names_of, reconcile
+from tasks.settings import load_settings
+
+#: Differences in the artifact at most.
+SHOWN = 1000
+
+
+@flow(
+    name="reconcile",
+    description="What the service says, beside what the ledger says.",
+    persist_result=False,
+)
+async def reconcile_ledger(
+    campaign: str | None = None, profile: str | None = None
+) -> State[dict[str, Any]]:
+    """Compare the ledger with the service.
+
+    Args:
+        campaign: only this one; else every campaign of the ledger.
+        profile: settings from a TOML profile.
+    """
+    redact_prefect_logs()
+    comparison = await _compare(campaign, profile)
+    shown: list[dict[str, Any]] = [one.as_json() for one in comparison.differences[:SHOWN]]
+    await acreate_table_artifact(
+        shown, key="callsheet-differences", description="Ledger and service differ here"
+    )
+    kinds = ", ".join(f"{n} {kind}" for kind, n in names_of(comparison.differences).items())
+    name = "NeedsPerson" if comparison.exit_status else "Completed"
+    return Completed(name=name, message=kinds or "nothing differs", data=comparison.as_json())
+
+
+async def _compare(campaign: str | None, profile: str | None) -> Comparison:
+    settings = load_settings(profile=profile)
+    async with await open_ledger(settings.ledger, create=False) as ledger:
+        only = None
+        if campaign is not None:
+            only = await ledger.read(partial(find_campaign, name=campaign))
+            if only is None:
+                raise BadInput(f'there is no campaign "{campaign}" in the ledger')
+        async with await open_service(settings, ledger, time.time) as service:
+            return await reconcile(
+                ledger,
+                service,
+                organisation_of(settings),
+                campaign=only,
+                at_once=settings.watches,
+                failed=settings.failed_words,
+            )

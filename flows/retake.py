@@ -1,0 +1,87 @@
+"""Another take of rows as a Prefect flow: for a deployment, and for whoever starts it from there.
+
+The same steps as `callsheet retake --run`; the sheet need not be there.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+
+from flows.artifacts import publish_report
+from flows.campaign import AS_TASKS, ending
+from flows.road import carry
+from tasks.credits import as_text
+from tasks.duration import parse_duration
+from tasks.errors import BadInput, SpendRefused
+from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, find_campaign, rows_of
+from tasks.production.order import Order
+from tasks.production.quote import check_budget
+from tasks.production.retake import approve_offers, count_films, offers, plan_of
+from tasks.production.run import carry_only, no_approval, open_run
+from tasks.production.selection import parse_selection
+from tasks.settings import load_settings
+
+
+@flow(
+    name="retake",
+    description="Another take of rows: a new film each, at a price that was agreed to.",
+    flow_run_name="retake of {campaign}",
+    persist_result=False,
+)
+async def retake_rows(
+    campaign: str,
+    select: str,
+    at_most: float | None = None,
+    because: str | None = None,
+    max_wait: str | None = None,
+    profile: str | None = None,
+) -> State[dict[str, Any]]:
+    """Make another film of every row chosen, and pay for it.
+
+    Args:
+        campaign: whose rows.
+        select: which of them, as `state:failed` or `kettle-hero|kettle-wide`.
+        at_most: credits that the takes may cost in all; without it nothing is paid for.
+        because: why, for the rows' history.
+        max_wait: park the run after this long, as `2h`.
+        profile: settings from a TOML profile.
+    """
+    wait = None if max_wait is None else parse_duration(max_wait)
+    order = Order(sheet=campaign, max_wait=wait)
+    async with open_run(order, load_settings(profile=profile), no_approval) as run:
+        chosen, rows = await _choose(run.at.ledger, campaign, select)
+        found = [offer for offer in await offers(run.at, chosen, rows) if not offer.refusal]
+        plan = plan_of(chosen, found, None)
+        check_budget(plan)
+        if at_most is None or plan.total > Decimal(str(at_most)) or plan.unpriced:
+            raise SpendRefused(
+                f"{as_text(plan.total)} credits for {count_films(len(found))} are not approved; "
+                "nothing was spent",
+                remedy="start the flow with `at_most` as high as that",
+            )
+        await run.at.store.check()
+        by = "approved by the flow's parameter"
+        await approve_offers(run.at, chosen, found, by=by, because=because, budget=None)
+        await carry_only(run, chosen, [offer.row.row for offer in found])
+        outcome = await carry(run, AS_TASKS, chosen.name)
+        await publish_report(run)
+    return ending(outcome)
+
+
+async def _choose(ledger: Ledger, campaign: str, select: str) -> tuple[Campaign, list[CampaignRow]]:
+    """Return the campaign and those chosen rows that can be taken again."""
+    found = await ledger.read(partial(find_campaign, name=campaign))
+    if found is None:
+        raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
+    chosen = parse_selection(select)
+    rows = await ledger.read(partial(rows_of, campaign_id=found.id))
+    return found, [
+        row
+        for row in rows
+        if row.state in RETAKEABLE and row.enabled and chosen(row, row.asked(), row.state)
+    ]

@@ -1,0 +1,144 @@
+"""Requests to cancel: what has not begun is cancelled here, what is under way is marked.
+
+The ledger carries a request from whoever makes it to whichever process carries the row. A mark
+belongs to one take: another take of the row is nobody's to cancel by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from tasks.credits import to_micro
+from tasks.ledger.campaigns import Campaign
+from tasks.ledger.moves import move_row, note
+from tasks.ledger.schema import campaigns, rows, takes
+from tasks.ledger.states import NOT_BEGUN, UNDER_WAY
+from tasks.ledger.values import CampaignRow, rows_of
+
+BY_PERSON = "cancelled by a person before it began: `callsheet retake` has it made after all"
+
+_MARK = (
+    update(takes)
+    .where(takes.c.id == bindparam("the_take"), takes.c.cancel_requested_at.is_(None))
+    .values(cancel_requested_at=bindparam("moment"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a process that carries rows has to heed: takes to cancel, and rows that are."""
+
+    takes: frozenset[int]
+    cancelled: frozenset[int]
+
+
+def ask_to_cancel(
+    connection: Connection, campaign: Campaign, *, only: Collection[str] | None, at: float
+) -> list[CampaignRow]:
+    """Cancel rows that have not begun and mark the takes that are under way.
+
+    `only` names the rows; None is the whole campaign, and whatever is about to be approved in it.
+    Returns the rows as they were before. Asking twice changes nothing more.
+    """
+    if only is None:
+        this = campaigns.c.id == campaign.id
+        connection.execute(update(campaigns).where(this).values(cancel_requested_at=at))
+        words = "the whole campaign"
+        note(connection, campaign_id=campaign.id, at=at, kind="cancel", words=words)
+    found = [row for row in rows_of(connection, campaign.id) if only is None or row.row in only]
+    for row in found:
+        if row.state in NOT_BEGUN and _has_film(row):
+            _put_back(connection, row, at)
+        elif row.state in NOT_BEGUN or (row.state == "held" and not is_paid(row)):
+            move_row(connection, row, "cancelled", at=at, reason=BY_PERSON)
+        elif row.state in ("submitting", "rendering", "stalled"):
+            _mark(connection, row, at)
+    return found
+
+
+def is_paid(row: CampaignRow) -> bool:
+    """Whether the row's present brief has a film that is made and paid for."""
+    take = row.take
+    if take is None or not take.stands or take.ready_at is None:
+        return False
+    return (take.digest, take.nth) == (row.digest, row.nth)
+
+
+def cancels_asked(connection: Connection, campaign_id: int) -> Asked:
+    """Return what is to be heeded in a campaign now."""
+    marked = (
+        select(takes.c.id)
+        .join(rows, rows.c.take_id == takes.c.id)
+        .where(
+            rows.c.campaign_id == campaign_id,
+            rows.c.state.in_(UNDER_WAY),
+            takes.c.cancel_requested_at.is_not(None),
+        )
+    )
+    over = select(rows.c.id).where(rows.c.campaign_id == campaign_id, rows.c.state == "cancelled")
+    return Asked(frozenset(connection.scalars(marked)), frozenset(connection.scalars(over)))
+
+
+def wake_stalled(connection: Connection, found: Collection[CampaignRow], *, at: float) -> int:
+    """Put stalled rows whose take is marked back on the road; return how many."""
+    return sum(
+        move_row(connection, row, "rendering", at=at, words="to be cancelled")
+        for row in found
+        if row.state == "stalled" and row.take and row.take.cancel_requested_at is not None
+    )
+
+
+def end_cancel(connection: Connection, campaign: Campaign) -> bool:
+    """Let an approval end a request to cancel the campaign, if it is none newer than `campaign`.
+
+    Returns False for a newer one: whoever approves began before it and must not go on.
+    """
+    changed = connection.execute(
+        update(campaigns)
+        .where(
+            campaigns.c.id == campaign.id,
+            campaigns.c.cancel_requested_at.is_not_distinct_from(campaign.cancel_requested_at),
+        )
+        .values(cancel_requested_at=None)
+    )
+    return changed.rowcount == 1
+
+
+def _has_film(row: CampaignRow) -> bool:
+    """Whether what has not begun is another take of a film that is delivered."""
+    take = row.take
+    return take is not None and take.delivered_at is not None and take.digest == row.digest
+
+
+def _put_back(connection: Connection, row: CampaignRow, at: float) -> None:
+    """Take back that another take was wanted: the row is as delivered as it was before."""
+    take = row.take
+    assert take is not None
+    if row.state != "planned":
+        words = "the other take is not wanted any more"
+        if not move_row(connection, row, "planned", at=at, words=words):
+            return
+        row = replace(row, state="planned")
+    words = f"take {take.number} stands"
+    if move_row(connection, row, "delivered", at=at, words=words, take_id=take.id):
+        price = None if take.quoted is None else to_micro(take.quoted)
+        connection.execute(
+            update(rows).where(rows.c.id == row.id).values(nth=take.nth, quoted=price)
+        )
+
+
+def _mark(connection: Connection, row: CampaignRow, at: float) -> None:
+    assert row.take is not None, "a row under way has a take"
+    if connection.execute(_MARK, {"the_take": row.take.id, "moment": at}).rowcount:
+        note(
+            connection,
+            campaign_id=row.campaign_id,
+            row_id=row.id,
+            take_id=row.take.id,
+            at=at,
+            kind="cancel",
+            words="asked for by a person",
+        )

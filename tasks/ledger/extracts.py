@@ -1,0 +1,154 @@
+"""What an export takes out of the ledger: rows, takes, events, a line at a time. Reads only.
+
+Each function yields mappings of plain values, in sheet order; moments are Unix seconds, amounts
+Decimals. What was asked of the service is not among them: it may hold addresses that are secret.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection, Label, Select, and_, select
+
+from tasks.brief import canonical_json
+from tasks.credits import from_micro
+from tasks.ledger.schema import deliveries, events, rows, takes
+
+#: How many lines are fetched at a time.
+STRIDE = 500
+
+Line = Mapping[str, Any]
+
+_FILMS, _SRT, _VTT = (deliveries.alias(kind) for kind in ("films", "srts", "vtts"))
+_FILES: list[Label[Any]] = [
+    _FILMS.c.uri.label("film"),
+    _FILMS.c.sha256.label("sha256"),
+    _FILMS.c.bytes.label("bytes"),
+    _FILMS.c.seconds.label("seconds"),
+    _SRT.c.uri.label("srt"),
+    _VTT.c.uri.label("vtt"),
+]
+_TAKE = [
+    takes.c.number.label("take"),
+    takes.c.key,
+    takes.c.body,
+    takes.c.video_id,
+    takes.c.reserved,
+    takes.c.charged,
+]
+
+
+def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
+    """Yield every row with its present take and its files."""
+    own = (
+        rows.c.row, rows.c.line, rows.c.state, rows.c.reason, rows.c.since, rows.c.operation,
+        rows.c.request, rows.c.digest, rows.c.captions, rows.c.enabled, rows.c.priority,
+        rows.c.tags, rows.c.cost_center, rows.c.notes, rows.c.max_credits, rows.c.quoted,
+        rows.c.quoted_at,
+    )  # fmt: skip
+    query = select(*own, *_TAKE, *_FILES).outerjoin(takes, takes.c.id == rows.c.take_id)
+    for found in _stream(connection, _with_files(query), campaign_id):
+        line = _plain(found)
+        asked = json.loads(line.pop("request"))
+        line["title"] = asked.get("title") or asked.get("topic")
+        line["tags"] = json.loads(line["tags"])
+        line["captions"] = line["captions"].split()
+        line["enabled"] = bool(line["enabled"])
+        yield line
+
+
+def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
+    """Yield every take with its files; `present` says whether it is its row's take now."""
+    moments = [column for column in takes.c if column.name.endswith("_at")]
+    query = (
+        select(
+            rows.c.row,
+            (rows.c.take_id == takes.c.id).label("present"),
+            *_TAKE,
+            takes.c.nth,
+            takes.c.digest,
+            takes.c.cost_center,
+            takes.c.quoted,
+            *moments,
+            *_FILES,
+        )
+        .select_from(rows)
+        .join(takes, takes.c.row_id == rows.c.id)
+    )
+    for found in _stream(connection, _with_files(query), campaign_id, takes.c.number):
+        yield {**_plain(found), "present": bool(found["present"])}
+
+
+def event_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
+    """Yield every event of the campaign and of its rows, oldest first."""
+    query = (
+        select(
+            events.c.at,
+            rows.c.row,
+            takes.c.number.label("take"),
+            events.c.kind,
+            events.c.old,
+            events.c.new,
+            events.c.words,
+        )
+        .outerjoin(rows, rows.c.id == events.c.row_id)
+        .outerjoin(takes, takes.c.id == events.c.take_id)
+        .where(events.c.campaign_id == campaign_id)
+        .order_by(events.c.id)
+    )
+    yield from (_plain(found) for found in _mappings(connection, query))
+
+
+def spent_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
+    """Yield what every take set aside and cost, with what it is booked on."""
+    query = select(
+        rows.c.row,
+        rows.c.tags,
+        takes.c.number.label("take"),
+        takes.c.cost_center,
+        takes.c.intended_at,
+        takes.c.reserved,
+        takes.c.charged,
+    ).join(takes, takes.c.row_id == rows.c.id)
+    for found in _stream(connection, query, campaign_id, takes.c.number):
+        yield {**_plain(found), "tags": json.loads(found["tags"])}
+
+
+def _with_files(query: Select[Any]) -> Select[Any]:
+    for files, kind in ((_FILMS, "mp4"), (_SRT, "srt"), (_VTT, "vtt")):
+        mine = and_(files.c.take_id == takes.c.id, files.c.kind == kind)
+        query = query.outerjoin(files, mine)
+    return query
+
+
+def _stream(
+    connection: Connection, query: Select[Any], campaign_id: int, *order: Any
+) -> Iterator[Line]:
+    wanted = query.where(rows.c.campaign_id == campaign_id)
+    return _mappings(connection, wanted.order_by(rows.c.position, rows.c.id, *order))
+
+
+def _mappings(connection: Connection, query: Select[Any]) -> Iterator[Line]:
+    with connection.execution_options(yield_per=STRIDE).execute(query) as found:
+        for line in found:
+            yield line._asdict()
+
+
+def _plain(found: Line) -> dict[str, Any]:
+    """Return a line with amounts as such, and a key only where it was sent."""
+    line = dict(found)
+    for name in ("quoted", "reserved", "charged", "max_credits"):
+        if line.get(name) is not None:
+            line[name] = _amount(line[name])
+    if "body" in line:
+        body, key = line.pop("body"), line["key"]
+        keyed = key is not None and canonical_json(key) in bytes(body)
+        line["key"] = key if keyed else None
+    return line
+
+
+def _amount(micro: int) -> Decimal:
+    return from_micro(micro)

@@ -1,0 +1,139 @@
+"""Another take of a row, because a person wants one: a new key, approved at a price.
+
+One change for `Ledger.write`; what the take before it had set aside is accounted for in the same
+transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from tasks.credits import as_text, to_micro
+from tasks.ledger.moves import move, note
+from tasks.ledger.resolve import give_up
+from tasks.ledger.schema import rows, takes
+from tasks.ledger.states import State
+from tasks.ledger.values import CampaignRow
+
+#: The states in which a row may be taken again. `retired` has left the sheet.
+RETAKEABLE: frozenset[State] = frozenset(
+    {"failed", "stalled", "rejected", "cancelled", "delivered", "held", "uncertain"}
+)
+
+_NOW = (
+    select(rows.c.state, rows.c.digest, rows.c.nth, rows.c.take_id)
+    .where(rows.c.id == bindparam("the_row"))
+    .with_for_update()
+)
+_LAST = (
+    select(takes.c.nth, takes.c.refused_at)
+    .where(takes.c.row_id == bindparam("the_row"), takes.c.digest == bindparam("the_digest"))
+    .order_by(takes.c.nth.desc())
+    .limit(1)
+)
+_RENEW = (
+    update(rows)
+    .where(rows.c.id == bindparam("the_row"))
+    .values(
+        nth=bindparam("attempt"),
+        quoted=bindparam("price"),
+        quoted_at=bindparam("moment"),
+        approved=bindparam("price"),
+    )
+)
+_LET_GO = (
+    update(takes)
+    .where(takes.c.id == bindparam("the_take"))
+    .values(abandoned_at=bindparam("moment"))
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Retake:
+    """A row as it was when its price was asked for; a price of None could not be read."""
+
+    row: CampaignRow
+    price: Decimal | None
+
+
+def approve_retakes(
+    connection: Connection, wanted: Iterable[Retake], *, by: str, because: str | None, at: float
+) -> list[CampaignRow]:
+    """Approve another take of each row; return those that had moved on, which stay as they are."""
+    late = []
+    for one in wanted:
+        if not _unmoved(connection, one.row):
+            late.append(one.row)
+            continue
+        attempt = _attempt(connection, one.row)
+        _leave(connection, one.row, because, at)
+        price = None if one.price is None else to_micro(one.price)
+        renewed = {"the_row": one.row.id, "attempt": attempt, "price": price, "moment": at}
+        connection.execute(_RENEW, renewed)
+        _step(connection, one.row, "planned", "quoted", f"{as_text(one.price)} credits", at)
+        _step(connection, one.row, "quoted", "approved", by, at)
+    return late
+
+
+def _unmoved(connection: Connection, row: CampaignRow) -> bool:
+    """Whether the row is still what a person was shown; held so until the transaction ends."""
+    if row.state not in RETAKEABLE:
+        return False
+    taken = row.take.id if row.take else None
+    found = connection.execute(_NOW, {"the_row": row.id}).one()
+    return tuple(found) == (row.state, row.digest, row.nth, taken)
+
+
+def _attempt(connection: Connection, row: CampaignRow) -> int:
+    """Return the number in the next key: the first that was not used up for this very brief.
+
+    A create that was refused for lack of credits has used nothing up: its key goes out again. One
+    whose brief was refused has, since a service may remember its answer under that key.
+    """
+    values = {"the_row": row.id, "the_digest": row.digest}
+    last = connection.execute(_LAST, values).first()
+    if last is None:
+        return 1
+    unused = last.refused_at is not None and row.state != "rejected"
+    return int(last.nth) + (0 if unused else 1)
+
+
+def _leave(connection: Connection, row: CampaignRow, because: str | None, at: float) -> None:
+    """Move the row to `planned`, and account for the take that it leaves behind."""
+    take = row.take
+    reason = f"another take: {because}" if because else "another take"
+    if row.state == "uncertain" and take is not None:
+        # It may have been paid for, and nothing will ever tell: it counts as paid.
+        give_up(connection, row, take, charged=take.reserved, again=True, at=at)
+        if because:
+            note(
+                connection,
+                campaign_id=row.campaign_id,
+                row_id=row.id,
+                at=at,
+                kind="retake",
+                words=reason,
+            )
+        return
+    _step(connection, row, row.state, "planned", reason, at)
+    if row.state == "stalled" and take is not None:
+        # Its video may still be finished and charged: what was set aside for it stays so.
+        connection.execute(_LET_GO, {"the_take": take.id, "moment": at})
+
+
+def _step(
+    connection: Connection, row: CampaignRow, old: State, new: State, words: str, at: float
+) -> None:
+    move(
+        connection,
+        campaign_id=row.campaign_id,
+        row_id=row.id,
+        old=old,
+        new=new,
+        at=at,
+        words=words,
+    )

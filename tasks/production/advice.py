@@ -1,0 +1,148 @@
+"""What the next run does with a row, and what a person can do about it now. Pure.
+
+The rules are those of `foresee` and `decide`; here they are only put into words.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from tasks.brief import Brief
+from tasks.ledger import ACTIONS, Action, Campaign, CampaignRow, State
+from tasks.ledger.foresee import foresee
+from tasks.production.decide import Lane, Rules, lane_of
+
+#: What each lane does.
+LANES: dict[Lane, str] = {
+    "submit": "send the create under its key",
+    "once": "send the call, which takes no key, once",
+    "search": "look in the service's list for what an earlier call made",
+    "watch": "look whether the film is there",
+    "deliver": "fetch film and captions into the store",
+    "cancel": "cancel its render at the service, as somebody asked",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Next:
+    """What the next run does with a row whose line of the sheet has not changed.
+
+    `rests` is the state it has before the run, `lane` where the run takes it up (None: nowhere).
+    """
+
+    action: Action
+    means: str
+    why: str | None
+    rests: State
+    lane: Lane | None
+    lane_means: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line, and what it does."""
+
+    line: str
+    does: str
+
+
+def next_run(row: CampaignRow, *, now: float, rules: Rules) -> Next:
+    """Return what the next run does with `row`, should its sheet still say the same of it."""
+    if row.state == "retired":
+        words = "the row has left the sheet; should it come back, the run goes on from here"
+        return Next(
+            action="nothing", means=words, why=None, rests="retired", lane=None, lane_means=None
+        )
+    foreseen = foresee(row, brief_of(row))
+    lane = _lane(row, foreseen.action, foreseen.state, now, rules)
+    return Next(
+        action=foreseen.action,
+        means=ACTIONS[foreseen.action],
+        why=foreseen.why,
+        rests=foreseen.state,
+        lane=lane,
+        lane_means=LANES[lane] if lane else None,
+    )
+
+
+def run_line(campaign: Campaign) -> str:
+    """Return the command that runs a campaign again, from the sheet it was run from."""
+    sheet = campaign.sheet
+    if not sheet or sheet == "-":
+        return f"callsheet run SHEET --campaign {campaign.name}"
+    named = "" if PurePath(sheet).stem == campaign.name else f" --campaign {campaign.name}"
+    return f"callsheet run {shlex.quote(sheet)}{named}"
+
+
+def brief_of(row: CampaignRow) -> Brief:
+    """Return the brief a row was read from, as its sheet would give it again."""
+    return Brief(
+        row=row.row,
+        request=json.loads(row.request),
+        operation=row.operation,
+        captions=row.captions,
+        enabled=row.enabled,
+        priority=row.priority,
+        max_credits=row.max_credits,
+        tags=row.tags,
+        cost_center=row.cost_center,
+        notes=row.notes,
+        line=row.line,
+    )
+
+
+def _lane(row: CampaignRow, action: Action, state: State, now: float, rules: Rules) -> Lane | None:
+    if action in ("make", "remake"):
+        # Once it is quoted and approved.
+        state = "approved"
+    elif action != "continue":
+        return None
+    return lane_of(replace(row, state=state), now, rules)
+
+
+def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
+    """Return what a person can type about a row now, the likeliest first."""
+    name, run = f"{campaign.name} {row.row}", run_line(campaign)
+    looks = Command(f"callsheet reconcile {campaign.name}", "compare it with the service, free")
+    retake = Command(
+        f"callsheet retake {name}", "make another take, at a price that is asked about"
+    )
+    cancel = Command(f"callsheet cancel {name}", "cancel it")
+    edit = Command(run, "after editing its line of the sheet: a new film, priced and approved")
+    match row.state:
+        case "planned" | "quoted" | "approved":
+            return [Command(run, "quote it, ask, and make it"), cancel]
+        case "submitting" | "rendering" | "ready":
+            return [Command(run, "carry it on: it is paid for, nothing more is spent"), cancel]
+        case "held" if row.take is not None and row.take.stands:
+            return [Command(run, "try again; what is paid for is not paid again"), looks, cancel]
+        case "held":
+            return [Command(run, "try again, once what it waits for is mended"), cancel]
+        case "stalled":
+            return [Command(run, "look again, free"), looks, retake, cancel]
+        case "uncertain":
+            return [looks, *_resolutions(name, row)]
+        case "rejected":
+            return [edit]
+        case "failed" | "cancelled":
+            return [retake, edit]
+        case "delivered":
+            check = f"callsheet verify {campaign.name} --select {row.row}"
+            return [Command(check, "see that its files are still in the store, intact"), retake]
+        case "retired":
+            return [Command(run, "with the row in the sheet again")]
+
+
+def _resolutions(name: str, row: CampaignRow) -> list[Command]:
+    reserved = row.take.reserved if row.take else 0
+    return [
+        Command(f"callsheet resolve {name} --adopt ID", "this video is what the call made"),
+        Command(
+            f"callsheet resolve {name} --resend",
+            f"give it up, counting {reserved:f} credits as spent, and make another take",
+        ),
+        Command(f"callsheet resolve {name} --abandon", "give it up and cancel the row"),
+    ]

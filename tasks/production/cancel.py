@@ -1,0 +1,28 @@
+"""The cancel lane: ask the service to stop a render that somebody no longer wants.
+
+It costs nothing and may be asked again: the second answer is 409.
+"""
+
+from __future__ import annotations
+
+from tasks.errors import ServiceError
+from tasks.ledger import CampaignRow
+from tasks.production.connections import Connections
+from tasks.production.news import news_of_read
+from tasks.production.seen import NotCancelled, Released, Seen, Troubled
+
+
+async def cancel(row: CampaignRow, at: Connections) -> Seen:
+    """Cancel a row's render; on 200 its reserved credits are released (specification, section 1).
+
+    409 says that no render is running: the film may be there.
+    """
+    assert row.take is not None
+    assert row.take.video_id is not None, "a rendering row has a video"
+    try:
+        video = await at.service.cancel(row.take.video_id)
+    except ServiceError as error:
+        news = news_of_read(error)
+        # Without a clear answer, too: a look tells what became of it.
+        return NotCancelled(str(error)) if isinstance(news, Troubled) else news
+    return Released(video.charged if video else None)

@@ -1,0 +1,180 @@
+"""Cancel rows of a campaign, whichever process is at work on it.
+
+What has not begun is cancelled in the ledger at once. What is under way is marked there: the run
+that is at work obeys within seconds; where none is, the rows are carried here, until each is
+cancelled, or turns out to be made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+
+from tasks.errors import CallsheetError, Parked
+from tasks.ledger import (
+    NEEDS_PERSON,
+    Campaign,
+    CampaignRow,
+    State,
+    ask_to_cancel,
+    gate_of,
+    is_paid,
+    rows_of,
+    wake_stalled,
+)
+from tasks.production.connections import Connections, organisation_of
+from tasks.production.decide import unwanted
+from tasks.production.engine import Engine
+from tasks.production.lease import at_work
+from tasks.production.report import write_report
+from tasks.production.unwanted import NOT_YET
+
+log = logging.getLogger("callsheet.production")
+
+#: How long another run is given to settle what was asked, and to obey where the service must
+#: not be called; how long rows are carried here. In seconds.
+PATIENCE, OBEYS, LIMIT = 60.0, 5.0, 600.0
+TICK = 0.5
+
+#: Why a row stays where it is, for people.
+STAYS: Mapping[State, str] = {
+    "submitting": NOT_YET,
+    "rendering": "to be cancelled, but not yet: cancel it again, or run the sheet",
+    "ready": "its film is made and paid for: the next run delivers it",
+    "held": "its film is made and paid for: the next run delivers it",
+    "uncertain": "nobody knows whether it was paid for: settle it with `callsheet resolve`",
+    "stalled": "the service neither cancelled it nor has its film: run the sheet to look again",
+    "delivered": "delivered before",
+    "failed": "failed before: there is nothing to cancel",
+    "rejected": "rejected before: there is nothing to cancel",
+    "cancelled": "cancelled before",
+    "retired": "left the sheet: there is nothing to cancel",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """What became of one row: from where to where, what was released, and why."""
+
+    row: str
+    old: State
+    new: State
+    released: Decimal
+    words: str
+
+
+def needs_service(rows: Sequence[CampaignRow]) -> bool:
+    """Whether rows, as they are after asking, wait for the service or another process."""
+    return any(_waits(row) or row.state == "ready" for row in rows)
+
+
+async def settle(at: Connections, campaign: Campaign, only: Collection[str]) -> None:
+    """Have what was asked done: by the run that is at work, else here.
+
+    Returns when every row is settled, or will not be for now.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + PATIENCE
+    while True:
+        held = at_work(at.ledger, campaign, clock=at.clock, lapse=at.settings.lease)
+        async with AsyncExitStack() as holding:
+            try:
+                await holding.enter_async_context(held)
+            except Parked as other:
+                busy = other
+            else:
+                await _carry(at, campaign, only)
+                return
+        # Rows that fell back, a create refused for lack of credits say, are cancelled now.
+        ask = partial(ask_to_cancel, campaign=campaign, only=only, at=at.clock())
+        await at.ledger.write(ask)
+        if not any(map(_waits, await _rows(at, campaign, only))):
+            return
+        left = until - loop.time()
+        if left < 0 or (left < PATIENCE - OBEYS and await _is_shut(at, for_seconds=left)):
+            log.warning("not all is cancelled yet: %s", busy)
+            return
+        await asyncio.sleep(TICK)
+
+
+def endings(before: Sequence[CampaignRow], after: Sequence[CampaignRow]) -> list[Ending]:
+    """Return what became of each row, in the order of `before`."""
+    now = {row.id: row for row in after}
+    return [_ending(row, now[row.id]) for row in before]
+
+
+def exit_status(after: Sequence[CampaignRow], before: Sequence[CampaignRow]) -> int:
+    """Return 5 when rows are to be settled by a later run, 3 when some need a person, else 0."""
+    if any(row.state in ("submitting", "rendering", "ready", "approved") for row in after):
+        return 5
+    ended = {row.id for row in before if row.state in ("failed", "rejected")}
+    return 3 if any(row.state in NEEDS_PERSON and row.id not in ended for row in after) else 0
+
+
+async def _carry(at: Connections, campaign: Campaign, only: Collection[str]) -> None:
+    """Carry the rows that are marked, and films that are there already, until each rests."""
+    found = await _rows(at, campaign, only)
+    if await at.ledger.write(partial(wake_stalled, found=found, at=at.clock())):
+        found = await _rows(at, campaign, only)
+    # A create of unknown outcome would have to be sent again: that is left to a run.
+    rows = [row for row in found if row.state == "ready" or _is_rendering(row)]
+    if rows:
+        async with Engine(campaign, at, max_wait=LIMIT) as engine:
+            await engine.carry(rows)
+    try:
+        await write_report(at, campaign)
+    except CallsheetError as error:
+        log.warning("the report in the store is not up to date: %s", error)
+
+
+async def _is_shut(at: Connections, *, for_seconds: float) -> bool:
+    """Whether the service asked not to be called for longer than that."""
+    gate = await at.ledger.read(partial(gate_of, organisation=organisation_of(at.settings)))
+    return gate is not None and gate - at.clock() > for_seconds
+
+
+def _is_rendering(row: CampaignRow) -> bool:
+    return row.state == "rendering" and unwanted(row)
+
+
+def _waits(row: CampaignRow) -> bool:
+    """Whether a marked row is still to be settled; one with a reason has been left for later."""
+    if not unwanted(row):
+        return False
+    if row.state == "submitting":
+        return row.reason is None
+    return row.state in ("rendering", "ready", "stalled")
+
+
+async def _rows(at: Connections, campaign: Campaign, only: Collection[str]) -> list[CampaignRow]:
+    found = await at.ledger.read(partial(rows_of, campaign_id=campaign.id))
+    return [row for row in found if row.row in only]
+
+
+def _ending(old: CampaignRow, new: CampaignRow) -> Ending:
+    released = Decimal(0)
+    if old.take and new.take and old.take.id == new.take.id:
+        settled = new.take.charged if new.take.charged is not None else Decimal(0)
+        released = max(Decimal(0), old.take.reserved - new.take.reserved - settled)
+    return Ending(
+        row=old.row, old=old.state, new=new.state, released=released, words=_words(old, new)
+    )
+
+
+def _words(old: CampaignRow, new: CampaignRow) -> str:
+    if new.state == "cancelled" and old.state != "cancelled":
+        return new.reason or "cancelled"
+    if new.state == "delivered" and old.state not in ("delivered", "planned", "approved"):
+        return "its film was made already: delivered instead"
+    if new.state == "delivered" and old.state != "delivered":
+        return "the other take is not wanted any more: delivered as before"
+    if new.state != old.state and new.reason:
+        return new.reason
+    if new.state == "held" and not is_paid(new):
+        return new.reason or "held"
+    return STAYS.get(new.state, new.reason or new.state)

@@ -1,0 +1,188 @@
+"""A lost ledger: what the store's manifest still knows of a campaign that this ledger does not.
+
+Keys are derived from the sheet alone, so inside the horizon the service returns the same videos
+whatever became of the ledger. What the manifest adds is free of any horizon: films that are in
+the store already, videos whose ids are known, and which requests may be too old to send again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from tasks.brief import CREATE
+from tasks.credits import parse_credits
+from tasks.duration import say_duration
+from tasks.errors import SpendRefused, StoreError
+from tasks.key import frozen_body, frozen_clip_body, idempotency_key
+from tasks.ledger import (
+    Campaign,
+    CampaignRow,
+    Delivered,
+    Past,
+    restore_count,
+    restore_take,
+    rows_of,
+    takes_of,
+)
+from tasks.production.connections import Connections
+from tasks.production.report import MANIFEST
+from tasks.store import object_name
+
+Line = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovery:
+    """What was put back, and the rows whose requests the service may have forgotten."""
+
+    restored: int = 0
+    too_old: tuple[str, ...] = ()
+    sent_at: float | None = None
+
+
+async def recover(at: Connections, campaign: Campaign) -> Recovery:
+    """Put back what the manifest knows of a campaign without takes; pay and send nothing."""
+    if await at.ledger.read(partial(takes_of, campaign_id=campaign.id)):
+        return Recovery()
+    manifest = await _manifest(at, campaign)
+    if manifest is None:
+        return Recovery()
+    lines = {str(line.get("row")): line for line in manifest["rows"] if isinstance(line, dict)}
+    made_at = _moment(manifest.get("made_at")) or at.clock()
+    lanes = asyncio.Semaphore(at.settings.watches)
+
+    async def judge(row: CampaignRow) -> tuple[CampaignRow, Past | None, float | None]:
+        line = lines[row.row]
+        async with lanes:
+            past = await _past(at, row, line, made_at)
+        return row, past, _too_old(at, row, line, made_at) if past is None else None
+
+    found = await at.ledger.read(partial(rows_of, campaign_id=campaign.id))
+    known = [r for r in found if r.state == "planned" and _same(r, lines.get(r.row, {}))]
+    judged = await asyncio.gather(*(judge(row) for row in known))
+    restored = 0
+    for row, past, _ in judged:
+        if past is not None:
+            change = partial(restore_take, row=row, past=past, at=at.clock())
+            restored += await at.ledger.write(change)
+        elif isinstance(nth := lines[row.row].get("nth"), int) and nth > row.nth:
+            await at.ledger.write(partial(restore_count, row=row, nth=nth))
+    old = {row.row: sent for row, _, sent in judged if sent is not None}
+    return Recovery(restored=restored, too_old=tuple(old), sent_at=min(old.values(), default=None))
+
+
+def refuse_too_old(recovery: Recovery, wanted: set[str], *, horizon: float) -> None:
+    """Raise SpendRefused when rows that would be paid for now may have been paid for before."""
+    rows = [row for row in recovery.too_old if row in wanted]
+    if not rows or recovery.sent_at is None:
+        return
+    since = datetime.fromtimestamp(recovery.sent_at, UTC)
+    named = ", ".join(rows[:5]) + (f" and {len(rows) - 5} more" if len(rows) > 5 else "")
+    raise SpendRefused(
+        f"this ledger knows nothing of {named}, but an earlier one may have sent "
+        f"{'it' if len(rows) == 1 else 'them'} on {since:%Y-%m-%d %H:%M} UTC, longer ago than the "
+        f"service is known to remember keys ({say_duration(horizon)}): making "
+        f"{'it' if len(rows) == 1 else 'them'} now may pay a second time; nothing was spent",
+        remedy="put the old ledger back (CALLSHEET_LEDGER), or look in the service's app, then "
+        "run again with --pay-again",
+    )
+
+
+async def _manifest(at: Connections, campaign: Campaign) -> dict[str, Any] | None:
+    try:
+        text = await at.store.read(f"{campaign.name}/{MANIFEST}")
+        found = json.loads(text) if text is not None else None
+    except (StoreError, ValueError):
+        # A store that cannot be read now says nothing of the past; keys still hold.
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("rows"), list):
+        return None
+    return found if found.get("campaign") == campaign.name else None
+
+
+def _too_old(at: Connections, row: CampaignRow, line: Line, made_at: float) -> float | None:
+    """Return when a row was sent, if sending it again may be a second charge."""
+    sent = _sent_at(line, made_at)
+    # Without a key it would be one at any age.
+    young = sent is None or at.clock() - sent < at.settings.horizon
+    return None if sent is None or (young and row.operation == CREATE) else sent
+
+
+def _same(row: CampaignRow, line: Line) -> bool:
+    return line.get("digest") == row.digest and line.get("operation") == row.operation
+
+
+async def _past(at: Connections, row: CampaignRow, line: Line, made_at: float) -> Past | None:
+    """Return the take that a line tells of; None when no video of it is known."""
+    nth, number, video_id = line.get("nth"), line.get("take"), line.get("video_id")
+    if not isinstance(video_id, str) or not isinstance(nth, int) or not isinstance(number, int):
+        return None
+    if line.get("state") in ("failed", "cancelled", "rejected"):
+        return None
+    key = idempotency_key(
+        campaign=row.campaign, row=row.row, operation=row.operation, digest=row.digest, nth=nth
+    )
+    keyed = line.get("key") == key
+    if row.operation == CREATE:
+        body = frozen_body(row.asked(), key=key)
+    else:
+        body = frozen_clip_body(row.asked(), key=key if keyed else None)
+    return Past(
+        number=number,
+        nth=nth,
+        key=key,
+        body=body,
+        quoted=parse_credits(line.get("quoted")),
+        charged=parse_credits(line.get("charged")),
+        video_id=video_id,
+        sent_at=_sent_at(line, made_at) or made_at,
+        files=await _files(at, row, line, number),
+    )
+
+
+async def _files(at: Connections, row: CampaignRow, line: Line, number: int) -> list[Delivered]:
+    """Return the files of a delivered line, if all of them are in the store and intact."""
+    told = line.get("deliveries")
+    if line.get("state") != "delivered" or not isinstance(told, list) or not told:
+        return []
+    found = await asyncio.gather(*(_file(at, row, file, number) for file in told))
+    return [file for file in found if file is not None] if all(found) else []
+
+
+async def _file(at: Connections, row: CampaignRow, file: Line, number: int) -> Delivered | None:
+    kind = str(file.get("kind"))
+    name = object_name(
+        at.settings.names,
+        campaign=row.campaign,
+        row=row.row,
+        take=number,
+        kind=kind,  # type: ignore[arg-type]
+    )
+    try:
+        there = await at.store.head(name)
+    except StoreError:
+        return None
+    if there is None or (there.sha256, there.bytes) != (file.get("sha256"), file.get("bytes")):
+        return None
+    return Delivered(kind=kind, uri=there.uri, sha256=there.sha256, bytes=there.bytes)
+
+
+def _sent_at(line: Line, made_at: float) -> float | None:
+    """Return when a request of a line was, or may have been, sent."""
+    sent = line.get("sent_at")
+    if isinstance(sent, int | float):
+        return float(sent)
+    return made_at if line.get("to_be_sent") else None
+
+
+def _moment(text: object) -> float | None:
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,177 @@
+"""Bring back what a look at the store found missing or damaged: free, since it is paid for.
+
+A film is fetched from the service by its take's video and put under its old name, but only when
+it is the very film that was delivered: the same sha256. When the service gives another one by
+now, nothing is put in place, and a person decides. A damaged file is not overwritten and not
+removed: it is set aside under a name of its own first, since nobody knows whose work it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from tasks.brief import CaptionFormat
+from tasks.errors import (
+    BadRequest,
+    CallsheetError,
+    Conflict,
+    FilmError,
+    NotFound,
+    ServiceError,
+    StoreError,
+    StoreUnusable,
+)
+from tasks.ledger import Delivered, Ledger, note
+from tasks.ledger.corrections import add_delivery
+from tasks.production.audit import Audit, Checked
+from tasks.production.delivery import CONTENT_TYPES, Kind
+from tasks.production.verify import Places
+from tasks.service import VideoService
+from tasks.store import Fetcher, File, Store, check_captions, inspect_film, object_name
+from tasks.store.inventory import name_below
+
+#: Digits of a damaged file's sha256 in the name it is set aside under.
+MARK = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workshop:
+    """What a repair works with; `names` is the template of a film's name in the store."""
+
+    ledger: Ledger
+    service: VideoService
+    store: Store
+    fetcher: Fetcher
+    places: Places
+    names: str
+    clock: Callable[[], float]
+
+
+async def repair(audit: Audit, at: Workshop, *, at_once: int) -> Audit:
+    """Bring back what can be, `at_once` files at a time; the rest says why it was left."""
+    slots = asyncio.Semaphore(at_once)
+
+    async def mend(one: Checked) -> Checked:
+        if one.sound or one.verdict == "unknown":
+            return one
+        async with slots:
+            return await _mend(one, at)
+
+    files: Sequence[Checked] = await asyncio.gather(*(mend(one) for one in audit.files))
+    return replace(audit, files=files)
+
+
+async def _mend(one: Checked, at: Workshop) -> Checked:
+    try:
+        return replace(one, repaired=await _bring_back(one, at))
+    except NotFound:
+        return replace(one, left="the service no longer has this video: it cannot be fetched again")
+    except (Conflict, BadRequest):
+        return replace(one, left="the service has no such file of this video now")
+    except (FilmError, _Another) as error:
+        return replace(one, left=str(error))
+    except CallsheetError as error:
+        # The service or the store in trouble: nothing is known, and another time may do.
+        passing = isinstance(error, ServiceError | StoreError | StoreUnusable)
+        permanent = isinstance(error, StoreError) and error.permanent
+        verdict = one.verdict if permanent or not passing else "unknown"
+        return replace(one, verdict=verdict, left=str(error))
+
+
+class _Another(CallsheetError):
+    """The service gives another file than the one delivered; a person decides."""
+
+
+async def _bring_back(one: Checked, at: Workshop) -> str:
+    """Fetch a file, see that it is the one delivered, put it in place; return what was done."""
+    name = _name(one, at)
+    async with _fetched(one, at) as (source, sha256):
+        if one.file is not None and sha256 != one.file.sha256:
+            raise _Another(
+                f"the service now gives another file (sha256 {sha256[:MARK]}..., delivered was "
+                f"{one.file.sha256[:MARK]}...): look at both, then decide; nothing was put in place"
+            )
+        words = "fetched again"
+        if one.file is not None and one.verdict in ("changed", "unplayable"):
+            words += f"; what was there is {await _set_aside(one, one.file, at)} now"
+        kind = cast("Kind", one.kind)
+        file = File(name=name, source=source, content_type=CONTENT_TYPES[kind], sha256=sha256)
+        metadata = {"callsheet-row": one.row.row, "callsheet-video": one.take.video_id or ""}
+        (stored,) = await at.store.put(file, metadata=metadata)
+    delivered = Delivered(kind=one.kind, uri=stored.uri, sha256=stored.sha256, bytes=stored.bytes)
+    await _record(one, delivered, words, at)
+    return words
+
+
+def _name(one: Checked, at: Workshop) -> str:
+    """Return the name a file had in this store; raise StoreError where it was in another."""
+    if one.file is None:
+        return object_name(
+            at.names,
+            campaign=one.row.campaign,
+            row=one.row.row,
+            take=one.take.number,
+            kind=cast("Kind", one.kind),
+        )
+    name = name_below(at.store.address, one.file.uri)
+    if name is None:
+        message = f"it was delivered to another store than {at.store.address}"
+        raise StoreError(f"{message}: set CALLSHEET_STORE to that one", permanent=True)
+    return name
+
+
+@asynccontextmanager
+async def _fetched(one: Checked, at: Workshop) -> AsyncIterator[tuple[Path | bytes, str]]:
+    """Yield a file of the take as the service has it now, looked at, and its sha256."""
+    video_id = one.take.video_id
+    if video_id is None:
+        raise _Another("the ledger does not know which video it is of")
+    if one.kind != "mp4":
+        format = cast("CaptionFormat", one.kind)
+        data = await at.service.captions(video_id, format)
+        check_captions(data, format)
+        yield data, hashlib.sha256(data).hexdigest()
+        return
+
+    async def address() -> str:
+        return (await at.service.download(video_id)).url
+
+    film = await at.fetcher.fetch(f"repair-{one.take.id}", address)
+    try:
+        await asyncio.to_thread(inspect_film, film.path)
+        yield film.path, film.sha256
+    finally:
+        film.path.unlink(missing_ok=True)
+
+
+async def _set_aside(one: Checked, file: Delivered, at: Workshop) -> str:
+    inventory = at.places.of(file.uri)
+    # A quick look knows no digest; the name has to tell one content from another.
+    mark = (one.found or f"{await inventory.size(file.uri)}-bytes")[:MARK]
+    return await inventory.set_aside(file.uri, f"damaged-{mark}")
+
+
+async def _record(one: Checked, file: Delivered, words: str, at: Workshop) -> None:
+    """Write into the row's history what was done; captions that never were become a delivery."""
+    what = partial(
+        note,
+        campaign_id=one.row.campaign_id,
+        row_id=one.row.id,
+        take_id=one.take.id,
+        at=at.clock(),
+        kind="repair",
+        words=f"{one.kind} {one.verdict}: {words}",
+    )
+    if one.file is not None:
+        await at.ledger.write(what)
+        return
+    await at.ledger.write(
+        partial(add_delivery, row=one.row, take=one.take, file=file, at=at.clock())
+    )

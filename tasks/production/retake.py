@@ -1,0 +1,147 @@
+"""Other takes of rows: what they would cost, on whose word, and carrying them without a sheet.
+
+The ledger has the frozen request of every row, so the sheet need not be there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+
+from sqlalchemy import Connection
+
+from tasks.credits import as_text
+from tasks.errors import SpendRefused
+from tasks.ledger import (
+    Campaign,
+    CampaignRow,
+    Retake,
+    approve_retakes,
+    end_cancel,
+    set_budget,
+    takes_of,
+)
+from tasks.production.connections import Connections
+from tasks.production.order import Plan, PlanLine
+from tasks.production.quote import ask_price
+
+#: What happens to the take before, for people, where anything happens to it.
+LEFT_BEHIND = {
+    "stalled": "its video may still finish and be charged: what was set aside for it stays so "
+    "(`callsheet cancel` first releases it)",
+    "uncertain": "it may have been paid for: what was set aside for it counts as paid",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """Another take of one row: its price, or the words with which it is refused.
+
+    `earlier` is what the takes before it cost, and what is still set aside for them.
+    """
+
+    row: CampaignRow
+    price: Decimal | None
+    refusal: str | None
+    earlier: Decimal
+
+    @property
+    def left_behind(self) -> str | None:
+        """What becomes of the take before it, where that is not over."""
+        return LEFT_BEHIND.get(self.row.state)
+
+
+async def offers(at: Connections, campaign: Campaign, rows: Sequence[CampaignRow]) -> list[Offer]:
+    """Ask the service what another take of each row costs; write nothing.
+
+    Raises ConfigurationError or Parked when the service cannot be asked.
+    """
+    spent: dict[int, Decimal] = {}
+    for row_id, take in await at.ledger.read(partial(takes_of, campaign_id=campaign.id)):
+        cost = take.reserved if take.charged is None else take.charged
+        spent[row_id] = spent.get(row_id, Decimal(0)) + cost
+    lanes = asyncio.Semaphore(at.settings.quotes)
+
+    async def offer(row: CampaignRow) -> Offer:
+        async with lanes:
+            price, refusal = await ask_price(
+                at.service, row.operation, row.asked(), row.max_credits
+            )
+        earlier = spent.get(row.id, Decimal(0))
+        refusal = refusal or _above_limit(row, price)
+        return Offer(row=row, price=price, refusal=refusal, earlier=earlier)
+
+    return list(await asyncio.gather(*(offer(row) for row in rows)))
+
+
+def plan_of(campaign: Campaign, found: Sequence[Offer], budget: Decimal | None) -> Plan:
+    """Return the offers that are not refused as a plan, to be held against the budget."""
+    lines = tuple(
+        PlanLine(
+            row=offer.row.row,
+            title=offer.row.title,
+            action="remake",
+            digest=offer.row.digest,
+            priced=offer.price,
+            state=offer.row.state,
+        )
+        for offer in found
+        if offer.refusal is None
+    )
+    return Plan(
+        campaign=campaign.name,
+        sheet=campaign.sheet or "",
+        sheet_digest=campaign.sheet_digest or "",
+        lines=lines,
+        budget=campaign.budget if budget is None else budget,
+        committed=campaign.reserved + campaign.charged,
+    )
+
+
+async def approve_offers(
+    at: Connections,
+    campaign: Campaign,
+    found: Sequence[Offer],
+    *,
+    by: str,
+    because: str | None,
+    budget: Decimal | None,
+) -> None:
+    """Approve every offer that is not refused, or none of them.
+
+    Raises SpendRefused when a row moved on, or the campaign was cancelled, since it was priced.
+    """
+    wanted = [Retake(row=offer.row, price=offer.price) for offer in found if not offer.refusal]
+
+    def change(connection: Connection) -> None:
+        now = at.clock()
+        if not end_cancel(connection, campaign):
+            raise SpendRefused(
+                f"campaign {campaign.name} was cancelled in the meantime; nothing was spent"
+            )
+        late = approve_retakes(connection, wanted, by=by, because=because, at=now)
+        if late:
+            named = ", ".join(row.row for row in late)
+            raise SpendRefused(f"{named} moved on in the meantime; nothing was approved or spent")
+        if budget is not None:
+            set_budget(connection, campaign, budget=budget, at=now)
+
+    await at.ledger.write(change)
+
+
+def count_films(count: int) -> str:
+    """Say how many other takes are wanted."""
+    return "1 more film" if count == 1 else f"{count} more films"
+
+
+def _above_limit(row: CampaignRow, price: Decimal | None) -> str | None:
+    limit = row.max_credits
+    if limit is None or (price is not None and price <= limit):
+        return None
+    return (
+        f"the quote ({as_text(price)} credits) is above the row's max_credits ({as_text(limit)}): "
+        "raise it in the sheet and run that"
+    )

@@ -1,0 +1,123 @@
+"""Films with a key of ours that the ledger does not know: whose are they? Pure.
+
+A key is a pure function of campaign, row and brief, so keys are derived again, from the rows of
+the ledger and from sheets, and compared with those the service shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import cast
+
+from tasks.brief import CREATE, Brief, Json, digest_of
+from tasks.key import DIRECT, RECIPE, idempotency_key
+from tasks.ledger import Campaign, CampaignRow, Take
+from tasks.production.differences import Difference
+from tasks.service import Video
+
+#: How many attempts beyond the known ones keys are derived for.
+AHEAD = 2
+#: How many members of a record are taken to be the service's own choice, at most.
+MOST_DEFAULTS = 4
+
+#: key -> campaign and row.
+Derived = Mapping[str, tuple[str, str]]
+
+#: What only a person chooses (specification, section 4: the body of `POST /videos`).
+_CHOSEN = ("tool", "fields", "script", "title", "topic")
+#: What the service chooses where a person does not; its records show either.
+_DEFAULTED = (
+    "duration_seconds", "mode", "style", "character_id", "voice_id", "music_id",
+    "caption_style", "aspect_ratio", "language", "video_model",
+)  # fmt: skip
+
+
+def find_unrecorded(
+    videos: Iterable[Video], keys: frozenset[str], derived: Derived, campaign: Campaign | None
+) -> tuple[list[Difference], int]:
+    """Return those of our keys that are in no take, and how many of `videos` are others'.
+
+    Of a `campaign` only those that were made for it; else those too whose row cannot be named.
+    """
+    found: list[Difference] = []
+    others = 0
+    for video in videos:
+        key = _key_of(video)
+        of, row = derived.get(key or "", (None, None))
+        elsewhere = campaign is not None and of != campaign.name
+        if key is None or key in keys or elsewhere or (row is None and _typed_by_hand(video, key)):
+            others += 1
+        else:
+            found.append(_lost(video, of, row))
+    return found, others
+
+
+def keys_of_rows(
+    rows: Iterable[CampaignRow], takes: Iterable[tuple[CampaignRow, Take]]
+) -> dict[str, tuple[str, str]]:
+    """Return the keys that rows have, had, or would have next."""
+    last = {(row, row.digest): row.nth for row in rows}
+    for row, take in takes:
+        last[row, take.digest] = max(take.nth, last.get((row, take.digest), 1))
+    return {
+        key: (row.campaign, row.row)
+        for (row, digest), nth in last.items()
+        for key in _keys(row.campaign, row.row, row.operation, digest, nth + AHEAD)
+    }
+
+
+def keys_of_briefs(briefs: Mapping[str, Sequence[Brief]]) -> dict[str, tuple[str, str]]:
+    """Return the keys that the rows of sheets have, by the campaign of each sheet."""
+    return {
+        key: (campaign, brief.row)
+        for campaign, some in briefs.items()
+        for brief in some
+        for key in _keys(campaign, brief.row, brief.operation, brief.digest, 1 + AHEAD)
+    }
+
+
+def _keys(campaign: str, row: str, operation: str, digest: str, last: int) -> Iterator[str]:
+    for nth in range(1, last + 1):
+        yield idempotency_key(
+            campaign=campaign, row=row, operation=operation, digest=digest, nth=nth
+        )
+
+
+def _lost(video: Video, campaign: str | None, row: str | None) -> Difference:
+    if row is None:
+        words = "it has a key of Callsheet's, and fits no row here: of another ledger, or lost"
+        remedy = "callsheet reconcile --sheet SHEET"
+    else:
+        words = f"it was paid for as row {row} of {campaign}, and this ledger has no such take"
+        remedy = (
+            "callsheet run with that sheet: its key finds it, and nothing old is paid again unasked"
+        )
+    return Difference(
+        kind="unrecorded", words=words, campaign=campaign, row=row, video_id=video.id, remedy=remedy
+    )
+
+
+def _key_of(video: Video) -> str | None:
+    raw = video.raw if isinstance(video.raw, dict) else {}
+    key = raw.get("idempotency_key")
+    return key if isinstance(key, str) and key.startswith(f"{RECIPE}_") else None
+
+
+def _typed_by_hand(video: Video, key: str) -> bool:
+    """Whether a video was made by `callsheet video create`, whose key follows from its request."""
+    for asked in _requests(cast("Mapping[str, Json]", video.raw)):
+        for start in (True, False):
+            digest = digest_of(CREATE, {**asked, "start_generation": start})
+            if key in _keys(DIRECT, digest, CREATE, digest, 1 + AHEAD):
+                return True
+    return False
+
+
+def _requests(raw: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
+    """Yield every request that a record may have come of: with and without what has defaults."""
+    chosen = {name: raw[name] for name in _CHOSEN if raw.get(name) is not None}
+    shown = [name for name in _DEFAULTED if raw.get(name) is not None]
+    for count in range(min(len(shown), MOST_DEFAULTS) + 1):
+        for left_out in combinations(shown, count):
+            yield {**chosen, **{name: raw[name] for name in shown if name not in left_out}}

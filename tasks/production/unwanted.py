@@ -1,0 +1,85 @@
+"""What somebody asked to cancel while a run lasts, as the ledger tells it.
+
+Requests come from any process. What was asked for before the run began is known from its rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from sqlalchemy import Connection
+
+from tasks.ledger import UNDER_WAY, Asked, CampaignRow, Ledger, cancels_asked, refuse, remark
+from tasks.production.decide import NEVER_MADE, unwanted
+
+#: A create that was to be cancelled before anybody knew whether it arrived.
+NOT_YET = (
+    "to be cancelled, but it is not known whether its create arrived: the next run asks again "
+    "under the same key, and cancels what it made"
+)
+
+_NOTHING = Asked(frozenset(), frozenset())
+
+
+class Unwanted:
+    """The takes to cancel and the rows that are cancelled already, since this run began."""
+
+    def __init__(self, ledger: Ledger, campaign_id: int) -> None:
+        self._ledger = ledger
+        self._campaign_id = campaign_id
+        self._asked = _NOTHING
+        self._before: set[int] = set()
+
+    def begins(self, row: CampaignRow) -> None:
+        """Note a row as this run takes it up."""
+        if row.take is not None and unwanted(row):
+            self._before.add(row.take.id)
+
+    async def refresh(self) -> None:
+        """Ask the ledger; raise LedgerError when it cannot be read."""
+        self._asked = await self._ledger.read(partial(cancels_asked, campaign_id=self._campaign_id))
+
+    def is_over(self, row: CampaignRow) -> bool:
+        """Whether a row that has not begun in this run is cancelled in the ledger."""
+        return row.state not in UNDER_WAY and row.id in self._asked.cancelled
+
+    def is_touched(self, row: CampaignRow) -> bool:
+        """Whether there is something to do about a row that waits."""
+        return self.is_over(row) or self.is_given_up(row) or self._is_new(row)
+
+    def is_given_up(self, row: CampaignRow) -> bool:
+        """Whether it is not known if a create arrived that nobody wants: not sent again now."""
+        keyed = row.take is not None and row.take.keyed
+        return row.state == "submitting" and keyed and self._is_asked(row)
+
+    def marked(self, row: CampaignRow, now: float) -> CampaignRow:
+        """Return the row as the ledger has it: its take marked, if that was asked for."""
+        if row.take is None or not self._is_new(row):
+            return row
+        return replace(row, take=replace(row.take, cancel_requested_at=now))
+
+    def _is_new(self, row: CampaignRow) -> bool:
+        return self._is_asked(row) and not unwanted(row)
+
+    def _is_asked(self, row: CampaignRow) -> bool:
+        take = row.take
+        return take is not None and take.id in self._asked.takes and take.id not in self._before
+
+
+def drop(connection: Connection, row: CampaignRow, at: float) -> bool:
+    """Cancel a row whose create is known to have made nothing; False if it had moved on."""
+    assert row.take is not None, "a row in submitting has a take"
+    return refuse(connection, row, row.take, new="cancelled", reason=NEVER_MADE, at=at)
+
+
+def leave(connection: Connection, row: CampaignRow, at: float) -> bool:
+    """Say why a row with a create of unknown outcome stays; False if it had moved on."""
+    return remark(
+        connection,
+        campaign_id=row.campaign_id,
+        row_id=row.id,
+        state=row.state,
+        at=at,
+        words=NOT_YET,
+    )

@@ -1,0 +1,170 @@
+"""Is every delivery of the ledger still in the store, and intact?
+
+Reads only. A file is intact when it has the size and sha256 that were verified at its delivery;
+where its bytes are at hand, a picture of the film is decoded again and captions are parsed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from tasks.brief import CaptionFormat
+from tasks.errors import FilmError, StoreError
+from tasks.ledger import (
+    Campaign,
+    CampaignRow,
+    Delivered,
+    Ledger,
+    Take,
+    deliveries_of,
+    rows_of,
+    takes_of,
+)
+from tasks.production.audit import OURS, Audit, Checked, Verdict
+from tasks.production.selection import Selection
+from tasks.store import check_captions, inspect_film
+from tasks.store.inventory import Inventory, open_inventory, place_of
+from tasks.store.measure import measure
+
+
+class Places:
+    """The inventories of every place that deliveries are in, opened when first needed."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Inventory] = {}
+
+    def of(self, uri: str) -> Inventory:
+        """Return the inventory that a file is in."""
+        place = place_of(uri)
+        if place not in self._open:
+            self._open[place] = open_inventory(uri)
+        return self._open[place]
+
+    async def __aenter__(self) -> Places:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        async with AsyncExitStack() as stack:
+            for inventory in self._open.values():
+                stack.push_async_callback(inventory.aclose)
+
+
+async def verify(
+    ledger: Ledger,
+    campaign: Campaign,
+    places: Places,
+    *,
+    chosen: Selection,
+    store: str,
+    spool: Path,
+    at_once: int,
+    quick: bool = False,
+) -> Audit:
+    """Look at every file of the chosen rows' takes, `at_once` at a time.
+
+    `quick` compares sizes only. What lies below the campaign's folder in `store` and is no
+    delivery is listed, and left alone.
+    """
+    expected, known = await _expected(ledger, campaign, chosen)
+    slots = asyncio.Semaphore(at_once)
+
+    async def look(one: Checked) -> Checked:
+        async with slots:
+            return await _look(one, places, spool, quick=quick)
+
+    files = await asyncio.gather(*(look(one) for one in expected))
+    folder = f"{store.rstrip('/')}/{campaign.name}"
+    try:
+        there = await places.of(folder).below(folder)
+    except StoreError:
+        # A store that can be read but not listed; each file was asked for by its name.
+        there = []
+    own = {f"{folder}/{name}" for name in OURS} | known
+    extra = [file for file in there if file.uri not in own]
+    return Audit(campaign=campaign.name, files=files, extra=extra)
+
+
+async def _expected(
+    ledger: Ledger, campaign: Campaign, chosen: Selection
+) -> tuple[list[Checked], set[str]]:
+    """Return what should be in the store, and the addresses of all that was delivered there."""
+    rows = {row.id: row for row in await ledger.read(partial(rows_of, campaign_id=campaign.id))}
+    takes = await ledger.read(partial(takes_of, campaign_id=campaign.id))
+    files = await ledger.read(partial(deliveries_of, campaign_id=campaign.id))
+    expected: list[Checked] = []
+    for row_id, take in takes:
+        row, delivered = rows[row_id], files.get(take.id, [])
+        if not chosen(row, row.asked(), row.state):
+            continue
+        expected += [
+            Checked(row=row, take=take, kind=file.kind, file=file, verdict="unknown")
+            for file in delivered
+        ]
+        if row.state == "delivered" and row.take is not None and row.take.id == take.id:
+            expected += _wanting(row, take, {file.kind for file in delivered})
+    return expected, {file.uri for some in files.values() for file in some}
+
+
+def _wanting(row: CampaignRow, take: Take, have: Iterable[str]) -> list[Checked]:
+    words = "the row asks for it, and it was never delivered"
+    return [
+        Checked(row=row, take=take, kind=kind, file=None, verdict="wanting", words=words)
+        for kind in ("mp4", *row.captions)
+        if kind not in have
+    ]
+
+
+async def _look(one: Checked, places: Places, spool: Path, *, quick: bool) -> Checked:
+    if one.file is None:
+        return one
+    try:
+        verdict, words, found = await _judge(one.file, places, spool, quick=quick)
+    except StoreError as error:
+        verdict, words, found = "unknown", str(error), None
+    return replace(one, verdict=verdict, words=words, found=found)
+
+
+async def _judge(
+    file: Delivered, places: Places, spool: Path, *, quick: bool
+) -> tuple[Verdict, str, str | None]:
+    """Return the verdict on a file, why, and the sha256 of what is there where it was read."""
+    inventory = places.of(file.uri)
+    size = await inventory.size(file.uri)
+    if size is None:
+        return "missing", "it is not there", None
+    if quick:
+        if size != file.bytes:
+            return "changed", f"it has {size} bytes instead of {file.bytes}", None
+        return "intact", "", None
+    if size == file.bytes and await inventory.vouched(file.uri) == file.sha256:
+        return "intact", "", file.sha256
+    async with inventory.opened(file.uri, spool) as path:
+        if path is None:
+            return "missing", "it is not there", None
+        return await asyncio.to_thread(_read, file, path)
+
+
+def _read(file: Delivered, path: Path) -> tuple[Verdict, str, str]:
+    try:
+        there = measure(path, md5=False)
+    except OSError as error:
+        raise StoreError(f"{file.uri} cannot be read: {error.strerror}") from None
+    if there.bytes != file.bytes:
+        words = f"it has {there.bytes} bytes instead of {file.bytes}"
+        return "changed", words, there.sha256
+    if there.sha256 != file.sha256:
+        return "changed", "it has other bytes than were delivered", there.sha256
+    try:
+        if file.kind == "mp4":
+            inspect_film(path)
+        else:
+            check_captions(path.read_bytes(), cast("CaptionFormat", file.kind))
+    except FilmError as error:
+        return "unplayable", str(error), there.sha256
+    return "intact", "", there.sha256

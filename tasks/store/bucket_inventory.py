@@ -1,0 +1,153 @@
+"""The objects of a bucket, looked at and not written."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from tasks.errors import StoreError
+from tasks.store.disk import disk_trouble, make_private
+from tasks.store.inventory import Listed, marked
+from tasks.store.s3_client import S3Calls
+from tasks.store.s3_objects import S3Objects, Seen
+from tasks.store.s3_probe import Abilities, probe
+from tasks.store.s3_trouble import S3Trouble
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+Result = TypeVar("Result")
+
+_BLOCK = 1024 * 1024
+#: What is taken for granted of a store that could not be tried: nothing.
+_UNTRIED = Abilities(digest=None, checks=False, conditional=False)
+
+
+class BucketInventory:
+    """Objects by their addresses, each `s3://bucket/key` of this one bucket."""
+
+    def __init__(self, bucket: str, *, calls: S3Calls | None = None) -> None:
+        self._root = f"s3://{bucket}/"
+        self._calls = calls or S3Calls(bucket)
+        self._trying = asyncio.Lock()
+        self._abilities: Abilities | None = None
+
+    async def size(self, uri: str) -> int | None:
+        """Return how many bytes an object has; None where there is none."""
+        seen = await self._said(self._look(uri, _UNTRIED))
+        return None if seen is None else seen.bytes
+
+    async def vouched(self, uri: str) -> str | None:
+        """Return the sha256 that the store has checked, where this one was seen to check any."""
+        abilities = await self._tried(uri)
+        if not abilities.checks or abilities.digest != "sha256":
+            return None
+        seen = await self._said(self._look(uri, abilities))
+        return None if seen is None else seen.sha256
+
+    @asynccontextmanager
+    async def opened(self, uri: str, spool: Path) -> AsyncIterator[Path | None]:
+        """Yield a copy of an object in `spool`, removed afterwards."""
+        copy = spool / f"look-{secrets.token_hex(8)}"
+        try:
+            found = await self._said(self._fetch(uri, copy))
+            yield copy if found else None
+        finally:
+            copy.unlink(missing_ok=True)
+
+    async def below(self, uri: str) -> list[Listed]:
+        """Return every object below a prefix."""
+        prefix = self._key(uri).rstrip("/") + "/"
+
+        def listed(client: S3Client) -> list[Listed]:
+            pages = client.get_paginator("list_objects_v2")
+            return [
+                Listed(self._root + entry["Key"], entry["Size"])
+                for page in pages.paginate(Bucket=self._calls.bucket, Prefix=prefix)
+                for entry in page.get("Contents", [])
+            ]
+
+        return await self._said(self._calls.call(listed))
+
+    async def set_aside(self, uri: str, mark: str) -> str:
+        """Copy an object to another name, see that the copy is there, then free its own.
+
+        A `mark` that names the content makes this safe to do again after a kill.
+        """
+        return await self._said(self._set_aside(self._key(uri), mark))
+
+    async def aclose(self) -> None:
+        """Let go of connections and threads."""
+        await self._calls.aclose()
+
+    async def _tried(self, uri: str) -> Abilities:
+        async with self._trying:
+            if self._abilities is None:
+                try:
+                    folder = "".join(self._key(uri).rpartition("/")[:2])
+                    self._abilities = await probe(self._calls, folder)
+                except S3Trouble as trouble:
+                    if not trouble.permanent:
+                        raise StoreError(str(trouble)) from None
+                    # A key that may only read: then everything is read.
+                    self._abilities = _UNTRIED
+            return self._abilities
+
+    async def _look(self, uri: str, abilities: Abilities) -> Seen | None:
+        return await S3Objects(self._calls, abilities).look(self._key(uri))
+
+    async def _fetch(self, uri: str, copy: Path) -> bool:
+        with disk_trouble("the spool disk", copy.parent):
+            make_private(copy.parent)
+
+        def read(client: S3Client) -> None:
+            body = client.get_object(Bucket=self._calls.bucket, Key=self._key(uri))["Body"]
+            with body, copy.open("wb") as file:
+                for block in body.iter_chunks(_BLOCK):
+                    with disk_trouble("the spool disk", copy.parent):
+                        file.write(block)
+
+        try:
+            await self._calls.call(read)
+        except S3Trouble as trouble:
+            if trouble.code != "404":
+                raise
+            return False
+        return True
+
+    async def _set_aside(self, key: str, mark: str) -> str:
+        aside, at = marked(key, mark), self._calls.bucket
+        objects = S3Objects(self._calls, _UNTRIED)
+        seen = await objects.look(key)
+        if seen is None:
+            raise StoreError(f"{self._root}{key} is gone by now; look again")
+        copied = await objects.look(aside)
+        if copied is not None and copied.bytes != seen.bytes:
+            message = f"{self._root}{aside} is there already; {self._root}{key} was left alone"
+            raise StoreError(message, permanent=True)
+        if copied is None:
+            # Otherwise it was copied before, by somebody who was killed before the next step.
+            await self._calls.call(
+                lambda client: client.copy_object(
+                    Bucket=at, Key=aside, CopySource={"Bucket": at, "Key": key}
+                )
+            )
+            copied = await objects.look(aside)
+        if copied is None or copied.bytes != seen.bytes:
+            raise StoreError(f"{self._root}{key} could not be set aside; it was left alone")
+        await self._calls.call(lambda client: client.delete_object(Bucket=at, Key=key))
+        return self._root + aside
+
+    def _key(self, uri: str) -> str:
+        return uri.removeprefix(self._root)
+
+    async def _said(self, work: Awaitable[Result]) -> Result:
+        try:
+            return await work
+        except S3Trouble as trouble:
+            error = StoreError(str(trouble), permanent=trouble.permanent)
+        raise error

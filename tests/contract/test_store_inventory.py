@@ -1,0 +1,96 @@
+"""What is in a bucket, as an auditor sees it, on S3 servers of different manners."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import StoreError
+from tasks.store import File, open_store
+from tasks.store.inventory import Inventory, marked, name_below, open_inventory, place_of
+from tests.stores import S3Server, rclone_s3
+
+FILM = bytes(range(256)) * 100
+SHA256 = hashlib.sha256(FILM).hexdigest()
+NAME = "spring/a/a-take1.mp4"
+
+
+@pytest.fixture(scope="module")
+def rclone(tmp_path_factory: pytest.TempPathFactory):
+    with rclone_s3(tmp_path_factory.mktemp("rclone")) as server:
+        yield server
+
+
+@pytest.fixture(params=["folder", "bucket"])
+async def place(
+    request: pytest.FixtureRequest,
+    rclone: S3Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[tuple[Inventory, str]]:
+    """An inventory and the address of one film that it has."""
+    for name, value in rclone.environment().items():
+        monkeypatch.setenv(name, value)
+    root = str(tmp_path / "films") if request.param == "folder" else f"s3://films/{tmp_path.name}"
+    store = open_store(root)
+    file = File(name=NAME, source=FILM, content_type="video/mp4", sha256=SHA256)
+    (stored,) = await store.put(file, metadata={})
+    await store.aclose()
+    inventory = open_inventory(stored.uri)
+    yield inventory, stored.uri
+    await inventory.aclose()
+
+
+async def test_a_file_is_measured_read_and_listed(place, tmp_path: Path) -> None:
+    inventory, uri = place
+    assert await inventory.size(uri) == len(FILM)
+    async with inventory.opened(uri, tmp_path / "spool") as path:
+        assert path.read_bytes() == FILM
+    assert not list((tmp_path / "spool").glob("*"))
+    folder = uri.removesuffix(f"/{NAME.partition('/')[2]}")
+    assert [(file.uri, file.bytes) for file in await inventory.below(folder)] == [(uri, len(FILM))]
+    assert await inventory.below(folder + "-not") == []
+
+
+async def test_what_is_not_there_is_not_an_error(place, tmp_path: Path) -> None:
+    inventory, uri = place
+    assert await inventory.size(uri + "x") is None
+    async with inventory.opened(uri + "x", tmp_path / "spool") as path:
+        assert path is None
+    with pytest.raises(StoreError):
+        await inventory.set_aside(uri + "x", "damaged-1")
+
+
+async def test_setting_aside_loses_nothing(place, tmp_path: Path) -> None:
+    inventory, uri = place
+    aside = await inventory.set_aside(uri, "damaged-1")
+    assert aside.endswith("a-take1.damaged-1.mp4")
+    assert await inventory.size(uri) is None
+    async with inventory.opened(aside, tmp_path / "spool") as path:
+        assert path.read_bytes() == FILM
+
+
+async def test_a_name_that_is_taken_by_another_file_is_left_alone(place, tmp_path: Path) -> None:
+    inventory, uri = place
+    store = open_store(uri.removesuffix(f"/{NAME}"))
+    other = File(
+        name=marked(NAME, "damaged-1"),
+        source=b"other",
+        content_type="video/mp4",
+        sha256=hashlib.sha256(b"other").hexdigest(),
+    )
+    await store.put(other, metadata={})
+    await store.aclose()
+    with pytest.raises(StoreError, match="is there already"):
+        await inventory.set_aside(uri, "damaged-1")
+    assert await inventory.size(uri) == len(FILM)
+
+
+def test_addresses_are_told_apart() -> None:
+    assert place_of("s3://films/a/b.mp4") == "s3://films"
+    assert place_of("/srv/films/b.mp4") == "/"
+    assert name_below("s3://films/out", "s3://films/out/a/b.mp4") == "a/b.mp4"
+    assert name_below("s3://films/out", "s3://films/outer/b.mp4") is None

@@ -1,0 +1,29 @@
+"""One service for all kills of a worker, and what a campaign comes by when nobody kills it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.torture.scenario import FOLDER
+from tests.torture.stand import Stand, stand
+from tests.torture.trial import Trial, attempt
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Known only where xdist is installed and switched on.
+    config.addinivalue_line("markers", "xdist_group(name): run by one worker")
+
+
+@pytest.fixture(scope="package")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    with stand(tmp_path_factory.mktemp("kills"), FOLDER) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def reference(here: Stand) -> Trial:
+    # The first makes the films that the later ones are copies of, which takes longer.
+    attempt(here)
+    return attempt(here)

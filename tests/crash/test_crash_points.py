@@ -1,0 +1,90 @@
+"""Kills at named points, a sample of them; `python -m tests.torture` tries every one.
+
+The checker reads the service's own charge log and the store first, and only then the ledger.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from tests.named_tests import missing
+from tests.stores import moto_s3
+from tests.torture.crashes import carry, plans_of
+from tests.torture.points import unvisited, visited
+from tests.torture.scenario import FOLDER, LIMITS, MOTO
+from tests.torture.stand import Stand
+from tests.torture.trial import Kill, Trial, attempt
+
+pytestmark = pytest.mark.xdist_group("crash points")
+
+#: One visit in so many is tried.
+EVERY, SECONDS = 32, 1
+#: What is recorded on the way of a film and of a clip; each is a commit of its own.
+RECORDED = {
+    "campaigns.ensure_campaign",
+    "campaigns.take_lease",
+    "campaigns.release_lease",
+    "adopt.adopt_sheet",
+    "takes.open_take",
+    "calls.note_videos",
+    "once._intend",
+    "quotes.record_quote",
+    "campaigns.close_gate",
+    "record Accepted",
+    "record RefusedAs",
+    "record FilmReady",
+    "record Stored",
+}
+
+#: A film of that length takes seconds to make: this one is visited by the long tests, and here.
+ELSEWHERE = {
+    "spool: the note is written": "tests/unit/store/test_fetch_after_a_kill.py"
+    "::test_a_killed_download_is_resumed_by_the_next_process"
+}
+
+
+def test_a_kill_at_any_point_costs_nothing_but_time(here: Stand, reference: Trial) -> None:
+    seed = random.randrange(10**6)
+    print(f"the seed is {seed}")
+    plans = plans_of(reference, FOLDER, every=EVERY, seconds=SECONDS, seed=seed)
+    trials = carry(here, plans)
+    assert not reference.findings, reference.findings
+    # How often a film is looked at is up to the clock: not every visit comes again.
+    assert sum(trial.kills > 0 for trial in trials) > len(plans) / 2
+    broken = [
+        f"{finding}\n    again: {plan.command(FOLDER)}"
+        for plan, trial in zip(plans, trials, strict=True)
+        for finding in trial.findings
+    ]
+    assert not broken, "\n".join(broken)
+
+
+def test_every_point_in_the_source_is_visited(here: Stand, reference: Trial) -> None:
+    seen = visited(reference)
+    with moto_s3() as bucket:
+        limits = attempt(replace(here, scenario=LIMITS))
+        stored = attempt(replace(here, scenario=MOTO, bucket=bucket))
+    for trial in (limits, stored):
+        assert not trial.findings, trial.findings
+        seen |= visited(trial)
+    assert unvisited(seen) == ELSEWHERE.keys()
+    assert not missing(ELSEWHERE.values())
+    assert RECORDED - {point.partition(" (")[2].rstrip(")") for point in seen} == set()
+
+
+def test_a_clip_killed_before_it_was_sent_asks_a_person_and_is_paid_once(here: Stand) -> None:
+    kill = Kill(0, "service: before the request (image-to-video)", 1)
+    trial = attempt(here, kill=kill)
+    assert (trial.kills, trial.findings) == (1, [])
+    # The row was uncertain, and was sent again by a person's word: the sheet's runs and one more.
+    assert len(trial.traces[-1]) == 2
+
+
+def test_a_clip_killed_after_it_was_sent_is_found_by_what_it_shows(here: Stand) -> None:
+    kill = Kill(0, "service: after the answer (image-to-video)", 1)
+    trial = attempt(here, kill=kill)
+    assert (trial.kills, trial.findings) == (1, [])
+    assert len(trial.traces[-1]) == 1

@@ -1,0 +1,25 @@
+"""One sandbox for all tests of a worker; every test has a folder and a campaign of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.production import Production
+from tests.programs import Desk, Sandbox, sandbox
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    with sandbox(tmp_path_factory.mktemp("sandbox"), "--credits", "100000000") as running:
+        yield running
+
+
+@pytest.fixture
+def production(tmp_path: Path, service: Sandbox) -> Iterator[Production]:
+    """A campaign that no other test has: keys of the same film would be the same."""
+    name = f"c-{abs(hash(str(tmp_path))):x}"
+    yield Production(Desk(tmp_path, dict(service.environ)), service, name)
+    service.clear_faults()

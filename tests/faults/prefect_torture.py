@@ -1,0 +1,109 @@
+"""A Prefect server that dies under a run, or dies and comes back. Slow: not collected by default.
+
+python -m pytest tests/faults/prefect_torture.py
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deployments.prefect_server import SERVER, PrefectServer
+from tests.faults.production import Production
+
+
+def test_a_prefect_server_that_dies_does_not_cost_a_film(
+    production: Production, tmp_path: Path
+) -> None:
+    with prefect(tmp_path / "prefect") as (url, kill, _):
+        ended = _run_while(production, url, kill)
+    assert ended.returncode in (0, 1, 5), ended.stderr
+    assert "Traceback" not in ended.stderr
+    production.ends_well()
+
+
+def test_a_prefect_server_that_restarts_does_not_cost_a_film(
+    production: Production, tmp_path: Path
+) -> None:
+    with prefect(tmp_path / "prefect") as (url, kill, start):
+
+        def restart() -> None:
+            kill()
+            time.sleep(3)
+            start()
+
+        ended = _run_while(production, url, restart)
+    assert ended.returncode == 0, ended.stderr
+    assert "Traceback" not in ended.stderr
+    production.ends_well()
+
+
+def test_a_prefect_server_that_is_not_there_is_replaced_for_the_run(
+    production: Production,
+) -> None:
+    production.asks_for(1)
+    production.desk.environ["PREFECT_API_URL"] = "http://127.0.0.1:9/api"
+
+    ended = production.desk.call("run", production.sheet, "--yes", "--json")
+
+    assert ended.status == 0, ended.err
+    assert "does not answer: this run brings its own" in ended.err
+    production.ends_well()
+
+
+def _run_while(
+    production: Production, url: str, strike: Callable[[], None]
+) -> subprocess.CompletedProcess[str]:
+    """Run under the server, strike once the films are being made, and wait for the end."""
+    production.asks_for(4)
+    production.desk.environ["PREFECT_API_URL"] = url
+    production.service.plan_fault(on="render", do="slow", seconds=8)
+    process = production.desk.start("run", production.sheet, "--yes", "--json")
+    production.waits_for(lambda: production.count("reserve") == 4)
+    strike()
+    out, err = process.communicate(timeout=300)
+    print(process.returncode, out, err)
+    return subprocess.CompletedProcess([], process.returncode, out, err)
+
+
+@contextmanager
+def prefect(home: Path) -> Iterator[tuple[str, Callable[[], None], Callable[[], None]]]:
+    """Run a server of our own; yield its address, what kills it and what starts it again."""
+    home.mkdir()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/api"
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        database = f"sqlite+aiosqlite:///{home / 'history.db'}"
+        mine = {"PREFECT_HOME": str(home), "PREFECT_API_DATABASE_CONNECTION_URL": database}
+        words = ["uvicorn", "--factory", "prefect.server.api.server:create_app"]
+        words += ["--port", str(port), "--log-level", "error"]
+        with (home / "server.log").open("ab") as log:
+            running.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", *words],
+                    env={**os.environ, **SERVER, **mine},
+                    stdout=log,
+                    stderr=log,
+                )
+            )
+        PrefectServer(url).wait()
+
+    def kill() -> None:
+        running[-1].kill()
+        running[-1].wait()
+
+    start()
+    try:
+        yield url, kill, start
+    finally:
+        kill()

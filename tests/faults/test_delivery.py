@@ -1,0 +1,104 @@
+"""A film on its way from the service to the store: every byte arrives, or none counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.faults.production import A_WHILE, Production
+
+Fault = dict[str, Any]
+
+#: What strikes the first request for a film, or the first two.
+ONCE: dict[str, list[Fault]] = {
+    "an address that has expired": [{"nth": 1, "do": "expired"}],
+    "an address that expires during the transfer": [
+        {"nth": 1, "do": "cut-body"},
+        {"nth": 2, "do": "expired"},
+    ],
+    "a cut body of known length": [{"nth": 1, "do": "cut-body"}],
+    "a cut body whose end nobody can tell": [{"nth": 1, "do": "truncated", "framing": "close"}],
+    "a cut, and a server that ignores ranges": [
+        {"nth": 1, "do": "cut-body"},
+        {"nth": 2, "do": "range-ignored"},
+    ],
+    "a cut, and another ETag": [{"nth": 1, "do": "cut-body"}, {"nth": 2, "do": "etag-changed"}],
+    "a page that says 200": [{"nth": 1, "do": "html"}],
+    "a film without its index": [{"nth": 1, "do": "no-moov"}],
+    "a film compressed unasked": [{"nth": 1, "do": "gzip"}],
+}
+
+
+@pytest.mark.parametrize("faults", ONCE.values(), ids=ONCE)
+def test_a_download_that_is_struck_brings_the_true_film(
+    production: Production, faults: list[Fault]
+) -> None:
+    production.asks_for(1)
+    for fault in faults:
+        production.service.plan_fault(on="file", **fault)
+
+    ended = production.run()
+
+    assert ended.status == 0, ended.err
+    production.ends_well()
+
+
+#: What is wrong with a film however often it is fetched.
+FOR_EVER: dict[str, Fault] = {
+    "a page": {"do": "html"},
+    "half a film": {"do": "truncated"},
+}
+
+
+@pytest.mark.parametrize("fault", FOR_EVER.values(), ids=FOR_EVER)
+def test_what_is_no_film_never_gets_into_the_store(production: Production, fault: Fault) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="file", **fault)
+
+    # Fewer tries than it takes to hold the row: the next run goes on.
+    parked = production.run("--max-wait", A_WHILE)
+
+    assert parked.status == 5
+    assert production.states() == {"ready": 1}
+    assert not list(production.films_in_the_store())
+    assert production.paid_once()
+    production.ends_well()
+
+
+def test_a_film_that_stays_broken_is_held_and_stays_paid(production: Production) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="render", do="corrupt")
+
+    ended = production.run()
+
+    assert ended.status == 3
+    assert production.states() == {"held": 1}
+    assert "the film is paid for, running again fetches it free" in production.row()["reason"]
+    assert not list(production.films_in_the_store())
+    assert not list(production.half_written())
+    assert production.paid_once()
+
+
+def test_captions_that_never_come_do_not_hold_back_the_film(production: Production) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="captions", do="status", status=400)
+
+    ended = production.run(CALLSHEET_CAPTIONS_WAIT="1s")
+
+    assert ended.status == 3
+    assert production.states() == {"held": 1}
+    assert "no srt and vtt captions" in production.row()["reason"]
+    assert [file.suffix for file in production.films_in_the_store()] == [".mp4"]
+    production.ends_well()
+
+
+@pytest.mark.parametrize("do", ["empty", "wrong-format"])
+def test_captions_that_are_none_are_asked_for_again(production: Production, do: str) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="captions", nth="1-2", do=do)
+
+    ended = production.run()
+
+    assert ended.status == 0, ended.err
+    production.ends_well()

@@ -1,0 +1,130 @@
+"""Disks without room and ledgers that cannot be used: one sentence, and nothing paid twice."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import create_engine
+
+from tests.faults.mounts import read_only, small_disk
+from tests.faults.production import A_WHILE, Production
+from tests.programs import Finished
+
+
+def test_a_spool_without_room_leaves_the_film_to_a_later_run(production: Production) -> None:
+    production.asks_for(1)
+    with small_disk(production.spool, "1m"):
+        parked = production.run("--max-wait", A_WHILE)
+
+        assert parked.status == 5
+        assert production.states() == {"ready": 1}
+        assert not any(file.stat().st_size for file in production.half_written())
+    production.ends_well()
+
+
+def test_a_store_that_fills_up_keeps_no_half_a_film(production: Production) -> None:
+    production.asks_for(3)
+    # A film has some 34 kB: one fits.
+    with small_disk(production.store, "48k") as grow:
+        parked = production.run("--max-wait", A_WHILE)
+
+        assert parked.status == 5
+        assert not [file for file in production.half_written() if file.parent != production.spool]
+        assert len([f for f in production.films_in_the_store() if f.suffix == ".mp4"]) == 1
+        assert "could not be written" in parked.err
+        assert production.paid_once()
+        grow("10m")
+        production.ends_well()
+
+
+def test_a_ledger_that_cannot_be_written_stops_the_run_before_it_pays(
+    production: Production,
+) -> None:
+    production.asks_for(1)
+    production.run("--select", "nobody")
+    with read_only(production.ledger.parent):
+        refused = production.run()
+    is_told(refused, str(production.ledger.parent))
+    assert production.count("reserve") == 0
+    production.ends_well()
+
+
+def test_a_damaged_ledger_is_named_and_its_films_are_not_paid_again(
+    production: Production,
+) -> None:
+    production.asks_for(2)
+    production.run()
+    whole = production.ledger.read_bytes()
+    production.ledger.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+
+    refused = production.run()
+
+    is_told(refused, "damaged")
+    # Even without it: the keys are those of the same films.
+    for file in production.ledger.parent.glob("ledger.db*"):
+        file.unlink()
+    production.ends_well()
+
+
+def test_a_ledger_that_another_program_locks_for_a_while_is_waited_for(
+    production: Production,
+) -> None:
+    production.asks_for(2)
+    production.service.plan_fault(on="create", do="slow-before", seconds=1)
+    struck = len(production.service.strikes())
+    process = production.start()
+    production.waits_for(lambda: len(production.service.strikes()) > struck)
+    other = sqlite3.connect(production.ledger, isolation_level=None, timeout=30)
+    other.execute("BEGIN EXCLUSIVE")
+    time.sleep(2)
+    other.execute("ROLLBACK")
+    other.close()
+
+    _, err = process.communicate(timeout=120)
+
+    assert process.returncode == 0, err
+    production.ends_well()
+
+
+def test_a_ledger_of_an_older_release_is_brought_up_to_date(production: Production) -> None:
+    production.asks_for(1)
+    production.ledger.parent.mkdir()
+    make_ledger(production.ledger, "0001")
+
+    assert production.run().status == 0
+    production.ends_well()
+
+
+def test_a_ledger_of_a_newer_release_is_refused(production: Production) -> None:
+    production.asks_for(1)
+    production.run()
+    with sqlite3.connect(production.ledger) as ledger:
+        (now,) = ledger.execute("SELECT version_num FROM alembic_version").fetchone()
+        ledger.execute("UPDATE alembic_version SET version_num = '9999'")
+    is_told(production.run(), "newer")
+    with sqlite3.connect(production.ledger) as ledger:
+        ledger.execute("UPDATE alembic_version SET version_num = ?", (now,))
+    production.ends_well()
+
+
+def is_told(ended: Finished, words: str) -> None:
+    """Check that a run was refused in a sentence before anything was spent."""
+    assert ended.status == 2, ended.err
+    assert words in ended.err
+    assert "nothing was spent" in ended.err or "ledger" in ended.err
+
+
+def make_ledger(path: Path, revision: str) -> None:
+    """Make a ledger as the release with this schema made it."""
+    config = Config()
+    config.set_main_option("script_location", "tasks.ledger:migrations")
+    config.set_main_option("path_separator", "os")
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+    engine.dispose()

@@ -1,0 +1,115 @@
+"""A create whose answer is lost, late, cut or odd: one film and one charge, whatever happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.faults.production import A_WHILE, Production
+
+#: Each strikes the first create; the client asks again, or the run does.
+ONCE: dict[str, dict[str, Any]] = {
+    "reset before anything was done": {"do": "reset-before"},
+    "reset after the film was begun": {"do": "reset-after"},
+    "dropped before anything was done": {"do": "drop-before"},
+    "dropped after the film was begun": {"do": "drop-after"},
+    "500 after the film was begun": {"do": "error-after"},
+    "500 before anything was done": {"do": "error-before"},
+    "a proxy's 502": {"do": "error-before", "status": 502, "html": True},
+    "a proxy's 504 over a film that was begun": {"do": "error-after", "status": 504, "html": True},
+    "cut JSON": {"do": "cut-body"},
+    "no id in it": {"do": "rewrite", "remove": ["id"]},
+    "409: the same is under way": {"do": "conflict"},
+    "headers that drip": {"do": "drip-headers", "bytes": 16, "seconds": 0.01},
+}
+
+
+@pytest.mark.parametrize("fault", ONCE.values(), ids=ONCE)
+def test_a_create_that_is_struck_once_ends_with_one_film(
+    production: Production, fault: dict[str, Any]
+) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="create", nth=1, **fault)
+
+    ended = production.run()
+
+    assert ended.status == 0, ended.err
+    assert ended.json["rows"] == {"total": 1, "delivered": 1}
+    assert ended.json["credits"]["charged"] == 15
+    production.ends_well()
+
+
+@pytest.mark.parametrize("do", ["drop-after", "drop-before"])
+def test_a_create_that_is_struck_for_ever_is_left_to_a_later_run(
+    production: Production, do: str
+) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="create", do=do)
+
+    parked = production.run("--max-wait", A_WHILE)
+
+    assert parked.status == 5
+    assert "run the same command again" in parked.err
+    assert production.row()["state"] == "submitting"
+    assert production.count("reserve") == (do == "drop-after")
+    production.ends_well()
+
+
+def test_a_repeat_may_be_answered_with_200(production: Production) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="create", nth=1, do="drop-after")
+    production.service.plan_fault(on="create", nth=2, do="restatus", status=200)
+    assert production.run().status == 0
+    production.ends_well()
+
+
+def test_an_idle_connection_that_was_closed_unannounced_costs_nothing(
+    production: Production,
+) -> None:
+    production.asks_for(3)
+    production.service.plan_fault(on="*", do="close-idle")
+    assert production.run().status == 0
+    production.ends_well()
+
+
+def test_a_key_that_is_held_for_another_body_asks_a_person(production: Production) -> None:
+    production.asks_for(2)
+    production.service.plan_fault(
+        on="create",
+        nth=1,
+        do="status",
+        status=422,
+        code="idempotency_key_reuse",
+        message="This idempotency_key was used before with another body.",
+    )
+
+    ended = production.run(CALLSHEET_SUBMITS="1")
+    again = production.run()
+
+    assert ended.status == again.status == 3
+    assert production.states() == {"uncertain": 1, "delivered": 1}
+    assert "the service holds this key for something else" in production.row()["reason"]
+    # Nothing was made for that row, and nothing was sent again.
+    assert production.count("reserve") == production.count("charge") == 1
+
+
+@pytest.mark.parametrize(("listed", "state"), [(True, "delivered"), (False, "uncertain")])
+def test_past_the_horizon_nothing_is_sent_to_a_service_that_forgot_the_key(
+    production: Production, listed: bool, state: str
+) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="create", do="drop-after")
+    assert production.run("--max-wait", A_WHILE).status == 5
+    production.service.clear_faults()
+    production.service.plan_fault(on="create", do="forget-key")
+    if not listed:
+        production.service.plan_fault(on="list", do="rewrite", set={"videos": []})
+    production.time_passes(25 * 3600)
+    before = production.service.calls()["create"]
+
+    production.run(CALLSHEET_DEADLINE="1s")
+
+    assert production.states() == {state: 1}
+    assert production.service.calls()["create"] == before
+    assert production.paid_once()

@@ -1,0 +1,106 @@
+"""Runs that are stopped, frozen, doubled or repeated, and services that go away under them."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.faults.production import A_WHILE, Production
+from tests.programs import Desk, sandbox, simple_sheet
+
+
+def test_a_service_that_goes_down_in_the_middle_and_comes_back_is_waited_for(
+    tmp_path: Path,
+) -> None:
+    state = tmp_path / "service"
+    with sandbox(state) as first:
+        port = str(urlsplit(first.ready["auth_url"]).port)
+        production = Production(Desk(tmp_path, first.environ), first, "c-down").asks_for(3)
+        first.plan_fault(on="create", nth=2, do="crash-after")
+        process = production.start()
+        assert first.process.wait(60) == 137
+    # Nobody listens for a while: connections are refused.
+    time.sleep(1)
+    with sandbox(state, "--port", port) as back:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        Production(production.desk, back, production.name, films=3).ends_well()
+
+
+def test_the_same_campaign_from_two_folders_at_once_is_paid_once(
+    production: Production, tmp_path: Path
+) -> None:
+    # Two people with a ledger each: neither knows of the other, the keys are the same.
+    production.asks_for(3)
+    folders = [tmp_path / "ada", tmp_path / "ben"]
+    desks = []
+    for folder in folders:
+        folder.mkdir()
+        desks.append(Desk(folder, production.desk.environ))
+        desks[-1].sheet(production.sheet, simple_sheet(3, title=production.name))
+
+    words = ("run", production.sheet, "--yes", "--without-prefect")
+    processes = [desk.start(*words) for desk in desks]
+
+    for process in processes:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    for desk in desks:
+        production.desk = desk
+        production.ends_well()
+
+
+def test_a_sheet_edited_after_a_kill_does_not_change_what_was_sent(
+    production: Production,
+) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="create", do="hang")
+    process = production.start()
+    production.waits_for(lambda: production.count("reserve") == 1)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    production.service.clear_faults()
+    edited = simple_sheet(1, title=production.name).replace("Kettle", "Teapot")
+    production.desk.sheet(production.sheet, edited)
+
+    resumed = production.run()
+
+    # The film that was paid for is finished as it was asked for, under its own key.
+    assert resumed.status == 0, resumed.err
+    assert production.row()["take"] == 1
+    assert production.count("reserve") == production.count("charge") == 1
+    # Only the next run takes the edit up, as another film at a price of its own.
+    assert production.run().status == 0
+    assert production.row()["take"] == 2
+    assert production.count("reserve") == production.count("charge") == 2
+
+
+@pytest.mark.parametrize("seconds", [-3600, 3600], ids=["back", "forward"])
+def test_a_clock_that_jumps_between_runs_costs_nothing(
+    production: Production, seconds: int
+) -> None:
+    production.asks_for(2)
+    production.service.plan_fault(on="create", do="drop-after")
+    assert production.run("--max-wait", A_WHILE).status == 5
+    production.time_passes(seconds)
+    production.ends_well()
+
+
+def test_a_run_that_is_frozen_goes_on_where_it_was(production: Production) -> None:
+    production.asks_for(2)
+    production.service.plan_fault(on="render", do="slow", seconds=2)
+    process = production.start()
+    production.waits_for(lambda: production.count("reserve") == 2)
+    # All of it stands still, its loop too, while films get ready and connections grow old.
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(4)
+    process.send_signal(signal.SIGCONT)
+
+    _, err = process.communicate(timeout=120)
+
+    assert process.returncode == 0, err
+    production.ends_well()

@@ -1,0 +1,201 @@
+"""The safeguards, each with the words that are it, and what stands there without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A safeguard, the words that are it, what stands there without it, and who should notice."""
+
+    name: str
+    path: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+MODEL = ("tests/model/first_story.py",)
+STORIES = ("tests/model/test_stories.py",)
+DECIDE = ("tests/unit/production/test_decide.py",)
+TAKES = ("tests/unit/ledger/test_takes.py",)
+CALLS = ("tests/unit/ledger/test_calls.py",)
+FOLDER = ("tests/unit/store/test_folder.py",)
+BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
+REDACT = ("tests/unit/service/test_redact.py",)
+SECRETS = "tests/guards/test_secrets_everywhere.py"
+
+MUTATIONS = (
+    Mutation(
+        "an intent is committed before its request leaves",
+        "tasks/production/submit.py",
+        "take = await at.ledger.write(intent)",
+        "take = await at.ledger.read(intent)",
+        MODEL,
+    ),
+    Mutation(
+        "another attempt goes under the same key",
+        "tasks/production/submit.py",
+        "created = await at.service.make(row.operation, row.take.body, key=row.take.key)",
+        "import uuid\n\n"
+        "        key = f'cs1_{uuid.uuid4().hex}'\n"
+        "        body = row.take.body.replace(row.take.key.encode(), key.encode())\n"
+        "        created = await at.service.make(row.operation, body, key=key)",
+        MODEL,
+    ),
+    Mutation(
+        "what another process has settled is not sent again",
+        "tasks/production/submit.py",
+        "elif not await _still_intended(row, at):",
+        "elif False:",
+        STORIES,
+    ),
+    Mutation(
+        "past the horizon only a record with our own key is ours",
+        "tasks/production/submit.py",
+        'if raw.get("idempotency_key") == row.take.key:',
+        "if raw:",
+        STORIES,
+    ),
+    Mutation(
+        "a row that was edited since it was approved is not paid for",
+        "tasks/ledger/takes.py",
+        'if tuple(found) != ("approved", row.digest, row.nth):',
+        'if found.state != "approved":',
+        TAKES,
+    ),
+    Mutation(
+        "a move is guarded by the state it starts from",
+        "tasks/ledger/moves.py",
+        'rows.c.state == bindparam("old"))\n    .values(state=',
+        '(rows.c.state == bindparam("old")) | (rows.c.id > 0))\n    .values(state=',
+        ("tests/unit/ledger/test_move.py",),
+    ),
+    Mutation(
+        "the budget is checked as the money is set aside",
+        "tasks/ledger/accounts.py",
+        "campaigns.c.reserved + campaigns.c.charged + _MORE <= campaigns.c.budget,",
+        "campaigns.c.reserved + campaigns.c.charged + _MORE >= 0,",
+        TAKES,
+    ),
+    Mutation(
+        "a bucket's object is written only where there is none",
+        "tasks/store/s3_objects.py",
+        "if free and self.abilities.conditional:",
+        "if not free and self.abilities.conditional:",
+        BUCKET,
+    ),
+    Mutation(
+        "another film of the same name is left alone",
+        "tasks/store/shelf.py",
+        "if there is not None and there.sha256 != sha256:",
+        "if False:",
+        FOLDER,
+    ),
+    Mutation(
+        "what a bucket holds is compared with what was sent",
+        "tasks/store/s3_objects.py",
+        "if there is None or (there.bytes, there.sha256) != (wanted.bytes, wanted.sha256):",
+        "if there is None:",
+        BUCKET,
+    ),
+    Mutation(
+        "what a folder holds is compared with what was downloaded",
+        "tasks/store/shelf.py",
+        "if written.sha256 != sha256:",
+        "if False:",
+        FOLDER,
+    ),
+    Mutation(
+        "a picture of the film is decoded",
+        "tasks/store/film.py",
+        "frame = next(container.decode(picture))",
+        "frame = picture",
+        ("tests/unit/store/test_film.py",),
+    ),
+    Mutation(
+        "no request leaves before Retry-After",
+        "tasks/service/gate.py",
+        "if left <= 0:",
+        "if True:",
+        ("tests/unit/service/test_gate.py",),
+    ),
+    Mutation(
+        "registered secrets are taken out of every text",
+        "tasks/redact.py",
+        'text = text.replace(value, "***")',
+        "pass",
+        REDACT,
+    ),
+    Mutation(
+        "what looks like a secret is taken out of every text",
+        "tasks/redact.py",
+        "text = pattern.sub(instead, text)",
+        "pass",
+        REDACT,
+    ),
+    Mutation(
+        "what a service says is redacted before it is in the ledger",
+        "tasks/service/reading.py",
+        "return next((redact(word) for word in found), None)",
+        "return next(found, None)",
+        (f"{SECRETS}::test_what_a_service_repeats_is_not_repeated",),
+    ),
+    Mutation(
+        "Prefect's logs are redacted",
+        "flows/prefect_logs.py",
+        "install(handler for logger in loggers for handler in logger.handlers)",
+        "install(())",
+        (f"{SECRETS}::test_prefects_own_logs_are_redacted_whoever_writes_them",),
+    ),
+    Mutation(
+        "a video that is ours already is not adopted again",
+        "tasks/ledger/calls.py",
+        "for query in (seen, ours, direct)",
+        "for query in (seen,)",
+        CALLS,
+    ),
+    Mutation(
+        "one call without a key is open at a time",
+        "tasks/ledger/migrations/versions/m0002_calls_without_a_key.py",
+        "unique=True",
+        "unique=False",
+        CALLS,
+    ),
+    Mutation(
+        "a 402 after a lost answer releases nothing",
+        "tasks/production/decide.py",
+        "    if memory.doubt:",
+        "    if False:",
+        DECIDE,
+    ),
+    Mutation(
+        "past the horizon nothing is sent again",
+        "tasks/production/decide.py",
+        "young = now - row.take.intended_at < rules.horizon",
+        "young = True",
+        DECIDE,
+    ),
+    Mutation(
+        "a call without a key is not sent again by the engine",
+        "tasks/production/decide.py",
+        'case "submitting" if row.take is not None and not row.take.keyed:',
+        'case "never" if row.take is not None and not row.take.keyed:',
+        MODEL,
+    ),
+    Mutation(
+        "one run has a campaign at a time",
+        "tasks/ledger/campaigns.py",
+        "held = now.owner not in (None, owner) and (now.owner_until or 0) > at",
+        "held = False",
+        ("tests/unit/production/test_lease.py",),
+    ),
+    Mutation(
+        "a call without a key is not sent again by the client",
+        "tasks/service/retry.py",
+        "Outcome.LOST: (A, A, A, Q),",
+        "Outcome.LOST: (A, A, A, A),",
+        ("tests/unit/service/test_sent_once.py",),
+    ),
+)

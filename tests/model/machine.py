@@ -1,0 +1,290 @@
+"""A campaign's life as Hypothesis tells it: any order of sheets, runs, faults, deaths and people.
+
+After every step all promises are checked. The machine knows what should never happen; it does
+not know how anything is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Coroutine
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tasks.brief import CREATE, Brief
+from tasks.errors import CallsheetError
+from tasks.ledger import (
+    RETAKEABLE,
+    CampaignRow,
+    adopt_video,
+    ask_to_cancel,
+    find_campaign,
+    give_up,
+    rows_of,
+    set_budget,
+    wake_stalled,
+)
+from tasks.production.decide import Rules
+from tests.model import rules as promises
+from tests.model.made import price_of
+from tests.model.plain_ledger import PlainLedger
+from tests.model.program import Live, Program
+from tests.model.service import CLIPS, TROUBLES, SimulatedService
+from tests.model.virtual_time import POINTS, Died, Fuse, VirtualTime
+
+RULES = Rules(horizon=86_400, deadline=10_800, captions_wait=120, evidence_wait=600)
+NAMES = ("a", "b", "c", "d")
+TOPICS = ("tea", "salt", "rain", "bad")
+SPANS = st.sampled_from([1.0, 20.0, 90.0, 700.0, 4_000.0, 11_000.0, 40_000.0, 90_000.0])
+picks = st.integers(0, 99)
+names = st.sampled_from(NAMES)
+CALLS = ("create", "create", CLIPS[0], "get", "download", "list", "cancel")
+FATES_DRAWN = ("ready", "ready", "failed", "never", "odd")
+
+
+class CampaignMachine(RuleBasedStateMachine):
+    """One campaign of up to four rows, one service, one ledger, and one process after another."""
+
+    #: How many steps all machines have taken together.
+    steps = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.time, self.fuse = VirtualTime(), Fuse()
+        self.ledger = PlainLedger(self.fuse)
+        self.ledger.watch, self.ledger.judge = promises.account_of, promises.check_spending
+        self.sheet: dict[str, Brief] = {}
+        #: The rows after the last step, and as they were earlier.
+        self.found: list[CampaignRow] = []
+        self.past: deque[CampaignRow] = deque(maxlen=40)
+        self.campaign: Any = None
+        self.program: Program | None = None
+
+    @initialize(
+        shows_keys=st.booleans(), clip_keys=st.booleans(), clips=st.sets(st.sampled_from(NAMES))
+    )
+    def begin(self, shows_keys: bool, clip_keys: bool, clips: set[str]) -> None:
+        self.rules = replace(RULES, clip_keys=clip_keys)
+        self.service = SimulatedService(
+            self.time, self.fuse, self._paid, shows_keys=shows_keys, clip_keys=clip_keys
+        )
+        self.clips = clips
+        for name in NAMES[:2]:
+            self.sheet[name] = self._brief(name, "tea", 5)
+
+    # What people do.
+
+    @rule(name=names, topic=st.sampled_from(TOPICS), seconds=st.integers(0, 2))
+    def edit_row(self, name: str, topic: str, seconds: int) -> None:
+        self.sheet[name] = self._brief(name, topic, seconds)
+
+    @rule(name=names, how=st.sampled_from(["remove", "switch", "switch"]))
+    def take_row_out(self, name: str, how: str) -> None:
+        brief = self.sheet.pop(name, None)
+        if brief is not None and how == "switch":
+            self.sheet[name] = replace(brief, enabled=not brief.enabled)
+
+    @rule(visits=st.sampled_from([0, 1, 2, 3, 60]))
+    def run(self, visits: int) -> None:
+        self.program = None
+        self._go(self._run())
+        self._work(visits)
+
+    @precondition(lambda self: self._due())
+    @rule()
+    def run_again_where_it_stopped(self) -> None:
+        self.run(60)
+
+    @precondition(lambda self: self.campaign is not None)
+    @rule(budget=st.sampled_from([0, 11, 24, 36, 60, 200, 500]))
+    def set_budget(self, budget: int) -> None:
+        amount, now = Decimal(budget), self.time.now
+        change = partial(set_budget, campaign=self.campaign, budget=amount, at=now)
+        self._go(self.ledger.write(change))
+
+    @precondition(lambda self: self._in("uncertain"))
+    @rule(pick=picks, again=st.booleans())
+    def resolve(self, pick: int, again: bool) -> None:
+        """A person looks into the service's app: what is there is adopted, else given up."""
+        found = self._in("uncertain")
+        row = found[pick % len(found)]
+        take = row.take
+        assert take is not None
+        made = [v.id for v in self.service.videos.values() if v.take == take.id]
+        change: Any = partial(give_up, charged=take.reserved, again=again)
+        if made and (not again or take.quoted is None):
+            change = partial(adopt_video, video_id=made[0])
+        self._go(self.ledger.write(partial(change, row=row, take=take, at=self.time.now)))
+
+    @precondition(lambda self: self.campaign is not None)
+    @rule(name=names, whole=st.booleans())
+    def ask_to_cancel(self, name: str, whole: bool) -> None:
+        only = None if whole else {name}
+        change = partial(ask_to_cancel, campaign=self.campaign, only=only, at=self.time.now)
+        self._go(self.ledger.write(change))
+        rows = [row for row in self._rows() if whole or row.row == name]
+        self._go(self.ledger.write(partial(wake_stalled, found=rows, at=self.time.now)))
+
+    @precondition(lambda self: self._retakeable())
+    @rule(pick=picks)
+    def retake(self, pick: int) -> None:
+        found = self._retakeable()
+        campaign = self.ledger.look(partial(find_campaign, name=self.campaign.name))
+        self._go(self._program().retake(campaign, found[pick % len(found)]))
+
+    # What the program does.
+
+    @precondition(lambda self: self._due())
+    @rule(visits=st.integers(1, 5), pick=picks)
+    def work(self, visits: int, pick: int) -> None:
+        self._work(visits, pick)
+
+    @precondition(lambda self: self._due())
+    @rule()
+    def work_until_all_rest(self) -> None:
+        self._work(60)
+
+    @rule(point=st.sampled_from(POINTS), count=st.integers(1, 3), pick=picks, fresh=st.booleans())
+    def die_at(self, point: str, count: int, pick: int, fresh: bool) -> None:
+        if fresh:
+            self.run(0)
+        self.fuse.light(point, count)
+        self._work(4, pick)
+        self.fuse.light("", 0)
+
+    @precondition(lambda self: self.past)
+    @rule(pick=picks)
+    def another_process_is_behind(self, pick: int) -> None:
+        """A process that was stopped for a while goes on from a row as it read it then."""
+        program = self._program()
+        lives, program.lives = program.lives, {}
+        self._go(program.take_up(self.past[-1 - pick % len(self.past)]))
+        program.lives = lives
+
+    @precondition(lambda self: self.program is not None and self.program.heard)
+    @rule(pick=picks)
+    def hear_again(self, pick: int) -> None:
+        """News comes late, doubled and out of order; it is news of a take, as it was sent then."""
+        program = self._program()
+        row, memory, seen = program.heard[-1 - pick % len(program.heard)]
+        live = program.lives.get(row.row)
+        if live is None or live.row.take != row.take:
+            live = Live(row, memory)
+        self._go(program.hear(live, seen))
+
+    # What the world does.
+
+    @rule(on=st.sampled_from(CALLS), what=st.sampled_from(TROUBLES), count=st.integers(1, 4))
+    def plan_trouble(self, on: str, what: str, count: int) -> None:
+        self.service.troubles.setdefault(on, deque()).extend([what] * count)
+
+    @rule(on=st.sampled_from(["create", CLIPS[0]]), after=st.booleans(), count=st.integers(1, 9))
+    def lose_answers(self, on: str, after: bool, count: int) -> None:
+        word = "lost after" if after else "lost before"
+        self.service.troubles[on] = deque([word] * count)
+
+    @rule(fate=st.sampled_from(FATES_DRAWN), seconds=SPANS)
+    def plan_render(self, fate: str, seconds: float) -> None:
+        self.service.fates.append((fate, seconds))
+
+    @precondition(lambda self: self.program is not None)
+    @rule(ends=st.sampled_from(["late", "trouble", "never"]), count=st.integers(1, 6))
+    def plan_delivery(self, ends: str, count: int) -> None:
+        self._program().deliveries += [ends] * count
+
+    @rule(seconds=SPANS)
+    def wait(self, seconds: float) -> None:
+        self.service.troubles.clear()
+        self.time.now += seconds
+
+    @precondition(lambda self: self.service.videos)
+    @rule(pick=picks, how=st.sampled_from(["cancelled", "deleted"]))
+    def interfere(self, pick: int, how: str) -> None:
+        """A colleague cancels a render, or deletes a video, in the service's app."""
+        made = list(self.service.videos.values())[pick % len(self.service.videos)]
+        if how == "deleted" or not made.is_over(self.time.now):
+            setattr(made, how, True)
+
+    @precondition(lambda self: self.sheet)
+    @rule(pick=picks, alike=st.booleans(), seconds=SPANS)
+    def somebody_else_makes_one(self, pick: int, alike: bool, seconds: float) -> None:
+        """A video of the organisation that is not ours; one that looks like ours is older."""
+        brief = list(self.sheet.values())[pick % len(self.sheet)]
+        if not alike:
+            self.service.foreign({"topic": "foreign"}, "ready", seconds)
+        elif not self._in("submitting"):
+            self.service.foreign(dict(brief.request), "ready", seconds)
+
+    # What is always true.
+
+    @invariant()
+    def all_promises_hold(self) -> None:
+        type(self).steps += 1
+        if self.campaign is not None:
+            self.found = self._rows()
+            self.past.extend(row for row in self.found if row not in self.past)
+            self.ledger.look(
+                partial(promises.check_ledger, service=self.service, now=self.time.now)
+            )
+
+    def teardown(self) -> None:
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+        self.ledger.close()
+
+    def _brief(self, name: str, topic: str, seconds: int) -> Brief:
+        operation = CLIPS[0] if name in self.clips else CREATE
+        request = {"topic": f"{topic} {name}", "duration_seconds": seconds}
+        limit = Decimal(price_of(request)) if operation != CREATE and seconds != 1 else None
+        return Brief(row=name, request=request, operation=operation, max_credits=limit)
+
+    async def _run(self) -> None:
+        wanted = list(self.sheet.values())
+        self.campaign = await self._program().run(wanted) or self.campaign
+        self.ledger.look(partial(promises.check_sheet, wanted={brief.row for brief in wanted}))
+
+    def _work(self, visits: int, pick: int = 0) -> None:
+        for _ in range(visits):
+            due = self._due()
+            if not due:
+                return
+            self._go(self._program().visit(due[pick % len(due)]))
+
+    def _go(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Do something that the program may die of, or end with a sentence for people."""
+        try:
+            with contextlib.suppress(CallsheetError):
+                self.loop.run_until_complete(work)
+        except Died:
+            self.program = None
+
+    def _paid(self, operation: str, body: bytes) -> int | None:
+        if self.ledger.in_transaction:
+            raise promises.Violation("a paid call left before its intent was committed")
+        return self.ledger.look(partial(promises.check_intent, operation=operation, body=body))
+
+    def _program(self) -> Program:
+        if self.program is None:
+            self.program = Program(self.ledger, self.service, self.time, self.rules)
+        return self.program
+
+    def _due(self) -> list[Live]:
+        lives = self.program.lives.values() if self.program else ()
+        return sorted((live for live in lives if live.lane), key=lambda live: live.due)
+
+    def _rows(self) -> list[CampaignRow]:
+        return self.ledger.look(partial(rows_of, campaign_id=self.campaign.id))
+
+    def _retakeable(self) -> list[CampaignRow]:
+        return [row for row in self.found if row.state in RETAKEABLE and row.enabled]
+
+    def _in(self, state: str) -> list[CampaignRow]:
+        return [row for row in self.found if row.state == state]

@@ -1,0 +1,67 @@
+"""Stories that chance seldom tells, told step by step with the same machine and promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.model.machine import CampaignMachine
+
+
+@pytest.fixture
+def story() -> Iterator[CampaignMachine]:
+    """One row, approved and about to be submitted; the answers to its create will be lost."""
+    machine = CampaignMachine()
+    machine.begin(shows_keys=True, clip_keys=False, clips=set())
+    machine.take_row_out(name="b", how="remove")
+    yield machine
+    machine.teardown()
+
+
+def test_what_was_refused_meanwhile_is_not_sent_by_a_process_that_is_behind(
+    story: CampaignMachine,
+) -> None:
+    story.edit_row(name="a", topic="bad", seconds=1)
+    story.run(visits=0)
+    story.lose_answers(on="create", after=False, count=3)
+    story.work(visits=1, pick=0)
+    story.all_promises_hold()
+    behind = story.found[0]
+    story.work(visits=1, pick=0)
+    story.all_promises_hold()
+    before = story.service.requests
+
+    story.past.append(behind)
+    story.another_process_is_behind(pick=0)
+    story.all_promises_hold()
+
+    assert (behind.state, story.found[0].state) == ("submitting", "rejected")
+    assert story.service.requests == before
+
+
+def test_somebody_elses_video_is_not_taken_for_ours_past_the_horizon(
+    story: CampaignMachine,
+) -> None:
+    story.run(visits=0)
+    story.lose_answers(on="create", after=False, count=3)
+    story.work(visits=1, pick=0)
+    story.somebody_else_makes_one(pick=0, alike=False, seconds=1.0)
+    story.wait(seconds=90_000.0)
+    story.work(visits=1, pick=0)
+    story.all_promises_hold()
+
+    assert story.found[0].state == "uncertain"
+
+
+def test_ours_is_found_past_the_horizon_and_not_paid_for_again(story: CampaignMachine) -> None:
+    story.run(visits=0)
+    story.lose_answers(on="create", after=True, count=3)
+    story.work(visits=1, pick=0)
+    story.somebody_else_makes_one(pick=0, alike=False, seconds=1.0)
+    story.wait(seconds=90_000.0)
+    story.work(visits=60, pick=0)
+    story.all_promises_hold()
+
+    assert story.found[0].state == "delivered"
+    assert len(story.service.videos) == 2

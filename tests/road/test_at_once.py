@@ -1,0 +1,181 @@
+"""A schedule, a dashboard and a person start at the same moment: one works, the others wait."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.databases import postgres_server
+from tests.launcher import Launcher, launcher
+from tests.programs import Desk, Finished, Sandbox, simple_sheet
+
+Launchers = list[Launcher]
+RUN = ("run", "--yes", "--json", "--without-prefect")
+
+
+@pytest.fixture(scope="module")
+def postgres_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with postgres_server(tmp_path_factory.mktemp("postgres")) as server:
+        yield server.new_database()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared(request: pytest.FixtureRequest, desk: Desk) -> Desk:
+    """A desk whose ledger is on either database."""
+    if request.param == "postgres":
+        desk.environ["CALLSHEET_LEDGER"] = request.getfixturevalue("postgres_ledger")
+    return desk
+
+
+@pytest.fixture(scope="module")
+def launchers() -> Launchers:
+    """Three processes that commands are forks of, so that they really start at once."""
+    return [launcher(), Launcher(), Launcher()]
+
+
+@pytest.fixture
+def slow(service: Sandbox) -> Iterator[Sandbox]:
+    """The shared sandbox, whose creates and renders take a while."""
+    service.plan_fault(on="create", do="slow", every=1, seconds=0.4)
+    service.plan_fault(on="render", do="slow", every=1, seconds=1)
+    yield service
+    service.clear_faults()
+
+
+def test_three_runs_of_a_campaign_make_every_film_once(
+    shared: Desk, slow: Sandbox, launchers: Launchers, name: str
+) -> None:
+    sheet = shared.sheet(f"{name}.csv", simple_sheet(4))
+
+    ended = _at_once(shared, launchers, [sheet] * 3)
+
+    assert [one.status for one in ended] == [0, 0, 0], [one.err for one in ended]
+    assert all(one.json["rows"] == {"total": 4, "delivered": 4} for one in ended)
+    waited = [one for one in ended if "is being run by process" in one.err]
+    # How many met each other depends on how fast they started.
+    assert waited
+    for one in waited:
+        assert one.err.count("is being run by process") == 1
+        assert "nothing to do, 0 credits" in one.err
+    keys = [row["key"] for row in shared.rows(name).values()]
+    assert slow.charged(keys) == dict.fromkeys(keys, 1)
+
+
+def test_a_budget_of_the_day_holds_over_three_runs_at_once(
+    shared: Desk, slow: Sandbox, launchers: Launchers, name: str
+) -> None:
+    # What other campaigns of this ledger have spent today counts.
+    spent = _spent_today(shared)
+    shared.environ["CALLSHEET_DAY_BUDGET"] = str(spent + 75)
+    sheets = [shared.sheet(f"{name}-{n}.csv", simple_sheet(4)) for n in range(3)]
+
+    ended = _at_once(shared, launchers, sheets)
+
+    assert {one.status for one in ended} <= {0, 3}, [one.err for one in ended]
+    rows = [row for n in range(3) for row in shared.rows(f"{name}-{n}").values()]
+    found = Counter(row["state"] for row in rows)
+    assert found == {"delivered": 5, "held": 7}
+    assert all("the budget of" in row["reason"] for row in rows if row["state"] == "held")
+    keys = [row["key"] for row in rows if row["key"]]
+    assert slow.charged(keys) == dict.fromkeys(keys, 1)
+    assert _spent_today(shared) == spent + 75
+
+
+def test_whoever_waits_gives_up_when_its_time_is_up(desk: Desk, slow: Sandbox, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(8))
+    desk.environ["CALLSHEET_SUBMITS"] = "1"
+    before = _begun(slow)
+    process = desk.start(*RUN, sheet)
+    _wait_for(lambda: _begun(slow) > before)
+
+    parked = desk.run(sheet, "--max-wait", "1s")
+    left = desk.run(sheet, "--if-running", "leave")
+
+    assert (parked.status, left.status) == (5, 5)
+    for ended in (parked, left):
+        assert f"is being run by process {process.pid} on" in ended.err
+        assert "nothing was spent" in ended.err
+    assert "waiting for it" not in left.err
+    assert _end(process).status == 0
+
+
+def test_a_run_that_was_stopped_until_its_lease_lapsed_pays_nothing_more(
+    desk: Desk, slow: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(9))
+    desk.environ |= {"CALLSHEET_SUBMITS": "1", "CALLSHEET_LEASE": "2s"}
+    before = _begun(slow)
+    first = desk.start(*RUN, sheet, "--run-budget", "10000")
+    # Right after a create has arrived the run waits for its answer and writes nothing: a process
+    # that is stopped within a transaction would lock everybody out.
+    _wait_for(lambda: _begun(slow) >= before + 2)
+    first.send_signal(signal.SIGSTOP)
+    taken = _set_aside_by_run(desk)
+    second = desk.start(*RUN, sheet)
+    try:
+        _wait_for(lambda: f"process {second.pid} on" in desk.call("status", name).out)
+        _wait_for(lambda: _begun(slow) >= before + 4)
+    finally:
+        first.send_signal(signal.SIGCONT)
+
+    stopped, ended = _end(first), _end(second)
+
+    assert stopped.status == 5, stopped.err
+    assert f"was taken over by process {second.pid}" in stopped.err
+    assert ended.status == 0, ended.err
+    assert _set_aside_by_run(desk) == taken == 2 * 15
+    rows = desk.rows(name)
+    assert Counter(row["state"] for row in rows.values()) == {"delivered": 9}
+    keys = [row["key"] for row in rows.values()]
+    assert slow.charged(keys) == dict.fromkeys(keys, 1)
+
+
+def _at_once(desk: Desk, launchers: Launchers, sheets: Sequence[str]) -> list[Finished]:
+    """Run sheets in as many processes at the same moment."""
+
+    def run(which: Launcher, sheet: str) -> Finished:
+        ended = which.run((*RUN, sheet), cwd=desk.folder, env=desk._environ(), timeout=180)
+        assert "Traceback" not in ended[1] + ended[2], ended[2]
+        return Finished(*ended)
+
+    with ThreadPoolExecutor(len(sheets)) as threads:
+        return list(threads.map(run, launchers, sheets))
+
+
+def _end(process: subprocess.Popen[str]) -> Finished:
+    out, err = process.communicate(timeout=180)
+    assert "Traceback" not in out + err, err
+    return Finished(process.returncode, out, err)
+
+
+def _begun(service: Sandbox) -> int:
+    """How many films were begun, as the service has it."""
+    return sum(entry["event"] == "reserve" for entry in service.charges())
+
+
+def _spent_today(desk: Desk) -> int:
+    return _spent(desk, "day")
+
+
+def _set_aside_by_run(desk: Desk) -> int:
+    """What runs with a budget of their own have set aside, paid for or not."""
+    return _spent(desk, "run")
+
+
+def _spent(desk: Desk, kind: str) -> int:
+    found = desk.call("status", "--accounts", "--json")
+    accounts = found.json["accounts"] if found.status == 0 else []
+    return sum(a["charged"] + a["reserved"] for a in accounts if a["kind"] == kind)
+
+
+def _wait_for(met: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not met():
+        assert time.monotonic() < until
+        time.sleep(0.02)

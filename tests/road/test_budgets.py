@@ -1,0 +1,203 @@
+"""Budgets of a run, a day and a cost center; prices that rise after their approval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.programs import Desk, Finished, Sandbox, simple_sheet
+
+
+@pytest.fixture
+def faulty(service: Sandbox) -> Iterator[Sandbox]:
+    """The shared sandbox; what is planned to go wrong is taken back."""
+    yield service
+    service.clear_faults()
+
+
+def accounts(desk: Desk, *words: str) -> dict[str, dict[str, Any]]:
+    """The accounts that `status` shows, by kind."""
+    found = desk.call("status", "--json", *words).json["accounts"]
+    return {account["kind"]: account for account in found}
+
+
+def states(desk: Desk, name: str) -> list[str]:
+    return [row["state"] for row in desk.rows(name).values()]
+
+
+def dearer(service: Sandbox, nth: str = "1-99") -> None:
+    """Have films cost 18 instead of 15 in quotes from now on."""
+    service.plan_fault(on="estimate", do="rewrite", nth=nth, set={"credits": 18})
+
+
+def test_a_run_has_a_budget_of_its_own(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+
+    first = desk.run(sheet, "--run-budget", "35")
+    second = desk.run(sheet, "--run-budget", "35")
+
+    assert first.status == 3, first.err
+    assert first.json["credits"] == {"quoted": 45, "charged": 30, "budget": None}
+    assert "35 of the 35 credits of this run's budget are left" in first.err
+    assert first.json["rows"] == {"total": 3, "delivered": 2, "held": 1}
+    assert "5 of the 35 of this run's budget are left" in first.err
+    assert second.status == 0, second.err
+    assert accounts(desk, "--accounts")["run"]["charged"] in (15, 30)
+
+
+def test_a_day_has_a_budget_over_all_campaigns(desk: Desk, name: str) -> None:
+    desk.environ["CALLSHEET_DAY_BUDGET"] = "40"
+    desk.run(desk.sheet(f"{name}-a.csv", simple_sheet(1)))
+
+    ended = desk.run(desk.sheet(f"{name}-b.csv", simple_sheet(3)))
+
+    today = datetime.now(UTC).date().isoformat()
+    assert ended.status == 3, ended.err
+    assert sorted(states(desk, f"{name}-b")) == ["delivered", "held", "held"]
+    held = [row["reason"] for row in desk.rows(f"{name}-b").values() if row["state"] == "held"]
+    assert "10 of the 40 of the budget of" in held[0]
+    assert "00:00 UTC on" in held[0]
+    assert "did not fit" in held[1]
+    assert accounts(desk) == {
+        "day": {
+            "kind": "day", "name": today, "reserved": 0, "charged": 30, "budget": 40, "left": 10,
+        }
+    }  # fmt: skip
+    del desk.environ["CALLSHEET_DAY_BUDGET"]
+    assert desk.run(f"{name}-b.csv").status == 0
+
+
+def test_a_cost_center_has_a_budget_from_a_profile(desk: Desk, name: str) -> None:
+    (desk.folder / "studio.toml").write_text("[cost_center_budgets]\nsales = 20\nart = 100\n")
+    lines = simple_sheet(4, columns=",cost_center", cells=",sales").splitlines()
+    lines[3] = lines[3].replace("sales", "art")
+    lines[4] = lines[4].replace("sales", "")
+    sheet = desk.sheet(f"{name}.csv", "\n".join(lines) + "\n")
+
+    ended = desk.run(sheet, "--profile", "studio.toml")
+
+    assert ended.status == 3, ended.err
+    assert states(desk, name) == ["delivered", "held", "delivered", "delivered"]
+    assert "5 of the 20 of the budget of cost center sales" in desk.rows(name)["r002"]["reason"]
+    shown = desk.call("status", "--profile", "studio.toml", "--json").json["accounts"]
+    assert [(a["name"], a["charged"], a["left"]) for a in shown] == [
+        ("sales", 15, 5),
+        ("art", 15, 85),
+    ]
+
+
+@pytest.mark.parametrize(("choice", "begun"), [("stop", [1]), ("fit", [1, 3])])
+def test_a_plan_beyond_its_budget_begins_what_it_may(
+    desk: Desk, name: str, choice: str, begun: list[int]
+) -> None:
+    # The second film is longer, and dearer, than the others.
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3).replace("Film 2,5", "Film 2,30"))
+
+    refused = desk.run(sheet, "--budget", "30")
+    ended = desk.run(sheet, "--budget", "30", "--at-limit", choice)
+
+    assert refused.status == 4
+    assert "--at-limit" in refused.err
+    assert ended.status == 3, ended.err
+    found = [state == "delivered" for state in states(desk, name)]
+    assert [n for n, there in enumerate(found, start=1) if there] == begun
+    assert ended.json["credits"]["charged"] == 15 * len(begun)
+
+
+def test_an_unreadable_price_is_refused_under_any_budget(
+    desk: Desk, faulty: Sandbox, name: str
+) -> None:
+    faulty.plan_fault(on="estimate", do="rewrite", set={"credits": "plenty"}, remove=["breakdown"])
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+
+    for words in (("--run-budget", "500"), ("--budget", "500"), ()):
+        desk.environ |= {} if words else {"CALLSHEET_DAY_BUDGET": "500"}
+        ended = desk.run(sheet, *words)
+        assert ended.status == 4, ended.err
+        assert "nothing was spent" in ended.err
+    assert states(desk, name) == ["quoted"]
+
+
+def test_a_price_that_rose_since_its_approval_stops_the_next_run(
+    desk: Desk, faulty: Sandbox, name: str
+) -> None:
+    sheet = _approved_but_not_begun(desk, faulty, name)
+    desk.environ["CALLSHEET_QUOTE_AGE"] = "0s"
+    before = len(faulty.charges())
+    dearer(faulty, "1-3")
+
+    stopped = desk.run(sheet)
+    faulty.clear_faults()
+    ended = desk.run(sheet)
+
+    assert stopped.status == 4, stopped.err
+    assert "r003: it was approved at 15 credits and costs 18 now" in stopped.err
+    assert ended.status == 0, ended.err
+    charged = [entry for entry in faulty.charges()[before:] if entry["event"] == "charge"]
+    assert len({entry["video_id"] for entry in charged}) == len(charged)
+
+
+def test_a_price_that_rose_a_little_goes_on(desk: Desk, faulty: Sandbox, name: str) -> None:
+    sheet = _approved_but_not_begun(desk, faulty, name)
+    desk.environ |= {"CALLSHEET_QUOTE_AGE": "0s", "CALLSHEET_QUOTE_TOLERANCE": "20%"}
+    dearer(faulty)
+
+    ended = desk.run(sheet)
+
+    assert ended.status == 0, ended.err
+    assert desk.rows(name)["r003"]["quoted"] == 18
+    shown = desk.call("status", name, "--json").json["credits"]
+    # The sandbox asks for what a film costs: 15 each, whatever was quoted.
+    assert shown["charged"] == 45
+    assert shown["variance"] in (-3, -6, -9)
+
+
+def test_a_price_that_rises_during_a_run_leaves_its_row_to_a_person(
+    desk: Desk, faulty: Sandbox, name: str
+) -> None:
+    desk.environ |= {"CALLSHEET_QUOTE_AGE": "0s", "CALLSHEET_SUBMITS": "1"}
+    # Two quotes for the plan, one for the first row as it begins; then it is dearer.
+    dearer(faulty, "4-99")
+
+    ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(2)))
+
+    assert ended.status == 3, ended.err
+    row = desk.rows(name)["r002"]
+    assert (row["state"], row["quoted"], row["take"]) == ("quoted", 18, 0)
+    assert "approve the new price" in row["reason"]
+    assert desk.run(f"{name}.csv").status == 0
+
+
+def test_an_amount_that_is_none_is_named(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+
+    def ended(setting: str, value: str) -> Finished:
+        kept = Desk(desk.folder, {**desk.environ, setting: value})
+        return kept.run(sheet)
+
+    assert '--run-budget "lots"' in desk.run(sheet, "--run-budget", "lots").err
+    for setting, value in (
+        ("CALLSHEET_DAY_BUDGET", "lots"),
+        ("CALLSHEET_COST_CENTER_BUDGETS", "sales"),
+        ("CALLSHEET_COST_CENTER_BUDGETS", "a=1,a=2"),
+        ("CALLSHEET_QUOTE_TOLERANCE", "0.1"),
+        ("CALLSHEET_LEASE", "0s"),
+    ):
+        told = ended(setting, value)
+        assert told.status == 2
+        assert setting in told.err
+
+
+def _approved_but_not_begun(desk: Desk, service: Sandbox, name: str) -> str:
+    """Stop a run of three rows at its first create: the others are approved, and no more."""
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+    service.plan_fault(on="create", do="limited", retry_after=2)
+    hurried = Desk(desk.folder, {**desk.environ, "CALLSHEET_SUBMITS": "1"})
+    ended = hurried.run(sheet, "--max-wait", "1s")
+    service.clear_faults()
+    assert ended.status == 5, ended.err
+    assert states(desk, name)[2] == "approved"
+    return sheet

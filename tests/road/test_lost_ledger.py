@@ -1,0 +1,118 @@
+"""The ledger is gone: what the store's manifest knows is not paid for again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+
+IMAGE = "id,operation,image,max_credits\na,image-to-video,https://img.example/{}.png,50\n"
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    options = ("--credits", "1000000", "--time-scale", "600")
+    with sandbox(tmp_path_factory.mktemp("studio"), *options) as running:
+        yield running
+
+
+@pytest.fixture
+def desk(tmp_path: Path, studio: Sandbox) -> Iterator[Desk]:
+    yield Desk(tmp_path, dict(studio.environ))
+    studio.clear_faults()
+
+
+def lose_the_ledger(desk: Desk) -> None:
+    for file in (desk.folder / ".callsheet").glob("ledger.db*"):
+        file.unlink()
+
+
+def test_what_was_delivered_is_found_in_the_store_and_nobody_is_asked(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+    first = desk.run(sheet, "--budget", "500")
+    before, creates = desk.rows(name), studio.calls()["create"]
+    lose_the_ledger(desk)
+
+    again = desk.run(sheet, "--budget", "500")
+
+    assert (first.status, again.status) == (0, 0), again.err
+    assert studio.calls()["create"] == creates
+    assert again.json["credits"]["charged"] == first.json["credits"]["charged"]
+    assert desk.rows(name) == before
+
+
+def test_a_clip_that_was_delivered_is_not_made_twice(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", IMAGE.format(name))
+    desk.run(sheet)
+    calls = studio.calls()["image-to-video"]
+    lose_the_ledger(desk)
+
+    assert desk.run(sheet).json["rows"] == {"total": 1, "delivered": 1}
+    assert studio.calls()["image-to-video"] == calls
+
+
+def test_a_film_that_is_missing_in_the_store_is_fetched_again_free(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    desk.run(sheet)
+    creates = studio.calls()["create"]
+    lose_the_ledger(desk)
+    row = desk.folder / "deliveries" / name / "r001" / "r001-take1.mp4"
+    row.unlink()
+
+    assert desk.run(sheet).json["rows"] == {"total": 2, "delivered": 2}
+    assert row.exists()
+    assert studio.calls()["create"] == creates
+
+
+def test_requests_older_than_the_horizon_are_not_sent_again_unasked(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    # Killed while the first create is under way: the manifest says what was about to be sent.
+    studio.plan_fault(on="create", do="slow", seconds=5)
+    calls = studio.calls().get("create", 0)
+    process = desk.start("run", sheet, "--yes", "--without-prefect")
+    while studio.calls().get("create", 0) == calls:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    studio.clear_faults()
+    lose_the_ledger(desk)
+    desk.environ["CALLSHEET_HORIZON"] = "1s"
+    time.sleep(1.1)
+
+    stopped = desk.run(sheet)
+    planned = desk.rows(name)
+    went_on = desk.run(sheet, "--pay-again")
+
+    assert stopped.status == 4
+    assert "may pay a second time" in stopped.err
+    assert "--pay-again" in stopped.err
+    assert {row["video_id"] for row in planned.values()} == {None}
+    assert went_on.json["rows"] == {"total": 2, "delivered": 2}
+    keys = [row["key"] for row in desk.rows(name).values()]
+    assert studio.charged(keys) == dict.fromkeys(keys, 1)
+
+
+@pytest.mark.parametrize("spoilt", ["", "[]", '{"campaign": "other", "rows": [{"row": "r001"}]}'])
+def test_a_manifest_that_says_nothing_is_passed_over(desk: Desk, name: str, spoilt: str) -> None:
+    folder = desk.folder / "deliveries" / name
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(spoilt)
+
+    ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(1)))
+
+    assert ended.json["rows"] == {"total": 1, "delivered": 1}
+    assert json.loads((folder / "manifest.json").read_text())["campaign"] == name

@@ -1,0 +1,157 @@
+"""`callsheet retake`: another film of a row, at a price somebody agreed to, paid once."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A sandbox where things go wrong, for all tests of this file."""
+    with sandbox(tmp_path_factory.mktemp("studio"), "--credits", "1000000") as running:
+        yield running
+
+
+@pytest.fixture
+def desk(tmp_path: Path, studio: Sandbox) -> Iterator[Desk]:
+    yield Desk(tmp_path, dict(studio.environ))
+    studio.clear_faults()
+
+
+def keys(desk: Desk, name: str, row: str) -> list[str]:
+    return [take["key"] for take in desk.call("explain", name, row, "--json").json["takes"]]
+
+
+def test_a_delivered_row_is_taken_again_by_the_next_run(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    desk.run(sheet)
+    first = Path(desk.rows(name)["r001"]["deliveries"][0]["uri"])
+    before = first.read_bytes()
+
+    refused = desk.call("retake", name, "r001")
+    assert refused.status == 4
+    assert desk.rows(name)["r001"]["state"] == "delivered"
+    told = desk.call("retake", name, "r001", "--yes", "--json", "--because", "the logo is old")
+
+    assert told.json["rows"] == [
+        {"row": "r001", "from": "delivered", "to": "approved", "credits": 15, "words": None}
+    ]
+    ended = desk.run(sheet)
+    assert ended.json["rows"] == {"total": 2, "delivered": 2}
+    assert ended.json["credits"]["charged"] == 45
+    again = desk.rows(name)["r001"]
+    assert again["take"] == 2
+    assert again["deliveries"][0]["uri"].endswith("take2.mp4")
+    assert first.read_bytes() == before
+    assert studio.charged(keys(desk, name, "r001")) == dict.fromkeys(keys(desk, name, "r001"), 1)
+    assert "the logo is old" in desk.call("explain", name, "r001").out
+    # The sheet is unchanged, and so there is nothing more to do.
+    assert desk.run(sheet).json["credits"]["charged"] == 45
+
+
+def test_a_retake_needs_no_sheet_and_asks_the_budget(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    desk.run(sheet, "--budget", "20")
+    (desk.folder / sheet).unlink()
+
+    refused = desk.call("retake", name, "r001", "--yes", "--run")
+    ended = desk.call("retake", name, "r001", "--yes", "--run", "--budget", "30", "--json")
+
+    assert refused.status == 4
+    assert "budget of 20" in refused.err
+    assert ended.status == 0, ended.err
+    assert [(r["from"], r["to"]) for r in ended.json["rows"]] == [("delivered", "delivered")]
+    assert desk.rows(name)["r001"]["take"] == 2
+
+
+def test_a_killed_retake_is_carried_on_and_paid_once(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    desk.run(desk.sheet(f"{name}.csv", simple_sheet(2)))
+    studio.plan_fault(on="create", do="slow", seconds=20)
+    creates = studio.calls()["create"]
+    process = desk.start("retake", name, "r001", "--yes", "--run")
+    until = time.monotonic() + 60
+    while studio.calls()["create"] == creates:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    studio.clear_faults()
+
+    # Beside it a row that could be taken again: what broke off is carried on, and no more.
+    ended = desk.call("retake", name, "r001", "r002", "--yes", "--run", "--json")
+
+    assert ended.status == 0, ended.err
+    assert {row["row"]: row["words"][:9] for row in ended.json["rows"]} == {
+        "r001": "approved ",
+        "r002": "not taken",
+    }
+    assert [desk.rows(name)[row]["take"] for row in ("r001", "r002")] == [2, 1]
+    made = keys(desk, name, "r001")
+    assert len(made) == 2
+    assert studio.charged(made) == dict.fromkeys(made, 1)
+    assert desk.run(f"{name}.csv").json["credits"]["charged"] == 45
+
+
+def test_failed_and_rejected_rows_get_new_keys(desk: Desk, studio: Sandbox, name: str) -> None:
+    studio.plan_fault(on="render", do="fail", nth=1)
+    studio.plan_fault(on="create", do="status", status=400, nth=2)
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+    ended = desk.run(sheet)
+    assert sorted(ended.json["rows"]) == ["delivered", "failed", "rejected", "total"]
+
+    chosen = "state:failed|rejected"
+    approved = desk.call("retake", name, "--select", chosen, "--yes", "--json")
+    again = desk.run(sheet)
+
+    assert {line["to"] for line in approved.json["rows"]} == {"approved"}
+    assert again.json["rows"] == {"total": 3, "delivered": 3}
+    nothing = desk.call("retake", name, "--select", chosen, "--yes")
+    assert nothing.status == 0
+    assert "nothing to take again" in nothing.out
+    for row in approved.json["rows"]:
+        assert len(set(keys(desk, name, row["row"]))) == 2
+
+
+def test_a_stalled_take_stays_booked_and_an_unwanted_retake_is_taken_back(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    desk.environ["CALLSHEET_DEADLINE"] = "1s"
+    studio.plan_fault(on="render", do="never", nth=1)
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    assert desk.run(sheet).json["rows"] == {"total": 1, "stalled": 1}
+
+    told = desk.call("retake", name, "r001", "--yes", "--run", "--budget", "29", "--json")
+    assert told.status == 4, "what the old take has set aside counts"
+    ended = desk.call("retake", name, "r001", "--yes", "--run", "--budget", "30", "--json")
+    assert ended.status == 0, ended.err
+    assert "may still finish and be charged" in ended.err
+    takes = desk.call("explain", name, "r001", "--json").json["takes"]
+    assert [(take["reserved"], take["charged"]) for take in takes] == [(15, None), (0, 15)]
+
+    desk.call("retake", name, "r001", "--yes", "--budget", "45")
+    back = desk.call("cancel", name, "r001", "--yes", "--json")
+    assert [(r["from"], r["to"]) for r in back.json["rows"]] == [("approved", "delivered")]
+    assert desk.run(sheet).json["rows"] == {"total": 1, "delivered": 1}
+
+
+def test_a_retake_that_cannot_be_is_refused_before_anything(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    studio.plan_fault(on="render", do="never")
+    desk.run(desk.sheet(f"{name}.csv", simple_sheet(1)), "--max-wait", "1s")
+
+    for words in (["r001"], ["r9"], []):
+        ended = desk.call("retake", name, *words, "--yes")
+        assert ended.status == 2, ended
+        assert "nothing was spent" in ended.err

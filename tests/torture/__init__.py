@@ -1,0 +1,1 @@
+"""Long tests of what must never break: kills at every crash point, and what others add."""

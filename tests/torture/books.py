@@ -1,0 +1,48 @@
+"""The ledger as it lies in its database, read with plain SQL and none of the program's code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.pool import NullPool
+
+MICRO = 1_000_000
+Line = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Books:
+    """Everything that a ledger says of its one campaign, and of calls without a key."""
+
+    campaign: Line
+    rows: tuple[Line, ...]
+    takes: tuple[Line, ...]
+    deliveries: tuple[Line, ...]
+    events: tuple[Line, ...]
+    calls: tuple[Line, ...]
+
+
+def read_books(address: str) -> Books:
+    """Read a ledger that nobody writes to any more."""
+    with _connected(address) as connection:
+        tables = ("campaigns", "rows", "takes", "deliveries", "events", "calls")
+        found = {table: _lines(connection, table) for table in tables}
+    (campaign,) = found.pop("campaigns")
+    return Books(campaign=campaign, **found)
+
+
+def _lines(connection: Connection, table: str) -> tuple[Line, ...]:
+    listed = connection.execute(text(f"SELECT * FROM {table} ORDER BY id"))
+    return tuple(dict(line) for line in listed.mappings())
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Connection]:
+    address = address.replace("postgresql://", "postgresql+psycopg://")
+    engine = create_engine(address, poolclass=NullPool)
+    with engine.connect() as connection:
+        yield connection

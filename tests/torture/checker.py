@@ -1,0 +1,170 @@
+"""What has to hold at the end of every trial, whatever was killed in it.
+
+Looks at the service's own charge log and at the store first, and only then holds the ledger
+against both. Each finding is a sentence; none means that all is well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.ledger.states import TRANSITIONS
+from tests.torture.books import MICRO, Books
+from tests.torture.films import Found
+from tests.torture.scenario import Scenario
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What is known at the end of a trial.
+
+    `charges` is the service's log since the trial began, `clip_calls` how many clips were asked
+    for, `found` what the store holds by address, `litter` what should not be there, `truth` the
+    film of every video as the service has it (sha256), `resent` how many clips a person had sent
+    again.
+    """
+
+    scenario: Scenario
+    charges: Sequence[Mapping[str, Any]]
+    clip_calls: int
+    found: Mapping[str, Found]
+    litter: Sequence[str]
+    truth: Mapping[str, str]
+    books: Books
+    resent: int = 0
+
+
+def violations(seen: Evidence) -> list[str]:
+    """Return what is not as it has to be."""
+    checks = (_charges, _store, _rows, _intents, _deliveries, _account, _history)
+    return [finding for check in checks for finding in check(seen)]
+
+
+def bought(charges: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the renders that were begun and not given back."""
+    back = {(c["video_id"], c["render"]) for c in charges if c["event"] == "release"}
+    begun = [c for c in charges if c["event"] == "reserve"]
+    return [c for c in begun if (c["video_id"], c["render"]) not in back]
+
+
+def _charges(seen: Evidence) -> Iterator[str]:
+    """At most one charge for a key, and for a clip; no clip is sent twice; the budget holds."""
+    paid = bought(seen.charges)
+    keys = Counter(c["idempotency_key"] for c in paid if c["idempotency_key"])
+    for key, times in keys.items():
+        if times > 1:
+            yield f"key {key} was charged {times} times"
+    clips = Counter(c["title"] for c in paid if not c["idempotency_key"])
+    for title, times in clips.items():
+        if times > 1:
+            yield f"the clip {title} was charged {times} times"
+    wanted = sum(row.clip for row in seen.scenario.rows.values()) + seen.resent
+    if seen.clip_calls > wanted:
+        yield f"{seen.clip_calls} calls were made for {wanted} clips"
+    total = sum(c["credits"] for c in paid)
+    if total > seen.scenario.budget:
+        yield f"{total} credits were charged, over the budget of {seen.scenario.budget}"
+
+
+def _store(seen: Evidence) -> Iterator[str]:
+    """No half file is left, in the store or in the spool; every film plays."""
+    for name in seen.litter:
+        yield f"{name} was left behind"
+    for address, found in seen.found.items():
+        if found.trouble:
+            yield f"{address}: {found.trouble}"
+
+
+def _rows(seen: Evidence) -> Iterator[str]:
+    """Every row of the sheet is in the ledger, once, in the state that it has to end in."""
+    states = {line["row"]: line["state"] for line in seen.books.rows}
+    wanted = seen.scenario.rows
+    if len(seen.books.rows) != len(wanted) or states.keys() != wanted.keys():
+        yield f"the sheet has the rows {sorted(wanted)}, the ledger {sorted(states)}"
+    for row in wanted.values():
+        state = states.get(row.id)
+        if state != row.state:
+            yield f"row {row.id} ended {state} instead of {row.state}"
+    for call in seen.books.calls:
+        if call["closed_at"] is None:
+            yield f"call {call['id']} is still open"
+    if seen.books.campaign["owner"]:
+        yield "the campaign is still held by a process"
+
+
+def _intents(seen: Evidence) -> Iterator[str]:
+    """Every charge belongs to an intent in the ledger, at the price that was charged."""
+    by_key = {take["key"]: take for take in seen.books.takes}
+    by_video = {take["video_id"]: take for take in seen.books.takes if take["video_id"]}
+    for charge in bought(seen.charges):
+        key, video = charge["idempotency_key"], charge["video_id"]
+        take = by_key.get(key) if key else by_video.get(video)
+        if take is None:
+            yield f"the charge for {charge['title']} ({video}) belongs to no take"
+        elif take["video_id"] != video:
+            yield f"take {take['id']} names {take['video_id']}, the charge {video}"
+        elif take["charged"] != charge["credits"] * MICRO:
+            yield f"take {take['id']} books {take['charged']}, charged were {charge['credits']}"
+    if len(by_video) != len([take for take in seen.books.takes if take["video_id"]]):
+        yield "two takes name the same video"
+
+
+def _deliveries(seen: Evidence) -> Iterator[str]:
+    """Every delivered row has its files, with the bytes that the service has for its video."""
+    files: dict[int, dict[str, Any]] = defaultdict(dict)
+    for line in seen.books.deliveries:
+        files[line["take_id"]][line["kind"]] = line
+    takes = {take["id"]: take for take in seen.books.takes}
+    for line in seen.books.rows:
+        if line["state"] != "delivered":
+            continue
+        row, own = seen.scenario.rows[line["row"]], files[line["take_id"]]
+        if own.keys() != {"mp4", *row.captions}:
+            yield f"row {row.id} has {sorted(own)}, asked for mp4 and {sorted(row.captions)}"
+        for kind, file in own.items():
+            there = seen.found.get(file["uri"])
+            if there is None:
+                yield f"{file['uri']} of row {row.id} is not in the store"
+            elif (there.sha256, there.bytes) != (file["sha256"], file["bytes"]):
+                yield f"{file['uri']} is not the file that the ledger says"
+            if (
+                kind == "mp4"
+                and seen.truth.get(takes[line["take_id"]]["video_id"]) != file["sha256"]
+            ):
+                yield f"row {row.id} has another film than the service made for it"
+
+
+def _account(seen: Evidence) -> Iterator[str]:
+    """The account, the sums over the takes and the charge log are the same."""
+    books = seen.books
+    for column in ("reserved", "charged"):
+        total = sum(take[column] or 0 for take in books.takes)
+        if books.campaign[column] != total:
+            yield f"the account says {books.campaign[column]} {column}, the takes {total}"
+    paid = sum(c["credits"] for c in bought(seen.charges)) * MICRO
+    if books.campaign["charged"] != paid:
+        yield f"the account says {books.campaign['charged']} charged, the service {paid}"
+    unsettled = [line for line in books.rows if line["state"] == "uncertain"]
+    if books.campaign["reserved"] and not unsettled:
+        yield f"{books.campaign['reserved']} are reserved though every row is settled"
+    if books.campaign["budget"] != seen.scenario.budget * MICRO:
+        yield f"the budget is {books.campaign['budget']}"
+
+
+def _history(seen: Evidence) -> Iterator[str]:
+    """The events of a row are one unbroken way along the diagram, and end where the row is."""
+    moves: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for event in seen.books.events:
+        if event["new"]:
+            moves[event["row_id"]].append((event["old"], event["new"]))
+    for line in seen.books.rows:
+        at: str | None = None
+        for old, new in moves[line["id"]]:
+            if at is not None and (old != at or new not in TRANSITIONS[old]):  # type: ignore[index]
+                yield f"row {line['row']} moved from {old} to {new} when it was {at}"
+            at = new
+        if at not in (None, line["state"]):
+            yield f"row {line['row']} is {line['state']}, its history ends in {at}"

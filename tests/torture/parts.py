@@ -1,0 +1,114 @@
+"""The parts of the torture, by name: each yields the lines that it adds to the table.
+
+A part is a function of `Options`. To add one, write it in a file of its own and name it here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tests.torture.crashes import crashes
+from tests.torture.points import named, unvisited
+from tests.torture.result import Result, Violation
+from tests.torture.suites import run_tests, slow_files
+
+#: Stories that the model tells.
+EXAMPLES = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What is asked of every part: a seed for all chance, how much, how many at once."""
+
+    seed: int
+    every: int = 1
+    workers: int = 2
+
+
+def every_point(options: Options) -> Iterator[Result]:
+    """Kill at every visit of the reference campaigns, and some of the recoveries."""
+    points: set[str] = set()
+    for name, seconds in (
+        ("folder", 40),
+        ("limits", 10),
+        ("waiting", 3),
+        ("retake", 5),
+        ("long", 0),
+        ("rclone", 3),
+        ("moto", 3),
+        ("postgres", 5),
+    ):
+        result = crashes(
+            name,
+            every=options.every,
+            seconds=seconds // options.every,
+            seed=options.seed,
+            workers=options.workers,
+        )
+        points |= result.points
+        yield result
+    missed = sorted(unvisited(points))
+    words = [
+        Violation(f"nothing came by the crash point {name}", "see scenario.py") for name in missed
+    ]
+    yield Result("points in the source", Counter({"crash points": len(named())}), words)
+
+
+def under_prefect(options: Options) -> Iterator[Result]:
+    """Kill three runs that Prefect carries."""
+    yield crashes("prefect", every=30, seconds=0, seed=options.seed, workers=1)
+
+
+def faults(options: Options) -> Iterator[Result]:
+    """Everything that is known to go wrong, the slow ones too."""
+    found = run_tests(["tests/faults", *slow_files("tests/faults")])
+    counts = Counter({"faults": found.passed})
+    yield Result("faults, one by one", counts, found.failed, found.seconds)
+
+
+def model(options: Options) -> Iterator[Result]:
+    """Stories told by chance, against the program with virtual time."""
+    from tests.model.torture import run
+
+    began = time.monotonic()
+    told = run(EXAMPLES // options.every)
+    violations = [Violation(words, "as it says itself") for words in told["violations"]]
+    counts = Counter({"model steps": int(told["steps"])})
+    yield Result("model", counts, violations, time.monotonic() - began)
+
+
+def mutations(options: Options) -> Iterator[Result]:
+    """Every safeguard taken out in turn: a test has to go red."""
+    from tests.guards.mutations import SURVIVED, run
+
+    began = time.monotonic()
+    found = run()
+    violations = [
+        Violation(f"nothing noticed that this is gone: {name}", "python -m tests.guards.mutations")
+        for name, killer in found
+        if killer == SURVIVED
+    ]
+    counts = Counter({"mutations": len(found)})
+    yield Result("mutations", counts, violations, time.monotonic() - began)
+
+
+def secrets(options: Options) -> Iterator[Result]:
+    """No secret is anywhere but where it has to be."""
+    found = run_tests(["tests/guards/test_secrets_everywhere.py", *slow_files("tests/guards")])
+    counts = Counter({"secrets found": len(found.failed)})
+    yield Result("secrets", counts, found.failed, found.seconds)
+
+
+Part = Callable[[Options], Iterator[Result]]
+
+PARTS: Mapping[str, Part] = {
+    "crashes": every_point,
+    "prefect": under_prefect,
+    "faults": faults,
+    "model": model,
+    "mutations": mutations,
+    "secrets": secrets,
+}

@@ -1,0 +1,67 @@
+"""Parts that are tests of other folders: run by pytest in processes of their own, and counted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.programs import ROOT
+from tests.torture.result import Violation
+
+
+@dataclass
+class Tests:
+    """How a run of tests ended: how many passed, and what failed, as violations."""
+
+    passed: int = 0
+    failed: list[Violation] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def run_tests(paths: Sequence[str]) -> Tests:
+    """Run the tests of some files or folders to their end."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder:
+        report = Path(folder) / "report.xml"
+        words = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", f"--junitxml={report}", *paths]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *words],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found = _read(report) if report.exists() else Tests()
+    if done.returncode and not found.failed:
+        words = ["pytest", *paths]
+        told = f"the tests of {', '.join(paths)} could not be run: {done.stdout[-300:]}"
+        found.failed.append(Violation(told, f"python -m {' '.join(words)}"))
+    found.seconds = time.monotonic() - began
+    return found
+
+
+def slow_files(folder: str) -> list[str]:
+    """Return the files of tests in a folder that no default run collects."""
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / folder).glob("*_torture.py"))
+
+
+def _read(report: Path) -> Tests:
+    found = Tests()
+    # Written by the pytest that was just run, so there is nothing hostile in it.
+    for case in ElementTree.parse(report).iter("testcase"):
+        trouble = [child for child in case if child.tag in ("failure", "error")]
+        if not trouble:
+            found.passed += not Counter(child.tag for child in case)["skipped"]
+            continue
+        name = case.get("name", "")
+        file = case.get("classname", "").replace(".", "/") + ".py"
+        words = " ".join((trouble[0].get("message") or "").split())[:300]
+        found.failed.append(Violation(f"{name}: {words}", f"python -m pytest '{file}::{name}'"))
+    return found

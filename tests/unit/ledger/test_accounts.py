@@ -1,0 +1,298 @@
+"""Days, cost centers and runs have budgets too; no two processes can both pass one."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+from sqlalchemy import text
+
+from tasks.ledger import (
+    Account,
+    Ledger,
+    Quoted,
+    Terms,
+    all_accounts,
+    approve,
+    give_up,
+    move,
+    open_ledger,
+    refuse,
+    renew_quote,
+    set_budget,
+    settle,
+    take_lease,
+    variance_of,
+)
+from tests.campaigns import NOW, Stage, brief
+from tests.unit.ledger.on_terms import account_sums, open_on
+
+DAY = 86_400
+FIRST, SECOND = "1970-01-01", "1970-01-02"
+
+
+async def accounts(stage: Stage) -> dict[tuple[str, str], Account]:
+    """The accounts by kind and name, checked against the takes."""
+    for found, summed in await stage.ledger.read(account_sums):
+        assert (found.reserved, found.charged) == summed, found
+    return {(a.kind, a.name): a for a in await stage.ledger.read(all_accounts)}
+
+
+async def test_a_take_counts_in_its_day_its_cost_center_and_its_run(ledger: Ledger):
+    stage = await Stage.set(ledger, brief(cost_center="sales"))
+    row = await stage.approve()
+    assert await open_on(stage, row, Terms(run="r1", run_budget=Decimal(50)))
+    found = await accounts(stage)
+    assert {key: a.reserved for key, a in found.items()} == {
+        ("day", FIRST): 12,
+        ("cost_center", "sales"): 12,
+        ("run", "r1"): 12,
+    }
+    assert found["run", "r1"].left == 38
+    assert found["day", FIRST].left is None
+
+
+async def test_a_day_counts_whether_it_is_limited_or_not(ledger: Ledger):
+    """A budget that is set in the afternoon knows what was spent in the morning."""
+    stage = await Stage.set(ledger, brief(), brief("b"))
+    await open_on(stage, await stage.approve(), None)
+    assert await open_on(stage, await stage.approve("b"), Terms(day_budget=Decimal(20))) is None
+    assert (await stage.row("b")).state == "held"
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        (
+            {"day_budget": Decimal(20)},
+            "needs 12 credits, and 8 of the 20 of the budget of 1970-01-01 (UTC) are left: run "
+            "again from 1970-01-02 00:00 UTC on, or raise day_budget",
+        ),
+        (
+            {"run": "r1", "run_budget": Decimal(13)},
+            "needs 12 credits, and 1 of the 13 of this run's budget is left: run again, or with "
+            "a higher --run-budget",
+        ),
+        (
+            {"cost_center_budgets": {"sales": Decimal("23.5")}},
+            "needs 12 credits, and 11.5 of the 23.5 of the budget of cost center sales are left: "
+            "raise it in cost_center_budgets and run again",
+        ),
+    ],
+)
+async def test_a_row_beyond_an_account_is_held_and_says_when_it_may_fit(
+    ledger: Ledger, terms, words: str
+):
+    stage = await Stage.set(ledger, *(brief(r, cost_center="sales") for r in "ab"))
+    limits = Terms(**terms)
+    assert await open_on(stage, await stage.approve("a"), limits)
+    assert await open_on(stage, await stage.approve("b"), limits) is None
+    row = await stage.row("b")
+    assert (row.state, row.reason, row.take) == ("held", words, None)
+    assert {a.reserved for a in (await accounts(stage)).values()} == {12}
+    assert (await stage.account()).reserved == 12
+
+
+async def test_the_campaigns_budget_is_named_with_what_is_left(ledger: Ledger):
+    stage = await Stage.set(ledger, brief(), brief("b"), budget=20)
+    await stage.submitting()
+    await stage.open(await stage.approve("b"))
+    assert (await stage.row("b")).reason == (
+        "needs 12 credits, and 8 of the 20 of the campaign's budget are left: "
+        "raise it with --budget and run again"
+    )
+
+
+async def test_the_next_day_has_its_own_account(ledger: Ledger):
+    stage = await Stage.set(ledger, brief(), brief("b"))
+    terms = Terms(day_budget=Decimal(12))
+    assert await open_on(stage, await stage.approve("a"), terms)
+    assert await open_on(stage, await stage.approve("b"), terms, at=NOW + DAY)
+    found = await accounts(stage)
+    assert [found["day", day].reserved for day in (FIRST, SECOND)] == [12, 12]
+
+
+async def test_a_charge_of_the_next_day_counts_on_the_day_of_the_intent(ledger: Ledger):
+    stage = await Stage.set(ledger, brief(cost_center="sales"))
+    await open_on(stage, await stage.approve(), Terms(run="r1", run_budget=Decimal(12)))
+    row = await stage.row()
+    # Whose row it is has changed since; whose money it was has not.
+    await stage.adopt(brief(cost_center="marketing"))
+    ids = {"campaign_id": row.campaign_id, "row_id": row.id, "at": NOW}
+    assert await stage.write(move, **ids, old="submitting", new="rendering")
+    row = await stage.row()
+    cost = {"charged": Decimal(9), "at": NOW + DAY}
+    assert await stage.write(settle, row, row.take, new="ready", **cost)
+    found = await accounts(stage)
+    assert {key: (a.reserved, a.charged) for key, a in found.items()} == {
+        ("day", FIRST): (0, 9),
+        ("cost_center", "sales"): (0, 9),
+        ("run", "r1"): (0, 9),
+    }
+
+
+async def test_a_refusal_and_a_take_given_up_keep_all_accounts_in_step(ledger: Ledger):
+    stage = await Stage.set(ledger, brief(cost_center="sales"), brief("b", cost_center="sales"))
+    for name in "ab":
+        await open_on(stage, await stage.approve(name), None)
+    first, second = await stage.row("a"), await stage.row("b")
+    await stage.write(refuse, first, first.take, new="held", reason="402", at=NOW)
+    await stage.moved(second, "uncertain")
+    second = await stage.row("b")
+    given = {"charged": Decimal(12), "again": False, "at": NOW + DAY}
+    await stage.write(give_up, second, second.take, **given)
+    found = await accounts(stage)
+    assert {(a.reserved, a.charged) for a in found.values()} == {(0, 12)}
+
+
+async def test_what_was_charged_beyond_the_quote_counts_and_is_told(ledger: Ledger):
+    stage = await Stage.set(ledger, brief(), brief("b"))
+    row = await stage.rendering()
+    await stage.write(settle, row, row.take, new="ready", charged=Decimal(15), at=NOW)
+    assert await stage.ledger.read(lambda c: variance_of(c, stage.campaign.id)) == 3
+    events = await stage.events()
+    assert [e.words for e in events if e.kind == "charge"] == ["15 credits, 3 more than quoted"]
+    assert await open_on(stage, await stage.approve("b"), Terms(day_budget=Decimal(26))) is None
+    assert "11 of the 26" in ((await stage.row("b")).reason or "")
+
+
+@pytest.mark.parametrize(("at_limit", "begun"), [("stop", "a"), ("fit", "ac")])
+async def test_at_its_limit_a_run_stops_or_goes_on_with_what_fits(
+    ledger: Ledger, at_limit, begun: str
+):
+    stage = await Stage.set(ledger, *map(brief, "abcd"))
+    terms = Terms(day_budget=Decimal(20), at_limit=at_limit)
+    for name, price in zip("abcd", (12, 12, 8, 1), strict=True):
+        await open_on(stage, await stage.approve(name, price), terms)
+    rows = await stage.rows()
+    assert "".join(row.row for row in rows if row.state == "submitting") == begun
+    assert "".join(row.row for row in rows if row.state == "held") == "".join(
+        name for name in "abcd" if name not in begun
+    )
+    if at_limit == "stop":
+        assert (rows[2].reason or "").startswith("not begun, since b did not fit the budget of")
+
+
+async def test_a_cost_center_at_its_limit_stops_only_its_own_rows(ledger: Ledger):
+    stage = await Stage.set(
+        ledger, *(brief(r, cost_center="sales" if r in "abc" else None) for r in "abcd")
+    )
+    terms = Terms(cost_center_budgets={"sales": Decimal(20)})
+    for name, price in zip("abcd", (12, 12, 8, 8), strict=True):
+        await open_on(stage, await stage.approve(name, price), terms)
+    states = [row.state for row in await stage.rows()]
+    assert states == ["submitting", "held", "held", "submitting"]
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"day_budget": Decimal(1000)},
+        {"run": "r1", "run_budget": Decimal(1000)},
+        {"cost_center_budgets": {"sales": Decimal(1000)}},
+    ],
+)
+async def test_a_price_that_nobody_could_read_fits_no_limit(ledger: Ledger, terms):
+    stage = await Stage.set(ledger, brief(cost_center="sales"))
+    assert await open_on(stage, await stage.approve(amount=None), Terms(**terms)) is None
+    row = await stage.row()
+    assert row.state == "held"
+    assert "its price could not be read" in (row.reason or "")
+
+
+async def test_a_run_that_lost_its_campaign_begins_nothing_in_it(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.approve()
+    lease = {"campaign": stage.campaign, "at": NOW, "seconds": 60}
+    await stage.write(take_lease, **lease, owner="b")
+    assert await open_on(stage, row, Terms(owner="a")) is None
+    assert (await stage.row()).state == "approved"
+    assert {a.reserved for a in (await accounts(stage)).values()} <= {0}
+    assert await open_on(stage, row, Terms(owner="b"))
+
+
+@pytest.mark.parametrize(
+    ("now", "tolerance", "stands"),
+    [("12", 0, True), ("12.1", 0, False), ("13", "0.1", True), ("14", "0.1", False),
+     ("9", 0, True), (None, "0.5", False)],
+)  # fmt: skip
+async def test_a_price_that_rose_since_its_approval_is_approved_anew(
+    ledger: Ledger, now: str | None, tolerance: str, stands: bool
+):
+    stage = await Stage.set(ledger, brief())
+    quoted = Quoted(await stage.approve(), None if now is None else Decimal(now))
+    part = {"tolerance": Decimal(tolerance), "at": NOW + 1}
+    assert await stage.write(renew_quote, quoted, **part) is stands
+    row = await stage.row()
+    assert row.state == ("approved" if stands else "quoted")
+    assert row.quoted == (None if now is None else Decimal(now))
+    if not stands:
+        words = f"it was approved at 12 credits and costs {now or 'unknown'} now"
+        assert (row.reason or "").startswith(words)
+        assert [event.new for event in await stage.events()][-2:] == ["planned", "quoted"]
+
+
+async def test_a_price_cannot_creep_up_within_the_tolerance(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    await stage.approve()
+    part = {"tolerance": Decimal("0.1"), "at": NOW}
+    for amount, stands in ((Decimal(13), True), (Decimal("13.5"), False)):
+        quoted = Quoted(await stage.row(), amount)
+        assert await stage.write(renew_quote, quoted, **part) is stands
+
+
+async def test_opens_of_several_programs_at_once_never_pass_any_limit(
+    ledger: Ledger, made_address: str
+):
+    """Three campaigns, two programs, one day and one cost center for all of them."""
+    stages = [
+        await Stage.set(
+            ledger, *(brief(f"r{n}", cost_center="sales") for n in range(8)), name=f"c{m}"
+        )
+        for m in range(3)
+    ]
+    for stage in stages:
+        for row in await stage.rows():
+            await stage.quote(row.row, 7)
+        await stage.write(approve, await stage.rows(), by="Alice", at=NOW)
+    limits = {"day_budget": Decimal(75), "cost_center_budgets": {"sales": Decimal(60)}}
+    await stages[0].write(set_budget, stages[0].campaign, budget=Decimal(20), at=NOW)
+    async with await open_ledger(made_address) as other:
+        opens = [
+            open_on(Stage(which, stage.campaign), row, Terms(at_limit="fit", **limits))  # type: ignore[arg-type]
+            for stage in stages
+            for row in await stage.rows()
+            for which in (ledger, other)
+        ]
+        took = [take for take in await asyncio.gather(*opens) if take]
+    assert len(took) == 60 // 7
+    found = await accounts(stages[0])
+    assert {key: a.reserved for key, a in found.items()} == {
+        ("day", FIRST): 56,
+        ("cost_center", "sales"): 56,
+    }
+    assert sum([(await stage.account()).reserved for stage in stages]) == 56
+    assert (await stages[0].account()).reserved <= 20
+
+
+async def test_takes_of_an_older_ledger_are_counted(ledger: Ledger):
+    """The migration's own sums, on a ledger that is taken back to before it."""
+    stage = await Stage.set(ledger, brief(cost_center="sales"), brief("b"))
+    row = await stage.rendering()
+    await stage.write(settle, row, row.take, new="ready", charged=Decimal(9), at=NOW)
+    await stage.submitting("b", 5)
+    before = await accounts(stage)
+
+    def again(connection) -> None:
+        from tasks.ledger.migrations.versions.m0004_accounts import count_takes
+
+        connection.execute(text("DELETE FROM accounts"))
+        connection.execute(text("UPDATE takes SET day = NULL, cost_center = NULL"))
+        count_takes(connection)
+
+    await stage.ledger.write(again)
+    after = await accounts(stage)
+    assert {key: (a.reserved, a.charged) for key, a in after.items()} == {
+        key: (a.reserved, a.charged) for key, a in before.items()
+    }

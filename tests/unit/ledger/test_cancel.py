@@ -1,0 +1,93 @@
+"""Requests to cancel: at once what has not begun, marked what is under way, nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+
+import pytest
+
+from tasks.ledger import (
+    Ledger,
+    Retake,
+    approve_retakes,
+    ask_to_cancel,
+    cancels_asked,
+    end_cancel,
+    wake_stalled,
+)
+from tasks.ledger.states import State
+from tests.campaigns import NOW, Stage, brief
+
+
+async def asked(stage: Stage, *only: str) -> None:
+    chosen = set(only) or None
+    await stage.write(ask_to_cancel, stage.campaign, only=chosen, at=NOW + 1)
+
+
+@pytest.mark.parametrize("state", ["planned", "quoted", "approved", "held"])
+async def test_what_has_not_begun_is_cancelled_at_once(ledger: Ledger, state: State):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.in_state(state)
+    await asked(stage)
+    assert (await stage.row()).state == "cancelled"
+    found = await ledger.read(partial(cancels_asked, campaign_id=stage.campaign.id))
+    assert found.cancelled == {row.id}
+    # An engine that still thinks it approved cannot begin it.
+    assert await stage.open(replace(row, state="approved")) is None
+
+
+@pytest.mark.parametrize("state", ["submitting", "rendering", "stalled"])
+async def test_what_is_under_way_is_marked_once(ledger: Ledger, state: State):
+    stage = await Stage.set(ledger, brief())
+    await stage.in_state(state)
+    await asked(stage)
+    await asked(stage)
+    row = await stage.row()
+    assert (row.state, row.take.cancel_requested_at) == (state, NOW + 1)
+    assert [event.kind for event in await stage.events()].count("cancel") == 1
+    assert await stage.write(wake_stalled, [row], at=NOW) == (state == "stalled")
+
+
+@pytest.mark.parametrize("state", ["ready", "delivered", "failed", "rejected", "uncertain"])
+async def test_what_is_made_or_over_is_left(ledger: Ledger, state: State):
+    stage = await Stage.set(ledger, brief())
+    await stage.in_state(state)
+    await asked(stage)
+    row = await stage.row()
+    assert (row.state, row.take.cancel_requested_at) == (state, None)
+
+
+async def test_a_paid_film_that_could_not_be_delivered_is_kept(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    await stage.moved(await stage.in_state("ready"), "held", "the disk is full")
+    await asked(stage)
+    assert (await stage.row()).state == "held"
+
+
+async def test_only_the_rows_that_are_named(ledger: Ledger):
+    stage = await Stage.set(ledger, brief("a"), brief("b", topic="Milk"))
+    await asked(stage, "b")
+    assert [row.state for row in await stage.rows()] == ["planned", "cancelled"]
+    assert (await stage.account()).cancel_requested_at is None
+
+
+async def test_an_approval_ends_an_older_request_and_not_a_newer_one(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    began = await stage.account()
+    await asked(stage)
+    assert not await stage.write(end_cancel, began)
+    assert (await stage.account()).cancel_requested_at == NOW + 1
+    assert await stage.write(end_cancel, await stage.account())
+    assert (await stage.account()).cancel_requested_at is None
+
+
+async def test_another_take_that_is_not_wanted_leaves_the_film_delivered(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    delivered = await stage.in_state("delivered")
+    again = [Retake(row=delivered, price=Decimal(30))]
+    await stage.write(approve_retakes, again, by="Alice", because=None, at=NOW)
+    await asked(stage)
+    row = await stage.row()
+    assert (row.state, row.nth, row.quoted) == ("delivered", 1, 12)

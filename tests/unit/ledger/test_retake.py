@@ -1,0 +1,98 @@
+"""Another take of a row: a new key, approved at a price, what was before accounted for."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import partial
+
+import pytest
+
+from tasks.ledger import Ledger, Retake, approve_retakes, foresee_sheet, takes_of
+from tasks.ledger.states import State
+from tests.campaigns import NOW, Stage, brief, key_of, sums
+
+AGAIN: list[State] = ["failed", "stalled", "delivered", "uncertain"]
+
+
+async def retaken(stage: Stage, price: int | None = 12) -> list[str]:
+    """Take the one row again; return the rows that had moved on."""
+    amount = None if price is None else Decimal(price)
+    wanted = [Retake(row=await stage.row(), price=amount)]
+    late = await stage.write(approve_retakes, wanted, by="Alice", because="the logo", at=NOW)
+    return [row.row for row in late]
+
+
+@pytest.mark.parametrize("state", AGAIN)
+async def test_a_new_take_has_a_new_key_and_the_old_one_is_accounted_for(
+    ledger: Ledger, state: State
+):
+    stage = await Stage.set(ledger, brief(), budget=100)
+    old = await stage.in_state(state)
+    assert await retaken(stage) == []
+    row = await stage.row()
+    assert (row.state, row.nth, row.quoted, row.approved) == ("approved", 2, 12, 12)
+    assert key_of(row) != old.take.key
+    account = await stage.account()
+    # Only a stalled video may still be charged: the others have cost, or count as having cost.
+    booked = {"stalled": (12, 0)}.get(state, (0, 12))
+    assert (account.reserved, account.charged) == booked
+    words = [event.words or "" for event in await stage.events()]
+    assert any("the logo" in word for word in words)
+    assert await stage.open(row) is not None
+    assert (await stage.row()).take.number == 2
+    found = await ledger.read(partial(sums, campaign_id=stage.campaign.id))
+    assert found[:2] == found[2:]
+
+
+async def test_the_next_run_of_the_same_sheet_makes_it_and_does_not_take_it_back(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    await stage.in_state("delivered")
+    await retaken(stage)
+    await stage.adopt(brief())
+    row = await stage.row()
+    assert (row.state, row.nth) == ("approved", 2)
+    found = await ledger.read(
+        partial(foresee_sheet, campaign_id=stage.campaign.id, briefs=[brief()])
+    )
+    assert [foreseen.action for _, _, foreseen, _ in found] == ["remake"]
+
+
+async def test_a_create_refused_for_lack_of_credits_goes_out_under_its_key(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    held = await stage.in_state("held")
+    await retaken(stage)
+    assert key_of(await stage.row()) == held.take.key
+    assert (await stage.open(await stage.row())).number == 1
+
+
+async def test_a_refused_brief_gets_another_key(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    rejected = await stage.in_state("rejected")
+    await retaken(stage)
+    assert key_of(await stage.row()) != rejected.take.key
+
+
+async def test_a_row_cancelled_before_it_began_has_its_first_key_still(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    await stage.in_state("cancelled")
+    await retaken(stage)
+    assert (await stage.row()).nth == 1
+
+
+async def test_a_row_that_moved_on_stays_as_it_is(ledger: Ledger):
+    stage = await Stage.set(ledger, brief())
+    seen = [Retake(row=await stage.in_state("delivered"), price=Decimal(12))]
+    await stage.write(approve_retakes, seen, by="Alice", because=None, at=NOW)
+    late = await stage.write(approve_retakes, seen, by="Bob", because=None, at=NOW)
+    assert [row.row for row in late] == ["a"]
+    assert (await stage.row()).nth == 2
+
+
+@pytest.mark.parametrize("state", ["planned", "approved", "submitting", "rendering", "retired"])
+async def test_it_does_not_take_again_what_is_not_over(ledger: Ledger, state: State):
+    stage = await Stage.set(ledger, brief())
+    await stage.in_state(state)
+    assert await retaken(stage) == ["a"]
+    assert (await stage.row()).state == state
+    takes = await ledger.read(partial(takes_of, campaign_id=stage.campaign.id))
+    assert len(takes) <= 1

@@ -1,0 +1,69 @@
+"""What is said to come next is what comes next, and every state has something to type."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from deployments.cli import build_parser
+from tasks.ledger import STATES, Ledger, State
+from tasks.production.advice import LANES, commands_for, next_run
+from tasks.production.decide import Lane, Rules
+from tasks.production.explain import explain, explanation_document
+from tests.campaigns import NOW, Stage, brief
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "rests", "lane"),
+    [
+        ("planned", "make", "planned", "submit"),
+        ("submitting", "continue", "submitting", "submit"),
+        ("rendering", "continue", "rendering", "watch"),
+        ("stalled", "continue", "rendering", "watch"),
+        ("delivered", "nothing", "delivered", None),
+        ("uncertain", "person", "uncertain", None),
+        ("failed", "person", "failed", None),
+        ("retired", "nothing", "retired", None),
+    ],
+)
+async def test_the_next_run_is_told_as_the_plan_would_tell_it(
+    ledger: Ledger, state: State, action: str, rests: str, lane: str | None
+) -> None:
+    stage = await Stage.set(ledger, brief())
+    comes = next_run(await stage.in_state(state), now=NOW, rules=Rules())
+    assert (comes.action, comes.rests, comes.lane) == (action, rests, lane)
+    assert (await stage.row()).state == state
+
+
+def test_every_lane_has_words() -> None:
+    assert set(LANES) == set(get_args(Lane))
+
+
+async def test_every_command_line_that_is_told_can_be_typed(ledger: Ledger) -> None:
+    parser = build_parser()
+    for state in STATES:
+        stage = await Stage.set(ledger, brief(), name=f"c-{state}")
+        commands = commands_for(stage.campaign, await stage.in_state(state))
+        assert commands
+        for command in commands:
+            program, *words = command.line.split()
+            assert program == "callsheet"
+            parser.parse_args(words)
+
+
+async def test_attempts_are_told_with_what_was_asked_said_and_paid(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief())
+    await stage.delivered()
+    await stage.adopt(brief(topic="Coffee"))
+    row = await stage.rendering()
+    found = await explain(ledger, stage.campaign, row, now=NOW, rules=Rules())
+    document = explanation_document(found)
+    first, second = document["takes"]
+    assert (first["differs_in"], first["present"], first["charged"]) == (["topic"], False, 12)
+    assert (second["differs_in"], second["present"], second["reserved"]) == ([], True, 12)
+    assert [quote["words"] for quote in document["quotes"]] == ["12 credits", "12 credits"]
+    assert first["key"] != second["key"]
+    assert [answer["new"] for answer in second["answers"] if answer["new"]] == [
+        "submitting", "rendering",
+    ]  # fmt: skip

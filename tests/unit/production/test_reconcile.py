@@ -1,0 +1,176 @@
+"""What counts as a difference, and what is done about it: no service, a real ledger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+
+import pytest
+
+from tasks.brief import CREATE, digest_of
+from tasks.errors import Parked
+from tasks.key import DIRECT, idempotency_key
+from tasks.ledger import Campaign, CampaignRow, Ledger, take_lease
+from tasks.production.differences import (
+    Adopt,
+    Book,
+    Carry,
+    Comparison,
+    Difference,
+    Sighting,
+    compare,
+)
+from tasks.production.settling import settle
+from tasks.production.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
+from tasks.service import Video
+from tests.campaigns import NOW, Stage, a_row, brief, sums
+
+CAMPAIGN = Campaign(
+    id=1,
+    name="spring",
+    sheet="spring.csv",
+    sheet_digest=None,
+    budget=None,
+    reserved=Decimal(0),
+    charged=Decimal(0),
+    created_at=NOW,
+    cancel_requested_at=None,
+    owner=None,
+    owner_since=None,
+    owner_until=None,
+)
+
+
+def video(status: str = "completed", charged: int | None = None, **raw: object) -> Video:
+    cost = None if charged is None else Decimal(charged)
+    return Video(id="vid_1", status=status, poll_after=None, charged=cost, raw=raw)
+
+
+def found(row: CampaignRow, seen: Sighting, **named: object) -> list[tuple[str, type]]:
+    assert row.take is not None
+    listed = compare(CAMPAIGN, row, row.take, seen, **named)
+    return [(one.kind, type(one.change)) for one in listed]
+
+
+def with_take(row: CampaignRow, **own: object) -> CampaignRow:
+    return replace(row, take=replace(row.take, **own))
+
+
+@pytest.mark.parametrize("state", ["stalled", "held"])
+@pytest.mark.parametrize(
+    ("seen", "kind"),
+    [
+        (Sighting(video=video("generating")), "rendering"),
+        (Sighting(video=video(), film=True), "undelivered"),
+        (Sighting(video=video("odd"), film=True), "undelivered"),
+        (Sighting(video=video("failed"), film=False), "ended"),
+    ],
+)
+def test_a_row_that_rests_is_taken_up_again(state, seen: Sighting, kind: str) -> None:
+    assert found(a_row(state), seen) == [(kind, Carry)]
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled", "retired"])
+def test_a_row_that_was_given_up_is_left_to_a_person(state) -> None:
+    seen = Sighting(video=video(), film=True)
+    assert found(a_row(state), seen) == [("undelivered", type(None))]
+
+
+def test_what_a_run_is_doing_is_no_difference() -> None:
+    assert found(a_row("rendering"), Sighting(video=video("generating"))) == []
+    assert found(a_row("stalled"), Sighting(video=video("odd"), film=False)) == []
+    delivered = with_take(a_row("delivered"), delivered_at=NOW, charged=Decimal(12))
+    assert found(delivered, Sighting(video=video("failed", charged=12))) == []
+
+
+def test_a_video_that_is_gone_is_never_set_right_by_itself() -> None:
+    for row in (a_row("stalled"), with_take(a_row("delivered"), delivered_at=NOW)):
+        assert found(row, Sighting(video=None)) == [("gone", type(None))]
+
+
+def test_a_charge_is_compared_once_both_have_told_one() -> None:
+    row = with_take(a_row("delivered"), delivered_at=NOW, charged=Decimal(12))
+    assert found(row, Sighting(video=video(charged=15))) == [("charge", Book)]
+    assert found(row, Sighting(video=video(charged=15)), by_hand=frozenset({"vid_1"})) == [
+        ("charge", type(None))
+    ]
+    assert found(row, Sighting(video=video("generating", charged=15))) == []
+    assert found(row, Sighting(video=video())) == []
+
+
+def test_keys_tell_whose_a_film_is() -> None:
+    row = a_row("planned")
+    take = replace(row.take, digest="older")
+    derived = {**keys_of_rows([row], [(row, take)]), **keys_of_briefs({"fall": [brief("b")]})}
+
+    def key(campaign: str, name: str, digest: str, nth: int) -> str:
+        return idempotency_key(
+            campaign=campaign, row=name, operation=CREATE, digest=digest, nth=nth
+        )
+
+    keys = [key("spring", "a", "older", 2), key("fall", "b", brief("b").digest, 1), "cs1_nobodys"]
+    films = [replace(video(idempotency_key=k), id=f"vid_{n}") for n, k in enumerate(keys)]
+    films += [video(idempotency_key="theirs"), video()]
+    lost, others = find_unrecorded(films, frozenset(), derived, None)
+    assert [(one.campaign, one.row) for one in lost] == [
+        ("spring", "a"), ("fall", "b"), (None, None),
+    ]  # fmt: skip
+    assert others == 2
+    only, others = find_unrecorded(films, frozenset(), derived, CAMPAIGN)
+    assert [(one.row, others) for one in only] == [("a", 4)]
+    assert find_unrecorded(films, frozenset(keys), derived, None) == ([], 5)
+
+
+def test_a_film_typed_by_hand_is_not_a_lost_one() -> None:
+    asked = {"tool": "explainer", "duration_seconds": 5, "start_generation": True}
+    digest = digest_of(CREATE, asked)
+    key = idempotency_key(campaign=DIRECT, row=digest, operation=CREATE, digest=digest, nth=2)
+    film = video(idempotency_key=key, **asked, language="en", aspect_ratio="9:16", title=None)
+    assert find_unrecorded([film], frozenset(), {}, None) == ([], 1)
+
+
+async def settled(stage: Stage, *changes) -> list[bool]:
+    listed = [
+        Difference(kind="match", words="", campaign="spring", change=change) for change in changes
+    ]
+    comparison = Comparison(differences=listed)
+    done = await settle(stage.ledger, comparison, clock=lambda: NOW)
+    return [one.applied for one in done.differences]
+
+
+async def test_a_charge_is_booked_once_and_the_account_follows(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(), budget=100)
+    row = await stage.delivered()
+    change = Book(row, row.take, Decimal("9.5"))
+    assert await settled(stage, change, change) == [True, False]
+    assert (await stage.account()).charged == Decimal("9.5")
+    reserved, charged, *both = await ledger.read(
+        lambda connection: sums(connection, stage.campaign.id)
+    )
+    assert [reserved, charged] == both
+    assert "instead of 12" in (await stage.events())[-1].words
+
+
+async def test_a_row_that_has_moved_on_is_left_alone(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(), brief("b"))
+    stalled, uncertain = (
+        await stage.in_state("stalled"),
+        await stage.in_state("uncertain", "b"),
+    )
+    carry = Carry(stalled, stalled.take)
+    adopt = Adopt("vid_9", row=uncertain, take=uncertain.take)
+    assert await settled(stage, carry, adopt) == [True, True]
+    assert await settled(stage, carry, adopt) == [False, False]
+    assert {row.state for row in await stage.rows()} == {"rendering"}
+    assert "reconciled" in (await stage.events("b"))[-1].words
+
+
+async def test_nothing_is_settled_while_a_run_is_at_work(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief())
+    row = await stage.in_state("stalled")
+    take = partial(take_lease, campaign=stage.campaign, owner="x:1:2:3", at=NOW, seconds=60)
+    await ledger.write(take)
+    with pytest.raises(Parked):
+        await settled(stage, Carry(row, row.take))
+    assert (await stage.row()).state == "stalled"
