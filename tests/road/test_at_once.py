@@ -58,8 +58,7 @@ def test_three_runs_of_a_campaign_make_every_film_once(
     assert [one.status for one in ended] == [0, 0, 0], [one.err for one in ended]
     assert all(one.json["rows"] == {"total": 4, "delivered": 4} for one in ended)
     waited = [one for one in ended if "is being run by process" in one.err]
-    # How many met each other depends on how fast they started.
-    assert waited
+    # How many met each other, if any did, depends on how fast they started.
     for one in waited:
         assert one.err.count("is being run by process") == 1
         assert "nothing to do, 0 credits" in one.err
