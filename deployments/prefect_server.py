@@ -42,6 +42,8 @@ class PrefectServer:
 
     def __init__(self, url: str, child: subprocess.Popen[bytes] | None = None) -> None:
         self.url = url
+        #: Whether it went away in the middle of a run.
+        self.gone = False
         self._child = child
 
     @property

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-import os
 import sys
 from argparse import Namespace
 from decimal import Decimal
@@ -17,17 +15,18 @@ from deployments.commands.check import show_sheet
 from deployments.commands.options import budget_of
 from deployments.commands.plan import show_plan
 from deployments.commands.rows import show_rows
-from deployments.prefect_server import SERVER, PrefectServer
+from deployments.prefect_server import PrefectServer
 from deployments.progress_view import ProgressView
 from deployments.signals import Signals
 from deployments.terminal import console_for, plain, print_json
-from flows.road import PLAIN, prepare, travel
+from deployments.under_prefect import travel_under_prefect
+from flows.road import PLAIN, travel
 from tasks.credits import as_text
 from tasks.errors import SpendRefused
 from tasks.ledger import deliveries_of
 from tasks.production.order import Order, Outcome, Plan
 from tasks.production.plan import check_saved_plan
-from tasks.production.run import Run, open_run, report_step
+from tasks.production.run import Run, open_run
 from tasks.settings import Settings
 
 
@@ -55,49 +54,14 @@ async def run_here(
         run.on_wait = _say_who_is_at_work
         with Signals(run) as signals, ProgressView(console) as view:
             run.listeners += [signals.hear, view.hear]
-            outcome = await _travel(run, server, args, console)
+            if server is None:
+                outcome = await travel(run, PLAIN)
+            else:
+                outcome = await travel_under_prefect(run, server, args, console)
         await _tell(run, outcome, console)
     if args.json:
         print_json(outcome.as_json())
     return outcome.exit_status
-
-
-async def _travel(
-    run: Run, server: PrefectServer | None, args: Namespace, console: Console
-) -> Outcome:
-    if server is None:
-        return await travel(run, PLAIN)
-    campaign = await prepare(run, PLAIN)
-    assert run.plan is not None
-    if not run.plan.moves_anything:
-        # Nothing for Prefect to show: say so at once instead of waiting for it.
-        await report_step(campaign)
-        assert run.outcome is not None
-        return run.outcome
-    # Prefect takes seconds to import and its server to start; both go on beside each other.
-    _point_at(server, verbose=args.verbose)
-    with console.status("starting Prefect (--without-prefect needs none)"):
-        flow = await asyncio.to_thread(importlib.import_module, "flows.campaign")
-        await asyncio.to_thread(server.wait)
-    await flow.run_campaign(
-        sheet=run.order.sheet,
-        campaign=campaign,
-        budget=None if run.order.budget is None else float(run.order.budget),
-        select=run.order.select,
-        profile=args.profile,
-    )
-    assert run.outcome is not None
-    return run.outcome
-
-
-def _point_at(server: PrefectServer, *, verbose: bool) -> None:
-    """Set Prefect up before it is imported: its address, and no talk of its own."""
-    os.environ["PREFECT_API_URL"] = server.url
-    os.environ["PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED"] = "false"
-    os.environ["PREFECT_LOGGING_TO_API_ENABLED"] = "false"
-    os.environ["DO_NOT_TRACK"] = SERVER["DO_NOT_TRACK"]
-    if not verbose:
-        os.environ["PREFECT_LOGGING_LEVEL"] = "CRITICAL"
 
 
 def _show(run: Run, console: Console, plan: Plan) -> None:

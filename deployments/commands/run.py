@@ -7,6 +7,7 @@ imported, and ends it afterwards, whatever happened.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from argparse import Namespace
 from contextlib import ExitStack
@@ -42,7 +43,17 @@ def main(args: Namespace) -> int:
         settings.service()
         from deployments.running import run_here
 
-        return asyncio.run(run_here(args, settings, server, max_wait=max_wait))
+        status = asyncio.run(run_here(args, settings, server, max_wait=max_wait))
+    if server is not None and server.gone:
+        _leave(status)
+    return status
+
+
+def _leave(status: int) -> None:
+    """End the process without Prefect, which would talk to its lost server for minutes yet."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _server(args: Namespace, stack: ExitStack) -> PrefectServer:

@@ -60,6 +60,9 @@ GRACE = 60.0
 ODD_LOOKS, ODD_SPAN = 5, 600.0
 #: Answers lost, or deliveries failed, in a row before this run leaves the row for a later one.
 LOST_LIMIT, DELIVERY_LIMIT = 8, 5
+#: A create with its retries and its wait at the gate may take so long. None is begun so close to
+#: the horizon that it could end past it, nor in the last tenth of a horizon that is short.
+LAST_CREATE, SHORT = 900.0, 0.1
 #: Between two searches for what a call without a key has made.
 SEARCH = 15.0
 #: The engine waits up to a tenth longer than it is told.
@@ -224,7 +227,8 @@ def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
             return "search"
         case "submitting" if row.take is not None:
             # Inside the horizon the same key yields the same video; past it, look first.
-            young = now - row.take.intended_at < rules.horizon
+            last = rules.horizon - min(LAST_CREATE, SHORT * rules.horizon)
+            young = now - row.take.intended_at < last
             return "submit" if young else "search"
         case "rendering":
             return "cancel" if unwanted(row) else "watch"

@@ -83,6 +83,8 @@ class Engine:
         self.at = at
         self.parked_until: datetime | None = None
         self.parked_because: str | None = None
+        #: Whether it has let go of everything: another engine may carry its rows.
+        self.at_rest = False
         self._max_wait = max_wait
         self._spread = spread
         settings = at.settings
@@ -149,6 +151,7 @@ class Engine:
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
+        self.at_rest = True
 
     async def carry(self, rows: Iterable[CampaignRow]) -> Counter[State]:
         """Carry rows until each rests, or the run is stopped; return how many are where.

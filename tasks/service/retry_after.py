@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-#: No moment further off than this is believed; it is a slip of the other side.
-_A_YEAR = 366 * 86400.0
+#: No moment further off than this is believed, in seconds. A slip of the other side would shut it
+#: off for years; one that means it says so again, to a single request a day.
+LONGEST = 86400.0
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime) -> float | None:
@@ -25,7 +26,7 @@ def retry_after(headers: Mapping[str, str], *, now: datetime) -> float | None:
         if moment is None:
             return None
         seconds = (moment - (_date(headers.get("date")) or now)).total_seconds()
-    return min(max(0.0, seconds), _A_YEAR)
+    return min(max(0.0, seconds), LONGEST)
 
 
 def _number(text: str) -> float | None:

@@ -6,9 +6,13 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from tasks.errors import FilmError
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
 
 _MICROSECONDS = 1_000_000
 
@@ -24,7 +28,11 @@ class Film:
 
 
 def inspect_film(path: Path) -> Film:
-    """Return what the film at `path` is; raise FilmError when it is not a playable MP4."""
+    """Return what the film at `path` is; raise FilmError when it is not a playable MP4.
+
+    Every part of it is read and its key frames are decoded, from the first to the last: to decode
+    all of a film takes seconds of it, and the pictures between two key frames only build on them.
+    """
     check_boxes(path)
     import av
 
@@ -35,15 +43,27 @@ def inspect_film(path: Path) -> Film:
                 problem = "the file has no picture"
             else:
                 picture = container.streams.video[0]
-                # One frame needs no helpers: starting some for each film costs more than it saves.
-                picture.codec_context.thread_count = 1
-                frame = next(container.decode(picture))
                 seconds = (container.duration or 0) / _MICROSECONDS
                 sound = bool(container.streams.audio)
-                return Film(seconds, frame.width, frame.height, sound)
+                width, height = _look_through(container, picture)
+                return Film(seconds, width, height, sound)
     except (av.error.FFmpegError, StopIteration, ValueError):
         problem = "no picture of the film can be decoded"
     raise FilmError(problem)
+
+
+def _look_through(container: InputContainer, picture: VideoStream) -> tuple[int, int]:
+    """Decode the key frames; return width and height in pixels of the first."""
+    # Few frames need no helpers: starting some for each film costs more than it saves.
+    picture.codec_context.thread_count = 1
+    picture.codec_context.skip_frame = "NONKEY"
+    # Damage is an error, not something to be painted over.
+    picture.codec_context.options = {"err_detect": "explode"}
+    frames = container.decode(picture)
+    first = next(frames)
+    for _ in frames:
+        pass
+    return first.width, first.height
 
 
 def check_boxes(path: Path, *, complete: bool = False) -> None:

@@ -61,6 +61,28 @@ def test_a_film_whose_pictures_are_noise_is_refused(film, tmp_path) -> None:
         inspect_film(_file(tmp_path, film[:start] + b"\xff" * (len(film) - start)))
 
 
+@pytest.mark.parametrize("part", [0.3, 0.5, 0.7])
+def test_a_film_that_is_damaged_in_the_middle_is_refused(tmp_path, part) -> None:
+    path = _long_film(tmp_path)
+    inspect_film(path)
+    film = bytearray(path.read_bytes())
+    at, length = int(len(film) * part), len(film) // 6
+    film[at : at + length] = b"\xff" * length
+    with pytest.raises(FilmError, match="decoded"):
+        inspect_film(_file(tmp_path, bytes(film)))
+
+
+def _long_film(tmp_path: Path) -> Path:
+    """Make a film of eight seconds with a key frame every second."""
+    import imageio_ffmpeg
+
+    path = tmp_path / "long.mp4"
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-f", "lavfi"]
+    command += ["-i", "testsrc=size=320x180:rate=12:duration=8", "-c:v", "libx264", "-g", "12"]
+    subprocess.run([*command, "-pix_fmt", "yuv420p", str(path)], check=True)
+    return path
+
+
 def test_sound_alone_is_no_film(tmp_path) -> None:
     import imageio_ffmpeg
 
