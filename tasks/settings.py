@@ -9,6 +9,7 @@ the profile's name (`default` without one), as long as it is for the same servic
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -61,9 +62,14 @@ KNOWN: dict[str, tuple[str | None, str]] = {
         "urn:service:agent-auth:grant-type:claim",
         "the grant type of `login --email`; its vendor part is the service's own",
     ),
+    "webhook_secret": (
+        None,
+        "secrets that webhooks made elsewhere sign with, separated by commas; a secret",
+    ),
+    "prefect_events": ("no", "yes to have the receiver tell Prefect of every hint"),
     "webhook_vendor": ("Service", "vendor part of the webhook headers' names, X-Service-Signature"),
 }
-SECRETS = ("api_key",)
+SECRETS = ("api_key", "webhook_secret")
 
 
 class Secret(str):
@@ -117,6 +123,8 @@ class Settings:
     credentials: str | None
     claim_grant: str
     webhook_vendor: str
+    webhook_secret: tuple[Secret, ...]
+    prefect_events: bool
     #: What `callsheet login` kept for the profile, and the login of these that is in force.
     register: Register | None = field(default=None, repr=False)
     login: Login | None = None
@@ -127,6 +135,11 @@ class Settings:
     def spool(self) -> Path:
         """The folder where downloads land before they are verified."""
         return self.home / "spool"
+
+    @property
+    def webhook_secrets(self) -> Path:
+        """The folder where the secrets of webhooks are kept."""
+        return self.home / "webhooks"
 
     def service(self) -> tuple[str, str]:
         """Return the service's address and key; raise ConfigurationError when one is missing."""
@@ -240,7 +253,7 @@ def make_home(home: Path) -> bool:
 
 def _settings(values: Mapping[str, str | None], *, home: Path) -> Settings:
     text = {name: (value or "").strip() or None for name, value in values.items()}
-    key = text["api_key"]
+    key, secrets = text["api_key"], text["webhook_secret"] or ""
     return Settings(
         home=home,
         ledger=text["ledger"] or f"sqlite:///{home / 'ledger.db'}",
@@ -255,6 +268,8 @@ def _settings(values: Mapping[str, str | None], *, home: Path) -> Settings:
         credentials=_kept_in(text["credentials"]),
         claim_grant=text["claim_grant"] or "",
         webhook_vendor=_vendor(text["webhook_vendor"] or ""),
+        webhook_secret=tuple(map(Secret, filter(None, re.split(r"[\s,]+", secrets)))),
+        prefect_events=_truth("prefect_events", text["prefect_events"]),
         failed_words=_words(text["failed_words"]),
         clip_keys=_truth("clip_keys", text["clip_keys"]),
         quote_tolerance=_percent("quote_tolerance", text["quote_tolerance"]),

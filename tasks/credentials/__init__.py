@@ -5,22 +5,40 @@ from tasks.credentials.keeping import Place, choose_place, forget, keep, key_of
 from tasks.credentials.login import Login, fingerprint
 from tasks.credentials.private_file import write_private
 from tasks.credentials.register import Register, file_of, profile_name, read_register
+from tasks.credentials.webhook_secrets import (
+    GIVEN,
+    LiveSecrets,
+    WebhookSecret,
+    drop_webhook_secret,
+    keep_webhook_secret,
+    read_webhook_secret,
+    read_webhook_secrets,
+    retire_webhook_secret,
+)
 
 __all__ = [
+    "GIVEN",
+    "LiveSecrets",
     "Login",
     "PendingClaim",
     "Place",
     "Register",
+    "WebhookSecret",
     "choose_place",
     "drop_claim",
+    "drop_webhook_secret",
     "file_of",
     "fingerprint",
     "forget",
     "keep",
     "keep_claim",
+    "keep_webhook_secret",
     "key_of",
     "profile_name",
     "read_claim",
     "read_register",
+    "read_webhook_secret",
+    "read_webhook_secrets",
+    "retire_webhook_secret",
     "write_private",
 ]

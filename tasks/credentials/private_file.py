@@ -27,7 +27,8 @@ def read_private(path: Path) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(
             f"{path} cannot be read: {_reason(error)}",
-            remedy="mend or delete it, then run `callsheet login`",
+            remedy="mend or delete it, then ask for a new secret (`callsheet login`, "
+            "`callsheet webhooks ensure`)",
         ) from None
 
 
@@ -63,7 +64,7 @@ def make_private_folder(folder: Path) -> None:
             folder.chmod(0o700)
     except OSError as error:
         raise ConfigurationError(
-            f"{folder} cannot be used to keep a login: {error.strerror}",
+            f"{folder} cannot be used to keep a secret: {error.strerror}",
             remedy="set XDG_CONFIG_HOME to a folder you may write to, or use --token-file",
         ) from None
 
@@ -72,8 +73,8 @@ def _refuse_open(path: Path, mode: int) -> None:
     # Windows keeps rights elsewhere and shows every file as open.
     if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
         raise ConfigurationError(
-            f"{path} can be read by others than you, so the key in it is not used",
-            remedy=f"close it with `chmod 600 {path}`; if others may have read it, log in anew",
+            f"{path} can be read by others than you, so the secret in it is not used",
+            remedy=f"close it with `chmod 600 {path}`; if others may have read it, replace it",
         )
 
 

@@ -39,6 +39,17 @@ from tasks.ledger.cancel import (
 )
 from tasks.ledger.foresee import ACTIONS, Action, Foreseen
 from tasks.ledger.history import Event, cells_of, deliveries_of, events_of
+from tasks.ledger.inbox import (
+    Heard,
+    Hint,
+    count_hints,
+    drop_old_hints,
+    hints_heard,
+    keep_hint,
+    last_heard,
+    latest_hint,
+    videos_hinted,
+)
 from tasks.ledger.ledger import Ledger, open_ledger
 from tasks.ledger.moves import move, move_row, note, remark
 from tasks.ledger.quotes import Quoted, approve, has_grown, record_quote, renew_quote
@@ -46,6 +57,13 @@ from tasks.ledger.resolve import adopt_video, give_up, owner_of_video
 from tasks.ledger.restore import Past, restore_count, restore_take
 from tasks.ledger.retake import RETAKEABLE, Retake, approve_retakes
 from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, ROAD, STATES, TRANSITIONS, UNDER_WAY, State
+from tasks.ledger.subscriptions import (
+    Subscription,
+    all_subscriptions,
+    name_subscription,
+    plan_subscription,
+    retire_subscription,
+)
 from tasks.ledger.takes import Delivered, accept, deliver, open_take, refuse, settle
 from tasks.ledger.terms import Account, AtLimit, Terms, day_of
 from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
@@ -71,11 +89,14 @@ __all__ = [
     "Delivered",
     "Event",
     "Foreseen",
+    "Heard",
+    "Hint",
     "Ledger",
     "Past",
     "Quoted",
     "Retake",
     "State",
+    "Subscription",
     "Take",
     "Tally",
     "Terms",
@@ -84,6 +105,7 @@ __all__ = [
     "adopt_video",
     "all_accounts",
     "all_campaigns",
+    "all_subscriptions",
     "approve",
     "approve_retakes",
     "ask_to_cancel",
@@ -91,10 +113,12 @@ __all__ = [
     "cells_of",
     "close_call",
     "close_gate",
+    "count_hints",
     "day_of",
     "deliver",
     "deliveries_of",
     "drop_call",
+    "drop_old_hints",
     "drop_owner",
     "end_cancel",
     "ensure_campaign",
@@ -105,16 +129,22 @@ __all__ = [
     "gate_of",
     "give_up",
     "has_grown",
+    "hints_heard",
     "is_paid",
     "join_call",
+    "keep_hint",
+    "last_heard",
+    "latest_hint",
     "move",
     "move_row",
+    "name_subscription",
     "note",
     "note_videos",
     "open_call",
     "open_ledger",
     "open_take",
     "owner_of_video",
+    "plan_subscription",
     "record_quote",
     "refuse",
     "release_lease",
@@ -123,6 +153,7 @@ __all__ = [
     "resolve_call",
     "restore_count",
     "restore_take",
+    "retire_subscription",
     "rows_of",
     "set_budget",
     "settle",
@@ -131,6 +162,7 @@ __all__ = [
     "tally_of",
     "unsettled_calls",
     "variance_of",
+    "videos_hinted",
     "videos_known",
     "wake_stalled",
 ]

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0004"
+REVISION = "0005"
 
 #: SQLite counts up only in a column that it calls INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -208,4 +208,46 @@ videos_seen = Table(
     Column("organisation", String(64), primary_key=True),
     Column("video_id", String(200), primary_key=True),
     Column("seen_at", Float, nullable=False),
+)
+
+# The inbox: every signed delivery of a webhook, once. Kept for longer than the service retries.
+hints = Table(
+    "hints",
+    metadata,
+    Column("id", Id, primary_key=True),
+    # Neither of these is signed, and a body may come again under another id: both are unique.
+    Column("event_id", String(200), unique=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    # The subscription whose secret signed it.
+    Column("nonce", String(40), nullable=False),
+    Column("kind", String(60)),
+    Column("ping", Boolean, nullable=False),
+    Column("attempt", Integer),
+    Column("told_at", Float),
+    Column("heard_at", Float, nullable=False),
+    Index(None, "heard_at"),
+)
+
+# The videos that a hint names.
+hinted = Table(
+    "hinted",
+    metadata,
+    Column("hint_id", Id, ForeignKey("hints.id", ondelete="CASCADE"), primary_key=True),
+    Column("video_id", String(200), primary_key=True),
+    Index(None, "video_id"),
+)
+
+# Webhooks that were made for this ledger's campaigns. Their secrets are never in here.
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    # The last part of its address.
+    Column("nonce", String(40), primary_key=True),
+    Column("organisation", String(64), nullable=False),
+    Column("url", Text, nullable=False),
+    # Where its secret is kept: a host, and a folder there.
+    Column("place", Text, nullable=False),
+    Column("webhook_id", String(200)),
+    Column("made_at", Float, nullable=False),
+    Column("retired_at", Float),
 )

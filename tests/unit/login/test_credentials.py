@@ -146,7 +146,7 @@ def test_a_write_that_fails_leaves_what_was_there(folder: Path):
 
 def test_a_folder_that_cannot_be_made_is_told_before_anybody_approves(tmp_path: Path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="cannot be used to keep a login") as caught:
+    with pytest.raises(ConfigurationError, match="cannot be used to keep a secret") as caught:
         choose_place(tmp_path / "file" / "credentials", "default", "file")
     assert "XDG_CONFIG_HOME" in (caught.value.remedy or "")
 

@@ -1,0 +1,111 @@
+"""The secrets that webhooks sign with: a file each, for its owner alone, named by the nonce.
+
+The service shows a secret once, in the answer to a create, so its file has a place before the
+create is sent. A receiver takes every live one: two while a subscription is being replaced.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from tasks.credentials.private_file import make_private_folder, read_private, write_private
+from tasks.errors import ConfigurationError
+from tasks.redact import register_secret
+
+#: A retired secret is taken for so long: the last retry of a delivery comes after some six hours
+#: (specification, section 6).
+AFTERLIFE = 8 * 3600.0
+#: Who signed, where the secret was given in the settings and not made here.
+GIVEN = "given"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookSecret:
+    """What signs the deliveries of one webhook; moments are Unix seconds.
+
+    An empty `secret` holds the place of one that is being asked for.
+    """
+
+    nonce: str
+    organisation: str
+    secret: str = field(repr=False)
+    made_at: float
+    retired_at: float | None = None
+
+    def lives(self, now: float) -> bool:
+        """Whether deliveries that it signed are taken."""
+        return bool(self.secret) and (self.retired_at is None or now < self.retired_at + AFTERLIFE)
+
+
+def keep_webhook_secret(folder: Path, kept: WebhookSecret) -> None:
+    """Put a secret onto the disk, whole; raise ConfigurationError when that cannot be done."""
+    make_private_folder(folder)
+    register_secret(kept.secret)
+    write_private(_file(folder, kept.nonce), json.dumps(asdict(kept)))
+
+
+def retire_webhook_secret(folder: Path, nonce: str, *, at: float) -> None:
+    """Have a secret end after its afterlife; does nothing for one that is not there."""
+    kept = read_webhook_secret(folder, nonce)
+    if kept is not None and kept.retired_at is None:
+        keep_webhook_secret(folder, replace(kept, retired_at=at))
+
+
+def drop_webhook_secret(folder: Path, nonce: str) -> None:
+    """Forget a secret at once."""
+    _file(folder, nonce).unlink(missing_ok=True)
+
+
+def read_webhook_secret(folder: Path, nonce: str) -> WebhookSecret | None:
+    """Return one secret, or None; raise ConfigurationError when its file is not for us alone."""
+    text = read_private(_file(folder, nonce))
+    if text is None:
+        return None
+    try:
+        found = WebhookSecret(**json.loads(text))
+    except (ValueError, TypeError):
+        raise ConfigurationError(
+            f"{_file(folder, nonce)} is not a webhook's secret any more",
+            remedy="delete it, then run `callsheet webhooks ensure`",
+        ) from None
+    register_secret(found.secret)
+    return found
+
+
+def read_webhook_secrets(folder: Path) -> list[WebhookSecret]:
+    """Return all that are kept, the newest first."""
+    names = [path.stem for path in folder.glob("*.json")] if folder.is_dir() else []
+    found = [read_webhook_secret(folder, name) for name in names]
+    return sorted((one for one in found if one), key=lambda one: -one.made_at)
+
+
+class LiveSecrets:
+    """The secrets that a receiver takes, read anew whenever the folder has changed.
+
+    Called, it returns pairs of nonce and secret; those given in the settings come first.
+    """
+
+    def __init__(self, folder: Path, given: Sequence[str], *, clock: Callable[[], float]) -> None:
+        self._folder = folder
+        self._given = [(GIVEN, secret.encode()) for secret in given]
+        self._clock = clock
+        self._changed: int | None = -1
+        self._kept: list[WebhookSecret] = []
+        for secret in given:
+            register_secret(secret)
+
+    def __call__(self) -> list[tuple[str, bytes]]:
+        changed = self._folder.stat().st_mtime_ns if self._folder.is_dir() else None
+        if changed != self._changed:
+            self._kept = read_webhook_secrets(self._folder)
+            self._changed = changed
+        now = self._clock()
+        kept = [(one.nonce, one.secret.encode()) for one in self._kept if one.lives(now)]
+        return [*self._given, *kept]
+
+
+def _file(folder: Path, nonce: str) -> Path:
+    return folder / f"{nonce}.json"

@@ -1,0 +1,138 @@
+"""The inbox: deliveries of webhooks as they were heard, each once. Nothing in it is believed.
+
+A hint says where to look. Of what it says of itself only the body is signed; event id, kind,
+attempt and moment are kept for people to read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, func, or_, select, text
+
+from tasks.ledger.insert import insert_missing, insert_unless_there
+from tasks.ledger.schema import hinted, hints
+
+#: Hints are kept for so long, in seconds: the service retries for some six hours (section 6).
+KEPT = 8 * 86400.0
+#: PostgreSQL wakes listeners on this channel; SQLite has none, and is asked.
+CHANNEL = "callsheet_hints"
+#: Ids in one question: SQLite allows no more than some thousands.
+AT_ONCE = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hint:
+    """A signed delivery: the subscription that signed it, the videos it names, its own words.
+
+    `digest` is the sha256 of the body; moments are Unix seconds.
+    """
+
+    digest: str
+    nonce: str
+    videos: frozenset[str] = frozenset()
+    ping: bool = False
+    event_id: str | None = None
+    kind: str | None = None
+    attempt: int | None = None
+    told_at: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heard:
+    """A hint as it lies in the inbox."""
+
+    id: int
+    nonce: str
+    videos: frozenset[str]
+    ping: bool
+    heard_at: float
+
+
+def keep_hint(connection: Connection, hint: Hint, *, at: float) -> bool:
+    """Put a hint into the inbox; return False if it is there already, under its id or its body."""
+    values = {
+        "event_id": hint.event_id,
+        "digest": hint.digest,
+        "nonce": hint.nonce,
+        "kind": hint.kind,
+        "ping": hint.ping,
+        "attempt": hint.attempt,
+        "told_at": hint.told_at,
+        "heard_at": at,
+    }
+    if not insert_unless_there(connection, hints, values):
+        return False
+    this = connection.execute(select(hints.c.id).where(hints.c.digest == hint.digest)).scalar_one()
+    named = [{"hint_id": this, "video_id": video} for video in sorted(hint.videos)]
+    insert_missing(connection, hinted, named)
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"NOTIFY {CHANNEL}"))
+    return True
+
+
+def drop_old_hints(connection: Connection, *, at: float) -> int:
+    """Forget hints that the service cannot repeat any more; return how many they were."""
+    old = select(hints.c.id).where(hints.c.heard_at < at - KEPT)
+    connection.execute(delete(hinted).where(hinted.c.hint_id.in_(old)))
+    return connection.execute(delete(hints).where(hints.c.heard_at < at - KEPT)).rowcount
+
+
+def hints_heard(connection: Connection, *, after: int, since: float) -> list[Heard]:
+    """Return the hints with a later id than `after`, or heard since `since`, in order.
+
+    Two processes commit in any order, so that an id alone would step over the slower one.
+    """
+    found = connection.execute(
+        select(hints.c.id, hints.c.nonce, hints.c.ping, hints.c.heard_at)
+        .where(or_(hints.c.id > after, hints.c.heard_at >= since))
+        .order_by(hints.c.id)
+    ).all()
+    videos: dict[int, set[str]] = defaultdict(set)
+    ids = [hint.id for hint in found]
+    for start in range(0, len(ids), AT_ONCE):
+        named = select(hinted).where(hinted.c.hint_id.in_(ids[start : start + AT_ONCE]))
+        for one in connection.execute(named):
+            videos[one.hint_id].add(one.video_id)
+    return [
+        Heard(
+            id=hint.id,
+            nonce=hint.nonce,
+            videos=frozenset(videos[hint.id]),
+            ping=hint.ping,
+            heard_at=hint.heard_at,
+        )
+        for hint in found
+    ]
+
+
+def latest_hint(connection: Connection) -> int:
+    """Return the id of the newest hint, 0 for an empty inbox: the cheap question."""
+    return connection.execute(select(func.max(hints.c.id))).scalar() or 0
+
+
+def videos_hinted(connection: Connection, videos: Collection[str]) -> set[str]:
+    """Return those of `videos` that a hint has named."""
+    wanted, found = sorted(videos), set[str]()
+    for start in range(0, len(wanted), AT_ONCE):
+        query = select(hinted.c.video_id).where(
+            hinted.c.video_id.in_(wanted[start : start + AT_ONCE])
+        )
+        found.update(connection.execute(query).scalars())
+    return found
+
+
+def last_heard(connection: Connection, nonce: str) -> float | None:
+    """Return when a delivery that this subscription signed was last heard, in Unix seconds."""
+    query = select(func.max(hints.c.heard_at)).where(hints.c.nonce == nonce)
+    return connection.execute(query).scalar()
+
+
+def count_hints(connection: Connection, nonce: str, *, since: float) -> int:
+    """Return how many hints of a subscription, pings aside, were heard since a moment."""
+    query = select(func.count()).where(
+        hints.c.nonce == nonce, hints.c.heard_at >= since, hints.c.ping.is_(False)
+    )
+    return connection.execute(query).scalar_one()
