@@ -38,7 +38,7 @@ from tasks.ledger.cancel import (
     wake_stalled,
 )
 from tasks.ledger.foresee import ACTIONS, Action, Foreseen
-from tasks.ledger.history import Event, cells_of, deliveries_of, events_of
+from tasks.ledger.history import Event, cells_of, deliveries_of, events_of, lengths_of
 from tasks.ledger.inbox import (
     Heard,
     Hint,
@@ -135,6 +135,7 @@ __all__ = [
     "keep_hint",
     "last_heard",
     "latest_hint",
+    "lengths_of",
     "move",
     "move_row",
     "name_subscription",

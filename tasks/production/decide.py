@@ -16,10 +16,15 @@ from tasks.ledger.states import STATES, State
 from tasks.ledger.takes import Delivered
 from tasks.ledger.values import CampaignRow
 from tasks.production.pace import (
+    AFTER_HINT,
     POLL_DEFAULT,
     POLL_MIN,
+    SAFETY_NET,
+    after_hint,
     backoff,
+    first_look,
     first_poll,
+    next_look,
     next_poll,
 )
 from tasks.production.seen import (
@@ -80,6 +85,8 @@ class Rules:
     failed: frozenset[str] = FAILED
     #: Whether clips take idempotency keys at this service; by the specification they do not.
     clip_keys: bool = False
+    #: Whether a webhook can be relied on to tell of films that are ready.
+    hinted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,11 @@ class Memory:
     #: An earlier answer to a create of this take was lost, in this run or in one before it.
     doubt: bool = False
     poll_after: float | None = None
+    #: What the shortest render of its kind took, in seconds, and whether this one is to find out.
+    shortest: float | None = None
+    scout: bool = False
+    #: Looks since a webhook named its video, from 1; 0 when none did.
+    hint: int = 0
     charged: Decimal | None = None
     files: tuple[Delivered, ...] = ()
 
@@ -153,7 +165,7 @@ def decide(row: CampaignRow, memory: Memory, seen: Seen, now: float, rules: Rule
             if unwanted(row):
                 return Decision(memory, to="rendering", lane="cancel")
             # A look at the deadline itself, however late the service says to come.
-            wait = min(first_poll(seen.poll_after), rules.deadline)
+            wait = min(_first_wait(memory, rules), rules.deadline)
             return Decision(memory, to="rendering", lane="watch", after=wait)
         case RefusedAs():
             return _refused(row, memory, seen)
@@ -314,6 +326,25 @@ def _troubled(
     return Decision(memory, lane=lane, after=after)
 
 
+def wait_to_look(
+    row: CampaignRow, memory: Memory, now: float, rules: Rules, *, told: float | None = None
+) -> float:
+    """Return how long to wait before a render under way is looked at again, in seconds."""
+    accepted = row.take.accepted_at if row.take else None
+    elapsed = max(0.0, now - accepted) if accepted is not None else 0.0
+    wait = SAFETY_NET
+    if not rules.hinted:
+        wait = next_look(elapsed, memory.shortest, told=told, scout=memory.scout)
+    return max(POLL_MIN, min(wait, rules.deadline - elapsed))
+
+
+def _first_wait(memory: Memory, rules: Rules) -> float:
+    if memory.doubt:
+        # The service may have had it for long, and told of its film already.
+        return first_poll(memory.poll_after)
+    return SAFETY_NET if rules.hinted else first_look(memory.poll_after, memory.shortest)
+
+
 def _looked(row: CampaignRow, memory: Memory, seen: Looked, now: float, rules: Rules) -> Decision:
     hint = seen.poll_after if seen.poll_after is not None else memory.poll_after
     memory = replace(
@@ -335,10 +366,13 @@ def _looked(row: CampaignRow, memory: Memory, seen: Looked, now: float, rules: R
     verdict = _verdict(row, memory, seen, now, rules)
     if verdict is not None:
         return Decision(memory, to=verdict[0], reason=verdict[1])
-    wait = next_poll(hint)
-    if row.take is not None and row.take.accepted_at is not None:
-        left = row.take.accepted_at + rules.deadline - now
-        wait = max(POLL_MIN, min(wait, left))
+    wait = wait_to_look(row, memory, now, rules, told=seen.poll_after)
+    if seen.status not in RUNNING:
+        # It may have come to its end without a film: a few looks more tell.
+        wait = min(wait, next_poll(hint))
+    if memory.hint:
+        wait = min(wait, after_hint(memory.hint))
+        memory = replace(memory, hint=(memory.hint + 1) % (AFTER_HINT + 1))
     # A render that could not be cancelled and is still running is to be cancelled again.
     if unwanted(row) and (seen.status in RUNNING or not memory.not_cancelled):
         return Decision(memory, lane="cancel", after=wait if memory.not_cancelled else 0.0)

@@ -11,18 +11,36 @@ import contextlib
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
 
 from tasks.errors import CallsheetError, LedgerError, Parked
-from tasks.ledger import Campaign, CampaignRow, State, move_row, rows_of, tally_of
+from tasks.ledger import (
+    Campaign,
+    CampaignRow,
+    State,
+    lengths_of,
+    move_row,
+    rows_of,
+    tally_of,
+)
 from tasks.production.cancel import cancel
 from tasks.production.connections import Connections
-from tasks.production.decide import Decision, Lane, Memory, Rules, decide, lane_of
+from tasks.production.decide import (
+    Decision,
+    Lane,
+    Memory,
+    Rules,
+    decide,
+    lane_of,
+    unwanted,
+    wait_to_look,
+)
 from tasks.production.delivery import deliver
+from tasks.production.looks import Looks
 from tasks.production.once import search_made, submit_once
 from tasks.production.progress import Progress, Snapshot
 from tasks.production.quote import fresh_price
@@ -107,9 +125,13 @@ class Engine:
         self._timer: asyncio.TimerHandle | None = None
         self._busy = 0
         self._unwanted = Unwanted(at.ledger, campaign.id)
+        self._looks = Looks()
 
     async def __aenter__(self) -> Engine:
         tally = await self.at.ledger.read(partial(tally_of, campaign=self.campaign))
+        self._looks.recall(
+            await self.at.ledger.read(partial(lengths_of, campaign_id=self.campaign.id))
+        )
         self._started = asyncio.get_running_loop().time()
         self.progress = Progress(self.campaign.name, tally, started=self._started)
         settings = self.at.settings
@@ -185,6 +207,23 @@ class Engine:
         self._stopping.set()
         for batch in self._batches:
             batch.over.set()
+
+    def hear(self, videos: Collection[str]) -> None:
+        """Look now at the renders that a webhook named; nothing else of it is believed."""
+        self._looks.name(videos)
+        for live in self._schedule.pull(lambda live: self._looks.is_named(live.row)):
+            self._look_now(live)
+
+    def sweep(self) -> None:
+        """Look now at every render under way: webhooks may have been missed."""
+        for live in self._schedule.pull(lambda live: _is_watched(live.row)):
+            self._schedule.put("watch", 0.0, live)
+
+    def rely_on_hints(self, rely: bool) -> None:
+        """Have looks be a safety net for webhooks, or the only way to find films."""
+        if rely != self._rules.hinted:
+            self._rules = replace(self._rules, hinted=rely)
+            self._replan()
 
     def _broken_off(self, fault: BaseException) -> BaseException:
         """Return a fault as what it means in the middle of a run, where something may be paid."""
@@ -266,10 +305,14 @@ class Engine:
         """Decide, record, and say where the row goes."""
         now = self.at.clock()
         live.row = self._unwanted.marked(live.row, now)
+        if live.row.state in ("submitting", "rendering"):
+            live.memory = self._looks.foresee(live.row, live.memory)
         decision = decide(live.row, live.memory, seen, now, self._rules)
         live.memory = decision.memory
         if isinstance(seen, FilmReady):
             live.address = seen.address
+            if live.row.state == "rendering" and self._looks.finish(live.row, live.memory, now):
+                self._replan()
         row = await record(self.at.ledger, live.row, seen, decision, now=now)
         if row is None:
             await self._reload(live)
@@ -277,9 +320,26 @@ class Engine:
         self._replace(live, row)
         self._obey(decision, now)
         if decision.lane is None:
+            self._looks.leave(live.row)
             self._rest(live)
+        elif decision.lane == "watch" and self._looks.is_named(live.row):
+            self._look_now(live)
         else:
             self._schedule.put(decision.lane, self._spaced(decision.after), live)
+
+    def _look_now(self, live: Live) -> None:
+        live.memory = self._looks.before_look(live.row, live.memory)
+        self._schedule.put("watch", 0.0, live)
+
+    def _replan(self) -> None:
+        """Plan the looks at renders under way anew: what is known of them has changed."""
+        now = self.at.clock()
+        for live in self._schedule.pull(
+            lambda live: _is_watched(live.row) and not live.memory.hint
+        ):
+            live.memory = self._looks.foresee(live.row, live.memory)
+            wait = wait_to_look(live.row, live.memory, now, self._rules)
+            self._schedule.put("watch", self._spaced(wait), live)
 
     def _obey(self, decision: Decision, now: float) -> None:
         """Do what a decision asks of the whole run."""
@@ -369,3 +429,8 @@ class Engine:
         live.batch.left -= 1
         if not live.batch.left:
             live.batch.over.set()
+
+
+def _is_watched(row: CampaignRow) -> bool:
+    """Whether a row that waits, waits for a look at its render."""
+    return row.state == "rendering" and not unwanted(row)

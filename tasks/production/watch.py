@@ -1,8 +1,8 @@
 """The watch lane: is the film there yet? Reads only.
 
 The words for a finished render are not in the specification, so the proof is a signed address:
-it is asked for when the word is not one for a render under way, at every fifth look, and once
-the row is past its deadline.
+it is asked for when the word is not one for a render under way, when a webhook named the video, at
+every fifth look, and once the row is past its deadline.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def watch(row: CampaignRow, memory: Memory, at: Connections) -> Seen:
         running = video.status in RUNNING
         # What a render under way has cost so far is not what it will have cost.
         charged = None if running else video.charged
-        if running and not overdue and (memory.looks + 1) % EVERY:
+        if running and not overdue and not memory.hint and (memory.looks + 1) % EVERY:
             return Looked(video.status, video.poll_after, charged)
         try:
             signed = await at.service.download(row.take.video_id)

@@ -1,0 +1,47 @@
+"""What renders have taken so far, by kind: the same operation at the same price.
+
+A lost memory costs looks and nothing else; it is filled from the ledger at the start of a run.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import defaultdict
+from decimal import Decimal
+
+from tasks.ledger import CampaignRow
+
+#: The lengths of a kind that are kept, and the part of them that may be shorter than the rest:
+#: one render that was done in a moment does not make the others be looked at early.
+KEPT, OUTLIERS = 200, 0.05
+
+Kind = tuple[str, Decimal | None]
+
+
+class Lengths:
+    """Seconds from a create to a finished film."""
+
+    def __init__(self) -> None:
+        self._known: dict[Kind, list[float]] = defaultdict(list)
+
+    def learn(self, kind: Kind, seconds: float) -> bool:
+        """Take a length in; return whether looks that are planned come too late by it."""
+        known = self._known[kind]
+        before = _shortest(known)
+        if len(known) < KEPT:
+            insort(known, seconds)
+        after = _shortest(known)
+        return after is not None and (before is None or after < 0.9 * before)
+
+    def shortest(self, row: CampaignRow) -> float | None:
+        """Return the shortest length of renders of the row's kind, or None when there is none."""
+        return _shortest(self._known.get(kind_of(row), []))
+
+
+def kind_of(row: CampaignRow) -> Kind:
+    """Return what renders have to have in common to take about as long."""
+    return row.operation, row.take.quoted if row.take else row.quoted
+
+
+def _shortest(known: list[float]) -> float | None:
+    return known[int(OUTLIERS * len(known))] if known else None

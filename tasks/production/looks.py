@@ -1,0 +1,83 @@
+"""When to look at renders: what hints, lengths and scouts mean for the rows of a run.
+
+Owns what is remembered of all rows together; what a single look leads to is in `decide`. Nothing
+here is durable, and a hint is never believed: it only brings the next look forward.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from decimal import Decimal
+
+from tasks.ledger import CampaignRow
+from tasks.production.decide import Memory
+from tasks.production.lengths import Kind, Lengths, kind_of
+
+#: Renders of a kind that are looked at often until the first of them is finished.
+SCOUTS = 2
+#: Videos that were named and are not known yet: a webhook may be faster than a create's answer.
+NAMED = 10_000
+
+
+class Looks:
+    """What a run knows of its renders."""
+
+    def __init__(self) -> None:
+        self._lengths = Lengths()
+        self._scouts: dict[Kind, set[int]] = defaultdict(set)
+        self._named: dict[str, None] = {}
+
+    def recall(self, lengths: Iterable[tuple[str, Decimal | None, float]]) -> None:
+        """Take in what the ledger knows: operation, price and seconds of finished renders."""
+        for operation, price, seconds in lengths:
+            self._lengths.learn((operation, price), seconds)
+
+    def name(self, videos: Collection[str]) -> None:
+        """Remember that webhooks named these videos."""
+        self._named |= dict.fromkeys(videos)
+        while len(self._named) > NAMED:
+            del self._named[next(iter(self._named))]
+
+    def is_named(self, row: CampaignRow) -> bool:
+        """Whether a webhook named the video of a row, and nobody has looked since."""
+        return row.state == "rendering" and _video(row) in self._named
+
+    def before_look(self, row: CampaignRow, memory: Memory) -> Memory:
+        """Return the memory for a look that a hint asks for; the hint is used up by it."""
+        self._named.pop(_video(row), None)
+        return replace(memory, hint=1)
+
+    def foresee(self, row: CampaignRow, memory: Memory) -> Memory:
+        """Return the memory with what renders of the row's kind are expected to take."""
+        shortest = self._lengths.shortest(row)
+        scouts = self._scouts[kind_of(row)]
+        if shortest is None and len(scouts) < SCOUTS:
+            scouts.add(row.id)
+        return replace(memory, shortest=shortest, scout=row.id in scouts)
+
+    def finish(self, row: CampaignRow, memory: Memory, now: float) -> bool:
+        """Learn from a finished render; return whether others are to be looked at sooner by it.
+
+        One that nobody had seen running may have been finished for long: it teaches only when it
+        was shorter than what is known.
+        """
+        self.leave(row)
+        self._named.pop(_video(row), None)
+        if row.take is None or row.take.accepted_at is None:
+            return False
+        length = max(0.0, now - row.take.accepted_at)
+        shortest = self._lengths.shortest(row)
+        seen_running = memory.looks or memory.hint
+        if not seen_running and (shortest is None or length >= shortest):
+            return False
+        return self._lengths.learn(kind_of(row), length)
+
+    def leave(self, row: CampaignRow) -> None:
+        """Forget a row that is not rendering any more: another scout takes its place."""
+        self._scouts[kind_of(row)].discard(row.id)
+
+
+def _video(row: CampaignRow) -> str:
+    return (row.take.video_id if row.take else None) or ""
