@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/python -m uv
+# Tests start hundreds of processes: what they import is compiled once, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install demo test torture bench lint lock clean
 

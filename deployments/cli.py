@@ -17,6 +17,7 @@ from deployments.command_words import (
     add_ledger_commands,
     add_login_commands,
     add_people_commands,
+    add_receiver_command,
     add_sandbox_command,
     add_sheet_commands,
 )
@@ -133,6 +134,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_video_verbs(command("video", "every operation on videos, directly"))
     add_webhook_verbs(command("webhooks", "every operation on webhook subscriptions, directly"))
     add_login_commands(command)
+    add_receiver_command(command)
     add_sandbox_command(command)
     return parser
 

@@ -143,6 +143,11 @@ def add_login_commands(command: Command) -> None:
     command("whoami", "which key is in force, where it comes from, what it may do")
 
 
+def add_receiver_command(command: Command) -> None:
+    """Add the receiver of webhooks."""
+    command("receive", "hear webhooks until stopped: hints where to look, never believed")
+
+
 def add_sandbox_command(command: Command) -> None:
     """Add the sandbox."""
     sandbox = command("sandbox", "run the whole video service on this machine")

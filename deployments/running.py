@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import Namespace
+from contextlib import AsyncExitStack
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from deployments.commands.plan import show_plan
 from deployments.commands.rows import show_rows
 from deployments.prefect_server import PrefectServer
 from deployments.progress_view import ProgressView
+from deployments.receiver_beside import receiver_beside
 from deployments.signals import Signals
 from deployments.terminal import console_for, plain, print_json
 from deployments.under_prefect import travel_under_prefect
@@ -47,11 +49,14 @@ async def run_here(
         run_budget=budget_of(args, "run_budget"),
         at_limit=args.at_limit,
         if_running=args.if_running,
+        wait=args.wait,
     )
     approval = partial(_approve, args, console, settings.quote_tolerance)
-    async with open_run(order, settings, approval) as run:
+    async with open_run(order, settings, approval) as run, AsyncExitStack() as hearing:
         run.on_plan = partial(_show, run, console)
         run.on_wait = _say_who_is_at_work
+        run.on_hints = _say
+        await hearing.enter_async_context(receiver_beside(run))
         with Signals(run) as signals, ProgressView(console) as view:
             run.listeners += [signals.hear, view.hear]
             if server is None:
@@ -72,6 +77,10 @@ def _show(run: Run, console: Console, plan: Plan) -> None:
     for account in plan.accounts:
         left, budget = as_text(account.left), as_text(account.budget)
         console.print(plain(f"{left} of the {budget} credits of {account} are left"))
+
+
+def _say(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)
 
 
 def _say_who_is_at_work(words: str) -> None:

@@ -14,6 +14,7 @@ from prefect.client.schemas.objects import State
 
 from flows.artifacts import publish_report
 from flows.campaign import AS_TASKS, ending
+from flows.prefect_logs import redact_prefect_logs
 from flows.road import carry
 from tasks.credits import as_text
 from tasks.duration import parse_duration
@@ -51,6 +52,7 @@ async def retake_rows(
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
+    redact_prefect_logs()
     wait = None if max_wait is None else parse_duration(max_wait)
     order = Order(sheet=campaign, max_wait=wait)
     async with open_run(order, load_settings(profile=profile), no_approval) as run:

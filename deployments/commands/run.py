@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from tasks.duration import parse_duration
-from tasks.errors import BadInput
 from tasks.settings import load_settings, make_home
 
 if TYPE_CHECKING:
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
 
 def main(args: Namespace) -> int:
     """Run a campaign from its sheet; the exit status is the outcome's."""
-    if args.wait == "webhook":
-        raise BadInput(
-            "--wait webhook needs a receiver, which this version does not have; nothing was spent",
-            remedy="use --wait auto: films are found by looking for them",
-        )
     max_wait = None if args.max_wait is None else parse_duration(args.max_wait)
     home = load_settings(profile=args.profile).home
     if make_home(home):

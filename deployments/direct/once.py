@@ -2,7 +2,7 @@
 
 The one way out for every operation of class ONCE (specification, section 4: none of them takes
 an idempotency key). A paid one is in the ledger before it leaves, and stays there as unsettled
-until its outcome is known or a person has settled it.
+until its outcome was told or a person has settled it: what nobody was told would be typed again.
 """
 
 from __future__ import annotations
@@ -41,22 +41,23 @@ async def pay_once(
     """
     assert at.ledger is not None, "a verb that pays has a ledger"
     trace = await Trace.begin(at, call)
-    async with journaled(
+    journal = journaled(
         at.ledger,
         organisation=organisation_of(at.settings),
         operation=call.operation.name,
         body=call.body,
         clock=time.time,
         target=call.video_id or NEW,
-    ) as entry:
-        try:
-            made = await send_once(call.operation, send, _unsettled(call, entry.number))
-        except Unsettled as lost:
-            found = await trace.find() if isinstance(lost.__cause__, OutcomeUnknown) else None
-            if found is None:
-                raise
-            made = found
-        entry.made(made.video_id)
+    )
+    entry = await at.until_told.enter_async_context(journal)
+    try:
+        made = await send_once(call.operation, send, _unsettled(call, entry.number))
+    except Unsettled as lost:
+        found = await trace.find() if isinstance(lost.__cause__, OutcomeUnknown) else None
+        if found is None:
+            raise
+        made = found
+    entry.made(made.video_id)
     return made
 
 

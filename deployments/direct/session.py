@@ -32,13 +32,17 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """What a verb works with; the ledger is None where there is none and nothing is paid for."""
+    """What a verb works with; the ledger is None where there is none and nothing is paid for.
+
+    What is put on `until_told` ends once the outcome was printed, whole.
+    """
 
     args: Namespace
     console: Console
     settings: Settings
     service: VideoService
     ledger: Ledger | None
+    until_told: AsyncExitStack
 
 
 #: Speaks to people on the session's console and returns the document for `--json`.
@@ -51,9 +55,6 @@ def carry_out(args: Namespace, verb: Verb, *, pays: bool) -> int:
     What the service refuses, or leaves unanswered, is raised as what it means to a person.
     """
     document = asyncio.run(_carry_out(args, verb, pays=pays))
-    document.setdefault("exit", 0)
-    if args.json:
-        print_json(document)
     return int(document["exit"])
 
 
@@ -69,9 +70,20 @@ async def _carry_out(args: Namespace, verb: Verb, *, pays: bool) -> Document:
             service = await open_service(settings, ledger, time.time)
             await stack.enter_async_context(service)
             session = Session(
-                args=args, console=console, settings=settings, service=service, ledger=ledger
+                args=args,
+                console=console,
+                settings=settings,
+                service=service,
+                ledger=ledger,
+                until_told=stack,
             )
-            return await verb(session)
+            document = await verb(session)
+            document.setdefault("exit", 0)
+            if args.json:
+                print_json(document)
+                # A process that is killed now has told it.
+                sys.stdout.flush()
+            return document
     except (ServiceError, FilmError, StoreError) as error:
         raise ending(error, time.time()) from error
 

@@ -9,6 +9,7 @@ from deployments.direct.once import send_once
 from deployments.direct.safe import safe, show_record, show_records
 from deployments.direct.secret_file import SecretFile
 from deployments.direct.session import Document, Session
+from deployments.direct.subscription_status import DELIVERY
 from deployments.terminal import plain, table
 from tasks.brief import Json
 from tasks.errors import BadInput
@@ -18,11 +19,6 @@ from tasks.service import operations as ops
 
 #: The one event kind that the specification names (section 6).
 USUAL = "video.ready"
-#: What a delivery is likely to say of itself; its shape is not shown.
-DELIVERY = (
-    "created_at", "started_at", "sent_at", "time", "event", "kind", "type", "event_id",
-    "attempt", "status", "status_code", "response_status", "success", "ok", "error", "outcome",
-)  # fmt: skip
 
 
 async def list_webhooks(at: Session) -> Document:

@@ -10,6 +10,9 @@ from deployments.direct.words import Verbs, takes_members
 def add_webhook_verbs(command: ArgumentParser) -> None:
     """Give `callsheet webhooks` its verbs."""
     verbs = Verbs(command)
+    verbs.add("ensure", "make or mend the one that runs learn of films by, and try it out")
+    verbs.add("rotate", "replace that one by one with a new secret; no delivery is lost")
+    verbs.add("status", "what is heard of it, and what needs a person")
     verbs.add("list", "the subscriptions of the organisation")
     create = verbs.add("create", "subscribe; the secret is shown once and never again")
     create.add_argument("url", metavar="URL", help="a public https address")

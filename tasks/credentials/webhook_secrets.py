@@ -18,6 +18,9 @@ from tasks.redact import register_secret
 #: A retired secret is taken for so long: the last retry of a delivery comes after some six hours
 #: (specification, section 6).
 AFTERLIFE = 8 * 3600.0
+#: The clock of a file system has ticks: what changed this many seconds ago may change once more
+#: within the same one, and is read again.
+TICK = 1.0
 #: Who signed, where the secret was given in the settings and not made here.
 GIVEN = "given"
 
@@ -98,11 +101,12 @@ class LiveSecrets:
             register_secret(secret)
 
     def __call__(self) -> list[tuple[str, bytes]]:
+        now = self._clock()
         changed = self._folder.stat().st_mtime_ns if self._folder.is_dir() else None
         if changed != self._changed:
             self._kept = read_webhook_secrets(self._folder)
-            self._changed = changed
-        now = self._clock()
+            settled = changed is None or changed / 1e9 < now - TICK
+            self._changed = changed if settled else -1
         kept = [(one.nonce, one.secret.encode()) for one in self._kept if one.lives(now)]
         return [*self._given, *kept]
 

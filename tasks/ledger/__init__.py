@@ -44,13 +44,16 @@ from tasks.ledger.inbox import (
     Hint,
     count_hints,
     drop_old_hints,
+    events_heard,
     hints_heard,
     keep_hint,
     last_heard,
     latest_hint,
+    pings_heard,
     videos_hinted,
 )
 from tasks.ledger.ledger import Ledger, open_ledger
+from tasks.ledger.listening import listening
 from tasks.ledger.moves import move, move_row, note, remark
 from tasks.ledger.quotes import Quoted, approve, has_grown, record_quote, renew_quote
 from tasks.ledger.resolve import adopt_video, give_up, owner_of_video
@@ -60,6 +63,7 @@ from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, ROAD, STATES, TRANSITIO
 from tasks.ledger.subscriptions import (
     Subscription,
     all_subscriptions,
+    known_subscriptions,
     name_subscription,
     plan_subscription,
     retire_subscription,
@@ -67,6 +71,7 @@ from tasks.ledger.subscriptions import (
 from tasks.ledger.takes import Delivered, accept, deliver, open_take, refuse, settle
 from tasks.ledger.terms import Account, AtLimit, Terms, day_of
 from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
+from tasks.ledger.whose import Whose, whose_videos
 
 __all__ = [
     "ACTIONS",
@@ -100,6 +105,7 @@ __all__ = [
     "Take",
     "Tally",
     "Terms",
+    "Whose",
     "accept",
     "adopt_sheet",
     "adopt_video",
@@ -122,6 +128,7 @@ __all__ = [
     "drop_owner",
     "end_cancel",
     "ensure_campaign",
+    "events_heard",
     "events_of",
     "find_account",
     "find_campaign",
@@ -133,9 +140,11 @@ __all__ = [
     "is_paid",
     "join_call",
     "keep_hint",
+    "known_subscriptions",
     "last_heard",
     "latest_hint",
     "lengths_of",
+    "listening",
     "move",
     "move_row",
     "name_subscription",
@@ -145,6 +154,7 @@ __all__ = [
     "open_ledger",
     "open_take",
     "owner_of_video",
+    "pings_heard",
     "plan_subscription",
     "record_quote",
     "refuse",
@@ -166,4 +176,5 @@ __all__ = [
     "videos_hinted",
     "videos_known",
     "wake_stalled",
+    "whose_videos",
 ]

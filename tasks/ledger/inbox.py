@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, func, or_, select, text
+from sqlalchemy import Connection, delete, func, or_, select, text, update
 
 from tasks.ledger.insert import insert_missing, insert_unless_there
 from tasks.ledger.schema import hinted, hints
@@ -52,7 +52,11 @@ class Heard:
 
 
 def keep_hint(connection: Connection, hint: Hint, *, at: float) -> bool:
-    """Put a hint into the inbox; return False if it is there already, under its id or its body."""
+    """Put a hint into the inbox; return False if its body is there already.
+
+    The event id is unique as well, yet not signed: another body under an id that is taken is kept
+    without it, so that nobody can silence a delivery by lending its id to another.
+    """
     values = {
         "event_id": hint.event_id,
         "digest": hint.digest,
@@ -64,7 +68,14 @@ def keep_hint(connection: Connection, hint: Hint, *, at: float) -> bool:
         "heard_at": at,
     }
     if not insert_unless_there(connection, hints, values):
-        return False
+        same = hints.c.digest == hint.digest
+        if connection.execute(select(hints.c.id).where(same)).first() is not None:
+            if hint.ping:
+                # The bodies of two pings may be the same; that the second came is news, too.
+                connection.execute(update(hints).where(same, hints.c.ping).values(heard_at=at))
+            return False
+        if not insert_unless_there(connection, hints, values | {"event_id": None}):
+            return False
     this = connection.execute(select(hints.c.id).where(hints.c.digest == hint.digest)).scalar_one()
     named = [{"hint_id": this, "video_id": video} for video in sorted(hint.videos)]
     insert_missing(connection, hinted, named)
@@ -136,3 +147,20 @@ def count_hints(connection: Connection, nonce: str, *, since: float) -> int:
         hints.c.nonce == nonce, hints.c.heard_at >= since, hints.c.ping.is_(False)
     )
     return connection.execute(query).scalar_one()
+
+
+def pings_heard(
+    connection: Connection, nonce: str, *, since: float
+) -> tuple[int | None, float | None]:
+    """Return a mark that changes with every ping that a subscription signed, `since` a moment."""
+    query = select(func.max(hints.c.id), func.max(hints.c.heard_at)).where(
+        hints.c.heard_at >= since, hints.c.nonce == nonce, hints.c.ping
+    )
+    number, heard_at = connection.execute(query).one()
+    return number, heard_at
+
+
+def events_heard(connection: Connection, events: Collection[str]) -> set[str]:
+    """Return those of `events`, ids of a list of deliveries, that came in."""
+    query = select(hints.c.event_id).where(hints.c.event_id.in_(events))
+    return {event for event in connection.execute(query).scalars() if event is not None}

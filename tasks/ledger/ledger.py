@@ -49,7 +49,7 @@ class Ledger:
     def __init__(self, *, writer: Engine, reader: Engine, address: str) -> None:
         self.address = address
         self._writer = writer
-        self._reader = reader
+        self.reader = reader
         self._pending: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
@@ -78,7 +78,7 @@ class Ledger:
 
     def _read(self, query: Change[T]) -> T:
         try:
-            with self._reader.connect() as connection:
+            with self.reader.connect() as connection:
                 return query(connection)
         except DBAPIError as error:
             raise trouble(error, self.address) from error
@@ -90,7 +90,7 @@ class Ledger:
             self._pending.put(None)
         await asyncio.to_thread(self._thread.join)
         self._writer.dispose()
-        self._reader.dispose()
+        self.reader.dispose()
 
     async def __aenter__(self) -> Ledger:
         return self

@@ -215,7 +215,7 @@ hints = Table(
     "hints",
     metadata,
     Column("id", Id, primary_key=True),
-    # Neither of these is signed, and a body may come again under another id: both are unique.
+    # Not signed, and empty where another body had it first.
     Column("event_id", String(200), unique=True),
     Column("digest", String(64), nullable=False, unique=True),
     # The subscription whose secret signed it.

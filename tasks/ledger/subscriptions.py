@@ -5,9 +5,10 @@ Their secrets are kept beside the receiver, never here.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, or_, select, update
 
 from tasks.ledger.schema import subscriptions
 
@@ -52,4 +53,16 @@ def all_subscriptions(connection: Connection, organisation: str) -> list[Subscri
         .where(subscriptions.c.organisation == organisation)
         .order_by(subscriptions.c.made_at.desc(), subscriptions.c.nonce)
     )
+    return [Subscription(**found._mapping) for found in connection.execute(query)]
+
+
+def known_subscriptions(
+    connection: Connection, organisation: str, nonces: Collection[str]
+) -> list[Subscription]:
+    """Return the webhooks of an organisation, and those with these nonces whoever made them.
+
+    A new key gives an organisation another fingerprint; its webhooks stay where they are.
+    """
+    this = or_(subscriptions.c.organisation == organisation, subscriptions.c.nonce.in_(nonces))
+    query = select(subscriptions).where(this).order_by(subscriptions.c.made_at.desc())
     return [Subscription(**found._mapping) for found in connection.execute(query)]

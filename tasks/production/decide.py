@@ -26,6 +26,7 @@ from tasks.production.pace import (
     first_poll,
     next_look,
     next_poll,
+    stride,
 )
 from tasks.production.seen import (
     Accepted,
@@ -334,7 +335,8 @@ def wait_to_look(
     elapsed = max(0.0, now - accepted) if accepted is not None else 0.0
     wait = SAFETY_NET
     if not rules.hinted:
-        wait = next_look(elapsed, memory.shortest, told=told, scout=memory.scout)
+        step = stride(memory.looks, row.id, scout=memory.scout)
+        wait = next_look(elapsed, memory.shortest, told=told, step=step)
     return max(POLL_MIN, min(wait, rules.deadline - elapsed))
 
 

@@ -15,8 +15,9 @@ from tasks.ledger import CampaignRow
 from tasks.production.decide import Memory
 from tasks.production.lengths import Kind, Lengths, kind_of
 
-#: Renders of a kind that are looked at often until the first of them is finished.
-SCOUTS = 2
+#: Renders of a kind that are looked at often until the first of them is finished: so many, and one
+#: more for each so many others, since the shortest of many is shorter than that of two.
+SCOUTS, MORE = 2, 50
 #: Videos that were named and are not known yet: a webhook may be faster than a create's answer.
 NAMED = 10_000
 
@@ -27,6 +28,7 @@ class Looks:
     def __init__(self) -> None:
         self._lengths = Lengths()
         self._scouts: dict[Kind, set[int]] = defaultdict(set)
+        self._there: dict[Kind, set[int]] = defaultdict(set)
         self._named: dict[str, None] = {}
 
     def recall(self, lengths: Iterable[tuple[str, Decimal | None, float]]) -> None:
@@ -53,8 +55,11 @@ class Looks:
         """Return the memory with what renders of the row's kind are expected to take."""
         shortest = self._lengths.shortest(row)
         scouts = self._scouts[kind_of(row)]
-        if shortest is None and len(scouts) < SCOUTS:
-            scouts.add(row.id)
+        if shortest is None:
+            there = self._there[kind_of(row)]
+            there.add(row.id)
+            if len(scouts) < SCOUTS + len(there) // MORE:
+                scouts.add(row.id)
         return replace(memory, shortest=shortest, scout=row.id in scouts)
 
     def finish(self, row: CampaignRow, memory: Memory, now: float) -> bool:

@@ -31,6 +31,8 @@ class Order:
     at_limit: AtLimit | None = None
     #: What to do while another run has the campaign: wait for it, or leave at once.
     if_running: Literal["wait", "leave"] = "wait"
+    #: How films are found: by webhooks where there are any (auto), never, or not without them.
+    wait: Literal["auto", "poll", "webhook"] = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ POLL_MIN, POLL_MAX, POLL_DEFAULT = 1.0, 300.0, 10.0
 BACKOFF_FIRST, BACKOFF_MAX = 1.0, 60.0
 
 #: Of its length so far: how much later than its end a render may be noticed.
-LAG = 0.1
+LAG = 0.08
 #: The first look comes so much before the shortest render of the kind so far.
 EARLY = 0.95
 #: Between two looks at a render of a kind that nothing is known of, at least.
@@ -20,6 +20,8 @@ UNKNOWN_MIN = 3.0
 SAFETY_NET = 300.0
 #: Looks after a hint that came before the film could be fetched; then the usual pace goes on.
 AFTER_HINT = 6
+#: Multiples of it are spread evenly over the unit interval, however many are taken.
+_GOLDEN = 0.6180339887498949
 
 
 def first_poll(told: float | None) -> float:
@@ -39,18 +41,31 @@ def first_look(told: float | None, shortest: float | None) -> float:
 
 
 def next_look(
-    elapsed: float, shortest: float | None, *, told: float | None = None, scout: bool = False
+    elapsed: float, shortest: float | None, *, told: float | None = None, step: float = LAG
 ) -> float:
     """Return how long to wait after a look at a render that has been under way for `elapsed`.
 
-    `shortest` is the shortest render of its kind so far. Until there is one, a few scouts are
-    looked at often, and the others, whose turn comes with the first that is finished, seldom.
+    `shortest` is the shortest render of its kind so far. While there is none, the next look comes
+    when the render is longer by the part `step` of itself: small for a few scouts, large for the
+    others, whose turn comes with the first that is found finished.
     """
     if shortest is None:
-        least = UNKNOWN_MIN if told is None else next_poll(told)
-        return min(POLL_MAX, max(least, LAG * elapsed if scout else elapsed))
+        return min(POLL_MAX, max(UNKNOWN_MIN if told is None else next_poll(told), step * elapsed))
     early = EARLY * shortest - elapsed
     return min(POLL_MAX, max(POLL_MIN, early, LAG * elapsed))
+
+
+def stride(looks: int, number: int, *, scout: bool) -> float:
+    """Return the stride after so many looks at a render of an unknown kind; `number` is its own.
+
+    A scout is looked at often, another one at four times its age each time. Looks at different
+    renders come at different moments: of many that began together one is looked at in every while,
+    so that the first that is finished is found soon.
+    """
+    share = number * _GOLDEN % 1.0
+    if scout:
+        return LAG * (0.5 + 0.5 * share)
+    return 3.0 * share if looks <= 1 else 3.0
 
 
 def after_hint(looks: int) -> float:

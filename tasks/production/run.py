@@ -7,8 +7,14 @@ carry them without carrying anything else. Their order is in `flows.road`.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    nullcontext,
+)
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -34,6 +40,7 @@ from tasks.ledger import (
 )
 from tasks.production.connections import Connections, connect
 from tasks.production.engine import Engine
+from tasks.production.hearing import hearing
 from tasks.production.lease import at_work
 from tasks.production.lost import Recovery, recover, refuse_too_old
 from tasks.production.order import Order, Outcome, Plan
@@ -44,6 +51,8 @@ from tasks.production.report import outcome_of, unreported, write_manifest, writ
 from tasks.production.selection import Selection, parse_selection
 from tasks.settings import Settings
 from tasks.sheet import Sheet, SheetOptions, read_sheet
+
+log = logging.getLogger("callsheet.run")
 
 #: Prefect sees at most this many task runs for a campaign's rows, however many there are.
 SHARDS = 200
@@ -64,6 +73,7 @@ class Run:
     approval: Approval
     on_plan: Callable[[Plan], None] | None = None
     on_wait: Callable[[str], None] | None = None
+    on_hints: Callable[[str], None] | None = None
     listeners: list[Listener] = field(default_factory=list)
     sheet: Sheet | None = None
     campaign: Campaign | None = None
@@ -319,13 +329,23 @@ async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
         if run.lost:
             engine.stop(run.lost)
         _shards.set([rows[n::count] for n in range(count)])
-        ticker = asyncio.create_task(_tell(run, engine), name="progress")
-        try:
-            yield _shards.get()
-        finally:
-            ticker.cancel()
-            for listener in run.listeners:
-                listener(engine.snapshot())
+        async with _hearing(run, engine) if rows else nullcontext():
+            ticker = asyncio.create_task(_tell(run, engine), name="progress")
+            try:
+                yield _shards.get()
+            finally:
+                ticker.cancel()
+                for listener in run.listeners:
+                    listener(engine.snapshot())
+
+
+def _hearing(run: Run, engine: Engine) -> AbstractAsyncContextManager[None]:
+    """Follow webhooks while the engine works, where there is an address for them."""
+    settings = run.at.settings
+    if run.order.wait == "poll" or not (settings.webhook_url or settings.webhook_secret):
+        return nullcontext()
+    say = run.on_hints or log.warning
+    return hearing(run.at, engine, say=say, strict=run.order.wait == "webhook")
 
 
 _shards: ContextVar[list[list[CampaignRow]]] = ContextVar("callsheet_shards")

@@ -1,4 +1,4 @@
-"""`make bench`: rows a second, beside scripts that do no more than the calls.
+"""`make bench`: rows a second beside scripts that do only the calls, and how late films come.
 
 Every program is run in turn, several times over, in the same go: the ratios are what counts.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from tests.bench.film import make_film
+from tests.bench.hints import measure_hints
 from tests.bench.programs import LANES, Measured, bare, callsheet, machine, stub
 from tests.bench.shares import shares_of
 
@@ -30,12 +31,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--only", choices=("rates", "hints"), help="one of the two alone")
     args = parser.parse_args()
     # Here and not in /tmp, which may be memory: what is synced is to reach a disk. Removed at
     # the very end, because ext4 is slow to make files for minutes after many were deleted.
     folder = Path(tempfile.mkdtemp(prefix=".bench-", dir=Path.cwd()))
     try:
-        _measure(folder, args.rows, args.turns)
+        print(machine())
+        if args.only != "hints":
+            _measure(folder, args.rows, args.turns)
+        if args.only != "rates":
+            measure_hints(args.rows, folder / "hints")
     finally:
         shutil.rmtree(folder)
 
@@ -43,7 +49,6 @@ def main() -> None:
 def _measure(folder: Path, rows: int, turns: int) -> None:
     film = make_film(folder / "film.mp4")
     at_once = sum(LANES.values())
-    print(machine())
     print(f"{rows} rows, a film of {film.stat().st_size / 1000:.0f} kB and two captions each,")
     print(f"{at_once} at once ({', '.join(f'{n} {lane}' for lane, n in LANES.items())})")
     found: dict[str, list[Measured]] = {name: [] for name in NAMES}

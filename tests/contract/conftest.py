@@ -11,11 +11,6 @@ from tasks.service import VideoService
 from tests.contract.sandboxes import DIALECTS, USUAL, client, sandbox
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # Known also where xdist is not loaded. The tests of one group share their sandboxes.
-    config.addinivalue_line("markers", "xdist_group(name): run by one worker")
-
-
 @pytest.fixture(scope="session")
 def running_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., dict]]:
     """Start a sandbox with options, once for all tests that ask for the same ones."""

@@ -11,11 +11,6 @@ from tests.torture.stand import Stand, stand
 from tests.torture.trial import Trial, attempt
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # Known only where xdist is installed and switched on.
-    config.addinivalue_line("markers", "xdist_group(name): run by one worker")
-
-
 @pytest.fixture(scope="package")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
     with stand(tmp_path_factory.mktemp("kills"), FOLDER) as running:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.torture.books import Line
 from tests.torture.checker import Evidence, violations
+from tests.torture.direct import of_money
 from tests.torture.scenario import LIMITS
 from tests.torture.stand import Stand
 from tests.torture.trial import Trial, attempt
@@ -109,6 +111,18 @@ def still_held(seen: Evidence) -> Evidence:
     return replace(seen, books=replace(seen.books, campaign=campaign))
 
 
+def service_says_another_thing(seen: Evidence) -> Evidence:
+    return replace(seen, statuses=dict.fromkeys(seen.statuses, "generating"))
+
+
+def cancelled_here_alone(seen: Evidence) -> Evidence:
+    return _changed(seen, "rows", state="cancelled")
+
+
+def begun_by_a_cancel(seen: Evidence) -> Evidence:
+    return replace(seen, afterwards=seen.charges[:1])
+
+
 PLANTS: Mapping[Plant, str] = {
     charged_twice: "was charged 2 times",
     charged_for_nothing: "belongs to no take",
@@ -127,6 +141,9 @@ PLANTS: Mapping[Plant, str] = {
     history_with_a_gap: "when it was",
     call_left_open: "is still open",
     still_held: "still held by a process",
+    service_says_another_thing: "its video generating",
+    cancelled_here_alone: "its credits not released",
+    begun_by_a_cancel: "were set aside for",
 }
 
 
@@ -136,6 +153,29 @@ def test_what_is_planted_is_found(plant: Plant, reference: Trial) -> None:
     assert violations(reference.evidence) == []
     findings = violations(plant(reference.evidence))
     assert any(PLANTS[plant] in finding for finding in findings), findings
+
+
+PAID = {"video_id": "vid_1", "credits": 20}
+CALL = {"id": 1, "outcome": "made", "video_id": "vid_1", "closed_at": 2.0, "resolved_at": None}
+
+
+@pytest.mark.parametrize(
+    ("paid", "calls", "got", "finding"),
+    [
+        ([PAID, {**PAID, "video_id": "vid_2"}], [CALL], "vid_1", "was charged 2 times"),
+        ([], [CALL], "vid_1", "was charged 0 times"),
+        ([PAID], [CALL], "vid_2", "they were told of vid_2"),
+        ([PAID], [], "vid_1", "the ledger says that [] were made"),
+        ([PAID], [CALL, {**CALL, "id": 2, "outcome": "unknown"}], "vid_1", "call 2 is not settled"),
+        ([PAID], [{**CALL, "closed_at": None}], "vid_1", "call 1 is not settled"),
+    ],
+)
+def test_what_is_planted_beside_a_command_typed_by_hand_is_found(
+    paid: list[Line], calls: list[Line], got: str, finding: str
+) -> None:
+    assert list(of_money([PAID], [CALL], "vid_1", keyed=False)) == []
+    findings = list(of_money(paid, calls, got, keyed=False))
+    assert any(finding in found for found in findings), findings
 
 
 def _changed(seen: Evidence, table: str, **values: Any) -> Evidence:

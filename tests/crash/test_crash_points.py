@@ -21,7 +21,7 @@ from tests.torture.trial import Kill, Trial, attempt
 pytestmark = pytest.mark.xdist_group("crash points")
 
 #: One visit in so many is tried.
-EVERY, SECONDS = 32, 1
+EVERY, SECONDS = 64, 1
 #: What is recorded on the way of a film and of a clip; each is a commit of its own.
 RECORDED = {
     "campaigns.ensure_campaign",

@@ -35,18 +35,26 @@ _CRASH = "tests/crash/test_crash_points.py::test_"
 _STORE = "tests/contract/test_store_s3.py::test_"
 _S3 = "tests/contract/test_store_s3_trouble.py::test_"
 _SENT = "tests/contract/sandbox/test_webhooks_faults.py::test_"
-_SENDING = "tests/contract/sandbox/test_webhooks_delivery.py::test_"
 _HOOKS = "tests/contract/test_client_webhooks.py::test_"
+_SUBSCRIBED = "tests/contract/test_subscriptions.py::test_"
+_WEBHOOKS = "tests/faults/test_webhooks.py::test_"
+_BOARD = "tests/board/test_"
+_HEARS = _BOARD + "deliveries.py::test_"
+_SIGNED = _BOARD + "signatures.py::test_"
+_BODIES = _BOARD + "bodies.py::test_"
+_PATIENT = _BOARD + "patience.py::test_"
+_COMMITS = _BOARD + "commits.py::test_"
+_TOLD = _BOARD + "sandbox_deliveries.py::test_every_delivery_ends_as_one_hint"
 
 _STRUCK = _LOST + "a_create_that_is_struck_once_ends_with_one_film"
 _SAID = _WAITING + "whatever_is_said_of_a_film_that_is_there_it_is_fetched"
 _DOWNLOAD = _DELIVERY + "a_download_that_is_struck_brings_the_true_film"
 _LIMIT = _REFUSED + "a_limit_is_waited_out_however_its_moment_is_told"
+_MORE_CREATES = _MORE + "a_create_struck_in_other_ways_ends_with_one_film"
+_MORE_DOWNLOADS = _MORE + "a_download_struck_in_other_ways_brings_the_true_film"
+_MORE_SAID = _MORE + "whatever_else_is_said_of_a_film_that_is_there_it_is_fetched"
 _UPLOAD = _BUCKET + "trouble_that_passes_is_sat_out"
 _SHUT = _BUCKET + "a_bucket_that_stops_letting_us_in_holds_the_row"
-
-#: What the sandbox sends is shown; what becomes of it is not.
-NO_RECEIVER = "there is no receiver yet: shown is what the sandbox sends, or what a run does"
 
 
 @dataclass(frozen=True)
@@ -78,12 +86,14 @@ SUBMITTING = {
     ),
     "reset before a byte of the answer": _shown(_STRUCK + "[reset before anything was done]"),
     "reset after the create was carried out": _shown(
-        _STRUCK + "[reset after the film was begun]",
-        _LOST + "a_create_that_is_struck_for_ever_is_left_to_a_later_run[drop-after]",
+        _MORE_CREATES + "[reset after the film was begun]",
+        _STRUCK + "[dropped after the film was begun]",
+        _LOST + "a_create_that_is_struck_for_ever_is_left_to_a_later_run",
     ),
     "dropped after the request, which was not carried out": _shown(
-        _STRUCK + "[dropped before anything was done]",
-        _LOST + "a_create_that_is_struck_for_ever_is_left_to_a_later_run[drop-before]",
+        _MORE_CREATES + "[dropped before anything was done]",
+        _STRUCK + "[reset before anything was done]",
+        _MORE + "a_create_that_is_never_carried_out_is_left_to_a_later_run",
     ),
     "no answer within its time": _shown(
         _SLOW + "an_answer_that_never_comes_is_asked_for_again_after_its_time",
@@ -91,18 +101,20 @@ SUBMITTING = {
         _SOCKETS + "a_create_that_got_no_whole_answer_is_unknown_and_never_not_sent",
     ),
     "500, and the create was carried out": _shown(_STRUCK + "[500 after the film was begun]"),
-    "500, and it was not": _shown(_STRUCK + "[500 before anything was done]"),
+    "500, and it was not": _shown(
+        _MORE_CREATES + "[500 before anything was done]", _STRUCK + "[a proxy's 502]"
+    ),
     "a proxy's page: 502, 503, 504": _shown(
         _STRUCK + "[a proxy's 502]",
-        _STRUCK + "[a proxy's 504 over a film that was begun]",
+        _MORE_CREATES + "[a proxy's 504 over a film that was begun]",
         _SOCKETS + "an_html_error_page_is_told_by_its_title",
     ),
     "202 with cut JSON": _shown(
-        _MORE + "a_create_struck_in_other_ways_ends_with_one_film",
+        _MORE_CREATES + "[half a JSON that claims to be whole]",
         _STRUCK + "[cut JSON]",
     ),
     "202 without an id": _shown(
-        _STRUCK + "[no id in it]",
+        _MORE_CREATES + "[no id in it]",
         _SHAPES + "a_create_without_one_certain_id_is_unknown",
     ),
     "202 with the id under another name": _shown(
@@ -118,12 +130,12 @@ SUBMITTING = {
     ),
     "429 with seconds": _shown(_LIMIT + "[in seconds]"),
     "429 with a date of a clock that is wrong": _shown(
-        _LIMIT + "[as a date of a clock three hours ahead]",
+        _MORE_CREATES + "[a limit told as a date of a clock three hours ahead]",
         _LIMIT + "[as a date of a clock three hours behind]",
     ),
     "429 without a moment, or with an absurd one": _shown(
         _LIMIT + "[not at all]",
-        _LIMIT + "[as a negative number]",
+        _MORE_CREATES + "[a limit told as a negative number]",
         _REFUSED + "a_limit_beyond_all_sense_parks_and_is_kept",
     ),
     "credits run out in the middle": _shown(
@@ -143,7 +155,7 @@ SUBMITTING = {
         _ONCE + "a_connection_the_service_has_dropped_is_never_met",
     ),
     "headers that drip": _shown(
-        _STRUCK + "[headers that drip]",
+        _MORE_CREATES + "[headers that drip]",
         _SOCKETS + "a_create_whose_answer_drips_is_cut_off_as_unknown",
     ),
     "the service has forgotten the key": _shown(
@@ -153,12 +165,13 @@ SUBMITTING = {
         _PROCESS + "a_sheet_edited_after_a_kill_does_not_change_what_was_sent"
     ),
     "two processes at work at once": _shown(
-        _PROCESS + "the_same_campaign_from_two_folders_at_once_is_paid_once",
+        _MORE + "the_same_campaign_from_two_folders_at_once_is_paid_once",
         _STOPS + "a_second_run_at_the_same_time_is_told_who_is_at_work",
         _SLOW + "a_run_frozen_for_longer_than_its_lease_does_not_pay_for_what_another_took_over",
     ),
     "the clock jumps": _shown(
         _PROCESS + "a_clock_that_jumps_between_runs_costs_nothing",
+        _MORE + "a_clock_that_jumps_forward_between_runs_costs_nothing",
         _DECIDE + "whatever_is_seen_the_decision_is_lawful",
         but="only root could set this machine's clock; instead what the ledger remembers is moved",
     ),
@@ -169,7 +182,7 @@ WAITING = {
         _SAID + "[an unknown word]",
         _DECIDE + "an_unknown_word_stalls_after_enough_looks_and_time",
     ),
-    "no word for the status": _shown(_SAID + "[no word]"),
+    "no word for the status": _shown(_MORE_SAID + "[no word]", _SAID + "[an unknown word]"),
     "a render that never ends": _shown(
         _WAITING + "a_render_that_never_ends_is_never_paid_again",
         _WAITING + "a_render_that_takes_too_long_is_stalled_and_fetched_free_later",
@@ -185,9 +198,9 @@ WAITING = {
         _SLOW + "a_service_in_trouble_for_minutes_parks_the_run",
     ),
     "a polling hint of nothing, of years, or a word": _shown(
-        _SAID + "[no first look at all]",
+        _MORE_SAID + "[no first look at all]",
         _SAID + "[a hint of thirty years]",
-        _SAID + "[a hint that is a word]",
+        _MORE_SAID + "[a hint that is a word]",
     ),
     "an address for the film, then 409": _shown(
         _WAITING + "an_address_that_is_refused_after_it_was_given_is_asked_for_again"
@@ -200,80 +213,118 @@ WAITING = {
 }
 
 HOOKS = {
-    "the same event twice": _shown(_SENT + "doubled_is_sent_twice_under_one_id", but=NO_RECEIVER),
-    "the same body as another event": _shown(
-        _SENT + "replayed_comes_again_under_another_id", but=NO_RECEIVER
+    "the same event twice": _shown(
+        _TOLD + "[doubled]",
+        _HEARS + "a_repeated_delivery_is_acknowledged_and_heard_once",
+        _WEBHOOKS + "whatever_befalls_deliveries_every_film_comes_and_is_paid_once",
+        _SENT + "doubled_is_sent_twice_under_one_id",
     ),
-    "out of order": _shown(_SENT + "late_is_sent_later_once", but=NO_RECEIVER),
+    "the same body as another event": _shown(
+        _TOLD + "[replayed]",
+        _HEARS + "a_body_that_comes_again_under_other_ids_is_heard_once",
+        _WEBHOOKS + "whatever_befalls_deliveries_every_film_comes_and_is_paid_once",
+        _SENT + "replayed_comes_again_under_another_id",
+    ),
+    "out of order": _shown(
+        _HEARS + "deliveries_may_come_in_any_order",
+        _WEBHOOKS + "a_signed_lie_is_not_believed",
+    ),
     "a wrong signature, or none": _shown(
+        _SIGNED + "a_false_signature_is_refused[beyond ASCII]",
+        _SIGNED + "two_signatures_are_none",
+        _TOLD + "[forged]",
+        _TOLD + "[unsigned]",
+        _WEBHOOKS + "whatever_befalls_deliveries_every_film_comes_and_is_paid_once",
         _SENT + "forged_comes_before_the_true_one",
         _SENT + "unsigned_has_no_signature_and_the_retry_has",
-        but=NO_RECEIVER,
     ),
     "a body written anew after it was signed": _shown(
-        _SENT + "reserialized_does_not_fit_its_signature_and_the_retry_does", but=NO_RECEIVER
+        _SIGNED + "a_body_that_was_written_anew_does_not_fit_its_signature",
+        _TOLD + "[reserialized]",
+        _SENT + "reserialized_does_not_fit_its_signature_and_the_retry_does",
     ),
     "an event that comes hours late": _shown(
+        _TOLD + "[late]",
+        _HEARS + "no_moment_is_too_old_or_too_new",
+        _WEBHOOKS + "whatever_befalls_deliveries_every_film_comes_and_is_paid_once",
         _SENT + "late_is_sent_later_once",
-        _SENDING + "a_failure_is_tried_again_five_times_and_then_no_more",
-        but=NO_RECEIVER,
     ),
     "an event of a video that is not ours": _shown(
-        _SENDING + "every_subscription_gets_its_own_copy_of_one_event", but=NO_RECEIVER
+        _HEARS + "an_unknown_kind_or_a_strangers_video_is_kept_and_acknowledged",
+        _WEBHOOKS + "a_signed_lie_is_not_believed",
     ),
     "an unknown kind of event, or a ping": _shown(
-        _HOOKS + "a_ping_can_be_told_from_a_real_event", but=NO_RECEIVER
+        _HEARS + "an_unknown_kind_or_a_strangers_video_is_kept_and_acknowledged",
+        _HEARS + "a_ping_is_what_says_so_in_its_body",
+        _BOARD + "sandbox_deliveries.py::test_a_ping_is_heard_as_one",
+        _HOOKS + "a_ping_can_be_told_from_a_real_event",
     ),
-    "a body without end": Fault((), but="there is no receiver yet, and the sandbox sends no such"),
+    "a body without end": _shown(
+        _BODIES + "ten_megabytes_are_cut_off[without a length]",
+        _BODIES + "ten_megabytes_are_refused_before_they_are_read",
+        _BODIES + "a_body_of_single_bytes_is_given_up_for_the_sake_of_the_others",
+        _PATIENT + "hundreds_of_slow_connections_keep_no_delivery_waiting[in the body]",
+        _PATIENT + "what_does_not_come_within_its_time_is_not_waited_for",
+    ),
     "a crash before the acknowledgement": _shown(
-        _SENDING + "a_retry_that_is_accepted_is_the_last", but=NO_RECEIVER
+        _COMMITS + "a_kill_around_the_commit_costs_nothing[after]"
     ),
     "an event that cannot be written down": _shown(
-        _SENDING + "a_retry_that_is_accepted_is_the_last", but=NO_RECEIVER
+        _COMMITS + "a_delivery_that_finds_the_disk_full_comes_again",
+        _COMMITS + "a_ledger_that_is_locked_too_long_has_the_delivery_come_again",
     ),
     "the service gives the subscription up": _shown(
-        _HOOKS + "after_twenty_failures_it_is_off_until_the_client_turns_it_on", but=NO_RECEIVER
+        _WEBHOOKS + "a_subscription_that_the_service_gives_up_costs_no_film",
+        _SUBSCRIBED + "disabled_after_twenty_failures_it_is_enabled_once_it_is_heard",
+        _HOOKS + "after_twenty_failures_it_is_off_until_the_client_turns_it_on",
     ),
-    "an event that never comes": _shown(_SENT + "missing_is_sent_to_nobody", but=NO_RECEIVER),
+    "an event that never comes": _shown(
+        _BOARD + "sandbox_deliveries.py::test_a_missing_delivery_leaves_the_next_one_alone",
+        _WEBHOOKS + "whatever_befalls_deliveries_every_film_comes_and_is_paid_once",
+        _SENT + "missing_is_sent_to_nobody",
+    ),
     "the secret of a subscription is lost": _shown(
+        _SUBSCRIBED + "a_webhook_whose_secret_is_lost_is_replaced",
         "tests/road/test_webhook_commands.py::test_a_lost_answer_says_that_a_secret_may_be_lost",
         _ONCE + "a_subscription_without_its_id_is_not_made_again",
     ),
     "two secrets while one replaces the other": _shown(
-        _SENDING + "every_subscription_gets_its_own_copy_of_one_event", but=NO_RECEIVER
+        _HEARS + "two_secrets_are_taken_while_one_replaces_the_other",
+        _BOARD + "sandbox_deliveries.py::test_two_subscriptions_at_once_are_heard_and_harm_nobody",
+        _SUBSCRIBED + "rotation_refuses_no_delivery_and_loses_none",
     ),
 }
 
 DELIVERING = {
     "the address has expired": _shown(_DOWNLOAD + "[an address that has expired]"),
     "the address expires during the transfer": _shown(
-        _DOWNLOAD + "[an address that expires during the transfer]"
+        _MORE_DOWNLOADS + "[an address that expires during the transfer]"
     ),
     "a cut body of known length": _shown(
         _DOWNLOAD + "[a cut body of known length]",
     ),
     "a cut body of unknown length": _shown(
-        _DOWNLOAD + "[a cut body whose end nobody can tell]",
-        _DELIVERY + "what_is_no_film_never_gets_into_the_store[half a film]",
+        _MORE_DOWNLOADS + "[a cut body whose end nobody can tell]",
+        _DELIVERY + "what_is_no_film_never_gets_into_the_store",
     ),
-    "the range is ignored": _shown(_DOWNLOAD + "[a cut, and a server that ignores ranges]"),
+    "the range is ignored": _shown(_MORE_DOWNLOADS + "[a cut, and a server that ignores ranges]"),
     "another film in the second part": _shown(
         _DOWNLOAD + "[a cut, and another ETag]",
         _FETCH + "a_part_of_another_film_is_never_joined_on",
     ),
     "a page with status 200": _shown(
         _DOWNLOAD + "[a page that says 200]",
-        _DELIVERY + "what_is_no_film_never_gets_into_the_store[a page]",
     ),
     "no byte, or no index": _shown(
-        _MORE + "a_download_struck_in_other_ways_brings_the_true_film[no byte]",
+        _MORE_DOWNLOADS + "[no byte]",
         _DOWNLOAD + "[a film without its index]",
         _DELIVERY + "a_film_that_stays_broken_is_held_and_stays_paid",
     ),
-    "compressed unasked": _shown(_DOWNLOAD + "[a film compressed unasked]"),
+    "compressed unasked": _shown(_MORE_DOWNLOADS + "[a film compressed unasked]"),
     "captions that never come, or are none": _shown(
         _DELIVERY + "captions_that_never_come_do_not_hold_back_the_film",
         _DELIVERY + "captions_that_are_none_are_asked_for_again",
+        _MORE + "captions_that_are_empty_are_asked_for_again",
     ),
     "a disk without room": _shown(
         _DISKS + "a_spool_without_room_leaves_the_film_to_a_later_run",

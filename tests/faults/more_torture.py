@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.faults.production import A_WHILE, Production
-from tests.programs import Desk, sandbox
+from tests.programs import Desk, sandbox, simple_sheet
 
 CREATES: dict[str, dict[str, Any]] = {
     "a proxy's 503": {"do": "error-before", "status": 503, "html": True},
@@ -25,12 +25,34 @@ CREATES: dict[str, dict[str, Any]] = {
     "a body that drips": {"do": "drip", "bytes": 16, "seconds": 0.01},
     "compressed unasked": {"do": "gzip"},
     "a limit told as a word": {"do": "limited", "retry_after": "soon"},
+    "a limit told as a negative number": {"do": "limited", "retry_after": -30},
+    "a limit told as a date of a clock three hours ahead": {
+        "do": "limited",
+        "retry_after_date": 2,
+        "clock_skew": 10800,
+    },
+    "reset after the film was begun": {"do": "reset-after"},
+    "dropped before anything was done": {"do": "drop-before"},
+    "500 before anything was done": {"do": "error-before"},
+    "a proxy's 504 over a film that was begun": {"do": "error-after", "status": 504, "html": True},
+    "no id in it": {"do": "rewrite", "remove": ["id"]},
+    "headers that drip": {"do": "drip-headers", "bytes": 16, "seconds": 0.01},
 }
 LOOKS: dict[str, dict[str, Any]] = {
     "a page": {"do": "html"},
     "a word for failure": {"do": "rewrite", "set": {"status": "failed"}},
     "a connection that is reset": {"do": "reset-before"},
     "half an answer": {"do": "truncated"},
+}
+#: What is said of a film, or of when to look at it; there is a look at the deadline anyway.
+ODD: dict[str, dict[str, Any]] = {
+    "no word": {"on": "get", "do": "rewrite", "remove": ["status"]},
+    "no first look at all": {"on": "create", "do": "rewrite", "set": {"poll_after_seconds": 0}},
+    "a hint that is a word": {
+        "on": "create",
+        "do": "rewrite",
+        "set": {"poll_after_seconds": "soon"},
+    },
 }
 DOWNLOADS: dict[str, list[dict[str, Any]]] = {
     "a cut body in chunks": [{"nth": 1, "do": "cut-body", "framing": "chunked"}],
@@ -44,6 +66,16 @@ DOWNLOADS: dict[str, list[dict[str, Any]]] = {
         {"nth": 1, "do": "cut-body"},
         {"nth": 2, "do": "range-shifted"},
     ],
+    "an address that expires during the transfer": [
+        {"nth": 1, "do": "cut-body"},
+        {"nth": 2, "do": "expired"},
+    ],
+    "a cut body whose end nobody can tell": [{"nth": 1, "do": "truncated", "framing": "close"}],
+    "a cut, and a server that ignores ranges": [
+        {"nth": 1, "do": "cut-body"},
+        {"nth": 2, "do": "range-ignored"},
+    ],
+    "a film compressed unasked": [{"nth": 1, "do": "gzip"}],
 }
 
 
@@ -64,6 +96,16 @@ def test_a_look_struck_in_other_ways_is_repeated(
     production.asks_for(1)
     production.service.plan_fault(on="get", nth=1, **fault)
     assert production.run().status == 0
+    production.ends_well()
+
+
+@pytest.mark.parametrize("fault", ODD.values(), ids=ODD)
+def test_whatever_else_is_said_of_a_film_that_is_there_it_is_fetched(
+    production: Production, fault: dict[str, Any]
+) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(**fault)
+    assert production.run(CALLSHEET_DEADLINE="2s").status == 0
     production.ends_well()
 
 
@@ -114,4 +156,56 @@ def test_a_run_ended_by_a_signal_with_calls_under_way_loses_none(production: Pro
 
     assert process.returncode == 5
     assert "run the same command again" in err
+    production.ends_well()
+
+
+def test_the_same_campaign_from_two_folders_at_once_is_paid_once(
+    production: Production, tmp_path: Path
+) -> None:
+    # Two people with a ledger each: neither knows of the other, the keys are the same.
+    production.asks_for(3)
+    folders = [tmp_path / "ada", tmp_path / "ben"]
+    desks = []
+    for folder in folders:
+        folder.mkdir()
+        desks.append(Desk(folder, production.desk.environ))
+        desks[-1].sheet(production.sheet, simple_sheet(3, title=production.name))
+
+    words = ("run", production.sheet, "--yes", "--without-prefect")
+    processes = [desk.start(*words) for desk in desks]
+
+    for process in processes:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+    for desk in desks:
+        production.desk = desk
+        production.ends_well()
+
+
+def test_a_create_that_is_never_carried_out_is_left_to_a_later_run(
+    production: Production,
+) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="create", do="drop-before")
+
+    parked = production.run("--max-wait", A_WHILE)
+
+    assert parked.status == 5
+    assert production.row()["state"] == "submitting"
+    assert production.count("reserve") == 0
+    production.ends_well()
+
+
+def test_captions_that_are_empty_are_asked_for_again(production: Production) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="captions", nth="1-2", do="empty")
+    assert production.run().status == 0
+    production.ends_well()
+
+
+def test_a_clock_that_jumps_forward_between_runs_costs_nothing(production: Production) -> None:
+    production.asks_for(2)
+    production.service.plan_fault(on="create", do="drop-after")
+    assert production.run("--max-wait", A_WHILE).status == 5
+    production.time_passes(3600)
     production.ends_well()

@@ -85,7 +85,8 @@ async def test_a_step_that_is_carried_out_again_after_it_succeeded_pays_nothing(
 ) -> None:
     production.asks_for(3)
     folder = production.desk.folder
-    settings = load_settings(environ=production.desk.environ, folder=folder)
+    environ = {**production.desk.environ, "CALLSHEET_STORE": str(production.store)}
+    settings = load_settings(environ=environ, folder=folder)
 
     async def yes(plan: Plan) -> str:
         return "approved by the test"

@@ -13,20 +13,10 @@ Fault = dict[str, Any]
 #: What strikes the first request for a film, or the first two.
 ONCE: dict[str, list[Fault]] = {
     "an address that has expired": [{"nth": 1, "do": "expired"}],
-    "an address that expires during the transfer": [
-        {"nth": 1, "do": "cut-body"},
-        {"nth": 2, "do": "expired"},
-    ],
     "a cut body of known length": [{"nth": 1, "do": "cut-body"}],
-    "a cut body whose end nobody can tell": [{"nth": 1, "do": "truncated", "framing": "close"}],
-    "a cut, and a server that ignores ranges": [
-        {"nth": 1, "do": "cut-body"},
-        {"nth": 2, "do": "range-ignored"},
-    ],
     "a cut, and another ETag": [{"nth": 1, "do": "cut-body"}, {"nth": 2, "do": "etag-changed"}],
     "a page that says 200": [{"nth": 1, "do": "html"}],
     "a film without its index": [{"nth": 1, "do": "no-moov"}],
-    "a film compressed unasked": [{"nth": 1, "do": "gzip"}],
 }
 
 
@@ -44,17 +34,9 @@ def test_a_download_that_is_struck_brings_the_true_film(
     production.ends_well()
 
 
-#: What is wrong with a film however often it is fetched.
-FOR_EVER: dict[str, Fault] = {
-    "a page": {"do": "html"},
-    "half a film": {"do": "truncated"},
-}
-
-
-@pytest.mark.parametrize("fault", FOR_EVER.values(), ids=FOR_EVER)
-def test_what_is_no_film_never_gets_into_the_store(production: Production, fault: Fault) -> None:
+def test_what_is_no_film_never_gets_into_the_store(production: Production) -> None:
     production.asks_for(1)
-    production.service.plan_fault(on="file", **fault)
+    production.service.plan_fault(on="file", do="truncated")
 
     # Fewer tries than it takes to hold the row: the next run goes on.
     parked = production.run("--max-wait", A_WHILE)
@@ -93,10 +75,9 @@ def test_captions_that_never_come_do_not_hold_back_the_film(production: Producti
     production.ends_well()
 
 
-@pytest.mark.parametrize("do", ["empty", "wrong-format"])
-def test_captions_that_are_none_are_asked_for_again(production: Production, do: str) -> None:
+def test_captions_that_are_none_are_asked_for_again(production: Production) -> None:
     production.asks_for(1)
-    production.service.plan_fault(on="captions", nth="1-2", do=do)
+    production.service.plan_fault(on="captions", nth="1-2", do="wrong-format")
 
     ended = production.run()
 

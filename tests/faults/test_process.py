@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
-
 from tests.faults.production import A_WHILE, Production
 from tests.programs import Desk, sandbox, simple_sheet
 
@@ -29,29 +27,6 @@ def test_a_service_that_goes_down_in_the_middle_and_comes_back_is_waited_for(
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
         Production(production.desk, back, production.name, films=3).ends_well()
-
-
-def test_the_same_campaign_from_two_folders_at_once_is_paid_once(
-    production: Production, tmp_path: Path
-) -> None:
-    # Two people with a ledger each: neither knows of the other, the keys are the same.
-    production.asks_for(3)
-    folders = [tmp_path / "ada", tmp_path / "ben"]
-    desks = []
-    for folder in folders:
-        folder.mkdir()
-        desks.append(Desk(folder, production.desk.environ))
-        desks[-1].sheet(production.sheet, simple_sheet(3, title=production.name))
-
-    words = ("run", production.sheet, "--yes", "--without-prefect")
-    processes = [desk.start(*words) for desk in desks]
-
-    for process in processes:
-        _, err = process.communicate(timeout=120)
-        assert process.returncode == 0, err
-    for desk in desks:
-        production.desk = desk
-        production.ends_well()
 
 
 def test_a_sheet_edited_after_a_kill_does_not_change_what_was_sent(
@@ -79,14 +54,12 @@ def test_a_sheet_edited_after_a_kill_does_not_change_what_was_sent(
     assert production.count("reserve") == production.count("charge") == 2
 
 
-@pytest.mark.parametrize("seconds", [-3600, 3600], ids=["back", "forward"])
-def test_a_clock_that_jumps_between_runs_costs_nothing(
-    production: Production, seconds: int
-) -> None:
+def test_a_clock_that_jumps_between_runs_costs_nothing(production: Production) -> None:
     production.asks_for(2)
     production.service.plan_fault(on="create", do="drop-after")
     assert production.run("--max-wait", A_WHILE).status == 5
-    production.time_passes(seconds)
+    # Ours went back an hour: what is remembered is younger than it should be.
+    production.time_passes(-3600)
     production.ends_well()
 
 
@@ -97,7 +70,7 @@ def test_a_run_that_is_frozen_goes_on_where_it_was(production: Production) -> No
     production.waits_for(lambda: production.count("reserve") == 2)
     # All of it stands still, its loop too, while films get ready and connections grow old.
     process.send_signal(signal.SIGSTOP)
-    time.sleep(4)
+    time.sleep(2.5)
     process.send_signal(signal.SIGCONT)
 
     _, err = process.communicate(timeout=120)

@@ -13,19 +13,8 @@ from tests.programs import simple_sheet
 #: What is said of a film that is there, and found all the same.
 ODD: dict[str, dict[str, Any]] = {
     "an unknown word": {"on": "get", "do": "rewrite", "set": {"status": "marinating"}},
-    "no word": {"on": "get", "do": "rewrite", "remove": ["status"]},
     "404 right after the create": {"on": "get", "nth": "1-2", "do": "status", "status": 404},
     "503 for a while": {"on": "get", "nth": "1-4", "do": "error-before", "status": 503},
-    "no first look at all": {
-        "on": "create",
-        "do": "rewrite",
-        "set": {"poll_after_seconds": 0},
-    },
-    "a hint that is a word": {
-        "on": "create",
-        "do": "rewrite",
-        "set": {"poll_after_seconds": "soon"},
-    },
     "a hint of thirty years": {
         "on": "create",
         "do": "rewrite",

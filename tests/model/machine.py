@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 from collections import deque
 from collections.abc import Coroutine
 from dataclasses import replace
@@ -23,10 +24,12 @@ from tasks.errors import CallsheetError
 from tasks.ledger import (
     RETAKEABLE,
     CampaignRow,
+    Hint,
     adopt_video,
     ask_to_cancel,
     find_campaign,
     give_up,
+    keep_hint,
     rows_of,
     set_budget,
     wake_stalled,
@@ -212,6 +215,35 @@ class CampaignMachine(RuleBasedStateMachine):
         made = list(self.service.videos.values())[pick % len(self.service.videos)]
         if how == "deleted" or not made.is_over(self.time.now):
             setattr(made, how, True)
+
+    @rule(
+        picked=st.lists(picks, max_size=3),
+        forged=st.sampled_from([(), ("vid_nobody",)]),
+        times=st.integers(1, 3),
+    )
+    def webhook(self, picked: list[int], forged: tuple[str, ...], times: int) -> None:
+        """Deliveries come in any order: of ours and of others, too early, doubled, re-addressed."""
+        made = list(self.service.videos)
+        videos = frozenset({*forged, *(made[n % len(made)] for n in picked if made)})
+        digest = hashlib.sha256(repr((sorted(videos), len(self.past))).encode()).hexdigest()
+        for n in range(times):
+            hint = Hint(digest=digest, nonce="n", videos=videos, event_id=f"evt_{digest[:9]}_{n}")
+            program = self.program
+            kept = False
+
+            async def hear(hint: Hint = hint) -> None:
+                nonlocal kept
+                kept = await self.ledger.write(partial(keep_hint, hint=hint, at=self.time.now))
+
+            self._go(hear())
+            if kept and program is not None and program is self.program:
+                program.hint(videos)
+
+    @rule(well=st.booleans())
+    def webhooks_come_or_fail(self, well: bool) -> None:
+        self.rules = replace(self.rules, hinted=well)
+        if self.program is not None:
+            self.program.rules = self.rules
 
     @precondition(lambda self: self.sheet)
     @rule(pick=picks, alike=st.booleans(), seconds=SPANS)

@@ -6,6 +6,7 @@ that a test chooses what happens when. Everything here is lost when the program 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
@@ -37,11 +38,12 @@ from tasks.production.cancel import cancel
 from tasks.production.connections import Connections
 from tasks.production.decide import Lane, Memory, Rules, decide, lane_of
 from tasks.production.engine import PATIENCE
+from tasks.production.looks import Looks
 from tasks.production.once import search_made, submit_once
 from tasks.production.quote import ask_price
 from tasks.production.record import record
 from tasks.production.retake import approve_offers, offers
-from tasks.production.seen import NotStored, Resumed, Seen, Stored
+from tasks.production.seen import FilmReady, NotStored, Resumed, Seen, Stored
 from tasks.production.submit import search, submit
 from tasks.production.unwanted import Unwanted
 from tasks.production.watch import watch
@@ -94,6 +96,7 @@ class Program:
             gate.close(type(time)(known).moment())
         self._gate = gate
         self._unwanted: Unwanted | None = None
+        self._looks = Looks()
         settings = SimpleNamespace(deadline=self.rules.deadline, quotes=4)
         ledger = cast(Any, self.ledger)
         self.at = Connections(
@@ -176,8 +179,12 @@ class Program:
         now = self.time.now
         live.row = self._unwanted_in(live.row.campaign_id).marked(live.row, now)
         self.heard.append((live.row, live.memory, seen))
+        if live.row.state in ("submitting", "rendering"):
+            live.memory = self._looks.foresee(live.row, live.memory)
         decision = decide(live.row, live.memory, seen, now, self.rules)
         live.memory = decision.memory
+        if isinstance(seen, FilmReady) and live.row.state == "rendering":
+            self._looks.finish(live.row, live.memory, now)
         row = await record(cast(Any, self.ledger), live.row, seen, decision, now=now)
         self.holds = self.holds or decision.holds
         parked = decision.parks is not None and decision.parks - now > PATIENCE
@@ -185,6 +192,17 @@ class Program:
             self.lives.pop(live.row.row, None)
             return
         live.row, live.lane, live.due = row, decision.lane, now + decision.after
+        self._look_now_if_named(live)
+
+    def hint(self, videos: Collection[str]) -> None:
+        """Hear of videos that webhooks named, whosever they are."""
+        self._looks.name(videos)
+        for live in self.lives.values():
+            self._look_now_if_named(live)
+
+    def _look_now_if_named(self, live: Live) -> None:
+        if live.lane == "watch" and self._looks.is_named(live.row):
+            live.memory, live.due = self._looks.before_look(live.row, live.memory), self.time.now
 
     def _approve(
         self, connection: Connection, campaign: Campaign, waiting: list[CampaignRow]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deployments.prefect_server import PrefectServer, find_or_start
 from tests.programs import Desk, Sandbox, sandbox
 
 
@@ -26,3 +27,12 @@ def desk(tmp_path: Path, service: Sandbox) -> Desk:
 def name(tmp_path: Path) -> str:
     """A campaign name no other test has: keys of the same film would be the same."""
     return f"c-{abs(hash(str(tmp_path))):x}"
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
+    """A Prefect server that runs before Callsheet does, as a team's own would."""
+    running = find_or_start(tmp_path_factory.mktemp("prefect"))
+    running.wait()
+    yield running
+    running.stop()

@@ -87,8 +87,10 @@ def test_a_budget_of_the_day_holds_over_three_runs_at_once(
 
 
 def test_whoever_waits_gives_up_when_its_time_is_up(desk: Desk, slow: Sandbox, name: str) -> None:
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(8))
-    desk.environ["CALLSHEET_SUBMITS"] = "1"
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    # For longer than anybody here waits.
+    slow.clear_faults()
+    slow.plan_fault(on="render", do="slow", seconds=120)
     before = _begun(slow)
     process = desk.start(*RUN, sheet)
     _wait_for(lambda: _begun(slow) > before)
@@ -101,7 +103,8 @@ def test_whoever_waits_gives_up_when_its_time_is_up(desk: Desk, slow: Sandbox, n
         assert f"is being run by process {process.pid} on" in ended.err
         assert "nothing was spent" in ended.err
     assert "waiting for it" not in left.err
-    assert _end(process).status == 0
+    process.send_signal(signal.SIGTERM)
+    assert _end(process).status == 5
 
 
 def test_a_run_that_was_stopped_until_its_lease_lapsed_pays_nothing_more(

@@ -79,6 +79,7 @@ def test_a_call_that_may_have_been_lost_on_the_way_asks_a_person(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
     studio.plan_fault(on="image-to-video", nth=1, do="drop-before")
+    desk.environ["CALLSHEET_EVIDENCE_WAIT"] = "1s"
     before = len(studio.bought())
     ended = desk.run(desk.sheet(f"{name}.csv", images(name, f"{name}2")))
     assert ended.status == 3
@@ -156,6 +157,8 @@ def test_three_calls_of_unknown_outcome_stop_all_further_ones(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
     studio.plan_fault(on="image-to-video", do="drop-before")
+    # There is nothing to be found, however long it is searched for.
+    desk.environ["CALLSHEET_EVIDENCE_WAIT"] = "1s"
     struck = len(studio.strikes())
     rows = [f"{name}{n}" for n in range(5)]
     ended = desk.run(desk.sheet(f"{name}.csv", images(*rows)))

@@ -89,7 +89,7 @@ def test_a_video_that_is_gone_and_a_charge_that_changed_are_told(
 def test_a_film_that_came_after_its_row_was_stalled_is_taken_up_again(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
-    studio.plan_fault(on="render", nth=1, do="slow", seconds=6)
+    studio.plan_fault(on="render", nth=1, do="slow", seconds=3)
     desk.environ["CALLSHEET_DEADLINE"] = "1s"
     ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(1)))
     assert ended.json["rows"] == {"total": 1, "stalled": 1}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import socketserver
 import stat
 import threading
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.here import Here
-from tests.programs import Desk, Sandbox, sandbox
+from tests.programs import Desk, Finished, Sandbox, sandbox
 
 #: Nothing listens there: deliveries fail at once.
 NOWHERE = "http://127.0.0.1:9/hook"
@@ -141,6 +143,160 @@ def test_a_lost_answer_says_that_a_secret_may_be_lost(here: Here) -> None:
     assert len(heard) == 1, "it is sent once"
     assert heard[0].startswith(b"POST /api/v1/webhooks ")
     assert not (here.folder / "kept").exists()
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory, service: Sandbox) -> Iterator[Desk]:
+    """A folder where a receiver is at work, at the address that the service is told."""
+    desk = _office(tmp_path_factory.mktemp("office"), service)
+    receiver = desk.start("receive", "--json")
+    assert receiver.stdout is not None
+    assert json.loads(receiver.stdout.readline())["receiver"] == f"http://{_address(desk)}"
+    yield desk
+    receiver.terminate()
+    receiver.communicate(timeout=30)
+
+
+def test_a_subscription_is_made_once_by_whoever_comes_first(office: Desk) -> None:
+    first = office.call("webhooks", "ensure", "--json")
+    again = office.call("webhooks", "ensure", "--json")
+    told = office.call("webhooks", "ensure")
+
+    assert (first.status, first.json["made"], first.json["heard"]) == (0, True, True)
+    assert again.json == {**first.json, "made": False}
+    assert first.json["trouble"] is None
+    assert told.status == 0
+    assert first.json["webhook_id"] in told.out
+    assert "a ping was heard" in told.out
+    assert _webhooks(office) == [first.json["webhook_id"]]
+    _says_no_secret(office, first, again, told)
+
+
+def test_a_secret_is_replaced_by_hand(office: Desk) -> None:
+    before = office.call("webhooks", "ensure", "--json")
+    after = office.call("webhooks", "rotate", "--json")
+
+    assert (after.status, after.json["made"], after.json["heard"]) == (0, True, True)
+    assert after.json["nonce"] != before.json["nonce"]
+    assert _webhooks(office) == [after.json["webhook_id"]]
+    _says_no_secret(office, after)
+
+
+def test_how_it_stands_is_shown(office: Desk) -> None:
+    made = office.call("webhooks", "ensure", "--json")
+    shown = office.call("webhooks", "status", "--json")
+    told = office.call("webhooks", "status")
+    office.call("webhooks", "edit", made.json["webhook_id"], "--disable")
+    disabled = office.call("webhooks", "status", "--json")
+    enabled = office.call("webhooks", "ensure", "--json")
+
+    (one,) = shown.json["subscriptions"]
+    assert (shown.status, shown.json["problems"]) == (0, [])
+    assert shown.json["receiver"] == {"address": _address(office), "answers": True}
+    assert one["webhook_id"] == made.json["webhook_id"]
+    assert (one["active"], one["secret"]) == (True, "here")
+    assert one["last_heard"] is not None
+    assert one["webhook_id"] in told.out
+    assert disabled.status == 3
+    assert "is disabled" in disabled.json["problems"][0]
+    assert (enabled.status, enabled.json["enabled"]) == (0, True)
+    _says_no_secret(office, shown, told, disabled)
+
+
+CREATED = "service: after the answer (create webhook)"
+KILLS = [
+    ("ensure", "ledger: after the commit (subscription_making._plan)"),
+    ("ensure", "service: before the request (create webhook)"),
+    ("ensure", CREATED),
+    ("ensure", "ledger: before the commit (subscriptions.name_subscription)"),
+    ("ensure", "ledger: after the commit (subscriptions.name_subscription)"),
+    ("rotate", CREATED),
+    ("rotate", "service: before the request (delete webhook)"),
+    ("rotate", "service: after the answer (delete webhook)"),
+]
+
+
+@pytest.mark.parametrize(("verb", "point"), KILLS, ids=lambda word: word.partition(": ")[2] or word)
+def test_a_kill_at_any_point_leaves_one_that_is_heard(
+    office: Desk, tmp_path: Path, verb: str, point: str
+) -> None:
+    if verb == "ensure":
+        for webhook_id in _webhooks(office):
+            office.call("webhooks", "delete", webhook_id, "--yes")
+    else:
+        assert office.call("webhooks", "ensure").status == 0
+    order = {"trace": str(tmp_path / "trace"), "point": point, "nth": 1, "linger": 0.0}
+
+    killed = office.call("webhooks", verb, hook=order)
+    after = office.call("webhooks", "ensure", "--json")
+    shown = office.call("webhooks", "status", "--json")
+
+    assert killed.status == -9
+    assert (after.status, after.json["heard"]) == (0, True), after.err
+    assert _webhooks(office) == [after.json["webhook_id"]]
+    assert [one["nonce"] for one in shown.json["subscriptions"]] == [after.json["nonce"]]
+    held = json.loads(_secret_file(office, after.json["nonce"]).read_text())
+    assert held["retired_at"] is None
+    live = [path for path in _secrets(office) if json.loads(path.read_text())["retired_at"] is None]
+    assert [path.stem for path in live] == [after.json["nonce"]]
+
+
+def test_without_a_receiver_it_says_how_to_start_one(tmp_path: Path, service: Sandbox) -> None:
+    desk = _office(tmp_path, service)
+
+    alone = desk.call("webhooks", "ensure", "--json")
+    shown = desk.call("webhooks", "status")
+
+    assert alone.status == 3
+    assert "was not heard within 10 s" in alone.json["trouble"]
+    assert "`callsheet receive`" in alone.err
+    assert _address(desk) in alone.err
+    assert shown.status == 3
+    assert f"no receiver answers at {_address(desk)}" in shown.out
+    assert "Failed for wh_" in shown.out
+
+
+def test_without_an_address_nothing_is_made(here: Here) -> None:
+    for verb in ("ensure", "rotate", "status"):
+        refused = here.call("webhooks", verb)
+
+        assert refused.status == 2
+        assert "CALLSHEET_WEBHOOK_URL is not set" in refused.err
+        assert "callsheet receive" in refused.err
+
+
+def _office(folder: Path, service: Sandbox) -> Desk:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+    here = {"CALLSHEET_RECEIVER": address, "CALLSHEET_WEBHOOK_URL": f"http://{address}"}
+    return Desk(folder, {**service.environ, **here})
+
+
+def _address(office: Desk) -> str:
+    return office.environ["CALLSHEET_RECEIVER"]
+
+
+def _webhooks(office: Desk) -> list[str]:
+    """Return the ids of what the service has under the address of an office."""
+    listed = office.call("webhooks", "list", "--json").json["webhooks"]
+    ours = office.environ["CALLSHEET_WEBHOOK_URL"] + "/"
+    return [one["webhook_id"] for one in listed if one["url"].startswith(ours)]
+
+
+def _secrets(office: Desk) -> list[Path]:
+    return sorted((office.folder / ".callsheet" / "webhooks").glob("*.json"))
+
+
+def _secret_file(office: Desk, nonce: str) -> Path:
+    return office.folder / ".callsheet" / "webhooks" / f"{nonce}.json"
+
+
+def _says_no_secret(office: Desk, *calls: Finished) -> None:
+    for path in _secrets(office):
+        secret = json.loads(path.read_text())["secret"]
+        assert len(secret) >= 16
+        assert not any(secret in call.out + call.err for call in calls)
 
 
 @contextmanager

@@ -35,6 +35,12 @@ def read_books(address: str) -> Books:
     return Books(campaign=campaign, **found)
 
 
+def read_calls(address: str) -> tuple[Line, ...]:
+    """Read the paid calls without a key alone, of a ledger that may have no campaign."""
+    with _connected(address) as connection:
+        return _lines(connection, "calls")
+
+
 def _lines(connection: Connection, table: str) -> tuple[Line, ...]:
     listed = connection.execute(text(f"SELECT * FROM {table} ORDER BY id"))
     return tuple(dict(line) for line in listed.mappings())

@@ -13,8 +13,8 @@ from typing import Any
 
 from tasks.ledger.states import TRANSITIONS
 from tests.torture.books import MICRO, Books
+from tests.torture.campaign import Scenario
 from tests.torture.films import Found
-from tests.torture.scenario import Scenario
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +33,19 @@ class Evidence:
     found: Mapping[str, Found]
     litter: Sequence[str]
     truth: Mapping[str, str]
+    statuses: Mapping[str, str]
     books: Books
     resent: int = 0
+    others: Sequence[Mapping[str, Any]] = ()
+    afterwards: Sequence[Mapping[str, Any]] = ()
 
 
 def violations(seen: Evidence) -> list[str]:
     """Return what is not as it has to be."""
-    checks = (_charges, _store, _rows, _intents, _deliveries, _account, _history)
+    checks = (
+        *(_charges, _store, _rows, _intents, _deliveries),
+        *(_settled, _account, _history),
+    )
     return [finding for check in checks for finding in check(seen)]
 
 
@@ -53,6 +59,9 @@ def bought(charges: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _charges(seen: Evidence) -> Iterator[str]:
     """At most one charge for a key, and for a clip; no clip is sent twice; the budget holds."""
     paid = bought(seen.charges)
+    others = {(c["video_id"], c["render"]) for c in seen.others}
+    total = sum(c["credits"] for c in paid)
+    paid = [c for c in paid if (c["video_id"], c["render"]) not in others]
     keys = Counter(c["idempotency_key"] for c in paid if c["idempotency_key"])
     for key, times in keys.items():
         if times > 1:
@@ -64,9 +73,10 @@ def _charges(seen: Evidence) -> Iterator[str]:
     wanted = sum(row.clip for row in seen.scenario.rows.values()) + seen.resent
     if seen.clip_calls > wanted:
         yield f"{seen.clip_calls} calls were made for {wanted} clips"
-    total = sum(c["credits"] for c in paid)
     if total > seen.scenario.budget:
         yield f"{total} credits were charged, over the budget of {seen.scenario.budget}"
+    for charge in seen.afterwards:
+        yield f"{charge['credits']} credits were set aside for {charge['title']} afterwards"
 
 
 def _store(seen: Evidence) -> Iterator[str]:
@@ -86,7 +96,7 @@ def _rows(seen: Evidence) -> Iterator[str]:
         yield f"the sheet has the rows {sorted(wanted)}, the ledger {sorted(states)}"
     for row in wanted.values():
         state = states.get(row.id)
-        if state != row.state:
+        if state not in (row.state, row.or_else):
             yield f"row {row.id} ended {state} instead of {row.state}"
     for call in seen.books.calls:
         if call["closed_at"] is None:
@@ -99,15 +109,19 @@ def _intents(seen: Evidence) -> Iterator[str]:
     """Every charge belongs to an intent in the ledger, at the price that was charged."""
     by_key = {take["key"]: take for take in seen.books.takes}
     by_video = {take["video_id"]: take for take in seen.books.takes if take["video_id"]}
-    for charge in bought(seen.charges):
+    paid = bought(seen.charges)
+    prices: Counter[str] = Counter()
+    for charge in paid:
+        prices[charge["video_id"]] += charge["credits"]
+    for charge in paid:
         key, video = charge["idempotency_key"], charge["video_id"]
         take = by_key.get(key) if key else by_video.get(video)
         if take is None:
             yield f"the charge for {charge['title']} ({video}) belongs to no take"
         elif take["video_id"] != video:
             yield f"take {take['id']} names {take['video_id']}, the charge {video}"
-        elif take["charged"] != charge["credits"] * MICRO:
-            yield f"take {take['id']} books {take['charged']}, charged were {charge['credits']}"
+        elif take["charged"] != prices[video] * MICRO:
+            yield f"take {take['id']} books {take['charged']}, charged were {prices[video]}"
     if len(by_video) != len([take for take in seen.books.takes if take["video_id"]]):
         yield "two takes name the same video"
 
@@ -135,6 +149,24 @@ def _deliveries(seen: Evidence) -> Iterator[str]:
                 and seen.truth.get(takes[line["take_id"]]["video_id"]) != file["sha256"]
             ):
                 yield f"row {row.id} has another film than the service made for it"
+
+
+def _settled(seen: Evidence) -> Iterator[str]:
+    """What is cancelled is so at the service, and was released there; what is delivered is made."""
+    takes = {take["id"]: take for take in seen.books.takes}
+    back = {c["video_id"] for c in seen.charges if c["event"] == "release"}
+    for line in seen.books.rows:
+        take = takes.get(line["take_id"])
+        if take is None or take["video_id"] is None:
+            continue
+        status = seen.statuses[take["video_id"]]
+        wanted = {"cancelled": "cancelled", "delivered": "completed"}.get(line["state"], status)
+        if status != wanted:
+            yield f"row {line['row']} is {line['state']}, its video {status}"
+        if line["state"] == "cancelled" and take["video_id"] not in back:
+            yield f"row {line['row']} was cancelled and its credits not released"
+        if line["state"] == "cancelled" and (take["reserved"] or take["charged"]):
+            yield f"row {line['row']} was cancelled and its take still counts credits"
 
 
 def _account(seen: Evidence) -> Iterator[str]:

@@ -9,23 +9,21 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
+from tests.torture.campaign import Scenario
+from tests.torture.direct import type_it
 from tests.torture.hook import ANY
 from tests.torture.points import visited
-from tests.torture.result import Result, Violation
-from tests.torture.scenario import SCENARIOS, Scenario
+from tests.torture.result import NONE_YET, Result
+from tests.torture.scenario import SCENARIOS
+from tests.torture.settling import settle
 from tests.torture.stand import Stand, stand
 from tests.torture.trial import Kill, Trial, attempt
-
-#: What a finding is counted as in the table, by words that are in it.
-_DOUBLE = ("charged 2", "charged 3", "calls were made", "belongs to no take", "over the budget")
-_SECRET = "a secret:"
-_LOST = ("ended", "has another film", "not in the store", "did not end", "the sheet has the rows")
 
 
 @dataclass(frozen=True)
@@ -46,9 +44,9 @@ def crashes(name: str, *, every: int, seconds: int, seed: int, workers: int) -> 
     began, scenario = time.monotonic(), SCENARIOS[name]
     with tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder:
         reference = _reference(Path(folder), scenario)
-        none = {"double charges": 0, "lost rows": 0, "secrets found": 0}
-        result = Result(f"kills, {name}", Counter(none))
-        _count(result, reference, None, scenario)
+        result = Result(f"kills, {name}", Counter(NONE_YET))
+        plainly = f"python -m tests.torture --scenario {name}"
+        result.add(reference.kills, reference.findings, plainly)
         plans = plans_of(reference, scenario, every=every, seconds=seconds, seed=seed)
         slices = [plans[n::workers] for n in range(workers) if plans[n::workers]]
         # Each worker has a service of its own; nothing is shared but the processors.
@@ -57,7 +55,7 @@ def crashes(name: str, *, every: int, seconds: int, seed: int, workers: int) -> 
                 pool.map(_carry, slices, [name] * len(slices), [folder] * len(slices))
             ):
                 for plan, trial in zip(slices[n], found, strict=True):
-                    _count(result, trial, plan, scenario)
+                    result.add(trial.kills, trial.findings, plan.command(scenario))
     result.points = visited(reference)
     result.counts["crash points"] = len(result.points)
     result.seconds = time.monotonic() - began
@@ -69,7 +67,11 @@ def plans_of(
 ) -> list[Plan]:
     """Return the trials that a reference run calls for, in the order of its visits."""
     chance = random.Random(seed)
-    kills = [kill for kill in kills_of(reference) if kill.point.startswith(scenario.only)]
+    kills = [
+        kill
+        for kill in kills_of(reference)
+        if kill.step in scenario.tried and kill.point.startswith(scenario.only)
+    ]
     plans = [Plan(kill) for kill in kills[chance.randrange(every) :: every]]
     for kill in chance.choices(kills, k=seconds):
         length = sum(len(run) for run in reference.traces[kill.step])
@@ -96,12 +98,27 @@ def one_trial(scenario: Scenario, plan: Plan) -> Trial:
         tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder,
         stand(Path(folder), scenario) as place,
     ):
-        return attempt(place, kill=plan.kill, again=plan.again)
+        return _tell(place, plan)
 
 
 def carry(place: Stand, plans: Sequence[Plan]) -> list[Trial]:
     """Carry trials out one after the other."""
-    return [attempt(place, kill=plan.kill, again=plan.again) for plan in plans]
+    return [_tell(place, plan) for plan in plans]
+
+
+def _tell(place: Stand, plan: Plan) -> Trial:
+    try:
+        return _teller(place.scenario)(place, kill=plan.kill, again=plan.again)
+    except Exception as error:
+        # The others go on, and this one can be tried again by itself.
+        place.service.clear_faults()
+        return Trial([f"the trial broke off: {error!r}"], 0)
+
+
+def _teller(scenario: Scenario) -> Callable[..., Trial]:
+    if scenario.typed:
+        return type_it
+    return settle if scenario.settles else attempt
 
 
 def _carry(plans: Sequence[Plan], name: str, folder: str) -> list[Trial]:
@@ -115,18 +132,5 @@ def _reference(folder: Path, scenario: Scenario) -> Trial:
     place.mkdir()
     with stand(place, scenario) as here:
         # The first makes the films that the later ones are copies of, which takes longer.
-        attempt(here)
-        return attempt(here)
-
-
-def _count(result: Result, trial: Trial, plan: Plan | None, scenario: Scenario) -> None:
-    result.counts["kills"] += min(trial.kills, 1)
-    result.counts["second kills"] += max(0, trial.kills - 1)
-    again = (
-        plan.command(scenario) if plan else f"python -m tests.torture --scenario {scenario.name}"
-    )
-    for finding in trial.findings:
-        result.counts["double charges"] += any(words in finding for words in _DOUBLE)
-        result.counts["secrets found"] += _SECRET in finding
-        result.counts["lost rows"] += any(words in finding for words in _LOST)
-        result.violations.append(Violation(finding, again))
+        _teller(scenario)(here)
+        return _teller(scenario)(here)

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from tests.torture.at_once import at_once
 from tests.torture.crashes import crashes
 from tests.torture.points import named, unvisited
 from tests.torture.result import Result, Violation
 from tests.torture.suites import run_tests, slow_files
 
-#: Stories that the model tells.
-EXAMPLES = 500
+#: Stories that the model tells, and times that two processes are killed together.
+EXAMPLES, TOGETHER = 500, 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +63,56 @@ def under_prefect(options: Options) -> Iterator[Result]:
     yield crashes("prefect", every=30, seconds=0, seed=options.seed, workers=1)
 
 
+def verbs(options: Options) -> Iterator[Result]:
+    """Kill what a person cancels or sets right with, and the run after it."""
+    for name, every, seconds in (("cancel", 2, 4), ("reconcile", 3, 3)):
+        yield crashes(
+            name,
+            every=every * options.every,
+            seconds=seconds // options.every,
+            seed=options.seed,
+            workers=options.workers,
+        )
+
+
+def by_hand(options: Options) -> Iterator[Result]:
+    """Kill paid commands that are typed by hand, at every visit."""
+    for name, seconds in (
+        ("create", 3),
+        ("animate", 6),
+        ("scene", 6),
+        ("animate-waiting", 0),
+        ("scene-waiting", 0),
+    ):
+        yield crashes(
+            name,
+            every=options.every,
+            seconds=seconds // options.every,
+            seed=options.seed,
+            workers=options.workers,
+        )
+
+
+def two_at_once(options: Options) -> Iterator[Result]:
+    """Kill two processes that carry the same campaign at the same moment."""
+    yield at_once(
+        trials=max(2, TOGETHER // options.every), seed=options.seed, workers=options.workers
+    )
+
+
 def faults(options: Options) -> Iterator[Result]:
     """Everything that is known to go wrong, the slow ones too."""
     found = run_tests(["tests/faults", *slow_files("tests/faults")])
     counts = Counter({"faults": found.passed})
     yield Result("faults, one by one", counts, found.failed, found.seconds)
+
+
+def road(options: Options) -> Iterator[Result]:
+    """What the tests of the road, and of all before it, leave out because it takes long."""
+    folders = ("tests/road", "tests/crash", "tests/contract")
+    found = run_tests([file for folder in folders for file in slow_files(folder)])
+    counts = Counter({"slow tests": found.passed})
+    yield Result("the road, slow tests", counts, found.failed, found.seconds)
 
 
 def model(options: Options) -> Iterator[Result]:
@@ -107,7 +153,11 @@ Part = Callable[[Options], Iterator[Result]]
 PARTS: Mapping[str, Part] = {
     "crashes": every_point,
     "prefect": under_prefect,
+    "verbs": verbs,
+    "by-hand": by_hand,
+    "at-once": two_at_once,
     "faults": faults,
+    "road": road,
     "model": model,
     "mutations": mutations,
     "secrets": secrets,

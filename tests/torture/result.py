@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 #: The columns of the table, in order; a part counts into those that concern it.
@@ -11,12 +12,26 @@ COLUMNS = (
     "kills",
     "second kills",
     "faults",
+    "slow tests",
     "model steps",
     "mutations",
     "double charges",
     "lost rows",
     "secrets found",
 )
+#: What a finding is counted as in the table, by words that are in it.
+_WORDS = {
+    "double charges": (
+        *("charged 2", "charged 3", "calls were made", "belongs to no take", "over the budget"),
+        "were set aside for",
+    ),
+    "lost rows": (
+        *("ended", "has another film", "not in the store", "did not end", "the sheet has the rows"),
+    ),
+    "secrets found": ("a secret:",),
+}
+#: The counts of a part that looked for all of these and found none.
+NONE_YET = dict.fromkeys(_WORDS, 0)
 
 
 @dataclass
@@ -40,6 +55,15 @@ class Result:
     seconds: float = 0.0
     #: The crash points that were visited.
     points: set[str] = field(default_factory=set)
+
+    def add(self, kills: int, findings: Iterable[str], again: str) -> None:
+        """Count one trial; `again` is the command that carries it out by itself."""
+        self.counts["kills"] += min(kills, 1)
+        self.counts["second kills"] += max(0, kills - 1)
+        for finding in findings:
+            for column, words in _WORDS.items():
+                self.counts[column] += any(word in finding for word in words)
+            self.violations.append(Violation(finding, again))
 
 
 def as_table(results: list[Result]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Sandbox, sandbox
 from tests.stores import S3Server, moto_s3, rclone_s3
-from tests.torture.scenario import Scenario
+from tests.torture.campaign import Scenario
 
 #: How long a clip whose answer was lost is searched for.
 EVIDENCE_WAIT = "1s"

@@ -47,10 +47,12 @@ class Trial:
 
 def attempt(stand: Stand, *, kill: Kill | None = None, again: Kill | None = None) -> Trial:
     """Carry a campaign from its first sheet to its last; kill it, and kill the recovery."""
-    return _Attempt(stand, kill, again).carry()
+    return Attempt(stand, kill, again).carry()
 
 
-class _Attempt:
+class Attempt:
+    """One campaign on its way, with what was said and done so far."""
+
     def __init__(self, stand: Stand, kill: Kill | None, again: Kill | None) -> None:
         self.stand = stand
         self.scenario: Scenario = stand.scenario
@@ -66,12 +68,13 @@ class _Attempt:
         self.said = ""
 
     def carry(self) -> Trial:
+        """Carry it to its end, and look at what came of it."""
         before = len(self.service.charges())
         clips = self._clip_calls()
-        for fault in self.scenario.faults:
-            self.service.plan_fault(**fault)
         for step in range(self.scenario.steps):
-            self._run_to_its_end(step)
+            for fault in self.scenario.later.get(step, () if step else self.scenario.faults):
+                self.service.plan_fault(**fault)
+            self._take(step)
             self.service.clear_faults()
         if self.findings:
             # It did not come to an end: there is nothing to hold against anything.
@@ -85,32 +88,47 @@ class _Attempt:
         self._tidy(charges)
         return Trial(self.findings, self.kills, self.traces, self.last.err, evidence)
 
+    def _take(self, step: int) -> None:
+        """Take one step of the way: a run of its sheet, or the command."""
+        self._run_to_its_end(step)
+
     def _run_to_its_end(self, step: int) -> None:
         words = self._words(step)
         wanted = [k for k in (self.kill, self.again) if k is not None and k.step == step]
+        parked = [PARKED] if self._may_park(step) else []
         for _ in range(RUNS):
             self.last = self._call(words, step, wanted.pop(0) if wanted else None)
-            # Whatever was stopped, a run of the sheet goes on with it.
-            words = self._words(min(step, len(self.scenario.sheets) - 1))
+            words = self._words_again(step)
             if self.last.status == KILLED:
                 self.kills += 1
-            elif self.last.status != PARKED:
+            elif self.last.status != PARKED or parked:
                 break
             else:
                 # A second kill is for the run after the first one, wherever that ended.
                 wanted.clear()
         else:
             self.findings.append(f"the run of sheet {step} did not end in {RUNS} goes")
-        if self.last.status not in (0, 3):
+        if self.last.status not in (0, 3, *parked):
             self.findings.append(f"the run ended with {self.last.status}: {self.last.err[-300:]}")
+
+    def _may_park(self, step: int) -> bool:
+        """Whether a step may leave something undone, since another one comes after it."""
+        return step in self.scenario.waits
+
+    def _words_again(self, step: int) -> list[str]:
+        """Return what takes up a step that was stopped: whatever it was, a run of the sheet."""
+        return self._words(min(step, len(self.scenario.sheets) - 1))
 
     def _words(self, step: int) -> list[str]:
         """Return the command of a step; write the sheet that it is about."""
-        name, command = self.place.name, self.scenario.command
-        if step == len(self.scenario.sheets) and command is not None:
-            return command.format(name=name).split()
-        sheet = self.place.desk.sheet(f"{name}.csv", self.scenario.sheet(step, name))
-        words = ["run", sheet, "--yes", "--json", "--budget", str(self.scenario.budget)]
+        if step == len(self.scenario.sheets) and self.scenario.command is not None:
+            return self.scenario.command.format(name=self.place.name).split()
+        return self._run_words(step)
+
+    def _run_words(self, sheet: int) -> list[str]:
+        name = self.place.name
+        file = self.place.desk.sheet(f"{name}.csv", self.scenario.sheet(sheet, name))
+        words = ["run", file, "--yes", "--json", "--budget", str(self.scenario.budget)]
         return words if self.scenario.prefect else [*words, "--without-prefect"]
 
     def _call(self, words: list[str], step: int, kill: Kill | None) -> Finished:
@@ -147,17 +165,22 @@ class _Attempt:
         self, charges: Sequence[Mapping[str, Any]], clip_calls: int, books: Books
     ) -> Evidence:
         there, litter = look(self.place)
-        truth = {c["video_id"]: self.service.film(c["video_id"]) for c in bought(charges)}
+        known = {take["video_id"] for take in books.takes if take["video_id"]}
         return Evidence(
             scenario=self.scenario,
             charges=charges,
             clip_calls=clip_calls,
             found=there,
             litter=litter,
-            truth=truth,
+            truth=self._films(charges),
+            statuses={video: self.service.video(video)["status"] for video in known},
             books=books,
             resent=self.resent,
         )
+
+    def _films(self, charges: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        made = {charge["video_id"] for charge in bought(charges)}
+        return {video_id: self.service.film(video_id) for video_id in made}
 
     def _told(self, books: Books) -> None:
         """What the last run said is what the ledger has."""

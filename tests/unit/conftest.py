@@ -8,10 +8,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy.engine import make_url
 
 from tasks.ledger import Ledger, open_ledger
-from tests.databases import PostgresServer, postgres_server
+from tests.databases import PostgresServer, empty_ledger, postgres_server
 
 
 @pytest.fixture(scope="session")
@@ -38,20 +37,22 @@ def made_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def made_database(postgres: PostgresServer) -> str:
-    """The name of a PostgreSQL ledger with nothing in it, to be copied."""
+    """The address of a PostgreSQL ledger that one test after the other uses."""
     address = postgres.new_database()
     _make(address)
-    return str(make_url(address).database)
+    return address
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def made_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def made_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of an empty ledger; quicker to have than to make."""
     if request.param == "postgres":
-        name = request.getfixturevalue("made_database")
-        return str(request.getfixturevalue("postgres").new_database(like=name))
-    shutil.copy(request.getfixturevalue("made_file"), tmp_path / "made.db")
-    return f"sqlite:///{tmp_path / 'made.db'}"
+        address = str(request.getfixturevalue("made_database"))
+        yield address
+        empty_ledger(address)
+    else:
+        shutil.copy(request.getfixturevalue("made_file"), tmp_path / "made.db")
+        yield f"sqlite:///{tmp_path / 'made.db'}"
 
 
 @pytest.fixture

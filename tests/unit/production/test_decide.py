@@ -246,9 +246,7 @@ def test_a_lost_answer_keeps_the_row_and_its_key():
 @pytest.mark.parametrize(
     ("age", "lane"), [(0, "submit"), (85_499, "submit"), (85_500, "search"), (999_999, "search")]
 )
-def test_so_close_to_its_horizon_that_it_could_end_past_it_a_create_is_looked_for_and_not_sent(
-    age, lane
-):
+def test_too_close_to_its_horizon_a_create_is_looked_for_and_not_sent(age, lane):
     row = a_row("submitting", intended=T0 - age)
     assert decide(row, NEW, Resumed(), T0, RULES).lane == lane
 

@@ -17,7 +17,9 @@ VIDEO = ROAD + "video_commands.py::test_"
 SHEET = "tests/unit/sheet/test_"
 LOGIN = "tests/unit/login/test_"
 SANDBOX = "tests/contract/sandbox/test_"
-RECEIVER = "the receiver of webhooks"
+HEARS = "tests/board/test_deliveries.py::test_"
+COMMITS = "tests/board/test_commits.py::test_"
+SUBSCRIBED = "tests/contract/test_subscriptions.py::test_"
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ HOLES = {
     9: _hole(
         "life, length and alphabet of keys",
         KEYS + "a_key_is_short_and_plain",
-        DECIDE + "past_its_horizon_a_create_is_looked_for_and_not_sent",
+        DECIDE + "too_close_to_its_horizon_a_create_is_looked_for_and_not_sent",
     ),
     # Sent again under the same key, on purpose: docs/decisions.md, "402 keeps its key".
     10: _hole(
@@ -177,14 +179,38 @@ HOLES = {
         "tests/unit/test_settings.py::test_every_setting_that_is_known_is_in_force",
         SANDBOX + "webhooks_delivery.py::test_the_vendor_part_of_the_headers_can_be_chosen",
     ),
-    43: _hole("where an event names its video", by=RECEIVER),
+    43: _hole(
+        "where an event names its video",
+        HEARS + "a_video_is_found_wherever_it_is_named",
+        HEARS + "a_signed_body_of_any_form_is_kept_and_names_no_video",
+    ),
     44: _hole("event kinds", HERE + "event_kinds"),
     45: _hole("what emits events", ROAD + "the_whole_road.py::test_a_sheet_becomes_films_once"),
-    46: _hole("how long a receiver may take", by=RECEIVER),
-    47: _hole("the timestamp of a repeated delivery", by=RECEIVER),
-    48: _hole("the event kind of a ping", by=RECEIVER),
-    49: _hole("what the twenty failures count", by=RECEIVER),
-    50: _hole("events missed while disabled", by=RECEIVER),
+    46: _hole(
+        "how long a receiver may take",
+        "tests/board/test_patience.py::test_hundreds_of_slow_connections_keep_no_delivery_waiting",
+        COMMITS + "a_ledger_that_is_locked_too_long_has_the_delivery_come_again",
+    ),
+    47: _hole(
+        "the timestamp of a repeated delivery",
+        HEARS + "no_moment_is_too_old_or_too_new",
+    ),
+    48: _hole(
+        "the event kind of a ping",
+        HEARS + "a_ping_is_what_says_so_in_its_body",
+    ),
+    49: _hole(
+        "what the twenty failures count",
+        SUBSCRIBED + "disabled_after_twenty_failures_it_is_enabled_once_it_is_heard",
+        "tests/faults/test_webhooks.py::"
+        "test_a_subscription_that_the_service_gives_up_costs_no_film",
+    ),
+    50: _hole(
+        "events missed while disabled",
+        SUBSCRIBED + "a_receiver_that_is_down_is_a_trouble_and_what_it_missed_is_told",
+        "tests/faults/test_webhooks.py::"
+        "test_a_subscription_that_the_service_gives_up_costs_no_film",
+    ),
     51: _hole("fields of a delivery attempt", HERE + "fields_of_a_delivery_attempt"),
     52: _hole(
         "a lost webhook secret",

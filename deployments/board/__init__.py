@@ -1,0 +1,1 @@
+"""What listens: the receiver of webhooks."""

@@ -1,0 +1,121 @@
+"""The socket that the receiver listens on, and what is said when it cannot be had."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hashlib
+import json
+import os
+import socket
+import urllib.request
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import ConfigurationError
+
+#: Connections that the system holds until they are accepted; it may allow fewer.
+BACKLOG = 1024
+
+
+class AlreadyReceiving(ConfigurationError):
+    """A receiver for the same ledger has the address: it hears for everybody."""
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Read `host:port`, or `[::1]:port`; raise ConfigurationError for anything else."""
+    host, colon, port = text.rpartition(":")
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    right = colon and bare and port.isascii() and port.isdecimal() and int(port) < 65536
+    if not right or (":" in bare and bare == host):
+        raise ConfigurationError(
+            f'CALLSHEET_RECEIVER "{text}" is not an address to listen on; nothing was spent',
+            remedy="write it like 127.0.0.1:8790",
+        )
+    return bare, int(port)
+
+
+def name_of(ledger: str) -> str:
+    """Return what tells one ledger from another without saying where it is."""
+    file = ledger.removeprefix("sqlite:///")
+    if file != ledger:
+        ledger = str(Path(file).resolve())
+    return hashlib.sha256(ledger.encode()).hexdigest()[:16]
+
+
+async def listen(address: str, *, ledger: str) -> socket.socket:
+    """Return a socket that listens on `address`; `ledger` is the name of ours.
+
+    Raises ConfigurationError, which says who is there already where that can be told;
+    AlreadyReceiving when that is one of ours.
+    """
+    host, port = split_address(address)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, _, _, _, place = found[0]
+        return _bind(family, place)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise await _taken(address, host, port, ledger) from None
+        raise ConfigurationError(
+            f"the receiver cannot listen on {address}: {error.strerror}; nothing was spent",
+            remedy="set CALLSHEET_RECEIVER to a host of this machine and a port that is free",
+        ) from error
+
+
+def address_of(listening: socket.socket) -> str:
+    """Return the address a socket listens on, as a URL."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _bind(family: int, place: Any) -> socket.socket:
+    # The protocol is named because asyncio turns off Nagle's delay, 40 ms an answer, only then.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(place)
+        made.listen(BACKLOG)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+async def _taken(address: str, host: str, port: int, ledger: str) -> ConfigurationError:
+    there = await asyncio.to_thread(who_is_there, host, port)
+    if there is None:
+        return ConfigurationError(
+            f"another program has {address}, where the receiver should listen; nothing was spent",
+            remedy="stop that program, or set CALLSHEET_RECEIVER to a port that is free",
+        )
+    if there == ledger:
+        return AlreadyReceiving(
+            f"a Callsheet receiver for this ledger answers at {address} already; nothing was spent",
+            remedy="leave it at work: one is enough for every run on the ledger",
+        )
+    return ConfigurationError(
+        f"a Callsheet receiver for another ledger answers at {address}; nothing was spent",
+        remedy="set CALLSHEET_RECEIVER to another port for this ledger, or stop that receiver",
+    )
+
+
+def who_is_there(host: str, port: int) -> str | None:
+    """Return which ledger the Callsheet receiver there hears for; None if it is no such thing."""
+    anywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+    name = anywhere.get(host, host)
+    where = f"[{name}]" if ":" in name else name
+    # A proxy of the environment does not lead to this machine.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"http://{where}:{port}/health", timeout=2) as answer:
+            said = json.loads(answer.read(4096))
+    except (OSError, HTTPException, ValueError):
+        return None
+    if not isinstance(said, dict) or said.get("receiver") != "callsheet":
+        return None
+    return str(said.get("ledger"))

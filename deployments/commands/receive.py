@@ -1,0 +1,88 @@
+"""`callsheet receive`: hear webhooks for every run on the ledger, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from rich.console import Console
+
+from deployments.board.receiver import Receiver, receiving
+from deployments.commands.options import settings_of
+from deployments.terminal import console_for, plain, print_json
+from tasks.credentials import LiveSecrets
+from tasks.errors import CallsheetError
+from tasks.ledger import Ledger, open_ledger
+from tasks.settings import Settings, make_home
+
+
+def main(args: Namespace) -> int:
+    """Serve; return 0 when told to stop. Raises ConfigurationError when it cannot listen."""
+    asyncio.run(_receive(args, console_for(args)))
+    return 0
+
+
+async def _receive(args: Namespace, console: Console) -> None:
+    settings = settings_of(args)
+    if make_home(settings.home):
+        print(f"made {settings.home} for the ledger and what else is kept", file=sys.stderr)
+    stop = _stop_signal()
+    async with (
+        await open_ledger(settings.ledger) as ledger,
+        _at_work(ledger, settings) as receiver,
+    ):
+        _tell(receiver, settings, console)
+        if args.json:
+            print_json({"receiver": receiver.address, "webhook_url": settings.webhook_url})
+            sys.stdout.flush()
+        await stop.wait()
+    console.print(f"stopped; {receiver.heard} hints were heard")
+
+
+@asynccontextmanager
+async def _at_work(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver]:
+    """Receive; with `prefect_events` Prefect is told, which nothing else here needs."""
+    if not settings.prefect_events:
+        async with receiving(ledger, settings) as receiver:
+            yield receiver
+        return
+    from flows.hint_events import announcer
+
+    async with (
+        announcer(ledger) as announce,
+        receiving(ledger, settings, on_hint=announce) as receiver,
+    ):
+        yield receiver
+
+
+def _tell(receiver: Receiver, settings: Settings, console: Console) -> None:
+    """Say once what is where, and what is still missing."""
+    console.print(plain(f"hearing webhooks at {receiver.address}; Ctrl+C stops it"))
+    if settings.webhook_url:
+        console.print(plain(f"every POST to {settings.webhook_url}, and below, has to reach it"))
+    else:
+        console.print("CALLSHEET_WEBHOOK_URL is not set: the public https address that leads here")
+    try:
+        secrets = LiveSecrets(settings.webhook_secrets, settings.webhook_secret, clock=time.time)()
+    except CallsheetError as error:
+        print(f"no delivery can be checked: {error}\n  {error.remedy}", file=sys.stderr)
+        return
+    if not secrets:
+        print(
+            "there is no secret yet, so that every delivery is refused: `callsheet webhooks "
+            "ensure` makes a subscription with one, which is taken up here at once",
+            file=sys.stderr,
+        )
+
+
+def _stop_signal() -> asyncio.Event:
+    """Return what is set by the first SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop

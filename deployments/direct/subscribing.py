@@ -1,0 +1,84 @@
+"""The verbs of `callsheet webhooks` for the subscription that runs learn of films by.
+
+`ensure` and `rotate` do what `tasks.production.subscription` does for a run; `status` looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from deployments.board.listening import name_of, split_address, who_is_there
+from deployments.direct.session import Document, Session
+from deployments.direct.subscription_status import status_of
+from deployments.terminal import plain
+from tasks.errors import ConfigurationError
+from tasks.production.subscription import (
+    Standing,
+    Subscriber,
+    ensure_subscription,
+    rotate_subscription,
+)
+from tasks.redact import redact
+
+
+async def ensure(at: Session) -> Document:
+    """Make or mend our subscription, and have it proved by a ping."""
+    return await _tell(at, ensure_subscription)
+
+
+async def rotate(at: Session) -> Document:
+    """Replace our subscription by one with a new secret, without losing a delivery."""
+    return await _tell(at, rotate_subscription)
+
+
+async def status(at: Session) -> Document:
+    """Show every subscription of ours, and what needs a person."""
+    return await status_of(_subscriber(at), at.console, receiver=await _receiver(at))
+
+
+async def _tell(at: Session, verb: Callable[[Subscriber], Awaitable[Standing]]) -> Document:
+    standing = await verb(_subscriber(at))
+    if standing.webhook_id is not None:
+        where = plain(redact(standing.url or "-"))
+        at.console.print(f"[bold]{plain(standing.webhook_id)}[/] {where}: {_words(standing)}")
+    if standing.missed:
+        at.console.print(
+            f"{len(standing.missed)} events were not heard; a run finds their films by looking"
+        )
+    document: Document = {**vars(standing), "missed": list(standing.missed), "exit": 0}
+    document["url"] = None if standing.url is None else redact(standing.url)
+    if standing.trouble is not None:
+        told = [standing.trouble, *([] if standing.heard else await _receiver(at))]
+        for line in told:
+            at.console.print(plain(redact(line)))
+        document |= {"trouble": redact("; ".join(told)), "exit": 3}
+    return document
+
+
+def _words(standing: Standing) -> str:
+    said = [word for word in ("made", "enabled") if getattr(standing, word)]
+    return ", ".join([*said, "a ping was heard" if standing.heard else "no ping was heard"])
+
+
+def _subscriber(at: Session) -> Subscriber:
+    settings = at.settings
+    if not settings.webhook_url and not settings.webhook_secret:
+        raise ConfigurationError(
+            "CALLSHEET_WEBHOOK_URL is not set, so the service cannot be told where to send hints",
+            remedy="set it to the public https address that leads to `callsheet receive`",
+        )
+    assert at.ledger is not None, "a verb that subscribes has a ledger"
+    return Subscriber(settings=settings, ledger=at.ledger, service=at.service)
+
+
+async def _receiver(at: Session) -> list[str]:
+    """Return what is wrong with the receiver of this machine; it may well be on another one."""
+    address = at.settings.receiver
+    there = await asyncio.to_thread(who_is_there, *split_address(address))
+    assert at.ledger is not None, "a verb that subscribes has a ledger"
+    if there is None:
+        return [f"no receiver answers at {address}: start one with `callsheet receive`"]
+    if there != name_of(at.ledger.address):
+        return [f"the receiver at {address} hears for another ledger: see CALLSHEET_LEDGER"]
+    return []

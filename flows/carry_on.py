@@ -1,0 +1,59 @@
+"""Films that are under way, carried on as a Prefect flow: for when nobody else does.
+
+Begins nothing and pays for nothing, so that it needs neither the sheet nor an approval.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
+
+from flows.artifacts import publish_report
+from flows.campaign import AS_TASKS, ending
+from flows.prefect_logs import redact_prefect_logs
+from flows.road import carry
+from tasks.duration import parse_duration
+from tasks.errors import BadInput, Parked
+from tasks.ledger import UNDER_WAY, find_campaign, rows_of
+from tasks.production.order import Order
+from tasks.production.run import carry_only, no_approval, open_run
+from tasks.settings import load_settings
+
+
+@flow(
+    name="carry on",
+    description="Films that are under way reach the store; nothing new is begun.",
+    flow_run_name="carry on {campaign}",
+    persist_result=False,
+)
+async def carry_on(
+    campaign: str, max_wait: str | None = None, profile: str | None = None
+) -> State[dict[str, Any]]:
+    """Carry a campaign's films that are under way, unless a run is at work on it.
+
+    Args:
+        campaign: whose films.
+        max_wait: park the run after this long, as `2h`.
+        profile: settings from a TOML profile.
+    """
+    redact_prefect_logs()
+    wait = None if max_wait is None else parse_duration(max_wait)
+    order = Order(sheet=campaign, max_wait=wait)
+    async with open_run(order, load_settings(profile=profile), no_approval) as run:
+        ledger = run.at.ledger
+        found = await ledger.read(partial(find_campaign, name=campaign))
+        if found is None:
+            raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
+        rows = await ledger.read(partial(rows_of, campaign_id=found.id))
+        await run.at.store.check()
+        try:
+            await carry_only(run, found, [row.row for row in rows if row.state in UNDER_WAY])
+        except Parked as other:
+            return Completed(name="Attended", message=str(other), data={"campaign": campaign})
+        outcome = await carry(run, AS_TASKS, campaign)
+        await publish_report(run)
+    return ending(outcome)

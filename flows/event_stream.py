@@ -1,0 +1,95 @@
+"""The way of an event to Prefect, which may be away for as long as it likes.
+
+Not `prefect.events.emit_event`: its thread gives up on a server after eleven attempts, loses what
+it held, and keeps the process from ending meanwhile (9 s where the port is closed, minutes where
+nobody answers); without an address it starts a server of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from prefect.events import Event
+from prefect.events.clients import EventsClient, get_events_client
+from prefect.settings import PREFECT_API_URL
+
+from flows.hint_events import Emit, Payload, Resource
+from tasks.redact import redact
+
+log = logging.getLogger("callsheet.events")
+
+#: How long Prefect may take for one event, in seconds, a connection included.
+ANSWER = 15.0
+#: Before a server that is away is tried again, in seconds; doubled each time.
+PAUSE, LONGEST_PAUSE = 1.0, 30.0
+#: How long a connection may take to say goodbye, in seconds.
+GOODBYE = 1.0
+
+
+@asynccontextmanager
+async def event_stream() -> AsyncIterator[Emit]:
+    """Yield what sends events to the Prefect that is configured: tried until it has them."""
+    # It warns of every attempt; that the server is away is said here, once.
+    logging.getLogger("prefect.events.clients").setLevel(logging.ERROR)
+    if not PREFECT_API_URL.value():
+        log.warning("Prefect is told nothing: PREFECT_API_URL does not say where its server is")
+    way = _Way()
+    try:
+        yield way.send
+    finally:
+        await way.close()
+
+
+class _Way:
+    """A connection to Prefect, made when there is something to say and again when it broke."""
+
+    def __init__(self) -> None:
+        self._client: EventsClient | None = None
+
+    async def send(
+        self, event: str, *, resource: Resource, related: Sequence[Resource], payload: Payload
+    ) -> None:
+        """Send an event, as often as it takes; without an address there is nobody to send it to."""
+        if not PREFECT_API_URL.value():
+            return
+        # Made once: an event that arrives twice has the same id, and counts once.
+        made = Event.model_validate(
+            {"event": event, "resource": resource, "related": list(related), "payload": payload}
+        )
+        pause = PAUSE
+        while True:
+            try:
+                async with asyncio.timeout(ANSWER):
+                    await self._emit(made)
+            except Exception as error:
+                await self.close()
+                if pause == PAUSE:
+                    log.warning("Prefect cannot be told of hints: %s; tried again", _words(error))
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+            else:
+                if pause > PAUSE:
+                    log.warning("Prefect is told of hints again")
+                return
+
+    async def close(self) -> None:
+        """Let go of the connection, with or without an answer."""
+        client, self._client = self._client, None
+        if client is not None:
+            with suppress(Exception):
+                async with asyncio.timeout(GOODBYE):
+                    await client.__aexit__(None, None, None)
+
+    async def _emit(self, event: Event) -> None:
+        if self._client is None:
+            # Each event is confirmed, so that one that was sent to a dying server is sent again.
+            self._client = get_events_client(reconnection_attempts=1, checkpoint_every=1)
+            await self._client.__aenter__()
+        await self._client.emit(event)
+
+
+def _words(error: Exception) -> str:
+    return redact(str(error)) or type(error).__name__

@@ -1,0 +1,101 @@
+"""How soon a finished film is in the store, and how many looks that costs: with hints and without.
+
+The sandbox is service and sender of webhooks; its own log says when a render was finished. It runs
+on the same processors as what is measured.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+
+#: A render takes so long, in seconds: all rows are under way before the first is finished.
+SHORTEST, LONGEST = 60.0, 120.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """Per row and sorted: seconds from a finished render to its notice, and to its delivery."""
+
+    noticed: Sequence[float]
+    delivered: Sequence[float]
+    looks: float
+    in_flight: int
+
+
+def measure_hints(rows: int, folder: Path) -> None:
+    """Measure both ways in the same go, and print the distributions."""
+    print(f"\n{rows} rows in flight, renders of {SHORTEST:.0f} to {LONGEST:.0f} s, in seconds:")
+    print(f"{'':14}{'looks a row':>12}{'noticed p50':>14}{'p95':>8}{'max':>8}", end="")
+    print(f"{'delivered p50':>16}{'p95':>8}{'max':>8}")
+    for name, wait in (("with hints", "webhook"), ("by looking", "poll")):
+        found = _run(rows, folder / wait, wait)
+        cells = [f"{_part(found.noticed, q):.2f}" for q in (0.5, 0.95, 1)]
+        cells += [f"{_part(found.delivered, q):.2f}" for q in (0.5, 0.95, 1)]
+        widths = (14, 8, 8, 16, 8, 8)
+        line = "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        print(f"{name:14}{found.looks:>12.2f}{line}", flush=True)
+        assert found.in_flight == rows, f"only {found.in_flight} were under way at once"
+
+
+def _run(rows: int, folder: Path, wait: str) -> Found:
+    (folder / "desk" / ".callsheet").mkdir(parents=True)
+    words = ("--allow-loopback-webhooks", "--credits", "100000000")
+    with sandbox(folder / "service", *words) as service:
+        chance = random.Random(1)
+        for n in range(1, rows + 1):
+            seconds = chance.uniform(SHORTEST, LONGEST)
+            service.plan_fault(on="render", nth=n, do="slow", seconds=seconds)
+        desk = Desk(folder / "desk", {**service.environ, **_receiver(), **LANES})
+        desk.sheet("hints.csv", simple_sheet(rows))
+        done = desk.run("hints.csv", "--wait", wait)
+        assert done.status == 0, done.err
+        return _found(service, folder / "desk" / ".callsheet" / "ledger.db")
+
+
+LANES = {"CALLSHEET_SUBMITS": "16", "CALLSHEET_WATCHES": "16", "CALLSHEET_DELIVERIES": "16"}
+
+
+def _receiver() -> Mapping[str, str]:
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        port = probe.getsockname()[1]
+    return {
+        "CALLSHEET_WEBHOOK_URL": f"http://127.0.0.1:{port}",
+        "CALLSHEET_RECEIVER": f"127.0.0.1:{port}",
+    }
+
+
+def _found(service: Sandbox, ledger: Path) -> Found:
+    log = service.charges()
+    ended = {entry["video_id"]: _seconds(entry["time"]) for entry in log if _is_end(entry)}
+    with closing(sqlite3.connect(ledger)) as connection:
+        takes = connection.execute(
+            "SELECT video_id, accepted_at, ready_at, delivered_at FROM takes"
+        ).fetchall()
+    noticed = sorted(ready - ended[video] for video, _, ready, _ in takes)
+    delivered = sorted(stored - ended[video] for video, _, _, stored in takes)
+    first = min(ended.values())
+    in_flight = sum(accepted < first for _, accepted, _, _ in takes)
+    return Found(noticed, delivered, service.calls()["get"] / len(takes), in_flight)
+
+
+def _is_end(entry: Mapping[str, Any]) -> bool:
+    return entry["event"] == "charge"
+
+
+def _seconds(moment: Any) -> float:
+    text = isinstance(moment, str)
+    return datetime.fromisoformat(moment).timestamp() if text else float(moment)
+
+
+def _part(values: Sequence[float], part: float) -> float:
+    return values[min(len(values) - 1, int(part * len(values)))]

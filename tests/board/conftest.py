@@ -1,0 +1,22 @@
+"""One receiver for all tests of a module; every test has a body of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.board.hearing import Hearing, hearing
+from tests.databases import PostgresServer, postgres_server
+
+
+@pytest.fixture(scope="module")
+def hears(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hearing]:
+    with hearing(tmp_path_factory.mktemp("receiver")) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    with postgres_server(tmp_path_factory.mktemp("postgres")) as server:
+        yield server

@@ -1,0 +1,217 @@
+"""What becomes of a delivery: a hint, once, whatever is said around it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployments.board.delivery import DEEPEST, MOST_VIDEOS
+from tasks.credentials import retire_webhook_secret
+from tasks.credentials.webhook_secrets import AFTERLIFE
+from tests.board.hearing import Hearing, body_about, hearing
+from tests.board.keeping import keep
+from tests.board.wire import fresh, head, post, send, signature
+
+
+def test_a_signed_delivery_is_heard(hears: Hearing) -> None:
+    video = fresh()
+    more = [(b"X-Service-Attempt", b"3"), (b"X-Service-Timestamp", b"1790000000")]
+    answer = post(hears.address, body_about(video), event="evt_good", more=more)
+
+    assert answer.status == 200
+    (hint,) = hears.inbox(video)
+    assert hint["event_id"] == "evt_good"
+    assert (hint["nonce"], hint["kind"], hint["ping"]) == ("given", "video.ready", False)
+    assert (hint["attempt"], hint["told_at"]) == (3, 1790000000)
+    assert [one.videos for one in hears.passed_on if video in one.videos] == [frozenset({video})]
+
+
+def test_a_repeated_delivery_is_acknowledged_and_heard_once(hears: Hearing) -> None:
+    video = fresh()
+    body = body_about(video)
+    answers = [post(hears.address, body, event=f"evt_{video}").status for _ in range(3)]
+
+    assert answers == [200, 200, 200]
+    assert len(hears.inbox(video)) == 1
+    assert len([one for one in hears.passed_on if video in one.videos]) == 1
+
+
+def test_a_body_that_comes_again_under_other_ids_is_heard_once(hears: Hearing) -> None:
+    video = fresh()
+    answers = [post(hears.address, body_about(video)).status for _ in range(3)]
+
+    assert answers == [200, 200, 200]
+    assert len(hears.inbox(video)) == 1
+
+
+def test_deliveries_may_come_in_any_order(hears: Hearing) -> None:
+    first, second = fresh(), fresh()
+    for video, at in ((second, b"1790000002"), (first, b"1790000001"), (second, b"1790000002")):
+        told = [(b"X-Service-Timestamp", at)]
+        assert post(hears.address, body_about(video), more=told).status == 200
+
+    assert len(hears.inbox(first)) == len(hears.inbox(second)) == 1
+
+
+@pytest.mark.parametrize("at", [b"1", b"999999999999", b"soon", b"-5", b"9" * 400, b""])
+def test_no_moment_is_too_old_or_too_new(hears: Hearing, at: bytes) -> None:
+    video = fresh()
+    told = [(b"X-Service-Timestamp", at), (b"X-Service-Attempt", at)]
+
+    assert post(hears.address, body_about(video), more=told).status == 200
+    assert len(hears.inbox(video)) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ({"data": {"id": "ID"}}, 1),
+        ({"video": {"video_id": "ID", "url": "https://x.test/ID"}}, 1),
+        (["anything", {"deep": [[["ID"]]]}], 1),
+        ({"films": {"ID": {"state": "ready"}}}, 1),
+        ("ID", 1),
+        ({"data": {"id": "a ID b", "note": "ID\n", "url": "/videos/ID"}}, 0),
+        ({"data": {"id": 17, "more": [None, True, 1.5]}}, 0),
+        ({}, 0),
+    ],
+    ids=lambda value: json.dumps(value) if not isinstance(value, int) else "",
+)
+def test_a_video_is_found_wherever_it_is_named(hears: Hearing, body: Any, found: int) -> None:
+    video, before = fresh(), len(hears.inbox())
+    sent = json.dumps(body).replace("ID", video).encode() + b" " * before
+
+    assert post(hears.address, sent).status == 200
+    assert len(hears.inbox(video)) == found
+    assert len(hears.inbox()) == before + 1
+
+
+def test_more_videos_than_an_event_has_are_not_counted(hears: Hearing) -> None:
+    event = fresh("evt_many")
+    body = json.dumps([fresh("vid_many") for _ in range(5000)]).encode()
+
+    assert post(hears.address, body, event=event).status == 200
+    (hint,) = [one for one in hears.inbox() if one["event_id"] == event]
+    assert len(hint["videos"]) == MOST_VIDEOS
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"not JSON at all",
+        b"\xff\xfe\x00",
+        b"[" * 200_000,
+        b'{"a":' * 40_000,
+        b"9" * 10_000,
+        b'{"data": {"id": "' + b"\\ud800" + b'"}}',
+        b'{"data": {"id": "vid_' + b"x" * 5000 + b'"}}',
+        b"[" * (DEEPEST + 1) + b'"vid_deep"' + b"]" * (DEEPEST + 1),
+    ],
+    ids=["empty", "words", "bytes", "brackets", "braces", "digits", "half", "long", "deep"],
+)  # fmt: skip
+def test_a_signed_body_of_any_form_is_kept_and_names_no_video(hears: Hearing, body: bytes) -> None:
+    before = len(hears.inbox())
+
+    assert post(hears.address, body).status == 200
+    assert [hint["videos"] for hint in hears.inbox()[before:]] == [[]]
+
+
+def test_an_unknown_kind_or_a_strangers_video_is_kept_and_acknowledged(hears: Hearing) -> None:
+    video = fresh("vid_somebody_elses_")
+    body = json.dumps({"event": "balance.low", "data": {"video": video}}).encode()
+
+    assert post(hears.address, body).status == 200
+    assert [hint["ping"] for hint in hears.inbox(video)] == [False]
+
+
+@pytest.mark.parametrize(
+    ("data", "ping"),
+    [({"test": True}, True), ({"test": "true"}, False), ({"test": 1}, False), ([True], False)],
+)
+def test_a_ping_is_what_says_so_in_its_body(hears: Hearing, data: Any, ping: bool) -> None:
+    before = len(hears.inbox())
+    body = json.dumps({"event": "test.ping", "data": data, "n": before}).encode()
+
+    assert post(hears.address, body).status == 200
+    assert [hint["ping"] for hint in hears.inbox()[before:]] == [ping]
+
+
+def test_a_ping_that_comes_again_is_the_same_ping_heard_later(hears: Hearing) -> None:
+    video = fresh()
+    body = json.dumps({"data": {"test": True, "id": video}}).encode()
+    moments = []
+    for _ in range(2):
+        assert post(hears.address, body).status == 200
+        moments += [hint["heard_at"] for hint in hears.inbox(video)]
+
+    assert len(moments) == 2
+    assert moments[0] < moments[1]
+
+
+def test_headers_that_are_not_signed_are_cut_to_size_and_cleaned(hears: Hearing) -> None:
+    video = fresh()
+    lines = head(body_about(video), event="x" * 5000).replace(
+        b"video.ready", b"<b>\x1b[31m" + b"\xe9" * 500
+    )
+
+    assert send(hears.address, lines + body_about(video)).status == 200
+    (hint,) = hears.inbox(video)
+    assert hint["event_id"] is None, "cut short it might be another event's"
+    assert hint["kind"] == ("?b?" + "??31m" + "?" * 60)[:60]
+
+
+def test_a_second_event_id_makes_neither_be_believed(hears: Hearing) -> None:
+    video = fresh()
+    more = [(b"X-Service-Event-Id", b"evt_other")]
+
+    assert post(hears.address, body_about(video), more=more).status == 200
+    assert hears.inbox(video)[0]["event_id"] is None
+
+
+def test_the_vendors_part_of_the_headers_can_be_chosen(tmp_path: Path) -> None:
+    with hearing(tmp_path, CALLSHEET_WEBHOOK_VENDOR="Film-House") as one:
+        video = fresh()
+        body = body_about(video)
+
+        assert post(one.address, body).status == 401
+        assert post(one.address, body, vendor=b"FILM-house", event="evt_1").status == 200
+        assert one.inbox(video)[0]["event_id"] == "evt_1"
+
+
+def test_two_secrets_are_taken_while_one_replaces_the_other(tmp_path: Path) -> None:
+    now = [1_790_000_000.0]
+    with hearing(tmp_path, clock=lambda: now[0], CALLSHEET_WEBHOOK_SECRET="") as one:
+        folder = one.settings.webhook_secrets
+        old, new = fresh(), fresh()
+
+        def delivers(video: str, secret: str) -> int:
+            body = body_about(video)
+            return post(one.address, body, signed=signature(body, secret)).status
+
+        assert delivers(old, "the old one") == 401
+        keep(folder, "n1", "the old one", now[0])
+        assert delivers(old, "the old one") == 200
+        keep(folder, "n2", "the new one", now[0])
+        retire_webhook_secret(folder, "n1", at=now[0])
+        assert delivers(fresh(), "the old one") == 200
+        assert delivers(new, "the new one") == 200
+        assert [one.inbox(video)[0]["nonce"] for video in (old, new)] == ["n1", "n2"]
+        now[0] += AFTERLIFE
+        assert delivers(fresh(), "the old one") == 401
+        assert delivers(fresh(), "the new one") == 200
+
+
+def test_a_secret_that_cannot_be_read_has_deliveries_come_again(tmp_path: Path) -> None:
+    with hearing(tmp_path, CALLSHEET_WEBHOOK_SECRET="") as one:
+        folder = one.settings.webhook_secrets
+        keep(folder, "n1", "a secret of ours", 0)
+        (folder / "n1.json").chmod(0o644)
+        body = body_about(fresh())
+        signed = signature(body, "a secret of ours")
+
+        assert post(one.address, body, signed=signed).status == 503
+        (folder / "n1.json").chmod(0o600)
+        assert post(one.address, body, signed=signed).status == 200

@@ -1,0 +1,33 @@
+"""Which tests are run by the same worker, when there are several.
+
+What takes long to set up is shared by the tests of a file, or of the files in `TOGETHER`. xdist's
+own `--dist loadgroup` would say so by marks, but pytest 9.2 no longer lets it rename the tests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+#: Files that begin so share sandboxes, a server of Prefect, or a reference run.
+TOGETHER = ("tests/crash/", "tests/contract/test_client_", "tests/road/test_prefect")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Known only where xdist is installed and switched on.
+    config.addinivalue_line("markers", "xdist_group(name): run by one worker")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out whole files, in the order of their names: the short ones come last."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return next((start for start in TOGETHER if file.startswith(start)), file)
+
+    config.option.loadscopereorder = False
+    return ByFile(config, log)

@@ -1,0 +1,570 @@
+"""Our webhook at the service: made once, found again, proved, replaced when it cannot be used.
+
+The sandbox, the receiver and the ledger are real; only the hours are short.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import shutil
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tasks.credentials import WebhookSecret, keep_webhook_secret, read_webhook_secret
+from tasks.errors import ConfigurationError
+from tasks.ledger import (
+    Subscription,
+    latest_hint,
+    open_ledger,
+    pings_heard,
+    plan_subscription,
+    videos_hinted,
+)
+from tasks.production.subscription import new_nonce, rotate_subscription
+from tests.contract.sandbox.receiver import receiving as answering
+from tests.contract.sandbox.receiver import status
+from tests.contract.sandboxes import (
+    DIALECTS,
+    USUAL,
+    clear_faults,
+    finished,
+    made,
+    new_key,
+    plan_fault,
+)
+from tests.contract.subscribing import SHORT, Place, free_port, place
+
+pytestmark = pytest.mark.xdist_group("client")
+
+WITHIN = 30.0
+Opening = Callable[..., AbstractAsyncContextManager[Place]]
+
+
+@pytest.fixture(scope="session")
+def empty_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ledger") / "empty.db"
+
+    async def make() -> None:
+        await (await open_ledger(f"sqlite:///{path}")).aclose()
+
+    asyncio.run(make())
+    return path
+
+
+@pytest.fixture
+def opening(tmp_path: Path, running: dict, empty_ledger: Path) -> Opening:
+    """Open places that share a ledger and an address, unless a test says otherwise."""
+    ledger, port = tmp_path / "ledger.db", free_port()
+    shutil.copy(empty_ledger, ledger)
+
+    def opened(name: str = "here", **more: object) -> AbstractAsyncContextManager[Place]:
+        given = {"ready": running, "ledger": ledger, "port": port} | more
+        return place(tmp_path / name, **given)
+
+    return opened
+
+
+@pytest.fixture
+async def here(opening: Opening) -> AsyncIterator[Place]:
+    async with opening() as one:
+        yield one
+
+
+async def until(true: Callable[[], Awaitable[object]]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + WITHIN
+    while not await true():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
+
+
+async def test_it_is_made_once_and_found_again(here: Place, opening: Opening):
+    async with here.receiver():
+        first = await here.ensure()
+        again = await here.ensure()
+        async with opening() as another_process:
+            other = await another_process.ensure()
+
+    assert first.made
+    assert (first.heard, first.trouble, first.missed) == (True, None, ())
+    assert first == replace(again, made=True) == replace(other, made=True)
+    (webhook,) = await here.webhooks()
+    (entry,) = await here.entries()
+    (secret,) = here.secrets()
+    assert webhook.url == first.url == entry.url == here.at.prefix + str(first.nonce)
+    assert webhook.id == first.webhook_id == entry.webhook_id
+    assert webhook.events == ("video.ready",)
+    assert entry.place == here.at.place
+    assert secret.stem == first.nonce
+    assert secret.stat().st_mode & 0o077 == 0
+
+
+async def test_two_at_once_make_one(here: Place, opening: Opening):
+    async with here.receiver(), opening() as other:
+        both = await asyncio.gather(here.ensure(), other.ensure())
+
+    assert sorted(standing.made for standing in both) == [False, True]
+    assert both[0].nonce == both[1].nonce
+    assert all(standing.heard for standing in both)
+    assert len(await here.webhooks()) == 1
+
+
+@pytest.mark.parametrize("answers", DIALECTS[1:])
+async def test_it_is_found_again_in_every_way_of_answering(
+    opening: Opening, running_with: Callable[..., dict], answers: str
+):
+    ready = running_with(*USUAL, "--answers", answers)
+    async with opening(ready=ready) as here, here.receiver():
+        first, again = await here.ensure(), await here.ensure()
+
+    assert (first.made, first.heard, first.trouble, first.missed) == (True, True, None, ())
+    assert again == replace(first, made=False)
+
+
+async def test_a_film_is_told_through_it(here: Place):
+    async with here.receiver():
+        await here.ensure()
+        video_id = (await made(here.at.service, new_key())).video_id
+        hinted = partial(videos_hinted, videos=[video_id])
+        await until(lambda: here.at.ledger.read(hinted))
+
+
+async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
+    """As a kill leaves it between the create and its answer: its secret is nobody's."""
+    nonce = new_nonce()
+    planned = Subscription(
+        nonce=nonce,
+        organisation=here.at.organisation,
+        url=here.at.prefix + nonce,
+        place=here.at.place,
+        made_at=time.time(),
+    )
+    held = WebhookSecret(
+        nonce=nonce, organisation=here.at.organisation, secret="", made_at=time.time()
+    )
+    keep_webhook_secret(here.at.folder, held)
+    await here.at.ledger.write(partial(plan_subscription, planned=planned))
+    lost = await here.at.service.create_webhook(planned.url, ["video.ready"])
+    async with here.receiver():
+        standing = await here.ensure()
+
+    assert standing.made
+    assert standing.heard
+    assert [webhook.id for webhook in await here.webhooks()] == [standing.webhook_id] != [lost.id]
+    assert [entry.nonce for entry in await here.entries()] == [standing.nonce]
+    assert [secret.stem for secret in here.secrets()] == [standing.nonce]
+
+
+@pytest.mark.parametrize("fault", ["drop-after", "shapeless"])
+async def test_a_lost_answer_is_mended_the_next_time(here: Place, running: dict, fault: str):
+    plan_fault(running, "webhooks_create", fault)
+    async with here.receiver():
+        lost = await here.ensure()
+        left = await here.webhooks()
+        standing = await here.ensure()
+
+    assert lost.trouble
+    assert not lost.heard
+    assert len(left) == 1
+    assert standing.made
+    assert standing.heard
+    assert [webhook.id for webhook in await here.webhooks()] == [standing.webhook_id]
+
+
+async def test_a_refused_create_leaves_nothing_behind(here: Place, running: dict):
+    plan_fault(running, "webhooks_create", "status", status=400)
+    async with here.receiver():
+        refused = await here.ensure()
+        assert (await here.webhooks(), await here.entries(), here.secrets()) == ([], [], [])
+        standing = await here.ensure()
+
+    assert "400" in str(refused.trouble)
+    assert standing.heard
+
+
+async def test_a_webhook_whose_secret_is_lost_is_replaced(here: Place):
+    async with here.receiver():
+        first = await here.ensure()
+        (here.at.folder / f"{first.nonce}.json").unlink()
+        standing = await here.ensure()
+
+    assert standing.made
+    assert standing.heard
+    assert standing.nonce != first.nonce
+    assert [webhook.id for webhook in await here.webhooks()] == [standing.webhook_id]
+    assert [entry.nonce for entry in await here.entries()] == [standing.nonce]
+
+
+async def test_a_webhook_deleted_at_the_service_is_replaced(here: Place):
+    async with here.receiver():
+        first = await here.ensure()
+        await here.at.service.delete_webhook(str(first.webhook_id))
+        standing = await here.ensure()
+
+    assert standing.made
+    assert standing.heard
+    assert standing.nonce != first.nonce
+    assert [entry.nonce for entry in await here.entries()] == [standing.nonce]
+    old = read_webhook_secret(here.at.folder, str(first.nonce))
+    assert old is not None
+    assert old.retired_at is not None
+    assert old.lives(time.time())
+
+
+async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(here: Place):
+    async with here.receiver():
+        first = await here.ensure()
+    service = here.at.service
+    await asyncio.gather(*(made(service, new_key()) for _ in range(20)))
+
+    async def is_off() -> bool:
+        return (await service.get_webhook(str(first.webhook_id))).is_active is False
+
+    await until(is_off)
+    down = await here.ensure(SHORT)
+    assert await is_off(), "it is enabled only when somebody hears it"
+    async with here.receiver():
+        up = await here.ensure()
+        settled = await here.ensure()
+
+    assert not down.heard
+    assert not down.enabled
+    assert "disabled until a ping is heard" in str(down.trouble)
+    assert (up.heard, up.enabled, up.made, up.trouble) == (True, True, False, None)
+    assert up.webhook_id == first.webhook_id
+    assert len(up.missed) == 20
+    assert not settled.enabled
+    assert not await is_off()
+
+
+async def test_a_receiver_that_is_down_is_a_trouble_and_what_it_missed_is_told(here: Place):
+    async with here.receiver():
+        first = await here.ensure()
+    await made(here.at.service, new_key())
+
+    async def tried() -> bool:
+        attempts = await here.at.service.deliveries(str(first.webhook_id))
+        return len(attempts) >= 4
+
+    await until(tried)
+    down = await here.ensure(SHORT)
+    async with here.receiver():
+        up = await here.ensure()
+
+    assert not down.heard
+    assert not down.made
+    assert "was not heard within 1.5 s" in str(down.trouble)
+    assert "callsheet receive" in str(down.trouble)
+    assert up.heard
+    assert up.trouble is None
+    (event,) = up.missed
+    assert event.startswith("evt_")
+    assert down.missed == (event,)
+
+
+async def test_a_ping_that_says_the_same_every_time_is_heard_every_time(here: Place):
+    """Nothing says that the bodies of two pings differ."""
+    body = b'{"data":{"test":true}}'
+    async with here.receiver() as receiver, httpx.AsyncClient(verify=False) as sender:
+        nonce = str((await here.ensure()).nonce)
+        kept = read_webhook_secret(here.at.folder, nonce)
+        assert kept is not None
+        signature = hmac.new(kept.secret.encode(), body, hashlib.sha256).hexdigest()
+        marks = set()
+        for number in range(3):
+            headers = {
+                "X-Service-Signature": f"sha256={signature}",
+                "X-Service-Event-Id": f"evt_{number}",
+            }
+            answer = await sender.post(receiver.address, content=body, headers=headers)
+            assert answer.status_code == 200
+            marks.add(await here.at.ledger.read(partial(pings_heard, nonce=nonce, since=0.0)))
+
+    assert len(marks) == 3
+
+
+async def test_a_receiver_with_another_ledger_is_not_heard(
+    here: Place, opening: Opening, tmp_path: Path, empty_ledger: Path
+):
+    shutil.copy(empty_ledger, tmp_path / "other.db")
+    async with opening(ledger=tmp_path / "other.db") as other, other.receiver():
+        standing = await here.ensure(SHORT)
+
+    assert standing.made
+    assert not standing.heard
+    assert "with this ledger" in str(standing.trouble)
+
+
+async def test_a_lost_ledger_takes_up_what_the_secrets_know(
+    here: Place, opening: Opening, tmp_path: Path, empty_ledger: Path
+):
+    async with here.receiver():
+        first = await here.ensure()
+    shutil.copy(empty_ledger, tmp_path / "new.db")
+    async with opening(ledger=tmp_path / "new.db") as again, again.receiver():
+        standing = await again.ensure()
+        (entry,) = await again.entries()
+
+    assert standing == replace(first, made=False)
+    assert (entry.nonce, entry.webhook_id) == (first.nonce, first.webhook_id)
+
+
+async def test_without_ledger_and_secret_the_orphan_is_replaced(
+    here: Place, opening: Opening, tmp_path: Path, empty_ledger: Path
+):
+    async with here.receiver():
+        first = await here.ensure()
+    shutil.copy(empty_ledger, tmp_path / "new.db")
+    async with opening("elsewhere", ledger=tmp_path / "new.db") as again, again.receiver():
+        standing = await again.ensure()
+
+    assert standing.made
+    assert standing.heard
+    assert [webhook.id for webhook in await here.webhooks()] == [standing.webhook_id]
+    assert standing.webhook_id != first.webhook_id
+
+
+async def test_a_new_key_finds_what_the_old_one_made(
+    here: Place, opening: Opening, running: dict, tmp_path: Path, empty_ledger: Path
+):
+    """Another address of the service stands for another key: both change the fingerprint."""
+    other = {**running, "base_url": running["base_url"].replace("127.0.0.1", "localhost")}
+    async with here.receiver():
+        first = await here.ensure()
+        async with opening(ready=other) as same_ledger:
+            found = await same_ledger.ensure()
+    shutil.copy(empty_ledger, tmp_path / "new.db")
+    async with opening(ready=other, ledger=tmp_path / "new.db") as new_ledger:
+        async with new_ledger.receiver():
+            adopted = await new_ledger.ensure()
+        (entry,) = await new_ledger.entries()
+        kept = read_webhook_secret(new_ledger.at.folder, str(first.nonce))
+
+    assert found == adopted == replace(first, made=False)
+    assert entry.organisation != here.at.organisation
+    assert kept is not None
+    assert kept.organisation == entry.organisation
+
+
+async def test_another_place_uses_the_one_that_is_there(here: Place, opening: Opening):
+    async with here.receiver(), opening("there") as there:
+        first = await here.ensure()
+        standing = await there.ensure()
+        refused = await rotate_subscription(there.at)
+        secrets = there.secrets()
+
+    assert standing == replace(first, made=False)
+    assert secrets == []
+    assert here.at.place in str(refused.trouble)
+    assert [webhook.id for webhook in await here.webhooks()] == [first.webhook_id]
+
+
+async def test_a_place_that_is_not_heard_is_named_and_left_alone(here: Place, opening: Opening):
+    async with here.receiver():
+        first = await here.ensure()
+    async with opening("there") as there:
+        standing = await there.ensure(SHORT)
+
+    assert not standing.made
+    assert here.at.place in str(standing.trouble)
+    assert f"callsheet webhooks delete {first.webhook_id}" in str(standing.trouble)
+    assert len(await here.webhooks()) == 1
+
+
+async def test_a_host_that_changed_its_name_keeps_its_webhook(here: Place):
+    """The ledger names another place, but the secret lies here: so a container starts again."""
+    async with here.receiver():
+        first = await here.ensure()
+        (entry,) = await here.entries()
+        nonce = new_nonce()
+        # Planned under a name this host has no more, then made and kept here.
+        hook = await here.at.service.create_webhook(here.at.prefix + nonce, ["video.ready"])
+        older = replace(
+            entry, nonce=nonce, url=here.at.prefix + nonce, place="gone:/x", webhook_id=hook.id,
+            made_at=time.time() + 1,
+        )  # fmt: skip
+        await here.at.ledger.write(partial(plan_subscription, planned=older))
+        keep_webhook_secret(
+            here.at.folder,
+            WebhookSecret(
+                nonce=nonce,
+                organisation=here.at.organisation,
+                secret=str(hook.secret),
+                made_at=time.time() + 1,
+            ),
+        )
+        standing = await here.ensure()
+
+    assert (standing.nonce, standing.heard) == (nonce, True)
+    # Two of them are one too many, as after a rotation that was cut off: the newer one is kept.
+    assert [webhook.id for webhook in await here.webhooks()] == [hook.id] != [first.webhook_id]
+
+
+async def test_a_new_address_gets_a_webhook_of_its_own(here: Place, opening: Opening):
+    async with here.receiver():
+        first = await here.ensure()
+    async with opening(port=free_port()) as moved, moved.receiver():
+        standing = await moved.ensure()
+        (entry,) = await moved.entries()
+
+    assert standing.made
+    assert standing.heard
+    assert entry.nonce == standing.nonce
+    assert await here.webhooks() == []
+    assert standing.nonce != first.nonce
+
+
+async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
+    async with here.receiver() as receiver:
+        first = await here.ensure()
+        videos: list[str] = []
+
+        async def film() -> None:
+            for _ in range(8):
+                videos.append((await made(here.at.service, new_key())).video_id)
+
+        producing = asyncio.gather(*(film() for _ in range(3)))
+        standing = await rotate_subscription(here.at, patience=WITHIN)
+        await producing
+
+        async def all_told() -> bool:
+            told = await here.at.ledger.read(partial(videos_hinted, videos=videos))
+            return told == set(videos)
+
+        await until(all_told)
+        assert receiver.refused == 0
+
+    assert (standing.made, standing.heard, standing.trouble) == (True, True, None)
+    assert standing.nonce != first.nonce
+    assert [webhook.id for webhook in await here.webhooks()] == [standing.webhook_id]
+    assert [entry.nonce for entry in await here.entries()] == [standing.nonce]
+    old = read_webhook_secret(here.at.folder, str(first.nonce))
+    assert old is not None
+    assert old.lives(time.time()), "what the old one has sent may still be on its way"
+
+
+async def test_rotation_waits_for_what_is_on_its_way_through_the_old_one(
+    here: Place, running: dict
+):
+    async with here.receiver():
+        await here.ensure()
+        plan_fault(running, "webhook", "late", nth="1-99", seconds=2.0)
+        video_id = (await made(here.at.service, new_key())).video_id
+        assert await finished(here.at.service, video_id)
+        standing = await rotate_subscription(here.at, patience=WITHIN)
+        clear_faults(running)
+        told = await here.at.ledger.read(partial(videos_hinted, videos=[video_id]))
+
+    assert standing.made
+    assert told == {video_id}
+
+
+async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here: Place):
+    async with here.receiver():
+        first = await here.ensure()
+    standing = await rotate_subscription(here.at, patience=SHORT)
+
+    assert not standing.made
+    assert standing.webhook_id == first.webhook_id
+    assert "the old one kept" in str(standing.trouble)
+    assert [webhook.id for webhook in await here.webhooks()] == [first.webhook_id]
+    assert [entry.nonce for entry in await here.entries()] == [first.nonce]
+
+
+async def test_webhooks_of_others_are_left_alone(here: Place):
+    service = here.at.service
+    by_hand = await service.create_webhook(here.at.prefix + "made-by-hand", ["video.ready"])
+    deeper = await service.create_webhook(f"{here.at.prefix}team/{new_nonce()}", ["video.ready"])
+    beside = await service.create_webhook(
+        here.at.prefix.replace("/hooks/", f"/hooks-2/{new_nonce()}"), ["video.ready"]
+    )
+    async with here.receiver():
+        standing = await here.ensure()
+        rotated = await rotate_subscription(here.at)
+
+    assert standing.made
+    assert rotated.made
+    listed = {webhook.id for webhook in await service.list_webhooks()}
+    assert {by_hand.id, deeper.id, beside.id} < listed
+    for webhook in (by_hand, deeper, beside):
+        await service.delete_webhook(webhook.id)
+
+
+async def test_a_key_without_the_write_scope_is_a_trouble(opening: Opening, running: dict):
+    async with opening(key=running["keys"]["read"]) as reader:
+        standing = await reader.ensure()
+        left = (await reader.webhooks(), await reader.entries(), reader.secrets())
+
+    assert "`write` scope" in str(standing.trouble)
+    assert "callsheet login --scopes" in str(standing.trouble)
+    assert left == ([], [], [])
+
+
+@pytest.mark.parametrize(
+    ("on", "status"), [("webhooks_list", 429), ("webhooks_create", 503), ("webhooks_test", 429)]
+)
+async def test_a_service_in_trouble_is_a_trouble(here: Place, running: dict, on: str, status: int):
+    plan_fault(running, on, "status", status=status, retry_after=3600)
+    async with here.receiver():
+        standing = await here.ensure()
+    assert standing.trouble
+    assert not standing.heard
+
+
+async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening: Opening):
+    url = here.at.prefix.rstrip("/")
+    hook = await here.at.service.create_webhook(url, ["video.ready"])
+    given = {"CALLSHEET_WEBHOOK_SECRET": str(hook.secret)}
+    async with opening("there", more=given) as there:
+        silent = await there.ensure(SHORT)
+        async with there.receiver():
+            standing = await there.ensure()
+        left = (await there.entries(), there.secrets())
+        refused = await rotate_subscription(there.at)
+    await here.at.service.delete_webhook(hook.id)
+
+    assert not silent.heard
+    assert "was not heard" in str(silent.trouble)
+    assert (standing.nonce, standing.heard, standing.trouble) == ("given", True, None)
+    assert standing.webhook_id == hook.id
+    assert left == ([], [])
+    assert refused.trouble
+
+
+async def test_a_secret_that_others_can_read_is_a_fault_of_the_configuration(here: Place):
+    async with here.receiver():
+        first = await here.ensure()
+        file = here.at.folder / f"{first.nonce}.json"
+        file.chmod(0o644)
+        with pytest.raises(ConfigurationError, match="can be read by others"):
+            await here.ensure()
+        file.chmod(0o600)
+        assert (await here.ensure()).webhook_id == first.webhook_id
+
+
+async def test_a_folder_that_is_none_is_a_fault_of_the_configuration(here: Place):
+    here.at.folder.parent.mkdir()
+    here.at.folder.write_text("in the way")
+    with pytest.raises(ConfigurationError, match="cannot be used to keep a secret"):
+        await here.ensure()
+    assert await here.webhooks() == []
+
+
+async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here: Place):
+    """A program at our address that says 200 to everything is no receiver."""
+    with answering() as other:
+        other.answer = status(200)
+        settings = replace(here.at.settings, webhook_url=other.url)
+        standing = await Place(replace(here.at, settings=settings)).ensure(SHORT)
+    assert standing.made
+    assert not standing.heard
+    assert await here.at.ledger.read(latest_hint) == 0

@@ -1,0 +1,166 @@
+"""The verbs that are flows beside the campaign's own, on a real Prefect server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import httpx
+import pytest
+
+from deployments.prefect_server import PrefectServer
+from tasks.ledger import find_campaign, open_ledger, take_lease
+from tests.programs import ROOT, Desk, Sandbox, simple_sheet
+
+#: The server is one for all that ask for it.
+pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+
+#: Calls flows as a deployment does: by their module, with plain parameters; a line for each end.
+PROGRAM = """
+import asyncio, importlib, inspect, json, sys
+
+async def call(module, name, parameters):
+    flow = getattr(importlib.import_module(module), name)
+    state = await flow(**parameters, return_state=True)
+    found = state.result(raise_on_failure=False)
+    found = await found if inspect.isawaitable(found) else found
+    data = found if isinstance(found, dict) else str(found)
+    print(json.dumps({"state": state.name, "data": data}))
+
+async def main():
+    for order in json.loads(sys.argv[1]):
+        await call(*order)
+
+asyncio.run(main())
+"""
+RETAKE = ("flows.retake", "retake_rows")
+RECONCILE = ("flows.reconcile", "reconcile_ledger")
+CARRY_ON = ("flows.carry_on", "carry_on")
+Order = tuple[str, str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Told:
+    """How the flows of both verbs ended, one after the other, and what was there before them."""
+
+    desk: Desk
+    name: str
+    before: Mapping[str, Mapping[str, Any]]
+    creates: int
+    ends: Sequence[Mapping[str, Any]]
+    artifacts: Set[str]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory, service: Sandbox, server: PrefectServer) -> Told:
+    """One process for all calls: it takes seconds to start."""
+    folder = tmp_path_factory.mktemp("verbs")
+    desk, name = Desk(folder, dict(service.environ)), f"c-{abs(hash(str(folder))):x}"
+    assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(2))).status == 0
+    assert desk.run(desk.sheet(f"{name}-2.csv", simple_sheet(1, title="Other"))).status == 0
+    _leave_under_way(desk, service, f"{name}-4")
+    asyncio.run(_hold(desk, f"{name}-2"))
+    before, creates = desk.rows(name), service.calls()["create"]
+    service.delete(before["r002"]["video_id"])
+    # The sheet need not be there.
+    (folder / f"{name}.csv").unlink()
+    one = {"campaign": name, "select": "r001"}
+    orders: list[Order] = [
+        (*CARRY_ON, {"campaign": f"{name}-4"}),
+        (*CARRY_ON, {"campaign": f"{name}-2"}),
+        (*RETAKE, one),
+        (*RETAKE, {**one, "at_most": 14}),
+        (*RETAKE, {**one, "at_most": 15, "because": "the logo is wrong"}),
+        (*RECONCILE, {}),
+        (*RECONCILE, {"campaign": name}),
+        (*RECONCILE, {"campaign": f"{name}-2"}),
+        (*RECONCILE, {"campaign": f"{name}-3"}),
+    ]
+    ends = _call(desk, server, orders)
+    return Told(desk, name, before, creates, ends, _artifacts(server))
+
+
+def test_another_take_is_made_at_a_price_that_was_agreed_to(told: Told, service: Sandbox) -> None:
+    unapproved, dear, done = told.ends[2:5]
+    for refused in (unapproved, dear):
+        assert refused["state"] == "Failed"
+        assert "15 credits for 1 more film are not approved; nothing was spent" in refused["data"]
+    assert done["state"] == "Completed", done
+    assert done["data"]["rows"] == {"total": 2, "delivered": 2}
+    assert service.calls()["create"] == told.creates + 1
+    after = told.desk.rows(told.name)
+    assert after["r002"] == told.before["r002"]
+    assert after["r001"]["video_id"] != told.before["r001"]["video_id"]
+    assert service.charged([after["r001"]["key"]]) == {after["r001"]["key"]: 1}
+    assert "the logo is wrong" in told.desk.call("explain", told.name, "r001").out
+    assert {f"callsheet-{told.name}-rows", f"callsheet-{told.name}-summary"} <= told.artifacts
+
+
+def test_what_differs_is_reported_and_nothing_is_changed(told: Told) -> None:
+    every, gone, agrees, unknown = told.ends[5:]
+    for looked in (every, gone):
+        assert looked["state"] == "NeedsPerson"
+        # Films of other tests have keys like ours: they are in no campaign of this ledger.
+        found = [one for one in looked["data"]["differences"] if one["campaign"]]
+        assert [(one["kind"], one["row"]) for one in found] == [("gone", "r002")]
+        assert not found[0]["applied"]
+    # The take before the last is still compared.
+    assert (every["data"]["compared"], gone["data"]["compared"]) == (6, 3)
+    assert agrees["state"] == "Completed"
+    assert agrees["data"]["differences"] == []
+    assert "there is no campaign" in unknown["data"]
+    assert "callsheet-differences" in told.artifacts
+
+
+def test_films_under_way_are_carried_on_and_nothing_is_begun(told: Told) -> None:
+    carried, attended = told.ends[:2]
+    assert carried["state"] == "Completed", carried
+    assert carried["data"]["rows"] == {"total": 2, "delivered": 2}
+    assert attended["state"] == "Attended"
+
+
+def _leave_under_way(desk: Desk, service: Sandbox, name: str) -> None:
+    """Begin two films, and leave before they are finished."""
+    service.plan_fault(on="render", do="slow", seconds=4)
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2, title="Left"))
+    assert desk.run(sheet, "--max-wait", "1s").status == 5
+    service.clear_faults()
+
+
+async def _hold(desk: Desk, name: str) -> None:
+    """Have another process at work on a campaign."""
+    async with await open_ledger(f"sqlite:///{desk.folder}/.callsheet/ledger.db") as ledger:
+        campaign = await ledger.read(partial(find_campaign, name=name))
+        assert campaign is not None
+        held = partial(take_lease, campaign=campaign, owner="elsewhere:1:1:there:1")
+        await ledger.write(partial(held, at=time.time(), seconds=600))
+
+
+def _call(desk: Desk, server: PrefectServer, orders: Sequence[Order]) -> list[dict[str, Any]]:
+    """Call flows one after the other; return the state that each ended in, and its result."""
+    path = {"PATH": "/usr/bin:/bin", "HOME": str(desk.folder), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(orders)],
+        cwd=desk.folder,
+        env={**path, **desk.environ, "PREFECT_API_URL": server.url},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert desk.environ["CALLSHEET_API_KEY"] not in done.stdout + done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _artifacts(server: PrefectServer) -> set[str]:
+    """Return the keys of what the server has to show."""
+    with httpx.Client(base_url=server.url) as client:
+        return {str(one["key"]) for one in client.post("/artifacts/filter", json={}).json()}

@@ -1,0 +1,92 @@
+"""What a reference campaign is made of: rows, sheets, and what happens to it on its way.
+
+`{name}` in a sheet or a command is the campaign's name: every trial has films, and pictures, of
+its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tests.torture.meddling import Meddler
+
+Faults = tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a reference campaign: its cells, its end, the captions it asks for.
+
+    `or_else` is another end that is as good, where it is up to the clock.
+    """
+
+    id: str
+    cells: str
+    state: str = "delivered"
+    captions: tuple[str, ...] = ()
+    clip: bool = False
+    or_else: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """A campaign of one run for each of `sheets`; `faults` strike in the first one.
+
+    `only` limits the points that are tried to those that begin so: the others are tried elsewhere.
+    `typed` is a paid command typed by hand instead, and no campaign (`tests.torture.direct`).
+    """
+
+    name: str
+    sheets: tuple[tuple[Row, ...], ...] = ()
+    budget: int = 2000
+    faults: Faults = ()
+    #: What strikes in the run of another sheet, by its number.
+    later: Mapping[int, Faults] = field(default_factory=dict)
+    store: Literal["folder", "rclone", "moto"] = "folder"
+    ledger: Literal["sqlite", "postgres"] = "sqlite"
+    prefect: bool = False
+    #: Seconds between a visit and the kill: long enough that a request has arrived.
+    linger: float = 0.0
+    #: How the sandbox renders; `instant` films are all as short as can be.
+    render: Literal["instant", "real"] = "instant"
+    only: tuple[str, ...] = ("",)
+    #: A command after the last run, as one more step; a run of the last sheet takes it up again.
+    command: str | None = None
+    #: That command takes itself up again, and a run of the last sheet is one more step. The two
+    #: begin no render, and they alone are killed (`tests.torture.settling`).
+    settles: bool = False
+    #: How long the run of a sheet waits for its films, by its number; it may leave some undone.
+    waits: Mapping[int, str] = field(default_factory=dict)
+    #: Settings of the runs before a command that settles.
+    settings: Mapping[str, str] = field(default_factory=dict)
+    #: What somebody else of the organisation does before the command.
+    meddler: Meddler | None = None
+    typed: str | None = None
+
+    def sheet(self, step: int, name: str) -> str:
+        """Return the sheet of a run, as CSV."""
+        lines = [f"{row.id},{row.cells}" for row in self.sheets[step]]
+        return "\n".join([HEAD, *lines, ""]).format(name=name)
+
+    @property
+    def steps(self) -> int:
+        """How many commands it takes when nothing is killed."""
+        return max(1, len(self.sheets) + (self.command is not None) + self.settles)
+
+    @property
+    def tried(self) -> range:
+        """The steps in which anything is killed."""
+        return range(len(self.sheets) if self.settles else 0, self.steps)
+
+    @property
+    def rows(self) -> dict[str, Row]:
+        """The rows as the last sheet has them."""
+        return {row.id: row for row in self.sheets[-1]} if self.sheets else {}
+
+
+HEAD = (
+    "id,operation,tool,fields.product,script,title,duration_seconds,aspect_ratio,captions,"
+    "image,max_credits,body.mood"
+)

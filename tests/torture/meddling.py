@@ -1,0 +1,35 @@
+"""What somebody else of the organisation does to the films of a campaign."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from tests.programs import Sandbox
+from tests.torture.books import Books
+
+#: Gets the service, and the ledger as it is at that moment.
+Meddler = Callable[[Sandbox, Books], None]
+
+PATIENCE = 60.0
+
+
+def undo_and_make_anew(service: Sandbox, books: Books) -> None:
+    """Cancel the film of the row `undone`; give that of `tool` another voice, which costs more.
+
+    Returns once every film has come to its end, that of `late` too.
+    """
+    takes = {take["id"]: take["video_id"] for take in books.takes}
+    films = {line["row"]: takes[line["take_id"]] for line in books.rows}
+    _wait(service, films["tool"])
+    service.post(f"videos/{films['undone']}/cancel", {})
+    service.post(f"videos/{films['tool']}/voice", {"voice_id": "alto"})
+    for row in ("tool", "late"):
+        _wait(service, films[row])
+
+
+def _wait(service: Sandbox, video_id: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while service.video(video_id)["status"] == "generating":
+        assert time.monotonic() < until, f"the film of {video_id} does not come"
+        time.sleep(0.05)

@@ -1,0 +1,61 @@
+"""Campaigns that a person's command interferes with, or two processes at the same moment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.torture.campaign import Scenario
+from tests.torture.meddling import undo_and_make_anew
+from tests.torture.rows import CLIP, DEAR, LATE, SCRIPT, TOOL, VTT
+
+_MADE = replace(SCRIPT, id="made")
+#: What renders is cancelled, what waits is not begun, what is made by then is delivered.
+CANCEL = Scenario(
+    name="cancel",
+    sheets=(
+        (_MADE, DEAR),
+        (
+            _MADE,
+            replace(DEAR, state="cancelled"),
+            *(
+                replace(row, state="cancelled", or_else="delivered")
+                for row in (TOOL, VTT, LATE, CLIP)
+            ),
+        ),
+    ),
+    # One film is made while nobody looks, and of all creates but one the answer is lost.
+    later={
+        1: (
+            {"on": "render", "nth": "1-3", "do": "never"},
+            {"on": "get", "do": "error-before", "status": 500},
+            {"on": "create", "nth": "2-99", "do": "drop-after"},
+        )
+    },
+    waits={1: "1s"},
+    command="cancel {name} --yes --json",
+    settles=True,
+)
+#: A price that has grown, a film that came late, one that was undone, a clip that was not found.
+RECONCILE = Scenario(
+    name="reconcile",
+    sheets=((TOOL, CLIP), (TOOL, CLIP, LATE, replace(VTT, id="undone", state="cancelled"))),
+    faults=(
+        {"on": "image-to-video", "nth": 1, "do": "drop-after"},
+        {"on": "list", "nth": "2-99", "do": "rewrite", "set": {"videos": []}},
+    ),
+    # One film after the other, in the order of the rows: the last one never comes by itself.
+    later={
+        1: (
+            {"on": "render", "nth": 1, "do": "slow", "seconds": 2},
+            {"on": "render", "nth": 2, "do": "never"},
+        )
+    },
+    settings={"CALLSHEET_DEADLINE": "1s", "CALLSHEET_SUBMITS": "1"},
+    meddler=undo_and_make_anew,
+    command="reconcile {name} --apply --json",
+    settles=True,
+)
+#: Two processes carry the same campaign at the same moment, and both are killed.
+AT_ONCE = Scenario(name="at-once", sheets=((TOOL, SCRIPT, VTT, DEAR, CLIP),), ledger="postgres")
+
+VERBS = (CANCEL, RECONCILE, AT_ONCE)

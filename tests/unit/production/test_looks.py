@@ -1,0 +1,189 @@
+"""When renders are looked at: how many looks they cost, and how late they are noticed."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+
+import pytest
+
+from tasks.ledger.values import CampaignRow
+from tasks.production.decide import Accepted, Looked, Memory, Rules, decide, wait_to_look
+from tasks.production.lengths import Lengths, kind_of
+from tasks.production.looks import SCOUTS, Looks
+from tasks.production.pace import AFTER_HINT, POLL_MAX, SAFETY_NET, first_look, next_look
+from tests.unit.production.test_decide import T0, a_row
+
+RULES = Rules()
+
+
+@dataclass
+class Cost:
+    """What finding one finished render took: looks, and seconds after its end."""
+
+    looks: int
+    late: float
+    length: float
+
+
+def simulate(
+    lengths: list[float],
+    *,
+    at_once: int,
+    told: float | None = None,
+    rules: Rules = RULES,
+    known: Sequence[float] = (),
+) -> list[Cost]:
+    """Carry renders of so many seconds, `at_once` of them under way, with looks as decided."""
+    looks, costs, due = Looks(), [], list[tuple[float, int]]()
+    rows: dict[int, CampaignRow] = {}
+    memories: dict[int, Memory] = {}
+    waiting = list(enumerate(lengths))
+    operation, price = kind_of(a_row("submitting", intended=T0))
+    looks.recall((operation, price, length) for length in known)
+
+    def begin(now: float) -> None:
+        n, _ = waiting.pop(0)
+        row = a_row("submitting", intended=now)
+        row = replace(row, id=n + 1)
+        memory = looks.foresee(row, Memory())
+        decision = decide(row, memory, Accepted(f"vid_{n}", told), now, rules)
+        assert row.take is not None
+        take = replace(row.take, accepted_at=now, video_id=f"vid_{n}")
+        rows[n] = replace(row, state="rendering", take=take)
+        memories[n] = decision.memory
+        heapq.heappush(due, (now + decision.after, n))
+
+    def replan(now: float) -> None:
+        for _, n in due:
+            memories[n] = looks.foresee(rows[n], memories[n])
+        due[:] = [(now + wait_to_look(rows[n], memories[n], now, rules), n) for _, n in due]
+        heapq.heapify(due)
+
+    for _ in range(min(at_once, len(waiting))):
+        begin(T0)
+    taken: dict[int, int] = dict.fromkeys(range(len(lengths)), 0)
+    while due:
+        now, n = heapq.heappop(due)
+        taken[n] += 1
+        row = rows[n]
+        assert row.take is not None
+        end = (row.take.accepted_at or 0.0) + lengths[n]
+        if now >= end:
+            costs.append(Cost(taken[n], now - end, lengths[n]))
+            if looks.finish(row, memories[n], now):
+                replan(now)
+            if waiting:
+                begin(now)
+            continue
+        memory = looks.foresee(row, memories[n])
+        decision = decide(row, memory, Looked("generating"), now, rules)
+        memories[n] = decision.memory
+        heapq.heappush(due, (now + decision.after, n))
+    return costs
+
+
+def three_minutes(count: int) -> list[float]:
+    chance = random.Random(7)
+    return [chance.uniform(165, 215) for _ in range(count)]
+
+
+@pytest.mark.parametrize("told", [None, 10.0, 60.0])
+@pytest.mark.parametrize("at_once", [8, 64, 200])
+def test_renders_of_three_minutes_cost_six_looks_though_nothing_was_known_of_them(
+    at_once: int, told: float | None
+) -> None:
+    costs = simulate(three_minutes(200), at_once=at_once, told=told)
+    assert mean(cost.looks for cost in costs) <= 6
+    late = sorted(cost.late / cost.length for cost in costs)
+    # Some are finished before the first is noticed, from which the others learn.
+    assert late[int(0.95 * len(late))] <= 0.125
+
+
+@pytest.mark.parametrize("at_once", [1, 8, 200])
+def test_renders_of_a_known_kind_cost_six_looks_at_most_and_are_noticed_within_a_tenth(
+    at_once: int,
+) -> None:
+    costs = simulate(three_minutes(200), at_once=at_once, known=three_minutes(50))
+    assert max(cost.looks for cost in costs) <= 6
+    assert max(cost.late / cost.length for cost in costs) <= 0.1
+
+
+@pytest.mark.parametrize("length", [20.0, 180.0, 1200.0])
+def test_a_single_render_of_a_kind_nobody_knows_is_noticed_soon(length: float) -> None:
+    (cost,) = simulate([length], at_once=1)
+    assert cost.late <= max(3.0, 0.15 * length)
+    assert cost.looks <= 70
+
+
+def test_with_a_webhook_looks_are_a_safety_net() -> None:
+    costs = simulate([600.0] * 10, at_once=10, rules=replace(RULES, hinted=True))
+    assert {cost.looks for cost in costs} == {2}
+
+
+def test_a_hint_brings_the_next_look_forward_and_is_used_up_by_it() -> None:
+    looks, row = Looks(), a_row("rendering")
+    looks.name(["vid_other", "vid_1"])
+    named = replace(row, take=replace(row.take, video_id="vid_1"))  # type: ignore[type-var]
+    assert looks.is_named(named)
+    assert looks.before_look(named, Memory()).hint == 1
+    assert not looks.is_named(named)
+
+
+def test_a_hint_that_comes_before_its_film_is_followed_by_a_few_quick_looks() -> None:
+    row, memory, rules = a_row("rendering"), Memory(hint=1), replace(RULES, hinted=True)
+    waits = []
+    for n in range(AFTER_HINT + 2):
+        decision = decide(row, memory, Looked("generating", downloadable=False), T0 + n, rules)
+        memory = decision.memory
+        waits.append(decision.after)
+    assert waits == [1, 2, 4, 8, 16, 32, SAFETY_NET, SAFETY_NET]
+
+
+def test_a_create_that_was_sent_again_is_looked_at_soon_although_webhooks_are_well() -> None:
+    rules = replace(RULES, hinted=True)
+    row = a_row("submitting")
+    assert decide(row, Memory(), Accepted("vid_1"), T0, rules).after == SAFETY_NET
+    assert decide(row, Memory(doubt=True), Accepted("vid_1"), T0, rules).after == 10
+
+
+def test_names_of_videos_are_not_kept_for_ever() -> None:
+    looks = Looks()
+    looks.name([f"vid_{n}" for n in range(30_000)])
+    assert len(looks._named) == 10_000
+
+
+def test_few_are_scouts_and_another_takes_the_place_of_one_that_is_done() -> None:
+    looks = Looks()
+    rows = [replace(a_row("rendering"), id=n) for n in range(5)]
+    assert [looks.foresee(row, Memory()).scout for row in rows] == [True] * SCOUTS + [False] * 3
+    looks.leave(rows[0])
+    assert looks.foresee(rows[4], Memory()).scout
+
+
+def test_one_render_that_was_found_late_teaches_nothing() -> None:
+    looks, row = Looks(), a_row("rendering", accepted=T0)
+    assert not looks.finish(row, Memory(looks=0), T0 + 4000)
+    assert looks.foresee(row, Memory()).shortest is None
+    assert looks.finish(row, Memory(looks=1), T0 + 100)
+    assert looks.foresee(row, Memory()).shortest == 100
+
+
+def test_a_single_short_render_among_many_does_not_change_the_pace() -> None:
+    lengths, row = Lengths(), a_row("rendering")
+    kind = (row.operation, row.take.quoted if row.take else None)
+    for _ in range(50):
+        lengths.learn(kind, 180)
+    assert not lengths.learn(kind, 2)
+    assert lengths.shortest(row) == 180
+
+
+@pytest.mark.parametrize("look", [
+    lambda: first_look(None, 1e9), lambda: first_look(1e9, None), lambda: next_look(1e9, 1e9),
+    lambda: next_look(1e9, None, told=1e9), lambda: next_look(0, 1e9),
+])  # fmt: skip
+def test_no_wait_is_longer_than_the_longest(look: Callable[[], float]) -> None:
+    assert look() == POLL_MAX

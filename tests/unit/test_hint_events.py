@@ -1,0 +1,207 @@
+"""What Prefect is told of hints: of whose videos, and when a run is called for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+
+from flows import hint_events
+from flows.hint_events import HEARD, PAUSE, UNATTENDED, News, announcer
+from tasks.ledger import Hint, Ledger, ensure_campaign, release_lease, take_lease, whose_videos
+from tasks.production.owner import this_process
+from tests.campaigns import NOW, Stage, brief
+
+
+@dataclass
+class Prefect:
+    """What it was told; it takes an event only while it is `there`, and chokes on some."""
+
+    told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    there: asyncio.Event = field(default_factory=asyncio.Event)
+    chokes: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.there.set()
+
+    async def emit(self, event: str, **named: Any) -> None:
+        await self.there.wait()
+        if named["payload"]["video_id"] in self.chokes:
+            self.chokes.clear()
+            raise ValueError("no such event")
+        self.told.append((event, named))
+
+    @asynccontextmanager
+    async def stream(self) -> AsyncIterator[Any]:
+        yield self.emit
+
+    @property
+    def events(self) -> list[tuple[str, str]]:
+        """Events and their rows."""
+        return [(event, named["payload"]["row"]) for event, named in self.told]
+
+
+class Clock:
+    now = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+async def stage(ledger: Ledger) -> Stage:
+    """A campaign nobody carries: `a` and `b` are rendering, `c` is delivered."""
+    stage = await Stage.set(ledger, brief("a"), brief("b", "Milk"), brief("c", "Rum"))
+    await stage.rendering("a")
+    await stage.rendering("b")
+    await stage.delivered("c")
+    return stage
+
+
+def hint(*videos: str, ping: bool = False) -> Hint:
+    return Hint(digest="a" * 64, nonce="n1", videos=frozenset(videos), ping=ping)
+
+
+async def tell(stage: Stage, prefect: Prefect, hints: Iterable[Hint]) -> None:
+    async with announcer(stage.ledger, stream=prefect.stream, clock=Clock()) as announce:
+        for one in hints:
+            announce(one)
+
+
+async def test_an_event_says_whose_the_video_is(stage: Stage) -> None:
+    sheet = "https://example.com/s.csv?X-Amz-Signature=abc"
+    await stage.write(ensure_campaign, "spring", sheet=sheet, sheet_digest="d", at=NOW)
+    prefect = Prefect()
+    await tell(stage, prefect, [hint("vid_a")])
+    assert [event for event, _ in prefect.told] == [HEARD, UNATTENDED]
+    for _, named in prefect.told:
+        assert named["resource"]["prefect.resource.id"] == "callsheet.campaign.spring"
+        ids = {one["prefect.resource.role"]: one["prefect.resource.id"] for one in named["related"]}
+        assert ids == {"row": "callsheet.row.spring.a", "video": "callsheet.video.vid_a"}
+        assert named["payload"] == {
+            "campaign": "spring",
+            "row": "a",
+            "video_id": "vid_a",
+            "sheet": "https://example.com/s.csv?***",
+            "attended": False,
+        }
+
+
+async def test_foreign_videos_and_pings_tell_nothing(stage: Stage) -> None:
+    prefect = Prefect()
+    await tell(stage, prefect, [hint("vid_x"), hint(), hint("vid_a", ping=True)])
+    assert prefect.told == []
+
+
+async def test_a_hint_of_many_videos_tells_of_each_of_ours(stage: Stage) -> None:
+    prefect = Prefect()
+    await tell(stage, prefect, [hint("vid_a", "vid_b", *(f"vid_{n}" for n in range(1200)))])
+    assert {row for event, row in prefect.events if event == HEARD} == {"a", "b"}
+
+
+async def test_many_hints_call_for_one_run(stage: Stage) -> None:
+    prefect = Prefect()
+    await tell(stage, prefect, [hint("vid_a"), hint("vid_b")] * 50)
+    assert len(prefect.told) == 101
+    assert [event for event, _ in prefect.told].count(UNATTENDED) == 1
+
+
+async def test_each_campaign_is_called_for(stage: Stage) -> None:
+    other = await Stage.set(stage.ledger, brief("z", "Gin"), name="autumn")
+    await other.rendering("z")
+    prefect = Prefect()
+    await tell(stage, prefect, [hint("vid_a", "vid_z")])
+    assert {row for event, row in prefect.events if event == UNATTENDED} == {"a", "z"}
+
+
+async def test_calls_become_rarer_while_nobody_comes(stage: Stage) -> None:
+    prefect, clock = Prefect(), Clock()
+    news = News(stage.ledger, clock)
+    called = []
+    for minute in range(8):
+        clock.now = NOW + minute * PAUSE
+        prefect.told.clear()
+        await news.tell(hint("vid_a"), prefect.emit)
+        called += [minute for event, _ in prefect.told if event == UNATTENDED]
+    assert called == [0, 1, 3, 7]
+
+
+async def test_no_run_is_called_for_while_one_is_at_work(stage: Stage) -> None:
+    owner = f"{this_process()}:1"
+    await stage.write(take_lease, stage.campaign, owner=owner, at=NOW, seconds=60)
+    prefect = Prefect()
+    await tell(stage, prefect, [hint("vid_a")])
+    assert prefect.events == [(HEARD, "a")]
+    assert prefect.told[0][1]["payload"]["attended"] is True
+
+    await stage.write(release_lease, stage.campaign, owner=owner)
+    await tell(stage, prefect, [hint("vid_a")])
+    assert prefect.events[1:] == [(HEARD, "a"), (UNATTENDED, "a")]
+
+
+async def test_a_run_that_is_gone_attends_to_nothing(stage: Stage) -> None:
+    other = await asyncio.create_subprocess_exec("sleep", "60")
+    host, _, _, place = this_process().split(":")
+    alive = f"{host}:{other.pid}::{place}:1"
+    await stage.write(take_lease, stage.campaign, owner=alive, at=NOW, seconds=60)
+    prefect = Prefect()
+    await tell(stage, prefect, [hint("vid_a")])
+    other.kill()
+    await other.wait()
+    await tell(stage, prefect, [hint("vid_a")])
+    assert prefect.events == [(HEARD, "a"), (HEARD, "a"), (UNATTENDED, "a")]
+
+
+async def test_a_lease_that_lapsed_attends_to_nothing(stage: Stage) -> None:
+    await stage.write(take_lease, stage.campaign, owner="elsewhere:1:1:x:1", at=NOW - 60, seconds=9)
+    prefect = Prefect()
+    await tell(stage, prefect, [hint("vid_a")])
+    assert (UNATTENDED, "a") in prefect.events
+
+
+async def test_a_late_hint_of_a_delivered_film_calls_for_no_run(stage: Stage) -> None:
+    prefect = Prefect()
+    await tell(stage, prefect, [hint("vid_c")])
+    assert prefect.events == [(HEARD, "c")]
+
+
+async def test_whose_a_video_is(stage: Stage) -> None:
+    find = partial(whose_videos, videos=["vid_a", "vid_c", "vid_x"])
+    found = {one.video_id: one for one in await stage.ledger.read(find)}
+    assert {video: (one.row, one.under_way) for video, one in found.items()} == {
+        "vid_a": ("a", True),
+        "vid_c": ("c", False),
+    }
+    assert (found["vid_a"].sheet, found["vid_a"].owner) == ("s.csv", None)
+
+
+async def test_while_prefect_is_away_nobody_waits_and_the_rest_is_counted(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    prefect = Prefect()
+    prefect.there.clear()
+    started = time.monotonic()
+    async with announcer(stage.ledger, stream=prefect.stream, clock=Clock()) as announce:
+        for _ in range(hint_events.ROOM + 10):
+            announce(hint("vid_a"))
+        assert time.monotonic() - started < 1
+    assert time.monotonic() - started < hint_events.DRAIN + 5
+    assert prefect.told == []
+    count = hint_events.ROOM + 10
+    assert f"{count} of {count} hints were not told to Prefect" in caplog.text
+
+
+async def test_one_hint_that_prefect_chokes_on_does_not_silence_the_rest(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    prefect = Prefect(chokes={"vid_a"})
+    await tell(stage, prefect, [hint("vid_a"), hint("vid_b")])
+    assert (HEARD, "b") in prefect.events
+    assert "ValueError" in caplog.text
+    assert "1 of 2 hints were not told to Prefect" in caplog.text
