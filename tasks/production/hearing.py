@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,19 +17,14 @@ from typing import Protocol
 
 from tasks.errors import CallsheetError, ConfigurationError, LedgerError
 from tasks.ledger import hints_heard, latest_hint, listening
-from tasks.production.connections import Connections
 from tasks.production.subscription import Standing, Subscriber, ensure_subscription
 
 log = logging.getLogger("callsheet.hearing")
 
-#: How often the subscription is looked at, in seconds; sooner while it is not well.
-CHECK, CHECK_AGAIN = 300.0, 30.0
 #: Two processes may commit in another order than they count: hints are read again for so long.
 OVERLAP = 10.0
 #: A delivery that names no video has every render looked at, no more often than this, in seconds.
 SWEEP = 30.0
-#: How long a ping may take to be heard, in seconds.
-PATIENCE = 10.0
 
 
 class Listener(Protocol):
@@ -43,15 +37,32 @@ class Listener(Protocol):
     def rely_on_hints(self, rely: bool) -> None: ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How often the subscription is looked at, and how long a ping is waited for, in seconds."""
+
+    well: float = 300.0
+    ill: float = 30.0
+    patience: float = 10.0
+
+
+PACE = Pace()
+
+
 @asynccontextmanager
 async def hearing(
-    at: Connections, listener: Listener, *, say: Callable[[str], None], strict: bool = False
+    at: Subscriber,
+    listener: Listener,
+    *,
+    say: Callable[[str], None],
+    strict: bool = False,
+    pace: Pace = PACE,
 ) -> AsyncIterator[None]:
     """Tell `listener` what is heard while this lasts; say where hints cannot be relied on.
 
     With `strict`, raises ConfigurationError when they cannot be from the start.
     """
-    ear = _Ear(at, listener, say)
+    ear = _Ear(at, listener, say, pace)
     await ear.begin()
     if strict:
         standing = await ear.check()
@@ -74,9 +85,10 @@ async def hearing(
 
 @dataclass
 class _Ear:
-    at: Connections
+    at: Subscriber
     listener: Listener
     say: Callable[[str], None]
+    pace: Pace
     _after: int = 0
     _known: dict[int, None] = field(default_factory=dict)
     #: Deliveries that are known to have been missed: the service lists each for a while.
@@ -127,12 +139,12 @@ class _Ear:
             if at_once:
                 well = (await self.check()).trouble is None
             at_once = True
-            await asyncio.sleep(CHECK if well else CHECK_AGAIN)
+            await asyncio.sleep(self.pace.well if well else self.pace.ill)
 
     async def check(self) -> Standing:
         """Look at the subscription once; hints are relied on while it is well."""
         try:
-            standing = await ensure_subscription(_subscriber(self.at), patience=PATIENCE)
+            standing = await ensure_subscription(self.at, patience=self.pace.patience)
         except CallsheetError as error:
             # Whatever is wrong with it, the films are found by looking for them.
             standing = Standing(trouble=str(error))
@@ -148,14 +160,3 @@ class _Ear:
             self.say("webhooks tell of films again")
         self._said = not well
         return standing
-
-
-def _subscriber(at: Connections) -> Subscriber:
-    return Subscriber(
-        settings=at.settings,
-        ledger=at.ledger,
-        service=at.service,
-        clock=at.clock,
-        sleep=asyncio.sleep,
-        nonce=partial(secrets.token_urlsafe, 16),
-    )

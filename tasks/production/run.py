@@ -49,6 +49,7 @@ from tasks.production.progress import Snapshot
 from tasks.production.quote import check_budget, check_prices, check_readable, quote_rows
 from tasks.production.report import outcome_of, unreported, write_manifest, write_report
 from tasks.production.selection import Selection, parse_selection
+from tasks.production.subscription import Subscriber
 from tasks.settings import Settings
 from tasks.sheet import Sheet, SheetOptions, read_sheet
 
@@ -341,11 +342,11 @@ async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
 
 def _hearing(run: Run, engine: Engine) -> AbstractAsyncContextManager[None]:
     """Follow webhooks while the engine works, where there is an address for them."""
-    settings = run.at.settings
-    if run.order.wait == "poll" or not (settings.webhook_url or settings.webhook_secret):
+    at, wait = run.at, run.order.wait
+    if wait == "poll" or not (at.settings.webhook_url or at.settings.webhook_secret):
         return nullcontext()
-    say = run.on_hints or log.warning
-    return hearing(run.at, engine, say=say, strict=run.order.wait == "webhook")
+    who = Subscriber(settings=at.settings, ledger=at.ledger, service=at.service, clock=at.clock)
+    return hearing(who, engine, say=run.on_hints or log.warning, strict=wait == "webhook")
 
 
 _shards: ContextVar[list[list[CampaignRow]]] = ContextVar("callsheet_shards")
