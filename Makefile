@@ -41,7 +41,7 @@ demo: install
 	$(BIN)/callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400
 
 test: $(VENV)/.installed-dev $(VENV)/.chromium
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 3 --dist loadgroup
 
 # Every crash point, fault and model step, and the tests' own tests: half an hour or so.
 torture: $(VENV)/.installed-dev

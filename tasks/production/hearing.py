@@ -16,7 +16,7 @@ from functools import partial
 from typing import Protocol
 
 from tasks.errors import CallsheetError, ConfigurationError, LedgerError
-from tasks.ledger import hints_heard, latest_hint, listening
+from tasks.ledger import Heard, hints_heard, latest_hint, listening
 from tasks.production.subscription import Standing, Subscriber, ensure_subscription
 
 log = logging.getLogger("callsheet.hearing")
@@ -99,6 +99,7 @@ class _Ear:
     async def begin(self) -> None:
         """Begin after what is in the inbox now: rows that are taken up are looked at anyway."""
         self._after = await self.at.ledger.read(latest_hint)
+        self._known |= dict.fromkeys(hint.id for hint in await self._lately())
 
     async def follow(self) -> None:
         """Pass hints on as they come."""
@@ -111,9 +112,7 @@ class _Ear:
                     log.warning("the inbox could not be read: %s", error)
 
     async def _read(self) -> None:
-        since = self.at.clock() - OVERLAP
-        query = partial(hints_heard, after=self._after, since=since)
-        news = [hint for hint in await self.at.ledger.read(query) if hint.id not in self._known]
+        news = [hint for hint in await self._lately() if hint.id not in self._known]
         if not news:
             return
         self._after = max(self._after, *(hint.id for hint in news))
@@ -125,6 +124,10 @@ class _Ear:
             self.listener.hear(videos)
         if any(not hint.videos and not hint.ping for hint in news):
             self._sweep()
+
+    async def _lately(self) -> list[Heard]:
+        since = self.at.clock() - OVERLAP
+        return await self.at.ledger.read(partial(hints_heard, after=self._after, since=since))
 
     def _sweep(self) -> None:
         now = asyncio.get_running_loop().time()

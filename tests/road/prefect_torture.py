@@ -1,4 +1,4 @@
-"""A signal under Prefect. Slow: not collected by default.
+"""More of the road under Prefect: a signal, and many rows. Slow: not collected by default.
 
 python -m pytest tests/road/prefect_torture.py
 """
@@ -10,8 +10,9 @@ import signal
 import time
 from pathlib import Path
 
+from deployments.prefect_server import PrefectServer
 from tests.programs import Desk, sandbox, simple_sheet
-from tests.road.test_prefect import children_left
+from tests.road.test_prefect import children_left, run, task_runs
 
 
 def test_a_signal_stops_a_run_under_prefect_as_well(tmp_path: Path, name: str) -> None:
@@ -31,3 +32,13 @@ def test_a_signal_stops_a_run_under_prefect_as_well(tmp_path: Path, name: str) -
     assert json.loads(out)["rows"] == {"total": 2, "rendering": 2}
     assert "Traceback" not in err
     assert not children_left(tmp_path)
+
+
+def test_a_large_campaign_stays_light(desk: Desk, server: PrefectServer, name: str) -> None:
+    desk.environ["PREFECT_API_URL"] = server.url
+
+    ended = run(desk, desk.sheet(f"{name}.csv", simple_sheet(450)))
+
+    assert ended.status == 0, ended.err
+    assert ended.json["rows"] == {"total": 450, "delivered": 450}
+    assert task_runs(server, name) == 200 + 4
