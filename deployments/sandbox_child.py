@@ -20,7 +20,7 @@ def sandbox(state: Path, *, time_scale: str | None = None) -> Iterator[dict[str,
     """Run a sandbox; yield the settings that point at it. It cannot outlive this process."""
     state.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "deployments.sandbox", "--port", "0", "--json"]
-    command += ["--exit-with-parent", "--state", str(state)]
+    command += ["--exit-with-parent", "--state", str(state), "--allow-loopback-webhooks"]
     command += ["--time-scale", time_scale or TIME_SCALE]
     with (state / "sandbox.log").open("ab") as log:
         child = subprocess.Popen(

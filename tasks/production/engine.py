@@ -220,9 +220,16 @@ class Engine:
             self._schedule.put("watch", 0.0, live)
 
     def rely_on_hints(self, rely: bool) -> None:
-        """Have looks be a safety net for webhooks, or the only way to find films."""
-        if rely != self._rules.hinted:
-            self._rules = replace(self._rules, hinted=rely)
+        """Have looks be a safety net for webhooks, or the only way to find films.
+
+        What was finished before there was a webhook, nobody will tell of: a last look shows it.
+        """
+        if rely == self._rules.hinted:
+            return
+        self._rules = replace(self._rules, hinted=rely)
+        if rely:
+            self.sweep()
+        else:
             self._replan()
 
     def _broken_off(self, fault: BaseException) -> BaseException:

@@ -1,0 +1,120 @@
+"""What the engine does when it hears of webhooks: looks sooner, or knows that it need not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tasks.errors import Conflict
+from tasks.ledger import Ledger
+from tasks.production.connections import Connections
+from tasks.production.engine import Engine
+from tasks.service.values import SignedUrl, Video
+from tasks.settings import load_settings
+from tests.campaigns import NOW, Stage, brief
+
+
+class Service:
+    """Renders that are never finished; counts who was looked at, and whose film was asked for."""
+
+    def __init__(self) -> None:
+        self.looked: list[str] = []
+        self.asked: list[str] = []
+
+    async def get(self, video_id: str) -> Video:
+        self.looked.append(video_id)
+        # Whoever has looked once is told to come back in four minutes.
+        return Video(id=video_id, status="generating", poll_after=240.0, charged=None)
+
+    async def download(self, video_id: str) -> SignedUrl:
+        self.asked.append(video_id)
+        raise Conflict("not ready", operation="download", status=409)
+
+
+@asynccontextmanager
+async def at_work(ledger: Ledger, folder: Path, service: Service) -> AsyncIterator[Engine]:
+    """Carry two rows that are rendering, each looked at once."""
+    stage = await Stage.set(ledger, brief("a"), brief("b", "Milk"))
+    rows = [await stage.rendering("a"), await stage.rendering("b")]
+    at = Connections(
+        settings=load_settings(environ={}, folder=folder),
+        ledger=ledger,
+        service=cast(Any, service),
+        store=cast(Any, None),
+        fetcher=cast(Any, None),
+        baseline=cast(Any, None),
+        clock=lambda: NOW + 1,
+    )
+    async with Engine(stage.campaign, at) as engine:
+        carrying = asyncio.create_task(engine.carry(rows))
+        await until(lambda: sorted(service.looked) == ["vid_a", "vid_b"])
+        # Until the last of them waits for its next look.
+        await asyncio.sleep(0.2)
+        yield engine
+        engine.stop("the test is over")
+        await carrying
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    for _ in range(1200):
+        if true():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+async def test_a_hint_has_its_video_looked_at_and_its_film_asked_for(
+    ledger: Ledger, tmp_path: Path, service: Service
+) -> None:
+    async with at_work(ledger, tmp_path, service) as engine:
+        engine.hear({"vid_b", "vid_of_somebody_else"})
+        await until(lambda: service.asked == ["vid_b"])
+        # The hint was too early, as hints are: it is looked at again at once, as a and c are not.
+        await until(lambda: service.asked == ["vid_b"] * 2)
+    assert service.looked.count("vid_a") == 1
+    assert set(service.looked) == {"vid_a", "vid_b"}
+
+
+async def test_once_webhooks_are_well_every_render_is_looked_at_a_last_time(
+    ledger: Ledger, tmp_path: Path, service: Service
+) -> None:
+    async with at_work(ledger, tmp_path, service) as engine:
+        engine.rely_on_hints(True)
+        await until(lambda: len(service.looked) == 4)
+        await asyncio.sleep(0.2)
+        engine.rely_on_hints(True)
+        await asyncio.sleep(0.5)
+        assert len(service.looked) == 4
+    assert service.asked == []
+
+
+async def test_a_sweep_looks_at_everything_once(
+    ledger: Ledger, tmp_path: Path, service: Service
+) -> None:
+    async with at_work(ledger, tmp_path, service) as engine:
+        engine.sweep()
+        await until(lambda: len(service.looked) == 4)
+    assert sorted(service.looked) == ["vid_a"] * 2 + ["vid_b"] * 2
+
+
+async def test_when_webhooks_fail_looks_are_planned_as_without_them(
+    ledger: Ledger, tmp_path: Path, service: Service
+) -> None:
+    async with at_work(ledger, tmp_path, service) as engine:
+        engine.rely_on_hints(True)
+        await until(lambda: len(service.looked) == 4)
+        await asyncio.sleep(0.2)
+        engine.rely_on_hints(False)
+        # Nothing is known of such renders: the next look is some seconds away, not five minutes.
+        await until(lambda: len(service.looked) == 6)
