@@ -20,7 +20,8 @@ from deployments.prefect_server import SERVER, PrefectServer, is_healthy
 from flows.road import PLAIN, carry, prepare
 from tasks.errors import Parked
 from tasks.production.order import Outcome
-from tasks.production.run import Run, report_step
+from tasks.production.run import Run
+from tasks.production.steps import report_step
 from tasks.redact import redact
 
 #: A server that has not answered for this long is gone, in seconds; one that restarts is not.

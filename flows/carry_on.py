@@ -20,7 +20,8 @@ from tasks.duration import parse_duration
 from tasks.errors import BadInput, Parked
 from tasks.ledger import UNDER_WAY, find_campaign, rows_of
 from tasks.production.order import Order
-from tasks.production.run import carry_only, no_approval, open_run
+from tasks.production.run import no_approval, open_run
+from tasks.production.steps import carry_only
 from tasks.settings import load_settings
 
 

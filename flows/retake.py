@@ -23,8 +23,9 @@ from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, find_campaig
 from tasks.production.order import Order
 from tasks.production.quote import check_budget
 from tasks.production.retake import approve_offers, count_films, offers, plan_of
-from tasks.production.run import carry_only, no_approval, open_run
+from tasks.production.run import no_approval, open_run
 from tasks.production.selection import parse_selection
+from tasks.production.steps import carry_only
 from tasks.settings import load_settings
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.production.order import Outcome
-from tasks.production.run import (
-    Run,
+from tasks.production.run import Run
+from tasks.production.steps import (
     approve_step,
     plan_step,
     produce_step,

@@ -10,7 +10,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from tasks.ledger import State
-from tasks.production.run import produce_step
+from tasks.production.steps import produce_step
 
 
 @task(

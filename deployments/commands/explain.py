@@ -19,7 +19,7 @@ from tasks.credits import as_text
 from tasks.errors import BadInput
 from tasks.ledger import CampaignRow, rows_of
 from tasks.ledger.journal import JournalEntry
-from tasks.production.decide import Rules
+from tasks.production.decision import Rules
 from tasks.production.explain import (
     Attempt,
     Explanation,

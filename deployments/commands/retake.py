@@ -27,7 +27,8 @@ from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, deliveries_of
 from tasks.production.order import Order, Outcome
 from tasks.production.quote import check_budget
 from tasks.production.retake import Offer, approve_offers, count_films, offers, plan_of
-from tasks.production.run import Run, carry_only, no_approval, open_run
+from tasks.production.run import Run, no_approval, open_run
+from tasks.production.steps import carry_only
 
 
 def main(args: Namespace) -> int:

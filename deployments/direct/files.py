@@ -15,7 +15,7 @@ from deployments.direct.waiting import SETTLED, wait_for_film
 from deployments.terminal import plain
 from tasks.errors import BadInput, Conflict, Parked
 from tasks.production.connections import make_fetcher
-from tasks.production.decide import CANCELLED, FAILED
+from tasks.production.decision import CANCELLED, FAILED
 from tasks.production.pace import next_poll
 from tasks.store import Fetched, File, Film, Stored, check_captions, inspect_film, open_store
 from tasks.store.disk import say_bytes

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from deployments.direct.session import Session
 from tasks.duration import parse_duration, say_duration
 from tasks.errors import Conflict, Parked
-from tasks.production.decide import CANCELLED, FAILED, RUNNING, SPREAD
+from tasks.production.decision import CANCELLED, FAILED, RUNNING, SPREAD
 from tasks.production.pace import next_poll
 from tasks.service import Video
 

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from tasks.brief import Brief
 from tasks.ledger import ACTIONS, Action, Campaign, CampaignRow, State
 from tasks.ledger.foresee import foresee
-from tasks.production.decide import Lane, Rules, lane_of
+from tasks.production.decision import Lane, Rules, lane_of
 
 #: What each lane does.
 LANES: dict[Lane, str] = {

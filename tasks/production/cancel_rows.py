@@ -28,7 +28,7 @@ from tasks.ledger import (
     wake_stalled,
 )
 from tasks.production.connections import Connections, organisation_of
-from tasks.production.decide import unwanted
+from tasks.production.decision import unwanted
 from tasks.production.engine import Engine
 from tasks.production.lease import at_work
 from tasks.production.report import write_report

@@ -26,7 +26,7 @@ from tasks.errors import (
 )
 from tasks.ledger import CampaignRow, Delivered
 from tasks.production.connections import Connections
-from tasks.production.decide import Memory
+from tasks.production.decision import Memory
 from tasks.production.news import closed
 from tasks.production.seen import NotStored, Seen, Stored
 from tasks.store import File, check_captions, inspect_film, object_name

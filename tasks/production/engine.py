@@ -29,22 +29,15 @@ from tasks.ledger import (
 )
 from tasks.production.cancel import cancel
 from tasks.production.connections import Connections
-from tasks.production.decide import (
-    Decision,
-    Lane,
-    Memory,
-    Rules,
-    decide,
-    lane_of,
-    unwanted,
-    wait_to_look,
-)
+from tasks.production.decide import decide
+from tasks.production.decision import Decision, Lane, Memory, Rules, lane_of, unwanted
 from tasks.production.delivery import deliver
 from tasks.production.looks import Looks
 from tasks.production.once import search_made, submit_once
 from tasks.production.progress import Progress, Snapshot
 from tasks.production.quote import fresh_price
 from tasks.production.record import record
+from tasks.production.renders import wait_to_look
 from tasks.production.schedule import Schedule
 from tasks.production.seen import FilmReady, Resumed, Seen, Troubled, Unreached
 from tasks.production.submit import search, submit

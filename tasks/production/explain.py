@@ -25,7 +25,7 @@ from tasks.ledger import (
 )
 from tasks.ledger.journal import JournalEntry, calls_about
 from tasks.production.advice import Command, Next, commands_for, next_run
-from tasks.production.decide import Rules
+from tasks.production.decision import Rules
 from tasks.production.report import row_document
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tasks.ledger import CampaignRow
-from tasks.production.decide import Memory
+from tasks.production.decision import Memory
 from tasks.production.lengths import Kind, Lengths, kind_of
 
 #: Renders of a kind that are looked at often until the first of them is finished: so many, and one

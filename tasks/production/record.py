@@ -23,7 +23,7 @@ from tasks.ledger import (
     remark,
     settle,
 )
-from tasks.production.decide import Decision
+from tasks.production.decision import Decision
 from tasks.production.seen import (
     Accepted,
     FilmReady,

@@ -11,7 +11,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from tasks.ledger import UNDER_WAY, Asked, CampaignRow, Ledger, cancels_asked, refuse, remark
-from tasks.production.decide import NEVER_MADE, unwanted
+from tasks.production.decision import NEVER_MADE, unwanted
 
 #: A create that was to be cancelled before anybody knew whether it arrived.
 NOT_YET = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tasks.errors import Conflict, ServiceError
 from tasks.ledger import CampaignRow
 from tasks.production.connections import Connections
-from tasks.production.decide import RUNNING, Memory
+from tasks.production.decision import RUNNING, Memory
 from tasks.production.news import news_of_read
 from tasks.production.seen import FilmReady, Looked, Seen
 

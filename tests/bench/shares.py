@@ -122,7 +122,8 @@ async def main() -> str:
     """Carry the campaign of this folder, sampled while its rows are on their way."""
     from flows.road import PLAIN, prepare
     from tasks.production.order import Order, Plan
-    from tasks.production.run import open_run, production
+    from tasks.production.run import open_run
+    from tasks.production.steps import production
     from tasks.settings import load_settings
 
     async def approve(plan: Plan) -> str:

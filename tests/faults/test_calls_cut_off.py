@@ -9,8 +9,9 @@ import pytest
 
 from flows.road import PLAIN, prepare
 from tasks.production.order import Order, Plan
-from tasks.production.run import open_run, produce_step
-from tasks.production.run import production as producing
+from tasks.production.run import open_run
+from tasks.production.steps import produce_step
+from tasks.production.steps import production as producing
 from tasks.service import VideoService
 from tasks.settings import load_settings
 from tasks.store import Fetcher

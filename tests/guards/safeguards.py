@@ -165,14 +165,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a 402 after a lost answer releases nothing",
-        "tasks/production/decide.py",
+        "tasks/production/creates.py",
         "    if memory.doubt:\n        # An answer to this take",
         "    if False:\n        # An answer to this take",
         DECIDE,
     ),
     Mutation(
         "past the horizon nothing is sent again",
-        "tasks/production/decide.py",
+        "tasks/production/decision.py",
         "young = now - row.take.intended_at < last",
         "young = True",
         DECIDE,
@@ -193,7 +193,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a call without a key is not sent again by the engine",
-        "tasks/production/decide.py",
+        "tasks/production/decision.py",
         'case "submitting" if row.take is not None and not row.take.keyed:',
         'case "never" if row.take is not None and not row.take.keyed:',
         MODEL,

@@ -34,7 +34,7 @@ from tasks.ledger import (
     set_budget,
     wake_stalled,
 )
-from tasks.production.decide import Rules
+from tasks.production.decision import Rules
 from tests.model import rules as promises
 from tests.model.made import price_of
 from tests.model.plain_ledger import PlainLedger

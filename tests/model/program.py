@@ -36,7 +36,8 @@ from tasks.ledger import (
 from tasks.production.baseline import Baseline
 from tasks.production.cancel import cancel
 from tasks.production.connections import Connections
-from tasks.production.decide import Lane, Memory, Rules, decide, lane_of
+from tasks.production.decide import decide
+from tasks.production.decision import Lane, Memory, Rules, lane_of
 from tasks.production.engine import PATIENCE
 from tasks.production.looks import Looks
 from tasks.production.once import search_made, submit_once

@@ -9,7 +9,8 @@ import pytest
 
 from tasks.ledger import CampaignRow
 from tasks.ledger.states import State
-from tasks.production.decide import Memory, Rules, decide
+from tasks.production.decide import decide
+from tasks.production.decision import Memory, Rules
 from tasks.production.seen import (
     Accepted,
     FilmReady,

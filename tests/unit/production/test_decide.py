@@ -11,19 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.ledger import STATES, TRANSITIONS, State
-from tasks.production.decide import (
-    DELIVERY_LIMIT,
-    GRACE,
-    LAST_CREATE,
-    LOST_LIMIT,
-    ODD_LOOKS,
-    ODD_SPAN,
-    SPREAD,
-    Memory,
-    Rules,
-    decide,
-)
+from tasks.production.creates import LOST_LIMIT
+from tasks.production.decide import DELIVERY_LIMIT, decide
+from tasks.production.decision import LAST_CREATE, SPREAD, Memory, Rules
 from tasks.production.pace import POLL_MAX, POLL_MIN, backoff, first_poll, next_poll
+from tasks.production.renders import GRACE, ODD_LOOKS, ODD_SPAN
 from tasks.production.seen import (
     Accepted,
     Barred,

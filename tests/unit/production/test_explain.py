@@ -9,7 +9,7 @@ import pytest
 from deployments.cli import build_parser
 from tasks.ledger import STATES, Ledger, State
 from tasks.production.advice import LANES, commands_for, next_run
-from tasks.production.decide import Lane, Rules
+from tasks.production.decision import Lane, Rules
 from tasks.production.explain import explain, explanation_document
 from tests.campaigns import NOW, Stage, brief
 

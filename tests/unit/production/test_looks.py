@@ -11,10 +11,13 @@ from statistics import mean
 import pytest
 
 from tasks.ledger.values import CampaignRow
-from tasks.production.decide import Accepted, Looked, Memory, Rules, decide, wait_to_look
+from tasks.production.decide import decide
+from tasks.production.decision import Memory, Rules
 from tasks.production.lengths import Lengths, kind_of
 from tasks.production.looks import SCOUTS, Looks
 from tasks.production.pace import AFTER_HINT, POLL_MAX, SAFETY_NET, first_look, next_look
+from tasks.production.renders import wait_to_look
+from tasks.production.seen import Accepted, Looked
 from tests.unit.production.test_decide import T0, a_row
 
 RULES = Rules()

@@ -1,0 +1,85 @@
+"""What an answer to a paid call leads to, or the lack of one: pure functions, used by `decide`.
+
+A definite no, nobody knows, not made, not yet. What was made goes on in `renders`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tasks.ledger.values import CampaignRow
+from tasks.production.decision import NEVER_MADE, SPREAD, Decision, Memory, Rules, lane_of, unwanted
+from tasks.production.pace import backoff
+from tasks.production.seen import Busy, NothingFound, RefusedAs, Unmade
+
+#: Answers lost in a row before this run leaves the row for a later one.
+LOST_LIMIT = 8
+#: Between two searches for what a call without a key has made.
+SEARCH = 15.0
+
+_RESOLVE = "look in the service's app, then `callsheet resolve` with --adopt, --resend or --abandon"
+_PAST_HORIZON = (
+    "a create was sent and its answer lost, longer ago than the service is known to remember "
+    f"keys, and no video of ours is in its list: {_RESOLVE}"
+)
+
+
+def refused(row: CampaignRow, memory: Memory, seen: RefusedAs) -> Decision:
+    """A definite no to this call, which proves nothing about an earlier one of the same key."""
+    if seen.of_key:
+        reason = f"{seen.words}: the service holds this key for something else"
+        return Decision(memory, to="uncertain", reason=reason)
+    if seen.status in (400, 413, 422):
+        return Decision(memory, to="rejected", reason=f"{seen.words}: edit the row in the sheet")
+    # Nothing that a row could be blamed for: every other one would be told the same.
+    words = f"{seen.words}: add credits, then run again" if seen.status == 402 else seen.words
+    if unwanted(row) and not memory.doubt:
+        return Decision(memory, to="cancelled", reason=f"{NEVER_MADE}: {seen.words}", holds=words)
+    if memory.doubt:
+        # An answer to this take was lost before: it may be paid for, so its money stays reserved.
+        return Decision(memory, reason=words, holds=words)
+    return Decision(memory, to="held", reason=words, holds=words)
+
+
+def not_found(
+    row: CampaignRow, memory: Memory, seen: NothingFound, now: float, rules: Rules
+) -> Decision:
+    """Ask a person, for a call without a key once it was looked for long enough."""
+    if row.take is None or row.take.keyed:
+        return Decision(memory, to="uncertain", reason=_PAST_HORIZON)
+    if now - row.take.intended_at < rules.evidence_wait:
+        return Decision(memory, lane="search", after=min(SEARCH, rules.evidence_wait / 10))
+    named = ", ".join(seen.candidates[:5])
+    found = f"new videos that may be it: {named}" if named else "no new video is in its list"
+    reason = f"the answer to a paid call without a key was lost, and {found}: {_RESOLVE}"
+    return Decision(memory, to="uncertain", reason=reason)
+
+
+def unmade(row: CampaignRow, memory: Memory, seen: Unmade, now: float) -> Decision:
+    if unwanted(row):
+        return Decision(memory, to="cancelled", reason=f"{NEVER_MADE}: {seen.words}")
+    memory = replace(memory, stumbles=memory.stumbles + 1)
+    if memory.stumbles >= LOST_LIMIT:
+        return Decision(memory, to="held", reason=f"{seen.words}: run again")
+    until = seen.until.timestamp() if seen.until else None
+    after = max(backoff(memory.stumbles), 0.0 if until is None else until - now)
+    return Decision(memory, to="approved", reason=seen.words, lane="once", after=after, parks=until)
+
+
+def busy(memory: Memory, seen: Busy, now: float, rules: Rules) -> Decision:
+    """Wait for another call to be settled; hold the row once that will not happen by itself."""
+    memory = replace(memory, stumbles=memory.stumbles + 1)
+    limit = 2 * rules.evidence_wait
+    if seen.since is None or now - seen.since > limit:
+        reason = f"{seen.words}: settle them with `callsheet resolve`, then run again"
+        return Decision(memory, to="held", reason=reason)
+    return Decision(memory, lane="once", after=backoff(memory.stumbles))
+
+
+def again(row: CampaignRow, memory: Memory, words: str, now: float, rules: Rules) -> Decision:
+    """Send the same bytes again after a while, or leave them to a later run."""
+    memory = replace(memory, stumbles=memory.stumbles + 1)
+    if memory.stumbles >= LOST_LIMIT:
+        return Decision(memory, reason=f"no clear answer yet ({words}): run again")
+    after = backoff(memory.stumbles)
+    return Decision(memory, lane=lane_of(row, now + after * SPREAD, rules), after=after)

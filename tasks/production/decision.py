@@ -1,0 +1,118 @@
+"""What is decided of a row and from what: rules, memory, decision, and the lane of each state.
+
+Values and two facts about a row; no clock, no randomness, no I/O. Moments are Unix seconds, spans
+are seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal
+
+from tasks.brief import CREATE
+from tasks.ledger.states import State
+from tasks.ledger.takes import Delivered
+from tasks.ledger.values import CampaignRow
+
+Lane = Literal["submit", "once", "search", "watch", "cancel", "deliver"]
+
+#: Words for a render under way. Only the first two are in the specification (section 2).
+RUNNING = frozenset({"generating", "draft", "queued", "pending", "processing", "rendering",
+                     "running", "in_progress", "starting", "scheduled"})  # fmt: skip
+#: Words for a render that will not come. None is in the specification: believed only together
+#: with two refused downloads, and never a reason to pay again. A user can set those of a failure.
+FAILED = frozenset({"failed", "failure", "error", "errored"})
+CANCELLED = frozenset({"cancelled", "canceled"})
+
+#: A create with its retries and its wait at the gate may take so long. None is begun so close to
+#: the horizon that it could end past it, nor in the last tenth of a horizon that is short.
+LAST_CREATE, SHORT = 900.0, 0.1
+#: The engine waits up to a tenth longer than it is told.
+SPREAD = 1.1
+#: Why a row is cancelled for which nothing was made.
+NEVER_MADE = "cancelled as asked; nothing was made"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The spans a user can set, in seconds."""
+
+    horizon: float = 86400.0
+    deadline: float = 10800.0
+    captions_wait: float = 120.0
+    evidence_wait: float = 600.0
+    failed: frozenset[str] = FAILED
+    #: Whether clips take idempotency keys at this service; by the specification they do not.
+    clip_keys: bool = False
+    #: Whether a webhook can be relied on to tell of films that are ready.
+    hinted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What this run remembers of a row; losing it costs time and nothing else.
+
+    `ends` counts looks in a row at a word for the end without a film, `stumbles` failures in a
+    row.
+    """
+
+    looks: int = 0
+    odd_looks: int = 0
+    odd_since: float | None = None
+    ends: int = 0
+    stumbles: int = 0
+    #: The service was asked to cancel the render, and did not, or its answer was not clear.
+    not_cancelled: bool = False
+    #: An earlier answer to a create of this take was lost, in this run or in one before it.
+    doubt: bool = False
+    poll_after: float | None = None
+    #: What the shortest render of its kind took, in seconds, and whether this one is to find out.
+    shortest: float | None = None
+    scout: bool = False
+    #: Looks since a webhook named its video, from 1; 0 when none did.
+    hint: int = 0
+    charged: Decimal | None = None
+    files: tuple[Delivered, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do: move the row (`to`), then visit `lane` after `after` seconds.
+
+    Without a lane the row rests for this run. `holds` stops all further creates of the run for
+    that reason; `parks` is a moment before which no request may be made.
+    """
+
+    memory: Memory = field(default=Memory())
+    to: State | None = None
+    reason: str | None = None
+    lane: Lane | None = None
+    after: float = 0.0
+    holds: str | None = None
+    parks: float | None = None
+
+
+def unwanted(row: CampaignRow) -> bool:
+    """Whether somebody asked for the row's present take to be cancelled."""
+    return row.take is not None and row.take.cancel_requested_at is not None
+
+
+def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
+    """Return the lane that carries a row of this state on, or None where the row rests."""
+    match row.state:
+        case "approved":
+            return "submit" if row.operation == CREATE or rules.clip_keys else "once"
+        case "submitting" if row.take is not None and not row.take.keyed:
+            return "search"
+        case "submitting" if row.take is not None:
+            # Inside the horizon the same key yields the same video; past it, look first.
+            last = rules.horizon - min(LAST_CREATE, SHORT * rules.horizon)
+            young = now - row.take.intended_at < last
+            return "submit" if young else "search"
+        case "rendering":
+            return "cancel" if unwanted(row) else "watch"
+        case "ready":
+            return "deliver"
+        case _:
+            return None

@@ -1,0 +1,277 @@
+"""The steps of a run: plain functions of ids. Their order is in `flows.road`.
+
+Each reads what it needs from the run at hand, and leaves there what the next one needs; what is
+durable is in the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from uuid import uuid4
+
+from sqlalchemy import Connection
+
+from tasks.errors import SpendRefused, StoreError, StoreUnusable
+from tasks.ledger import (
+    UNDER_WAY,
+    Account,
+    Campaign,
+    CampaignRow,
+    State,
+    Terms,
+    approve,
+    end_cancel,
+    ensure_campaign,
+    find_account,
+    set_budget,
+)
+from tasks.production.engine import Engine
+from tasks.production.hearing import hearing
+from tasks.production.lease import at_work
+from tasks.production.lost import recover, refuse_too_old
+from tasks.production.plan import adopt_plan, foresee_plan, priced
+from tasks.production.quote import check_budget, check_prices, check_readable, quote_rows
+from tasks.production.report import outcome_of, unreported, write_manifest, write_report
+from tasks.production.run import Run, current_run
+from tasks.production.subscription import Subscriber
+from tasks.sheet import SheetOptions, read_sheet
+
+log = logging.getLogger("callsheet.run")
+
+#: Prefect sees at most this many task runs for a campaign's rows, however many there are.
+SHARDS = 200
+#: How often progress is shown, in seconds.
+TICK = 0.5
+
+
+async def carry_only(run: Run, campaign: Campaign, names: Iterable[str]) -> None:
+    """Make a run of some rows as the ledger has them, held for this process until it ends.
+
+    Raises Parked while another process is at work on the campaign.
+    """
+    run.campaign = campaign
+    run.only = frozenset(names)
+    await _hold_campaign(run, campaign, wait=0.0)
+
+
+async def read_step(sheet: str) -> str:
+    """Read the sheet; return the campaign's name. Raises SheetError with every problem."""
+    run = current_run()
+    if run.sheet is None:
+        order = run.order
+        options = SheetOptions(
+            campaign=order.campaign,
+            budget=order.budget,
+            delimiter=order.delimiter,
+            worksheet=order.worksheet,
+            name_template=run.at.settings.names,
+        )
+        run.sheet = await read_sheet(sheet, options)
+    return run.sheet.campaign
+
+
+async def plan_step(campaign: str) -> None:
+    """Take the sheet into the ledger, held for this process from here to the end of the run."""
+    run = current_run()
+    at, sheet = run.at, run.sheet
+    assert sheet is not None, "the sheet is read first"
+    change = partial(
+        ensure_campaign,
+        name=campaign,
+        sheet=sheet.address,
+        sheet_digest=sheet.digest,
+        at=at.clock(),
+    )
+    run.campaign = await at.ledger.write(change)
+    wait = 0.0 if run.order.if_running == "leave" else run.time_left
+    await _hold_campaign(run, run.campaign, wait=wait)
+    at = run.at
+    plan = await adopt_plan(at.ledger, run.campaign, sheet, run.order, at=at.clock())
+    run.recovery = await recover(at, run.campaign)
+    if run.recovery.restored:
+        plan = await foresee_plan(at.ledger, sheet, run.order)
+    run.plan = plan
+
+
+async def _hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> None:
+    """Have the campaign to this run alone from here to its end, and set credits aside in its name.
+
+    Raises Parked when another run has it for longer than `wait` seconds (None: no matter how long).
+    """
+    at, order = run.at, run.order
+    holding = at_work(
+        at.ledger,
+        campaign,
+        clock=at.clock,
+        lapse=at.settings.lease,
+        wait=wait,
+        on_wait=run.on_wait,
+        on_lost=run.lose,
+    )
+    lease = await run.holding.enter_async_context(holding)
+    if lease is None:
+        return
+    terms = Terms(
+        owner=lease.owner,
+        day_budget=at.settings.day_budget,
+        cost_center_budgets=at.settings.cost_center_budgets,
+        run=None if order.run_budget is None else uuid4().hex,
+        run_budget=order.run_budget,
+        at_limit=order.at_limit or "stop",
+    )
+    run.at = replace(at, terms=terms, in_charge=lease.holds)
+
+
+async def quote_step(campaign: str) -> None:
+    """Ask for the price of every chosen row that would be made."""
+    run = current_run()
+    assert run.plan is not None, "the rows are planned first"
+    spending = {line.row for line in run.plan.spending}
+    rows = [row for row in await run.rows() if row.row in spending]
+    run.before |= {row.row: row for row in rows if row.row not in run.before}
+    found = await quote_rows(run.at, rows)
+    prices: dict[str, Decimal | None] = {row: amount for row, (amount, _) in found.items()}
+    plan = priced(run.plan, prices)
+    after = {row.row: row for row in await run.rows()}
+    lines = tuple(
+        replace(line, action="person", why=after[line.row].reason, state=after[line.row].state)
+        if line.spends and after[line.row].state in ("rejected", "held")
+        else line
+        for line in plan.lines
+    )
+    run.plan = replace(plan, lines=lines)
+
+
+async def approve_step(campaign: str) -> int:
+    """Have the plan approved as it stands; return how many rows that approved.
+
+    Raises SpendRefused when the budget or a person says no, StoreUnusable when the films would
+    have nowhere to go. Nothing has been spent by then.
+    """
+    run = current_run()
+    assert run.plan is not None, "the rows are planned first"
+    rows = [row for row in await run.rows() if row.row in run.before]
+    if run.on_plan is not None:
+        run.plan = replace(run.plan, accounts=await _limits(run, rows))
+        run.on_plan(run.plan)
+        run.on_plan = None
+    if not run.order.pay_again:
+        wanted = {line.row for line in run.plan.spending}
+        refuse_too_old(run.recovery, wanted, horizon=run.at.settings.horizon)
+    check_prices(rows, run.before)
+    check_budget(run.plan, run.order.at_limit)
+    check_readable(
+        (row for row in rows if row.state in ("quoted", "approved")),
+        run.at.terms,
+        now=run.at.clock(),
+    )
+    if run.plan.moves_anything:
+        await run.at.store.check()
+    waiting = [row for row in await run.rows() if row.state == "quoted" and row.enabled]
+    by = await run.approval(run.plan) if waiting else ""
+
+    def change(connection: Connection) -> int:
+        assert run.campaign is not None
+        assert run.plan is not None
+        now = run.at.clock()
+        if waiting and not end_cancel(connection, run.campaign):
+            raise SpendRefused(
+                f"campaign {run.campaign.name} was cancelled in the meantime; nothing was spent"
+            )
+        # A budget counts from the approval on: one that was refused leaves nothing behind.
+        if run.plan.budget is not None:
+            set_budget(connection, run.campaign, budget=run.plan.budget, at=now)
+        return approve(connection, waiting, by=by, at=now)
+
+    return await run.at.ledger.write(change)
+
+
+async def _limits(run: Run, rows: Iterable[CampaignRow]) -> tuple[Account, ...]:
+    """Return the accounts with a limit in which the rows would count, as they are now."""
+    now = run.at.clock()
+    found = {account for row in rows for account in run.at.terms.accounts(row, at=now)}
+    limited = sorted((a for a in found if a.budget is not None), key=lambda a: (a.kind, a.name))
+
+    def look(connection: Connection) -> tuple[Account, ...]:
+        return tuple(find_account(connection, account) for account in limited)
+
+    return await run.at.ledger.read(look)
+
+
+async def work_of(run: Run) -> list[CampaignRow]:
+    """Return the rows that a run carries, in the order in which they go."""
+    rows = [row for row in await run.rows() if row.state == "approved" or row.state in UNDER_WAY]
+    return sorted(rows, key=lambda row: (-row.priority, row.position))
+
+
+@asynccontextmanager
+async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
+    """Start the engine; yield the shards it is to carry, at most SHARDS of them."""
+    assert run.campaign is not None, "the rows are planned first"
+    rows = await work_of(run)
+    if rows:
+        # Before anything is paid for: should the ledger be lost, the store knows of it.
+        await write_manifest(run.at, run.campaign)
+    count = min(SHARDS, len(rows))
+    async with Engine(run.campaign, run.at, max_wait=run.time_left) as engine:
+        run.engine = engine
+        if run.lost:
+            engine.stop(run.lost)
+        _shards.set([rows[n::count] for n in range(count)])
+        async with _hearing(run, engine) if rows else nullcontext():
+            ticker = asyncio.create_task(_tell(run, engine), name="progress")
+            try:
+                yield _shards.get()
+            finally:
+                ticker.cancel()
+                for listener in run.listeners:
+                    listener(engine.snapshot())
+
+
+def _hearing(run: Run, engine: Engine) -> AbstractAsyncContextManager[None]:
+    """Follow webhooks while the engine works, where there is an address for them."""
+    at, wait = run.at, run.order.wait
+    if wait == "poll" or not (at.settings.webhook_url or at.settings.webhook_secret):
+        return nullcontext()
+    who = Subscriber(settings=at.settings, ledger=at.ledger, service=at.service, clock=at.clock)
+    return hearing(who, engine, say=run.on_hints or log.warning, strict=wait == "webhook")
+
+
+_shards: ContextVar[list[list[CampaignRow]]] = ContextVar("callsheet_shards")
+
+
+async def produce_step(campaign: str, shard: int, label: str) -> dict[State, int]:
+    """Carry one shard of the rows until each rests; return how many rest in each state."""
+    run = current_run()
+    assert run.engine is not None, "production is started first"
+    return dict(await run.engine.carry(_shards.get()[shard]))
+
+
+async def report_step(campaign: str) -> None:
+    """Write manifest and status sheet into the store, and say how the run ended.
+
+    A store that cannot take them does not hide what became of the rows.
+    """
+    run = current_run()
+    assert run.campaign is not None, "the rows are planned first"
+    outcome = await outcome_of(run.at, run.campaign, await run.rows(), run.engine)
+    try:
+        await write_report(run.at, run.campaign)
+    except (StoreError, StoreUnusable) as error:
+        outcome = unreported(outcome, error)
+    run.outcome = outcome
+
+
+async def _tell(run: Run, engine: Engine) -> None:
+    while True:
+        snapshot = engine.snapshot()
+        for listener in run.listeners:
+            listener(snapshot)
+        await asyncio.sleep(TICK)
