@@ -115,6 +115,8 @@ def _show_attempt(one: Attempt, console: Console) -> None:
         console.print(f"  given up {moment(take.abandoned_at)} by a person")
     if take.accepted_at:
         console.print(f"  accepted {moment(take.accepted_at)} as {plain(take.video_id)}")
+    if one.hinted_at:
+        console.print(f"  a webhook named it {moment(one.hinted_at)}")
     if take.charged is not None:
         console.print(f"  charged {as_text(take.charged)} credits")
     elif take.reserved:

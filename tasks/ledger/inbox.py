@@ -135,6 +135,17 @@ def videos_hinted(connection: Connection, videos: Collection[str]) -> set[str]:
     return found
 
 
+def hinted_at(connection: Connection, videos: Collection[str]) -> dict[str, float]:
+    """Return when each of `videos` was named first, in Unix seconds, as far as it was."""
+    query = (
+        select(hinted.c.video_id, func.min(hints.c.heard_at))
+        .join(hints, hints.c.id == hinted.c.hint_id)
+        .where(hinted.c.video_id.in_(videos))
+        .group_by(hinted.c.video_id)
+    )
+    return {found.video_id: found[1] for found in connection.execute(query)}
+
+
 def last_heard(connection: Connection, nonce: str) -> float | None:
     """Return when a delivery that this subscription signed was last heard, in Unix seconds."""
     query = select(func.max(hints.c.heard_at)).where(hints.c.nonce == nonce)

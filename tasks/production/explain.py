@@ -21,6 +21,7 @@ from tasks.ledger import (
     Take,
     deliveries_of,
     events_of,
+    hinted_at,
     takes_of,
 )
 from tasks.ledger.journal import JournalEntry, calls_about
@@ -33,7 +34,8 @@ from tasks.production.report import row_document
 class Attempt:
     """One take of a row: its files, what was said about it, and the journal of its calls.
 
-    `changed` are the members of its request that differ from what the row asks for now.
+    `changed` are the members of its request that differ from what the row asks for now;
+    `hinted_at` is when a webhook first named its video, in Unix seconds.
     """
 
     take: Take
@@ -42,6 +44,7 @@ class Attempt:
     events: Sequence[Event]
     calls: Sequence[JournalEntry]
     changed: Sequence[str]
+    hinted_at: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,7 @@ def _attempts(
     files = deliveries_of(connection, row.campaign_id)
     videos = [take.video_id for take in takes if take.video_id]
     calls = calls_about(connection, take_ids=[take.id for take in takes], video_ids=videos)
+    heard = hinted_at(connection, videos)
     wanted = row.asked()
     return [
         Attempt(
@@ -98,6 +102,7 @@ def _attempts(
             events=[event for event in events if event.take_id == take.id],
             calls=[call for call in calls if _is_about(call, take)],
             changed=_changed(take.asked(), wanted),
+            hinted_at=heard.get(take.video_id or ""),
         )
         for take in takes
     ]
@@ -157,6 +162,7 @@ def _attempt(one: Attempt) -> dict[str, Any]:
         "reserved": as_number(take.reserved),
         "charged": as_number(take.charged),
         **{name: moment(getattr(take, name)) for name in moments},
+        "hinted_at": moment(one.hinted_at),
         "body_bytes": len(take.body),
         "asked": take.asked(),
         "differs_in": list(one.changed),

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from deployments.cli import build_parser
-from tasks.ledger import STATES, Ledger, State
+from tasks.ledger import STATES, Hint, Ledger, State, keep_hint
 from tasks.production.advice import LANES, commands_for, next_run
 from tasks.production.decision import Lane, Rules
 from tasks.production.explain import explain, explanation_document
@@ -57,6 +57,9 @@ async def test_attempts_are_told_with_what_was_asked_said_and_paid(ledger: Ledge
     await stage.delivered()
     await stage.adopt(brief(topic="Coffee"))
     row = await stage.rendering()
+    for n in range(2):
+        hint = Hint(digest=f"{n}" * 64, nonce="n", videos=frozenset({"vid_a"}))
+        await stage.write(keep_hint, hint, at=60.0 + n)
     found = await explain(ledger, stage.campaign, row, now=NOW, rules=Rules())
     document = explanation_document(found)
     first, second = document["takes"]
@@ -64,6 +67,7 @@ async def test_attempts_are_told_with_what_was_asked_said_and_paid(ledger: Ledge
     assert (second["differs_in"], second["present"], second["reserved"]) == ([], True, 12)
     assert [quote["words"] for quote in document["quotes"]] == ["12 credits", "12 credits"]
     assert first["key"] != second["key"]
+    assert second["hinted_at"] == "1970-01-01T00:01:00Z"
     assert [answer["new"] for answer in second["answers"] if answer["new"]] == [
         "submitting", "rendering",
     ]  # fmt: skip
