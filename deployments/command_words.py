@@ -36,7 +36,11 @@ def add_sheet_commands(command: Command) -> None:
     run.add_argument("--yes", action="store_true", help="approve the plan without being asked")
     run.add_argument("--plan", metavar="FILE", help="do what this saved plan says, or nothing")
     run.add_argument(
-        "--wait", choices=("auto", "poll", "webhook"), default="auto", help="how to learn of films"
+        "--wait",
+        choices=("auto", "poll", "webhook"),
+        default="auto",
+        help="how films are found: by webhooks where they come through, by looking, or not "
+        "without webhooks",
     )
     run.add_argument("--max-wait", metavar="2h", help="park the run after this long")
     run.add_argument("--run-budget", metavar="N", help="credits this run alone may set aside")
