@@ -28,6 +28,7 @@ from tasks.ledger import (
     adopt_video,
     ask_to_cancel,
     find_campaign,
+    gate_of,
     give_up,
     keep_hint,
     rows_of,
@@ -38,7 +39,7 @@ from tasks.production.decision import Rules
 from tests.model import rules as promises
 from tests.model.made import price_of
 from tests.model.plain_ledger import PlainLedger
-from tests.model.program import Live, Program
+from tests.model.program import ORGANISATION, Live, Program
 from tests.model.service import CLIPS, TROUBLES, SimulatedService
 from tests.model.virtual_time import POINTS, Died, Fuse, VirtualTime
 
@@ -297,6 +298,9 @@ class CampaignMachine(RuleBasedStateMachine):
                 self.loop.run_until_complete(work)
         except Died:
             self.program = None
+            # What it was told last, and had not written down yet, nobody can know of.
+            known = self.ledger.look(partial(gate_of, organisation=ORGANISATION)) or 0.0
+            self.service.closed_until = min(self.service.closed_until, known)
 
     def _paid(self, operation: str, body: bytes) -> int | None:
         if self.ledger.in_transaction:

@@ -102,7 +102,7 @@ def two_at_once(options: Options) -> Iterator[Result]:
 
 def faults(options: Options) -> Iterator[Result]:
     """Everything that is known to go wrong, the slow ones too."""
-    found = run_tests(["tests/faults", *slow_files("tests/faults")])
+    found = run_tests(["tests/faults"])
     counts = Counter({"faults": found.passed})
     yield Result("faults, one by one", counts, found.failed, found.seconds)
 

@@ -25,12 +25,18 @@ class Tests:
     seconds: float = 0.0
 
 
+#: Which files hold tests, the slow ones too. Naming those beside their folder would not do: pytest
+#: takes what lies in a folder that it is given as given already.
+SLOW_TOO = "python_files=test_*.py *_torture.py"
+
+
 def run_tests(paths: Sequence[str]) -> Tests:
-    """Run the tests of some files or folders to their end."""
+    """Run the tests of some files or folders to their end, slow ones included."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder:
         report = Path(folder) / "report.xml"
-        words = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", f"--junitxml={report}", *paths]
+        words = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-o", SLOW_TOO]
+        words += [f"--junitxml={report}", *paths]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *words],
             cwd=ROOT,
