@@ -196,7 +196,7 @@ MUTATIONS = (
         "tasks/production/decision.py",
         'case "submitting" if row.take is not None and not row.take.keyed:',
         'case "never" if row.take is not None and not row.take.keyed:',
-        MODEL,
+        (*DECIDE, *MODEL),
     ),
     Mutation(
         "one run has a campaign at a time",

@@ -15,7 +15,7 @@ class FirstStory(CampaignMachine):
 
 
 FirstStory.TestCase.settings = settings(
-    max_examples=80,
+    max_examples=150,
     stateful_step_count=60,
     deadline=None,
     derandomize=True,
