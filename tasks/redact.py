@@ -49,6 +49,12 @@ def redact(text: str) -> str:
     return text
 
 
+def unsigned(address: str) -> str:
+    """Return an address as it is, or without its query when something in that signs it."""
+    signed = re.search(rf"[?&](?:{_NAMES})=", address, re.I)
+    return redact(address) if signed else address
+
+
 class RedactingFilter(logging.Filter):
     """Redacts message, traceback and stack of every record; it holds none back."""
 

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from tasks.redact import RedactingFilter, install, redact, register_secret
+from tasks.redact import RedactingFilter, install, redact, register_secret, unsigned
 from tasks.settings import Secret
 
 
@@ -109,3 +109,17 @@ def test_libraries_that_log_addresses_are_quiet():
     install([])
     assert not logging.getLogger("httpx").isEnabledFor(logging.INFO)
     assert not logging.getLogger("botocore").isEnabledFor(logging.DEBUG)
+
+
+@pytest.mark.parametrize(
+    ("address", "kept"),
+    [
+        ("https://b.example/s.csv?X-Amz-Signature=0a1b&x=1", "https://b.example/s.csv?***"),
+        ("https://b.example/s.csv?token=canary0token", "https://b.example/s.csv?***"),
+        ("https://docs.example/pub?gid=0&output=csv", "https://docs.example/pub?gid=0&output=csv"),
+        ("s3://bucket/spring.csv", "s3://bucket/spring.csv"),
+        ("campaigns/spring.csv", "campaigns/spring.csv"),
+    ],
+)
+def test_an_address_keeps_its_query_unless_that_signs_it(address, kept):
+    assert unsigned(address) == kept

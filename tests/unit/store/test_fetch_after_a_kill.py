@@ -30,9 +30,9 @@ async def _killed_download(server: FilmServer, spool: Path, at_least: int) -> No
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", DOWNLOAD, str(spool), server.url, cwd=Path.cwd()
     )
-    part = spool / "row-1.part"
+    part, note = spool / "row-1.part", spool / "row-1.part.json"
     for _ in range(600):
-        if part.exists() and part.stat().st_size >= at_least:
+        if note.exists() and part.exists() and part.stat().st_size >= at_least:
             break
         await asyncio.sleep(0.05)
     process.send_signal(signal.SIGKILL)
