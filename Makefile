@@ -43,7 +43,7 @@ demo: install
 test: $(VENV)/.installed-dev $(VENV)/.chromium
 	$(BIN)/python -m pytest -n 3 --dist loadgroup
 
-# Every crash point, fault and model step, and the tests' own tests: half an hour or so.
+# Every crash point, fault and model step, and the tests' own tests: three quarters of an hour.
 torture: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.torture
 

@@ -64,7 +64,10 @@ async def travel_under_prefect(
 
 
 async def _end_or_loss(run: Run, carried: asyncio.Task[Any], server: PrefectServer) -> None:
-    """Wait for the end of the flow run, or until the server is gone and the rows are let go."""
+    """Wait for the end of the flow run, or until the server is gone and the rows are let go.
+
+    Raises what the flow run raises, and Parked when it does not let go.
+    """
     loss = asyncio.create_task(_loss_of(server), name="loss of Prefect")
     try:
         await asyncio.wait({carried, loss}, return_when=asyncio.FIRST_COMPLETED)
@@ -75,6 +78,14 @@ async def _end_or_loss(run: Run, carried: asyncio.Task[Any], server: PrefectServ
         loss.cancel()
         await _let_go(run, carried)
     server.gone = True
+    if not (carried.done() or (run.engine is not None and run.engine.at_rest)):
+        # It might still begin to carry the rows: nobody else may, beside it.
+        raise Parked(
+            "Prefect's server went away and the calls under way did not end in time; "
+            "everything paid for is in the ledger",
+            until=datetime.fromtimestamp(run.at.clock(), UTC),
+            remedy="run the same command again",
+        )
     print(
         f"the Prefect server at {server.url} is gone: the run goes on without it", file=sys.stderr
     )
@@ -108,13 +119,6 @@ async def _rest_of_the_road(run: Run, campaign: str) -> None:
     """Carry what Prefect left behind, or only report when there is nothing to carry."""
     assert run.plan is not None
     engine = run.engine
-    if engine is not None and not engine.at_rest:
-        raise Parked(
-            "Prefect's server went away and the calls under way did not end in time; "
-            "everything paid for is in the ledger",
-            until=datetime.fromtimestamp(run.at.clock(), UTC),
-            remedy="run the same command again",
-        )
     if run.plan.moves_anything and (engine is None or not engine.parked_because):
         await carry(run, PLAIN, campaign)
     else:

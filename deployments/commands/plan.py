@@ -23,6 +23,7 @@ from tasks.production.connections import open_service
 from tasks.production.order import Order, Plan, PlanLine
 from tasks.production.plan import foresee_plan, plan_document, priced, save_plan
 from tasks.production.quote import ask_price, check_budget
+from tasks.redact import unsigned
 from tasks.service import VideoService
 from tasks.settings import Settings
 from tasks.sheet import Sheet, read_sheet
@@ -55,7 +56,7 @@ def _main(args: Namespace) -> int:
     show_plan(plan, console)
     if args.output:
         save_plan(plan, Path(args.output))
-        print(f"saved: callsheet run {args.sheet} --plan {args.output}", file=sys.stderr)
+        print(f"saved: callsheet run {unsigned(args.sheet)} --plan {args.output}", file=sys.stderr)
     if args.json:
         print_json({**plan_document(plan), "exit": 0})
     check_budget(plan)

@@ -41,7 +41,6 @@ from tasks.production.quote import check_budget, check_prices, check_readable, q
 from tasks.production.report import outcome_of, unreported, write_manifest, write_report
 from tasks.production.run import Run, current_run
 from tasks.production.subscription import Subscriber
-from tasks.redact import unsigned
 from tasks.sheet import SheetOptions, read_sheet
 
 log = logging.getLogger("callsheet.run")
@@ -86,8 +85,7 @@ async def plan_step(campaign: str) -> None:
     change = partial(
         ensure_campaign,
         name=campaign,
-        # What signs an address is a secret, and the ledger is read by many.
-        sheet=unsigned(sheet.address),
+        sheet=sheet.address,
         sheet_digest=sheet.digest,
         at=at.clock(),
     )

@@ -568,3 +568,14 @@ async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here: Place
     assert standing.made
     assert not standing.heard
     assert await here.at.ledger.read(latest_hint) == 0
+
+
+async def test_nothing_is_made_while_its_secret_would_have_no_place(here: Place):
+    def stuck() -> str:
+        (here.at.folder / "stuck.json").mkdir()
+        return "stuck"
+
+    async with here.receiver():
+        with pytest.raises(ConfigurationError, match="cannot be written"):
+            await replace(here, at=replace(here.at, nonce=stuck)).ensure()
+    assert await here.webhooks() == []

@@ -80,7 +80,7 @@ async def test_a_hint_has_its_video_looked_at_and_its_film_asked_for(
     async with at_work(ledger, tmp_path, service) as engine:
         engine.hear({"vid_b", "vid_of_somebody_else"})
         await until(lambda: service.asked == ["vid_b"])
-        # The hint was too early, as hints are: it is looked at again at once, as a and c are not.
+        # The hint was too early, as hints may be: its video alone is looked at again soon.
         await until(lambda: service.asked == ["vid_b"] * 2)
     assert service.looked.count("vid_a") == 1
     assert set(service.looked) == {"vid_a", "vid_b"}
