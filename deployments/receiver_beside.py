@@ -6,8 +6,8 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from tasks.campaign.run import Run
 from tasks.errors import ConfigurationError
-from tasks.production.run import Run
 
 
 @asynccontextmanager

@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 
 from deployments.terminal import plain, state_text, table
+from tasks.campaign.order import Outcome
 from tasks.credits import as_number, as_text
 from tasks.ledger import RETAKEABLE, Campaign, CampaignRow
-from tasks.production.order import Outcome
 from tasks.production.retake import Offer
 
 WHY_NOT = {

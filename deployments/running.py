@@ -23,12 +23,12 @@ from deployments.signals import Signals
 from deployments.terminal import console_for, plain, print_json
 from deployments.under_prefect import travel_under_prefect
 from flows.road import PLAIN, travel
+from tasks.campaign.order import Order, Outcome, Plan
+from tasks.campaign.plan import check_saved_plan
+from tasks.campaign.run import Run, open_run
 from tasks.credits import as_text
 from tasks.errors import SpendRefused
 from tasks.ledger import deliveries_of
-from tasks.production.order import Order, Outcome, Plan
-from tasks.production.plan import check_saved_plan
-from tasks.production.run import Run, open_run
 from tasks.settings import Settings
 
 

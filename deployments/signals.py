@@ -7,9 +7,9 @@ import signal
 import sys
 from types import TracebackType
 
+from tasks.campaign.run import Run
 from tasks.production.engine import Engine
 from tasks.production.progress import Snapshot
-from tasks.production.run import Run
 
 
 class Signals:

@@ -18,10 +18,10 @@ from rich.console import Console
 
 from deployments.prefect_server import SERVER, PrefectServer, is_healthy
 from flows.road import PLAIN, carry, prepare
+from tasks.campaign.order import Outcome
+from tasks.campaign.run import Run
+from tasks.campaign.steps import report_step
 from tasks.errors import Parked
-from tasks.production.order import Outcome
-from tasks.production.run import Run
-from tasks.production.steps import report_step
 from tasks.redact import redact
 
 #: A server that has not answered for this long is gone, in seconds; one that restarts is not.

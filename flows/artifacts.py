@@ -17,10 +17,10 @@ from prefect.artifacts import (
     aupdate_progress_artifact,
 )
 
+from tasks.campaign.run import Run
 from tasks.credits import as_text
 from tasks.ledger import deliveries_of
 from tasks.production.progress import Snapshot
-from tasks.production.run import Run
 
 #: Rows in the table artifact at most: what needs a person first, then the delivered ones.
 TABLE_ROWS = 1000

@@ -19,13 +19,13 @@ from prefect.states import Completed
 from flows.artifacts import ProgressArtifact, publish_report
 from flows.prefect_logs import redact_prefect_logs
 from flows.road import Steps, travel
+from tasks.campaign.order import Order, Outcome, Plan
+from tasks.campaign.run import open_run
 from tasks.duration import parse_duration
 from tasks.errors import SpendRefused
 from tasks.ledger import AtLimit
 from tasks.plan_rows import plan_rows
 from tasks.produce_rows import produce_rows
-from tasks.production.order import Order, Outcome, Plan
-from tasks.production.run import open_run
 from tasks.quote_rows import quote_rows
 from tasks.read_sheet import read_sheet
 from tasks.report_campaign import report_campaign

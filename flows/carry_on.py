@@ -16,12 +16,12 @@ from flows.artifacts import publish_report
 from flows.campaign import AS_TASKS, ending
 from flows.prefect_logs import redact_prefect_logs
 from flows.road import carry
+from tasks.campaign.order import Order
+from tasks.campaign.run import no_approval, open_run
+from tasks.campaign.steps import carry_only
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, Parked
 from tasks.ledger import UNDER_WAY, find_campaign, rows_of
-from tasks.production.order import Order
-from tasks.production.run import no_approval, open_run
-from tasks.production.steps import carry_only
 from tasks.settings import load_settings
 
 

@@ -16,16 +16,16 @@ from flows.artifacts import publish_report
 from flows.campaign import AS_TASKS, ending
 from flows.prefect_logs import redact_prefect_logs
 from flows.road import carry
+from tasks.campaign.order import Order
+from tasks.campaign.quote import check_budget
+from tasks.campaign.run import no_approval, open_run
+from tasks.campaign.selection import parse_selection
+from tasks.campaign.steps import carry_only
 from tasks.credits import as_text
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, find_campaign, rows_of
-from tasks.production.order import Order
-from tasks.production.quote import check_budget
 from tasks.production.retake import approve_offers, count_films, offers, plan_of
-from tasks.production.run import no_approval, open_run
-from tasks.production.selection import parse_selection
-from tasks.production.steps import carry_only
 from tasks.settings import load_settings
 
 

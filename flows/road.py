@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.production.order import Outcome
-from tasks.production.run import Run
-from tasks.production.steps import (
+from tasks.campaign.order import Outcome
+from tasks.campaign.run import Run
+from tasks.campaign.steps import (
     approve_step,
     plan_step,
     produce_step,

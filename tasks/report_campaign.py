@@ -9,7 +9,7 @@ from __future__ import annotations
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from tasks.production.steps import report_step
+from tasks.campaign.steps import report_step
 
 
 @task(

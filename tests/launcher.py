@@ -35,7 +35,7 @@ PROGRAM = (
     "deployments.commands.run",
     "deployments.commands.status",
     "deployments.commands.verify",
-    "tasks.production.report",
+    "tasks.campaign.report",
     "tasks.store.bucket",
     "tasks.service.transport",
     "asyncio.subprocess",

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from deployments.commands.ledger import campaign_of
+from tasks.campaign.selection import parse_selection
 from tasks.errors import BadInput
 from tasks.ledger import Campaign, CampaignRow, Ledger, all_campaigns, rows_of
-from tasks.production.selection import parse_selection
 
 
 async def campaign_and_words(args: Namespace, ledger: Ledger) -> tuple[Campaign, list[str]]:

@@ -20,15 +20,15 @@ from deployments.retake_view import Choice, document, show_offers, why_not
 from deployments.signals import Signals
 from deployments.terminal import console_for, plain, print_json
 from flows.road import PLAIN, carry
+from tasks.campaign.order import Order, Outcome
+from tasks.campaign.quote import check_budget
+from tasks.campaign.run import Run, no_approval, open_run
+from tasks.campaign.steps import carry_only
 from tasks.credits import as_text
 from tasks.duration import parse_duration
 from tasks.errors import BadInput
 from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, deliveries_of
-from tasks.production.order import Order, Outcome
-from tasks.production.quote import check_budget
 from tasks.production.retake import Offer, approve_offers, count_films, offers, plan_of
-from tasks.production.run import Run, no_approval, open_run
-from tasks.production.steps import carry_only
 
 
 def main(args: Namespace) -> int:

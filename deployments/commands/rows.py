@@ -12,10 +12,10 @@ from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.terminal import console_for, plain, print_json_lines, state_text, table
+from tasks.campaign.report import row_document
+from tasks.campaign.selection import parse_selection
 from tasks.credits import as_text
 from tasks.ledger import CampaignRow, Delivered, deliveries_of, rows_of
-from tasks.production.report import row_document
-from tasks.production.selection import parse_selection
 
 Files = Mapping[int, Sequence[Delivered]]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from tasks.campaign.quote import LATER
 from tasks.errors import (
     BadInput,
     CallsheetError,
@@ -22,7 +23,6 @@ from tasks.errors import (
     ShapeError,
     StoreError,
 )
-from tasks.production.quote import LATER
 from tasks.service import OPERATIONS, Money
 
 _BY_NAME = {operation.name: operation for operation in OPERATIONS}

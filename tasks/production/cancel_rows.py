@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
+from tasks.campaign.lease import at_work
+from tasks.campaign.report import write_report
 from tasks.errors import CallsheetError, Parked
 from tasks.ledger import (
     NEEDS_PERSON,
@@ -30,8 +32,6 @@ from tasks.ledger import (
 from tasks.production.connections import Connections, organisation_of
 from tasks.production.decision import unwanted
 from tasks.production.engine import Engine
-from tasks.production.lease import at_work
-from tasks.production.report import write_report
 from tasks.production.unwanted import NOT_YET
 
 log = logging.getLogger("callsheet.production")

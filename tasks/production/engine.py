@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
 
+from tasks.campaign.quote import fresh_price
 from tasks.errors import CallsheetError, LedgerError, Parked
 from tasks.ledger import (
     Campaign,
@@ -35,7 +36,6 @@ from tasks.production.delivery import deliver
 from tasks.production.looks import Looks
 from tasks.production.once import search_made, submit_once
 from tasks.production.progress import Progress, Snapshot
-from tasks.production.quote import fresh_price
 from tasks.production.record import record
 from tasks.production.renders import wait_to_look
 from tasks.production.schedule import Schedule

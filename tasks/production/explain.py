@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tasks.brief import Json
+from tasks.campaign.report import row_document
 from tasks.credits import as_number
 from tasks.ledger import (
     Campaign,
@@ -27,7 +28,6 @@ from tasks.ledger import (
 from tasks.ledger.journal import JournalEntry, calls_about
 from tasks.production.advice import Command, Next, commands_for, next_run
 from tasks.production.decision import Rules
-from tasks.production.report import row_document
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from tasks.campaign.order import Plan, PlanLine
+from tasks.campaign.quote import ask_price
 from tasks.credits import as_text
 from tasks.errors import SpendRefused
 from tasks.ledger import (
@@ -25,8 +27,6 @@ from tasks.ledger import (
     takes_of,
 )
 from tasks.production.connections import Connections
-from tasks.production.order import Plan, PlanLine
-from tasks.production.quote import ask_price
 
 #: What happens to the take before, for people, where anything happens to it.
 LEFT_BEHIND = {

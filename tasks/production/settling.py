@@ -11,11 +11,11 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from tasks.campaign.lease import at_work
 from tasks.ledger import Ledger, adopt_video, all_campaigns, move_row, resolve_call
 from tasks.ledger.corrections import correct_charge
 from tasks.production.connections import Clock
 from tasks.production.differences import Adopt, Book, Carry, Change, Comparison
-from tasks.production.lease import at_work
 from tasks.production.reconcile import applied
 
 

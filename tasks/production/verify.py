@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from tasks.brief import CaptionFormat
+from tasks.campaign.selection import Selection
 from tasks.errors import FilmError, StoreError
 from tasks.ledger import (
     Campaign,
@@ -27,7 +28,6 @@ from tasks.ledger import (
     takes_of,
 )
 from tasks.production.audit import OURS, Audit, Checked, Verdict
-from tasks.production.selection import Selection
 from tasks.store import check_captions, inspect_film
 from tasks.store.inventory import Inventory, open_inventory, place_of
 from tasks.store.measure import measure

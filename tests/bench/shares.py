@@ -121,9 +121,9 @@ def _part(thread: int) -> str:
 async def main() -> str:
     """Carry the campaign of this folder, sampled while its rows are on their way."""
     from flows.road import PLAIN, prepare
-    from tasks.production.order import Order, Plan
-    from tasks.production.run import open_run
-    from tasks.production.steps import production
+    from tasks.campaign.order import Order, Plan
+    from tasks.campaign.run import open_run
+    from tasks.campaign.steps import production
     from tasks.settings import load_settings
 
     async def approve(plan: Plan) -> str:

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 
 from flows.road import PLAIN, prepare
-from tasks.production.order import Order, Plan
-from tasks.production.run import open_run
-from tasks.production.steps import produce_step
-from tasks.production.steps import production as producing
+from tasks.campaign.order import Order, Plan
+from tasks.campaign.run import open_run
+from tasks.campaign.steps import produce_step
+from tasks.campaign.steps import production as producing
 from tasks.service import VideoService
 from tasks.settings import load_settings
 from tasks.store import Fetcher

@@ -15,6 +15,7 @@ from typing import Any, cast
 from sqlalchemy import Connection
 
 from tasks.brief import Brief
+from tasks.campaign.quote import ask_price
 from tasks.ledger import (
     UNDER_WAY,
     Campaign,
@@ -41,7 +42,6 @@ from tasks.production.decision import Lane, Memory, Rules, lane_of
 from tasks.production.engine import PATIENCE
 from tasks.production.looks import Looks
 from tasks.production.once import search_made, submit_once
-from tasks.production.quote import ask_price
 from tasks.production.record import record
 from tasks.production.retake import approve_offers, offers
 from tasks.production.seen import FilmReady, NotStored, Resumed, Seen, Stored

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import BadInput, SpendRefused
-from tasks.ledger import Ledger, find_campaign
-from tasks.production.order import Order, Plan, PlanLine
-from tasks.production.plan import (
+from tasks.campaign.order import Order, Plan, PlanLine
+from tasks.campaign.plan import (
     adopt_plan,
     check_saved_plan,
     foresee_plan,
@@ -20,6 +18,8 @@ from tasks.production.plan import (
     priced,
     save_plan,
 )
+from tasks.errors import BadInput, SpendRefused
+from tasks.ledger import Ledger, find_campaign
 from tasks.sheet import Sheet
 from tests.campaigns import NOW, Stage, brief
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tasks.campaign.order import Order, Plan
+from tasks.campaign.run import current_run, open_run
 from tasks.errors import CallsheetError
-from tasks.production.order import Order, Plan
-from tasks.production.run import current_run, open_run
 from tasks.settings import load_settings
 
 

@@ -13,14 +13,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 
+from tasks.campaign.order import Order, Outcome, Plan
+from tasks.campaign.recovery import Recovery
+from tasks.campaign.selection import Selection, parse_selection
 from tasks.errors import CallsheetError, SpendRefused
 from tasks.ledger import Campaign, CampaignRow, rows_of
 from tasks.production.connections import Connections, connect
 from tasks.production.engine import Engine
-from tasks.production.lost import Recovery
-from tasks.production.order import Order, Outcome, Plan
 from tasks.production.progress import Snapshot
-from tasks.production.selection import Selection, parse_selection
 from tasks.settings import Settings
 from tasks.sheet import Sheet
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 from functools import partial
 
 from tasks.brief import CREATE, Json
+from tasks.campaign.order import Plan
 from tasks.credits import as_text
 from tasks.errors import (
     BadRequest,
@@ -31,7 +32,6 @@ from tasks.ledger import AtLimit, Quoted, Terms, record_quote, renew_quote
 from tasks.ledger.values import CampaignRow
 from tasks.production.connections import Connections
 from tasks.production.news import news_of_read
-from tasks.production.order import Plan
 from tasks.production.seen import Seen
 from tasks.service import VideoService
 

@@ -18,6 +18,12 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
+from tasks.campaign.lease import at_work
+from tasks.campaign.plan import adopt_plan, foresee_plan, priced
+from tasks.campaign.quote import check_budget, check_prices, check_readable, quote_rows
+from tasks.campaign.recovery import recover, refuse_too_old
+from tasks.campaign.report import outcome_of, unreported, write_manifest, write_report
+from tasks.campaign.run import Run, current_run
 from tasks.errors import SpendRefused, StoreError, StoreUnusable
 from tasks.ledger import (
     UNDER_WAY,
@@ -34,12 +40,6 @@ from tasks.ledger import (
 )
 from tasks.production.engine import Engine
 from tasks.production.hearing import hearing
-from tasks.production.lease import at_work
-from tasks.production.lost import recover, refuse_too_old
-from tasks.production.plan import adopt_plan, foresee_plan, priced
-from tasks.production.quote import check_budget, check_prices, check_readable, quote_rows
-from tasks.production.report import outcome_of, unreported, write_manifest, write_report
-from tasks.production.run import Run, current_run
 from tasks.production.subscription import Subscriber
 from tasks.sheet import SheetOptions, read_sheet
 

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from tasks.brief import CREATE
+from tasks.campaign.report import MANIFEST
 from tasks.credits import parse_credits
 from tasks.duration import say_duration
 from tasks.errors import SpendRefused, StoreError
@@ -31,7 +32,6 @@ from tasks.ledger import (
     takes_of,
 )
 from tasks.production.connections import Connections
-from tasks.production.report import MANIFEST
 from tasks.store import object_name
 
 Line = Mapping[str, Any]

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tasks.campaign.order import Outcome
 from tasks.credits import as_number
 from tasks.errors import CallsheetError
 from tasks.ledger import (
@@ -30,7 +31,6 @@ from tasks.ledger import (
     tally_of,
 )
 from tasks.production.connections import Connections
-from tasks.production.order import Outcome
 
 if TYPE_CHECKING:
     from tasks.production.engine import Engine

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from tasks.brief import Brief
+from tasks.campaign.order import Order, Plan, PlanLine
+from tasks.campaign.selection import parse_selection
 from tasks.credits import as_number, as_text, parse_credits
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import (
@@ -25,8 +27,6 @@ from tasks.ledger import (
     find_campaign,
     foresee_sheet,
 )
-from tasks.production.order import Order, Plan, PlanLine
-from tasks.production.selection import parse_selection
 from tasks.sheet import Sheet
 
 FORMAT = 1
