@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 
 from deployments.terminal import plain, state_text, table
+from tasks.aftercare.retake import Offer
 from tasks.campaign.order import Outcome
 from tasks.credits import as_number, as_text
 from tasks.ledger import RETAKEABLE, Campaign, CampaignRow
-from tasks.production.retake import Offer
 
 WHY_NOT = {
     "retired": "it has left the sheet",

@@ -1,6 +1,6 @@
 """The flow that compares ledger and service, for a schedule: a report, and nothing else.
 
-What is compared is in `tasks.production.reconcile`. Nothing is changed: `callsheet reconcile
+What is compared is in `tasks.aftercare.reconcile.reconcile`. Nothing is changed: `callsheet reconcile
 --apply` is for a person.
 """
 
@@ -16,11 +16,11 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows.prefect_logs import redact_prefect_logs
+from tasks.aftercare.reconcile.differences import Comparison
+from tasks.aftercare.reconcile.reconcile import names_of, reconcile
 from tasks.errors import BadInput
 from tasks.ledger import find_campaign, open_ledger
 from tasks.production.connections import open_service, organisation_of
-from tasks.production.differences import Comparison
-from tasks.production.reconcile import names_of, reconcile
 from tasks.settings import load_settings
 
 #: Differences in the artifact at most.

@@ -16,6 +16,7 @@ from flows.artifacts import publish_report
 from flows.campaign import AS_TASKS, ending
 from flows.prefect_logs import redact_prefect_logs
 from flows.road import carry
+from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
 from tasks.campaign.order import Order
 from tasks.campaign.quote import check_budget
 from tasks.campaign.run import no_approval, open_run
@@ -25,7 +26,6 @@ from tasks.credits import as_text
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, find_campaign, rows_of
-from tasks.production.retake import approve_offers, count_films, offers, plan_of
 from tasks.settings import load_settings
 
 

@@ -18,9 +18,9 @@ from deployments.commands.named_rows import campaign_and_words, chosen_rows
 from deployments.commands.options import settings_of
 from deployments.consent import consent
 from deployments.terminal import console_for, plain, print_json, state_text, table
+from tasks.aftercare.cancel import Ending, endings, exit_status, needs_service, settle
 from tasks.credits import as_number, as_text
 from tasks.ledger import NOT_BEGUN, Campaign, CampaignRow, Ledger, ask_to_cancel, rows_of
-from tasks.production.cancel_rows import Ending, endings, exit_status, needs_service, settle
 from tasks.production.connections import connect
 
 #: States in which there is anything to cancel.

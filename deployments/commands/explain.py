@@ -14,19 +14,19 @@ from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.direct.safe import safe
 from deployments.terminal import console_for, plain, print_json, state_text
-from tasks.brief import Json
-from tasks.credits import as_text
-from tasks.errors import BadInput
-from tasks.ledger import CampaignRow, rows_of
-from tasks.ledger.journal import JournalEntry
-from tasks.production.decision import Rules
-from tasks.production.explain import (
+from tasks.aftercare.explain.explain import (
     Attempt,
     Explanation,
     explain,
     explanation_document,
     moment,
 )
+from tasks.brief import Json
+from tasks.credits import as_text
+from tasks.errors import BadInput
+from tasks.ledger import CampaignRow, rows_of
+from tasks.ledger.journal import JournalEntry
+from tasks.production.decision import Rules
 
 #: Characters of a field of the request that are shown; `--json` has all of it.
 SHOWN = 120

@@ -12,8 +12,8 @@ from typing import cast
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.terminal import console_for, plain, print_json
+from tasks.aftercare.export.export import Format, export, whole_file
 from tasks.errors import BadInput
-from tasks.production.export import Format, export, whole_file
 
 
 def main(args: Namespace) -> int:

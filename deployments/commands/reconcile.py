@@ -14,13 +14,13 @@ from rich.console import Console
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.terminal import console_for, plain, print_json, table
+from tasks.aftercare.reconcile.apply import settle
+from tasks.aftercare.reconcile.differences import Comparison, Difference
+from tasks.aftercare.reconcile.reconcile import names_of, reconcile
 from tasks.brief import Brief
 from tasks.errors import Parked, ServiceError, SheetError
 from tasks.ledger import Campaign, Ledger, all_campaigns
 from tasks.production.connections import open_service, organisation_of
-from tasks.production.differences import Comparison, Difference
-from tasks.production.reconcile import names_of, reconcile
-from tasks.production.settling import settle
 from tasks.sheet import read_sheet
 
 #: How long to leave a service alone that could not be asked, in seconds.

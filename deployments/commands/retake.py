@@ -20,6 +20,7 @@ from deployments.retake_view import Choice, document, show_offers, why_not
 from deployments.signals import Signals
 from deployments.terminal import console_for, plain, print_json
 from flows.road import PLAIN, carry
+from tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
 from tasks.campaign.order import Order, Outcome
 from tasks.campaign.quote import check_budget
 from tasks.campaign.run import Run, no_approval, open_run
@@ -28,7 +29,6 @@ from tasks.credits import as_text
 from tasks.duration import parse_duration
 from tasks.errors import BadInput
 from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, deliveries_of
-from tasks.production.retake import Offer, approve_offers, count_films, offers, plan_of
 
 
 def main(args: Namespace) -> int:

@@ -13,12 +13,12 @@ from rich.console import Console
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.terminal import console_for, plain, print_json, table
+from tasks.aftercare.audit.audit import Audit, Checked, audit_document
+from tasks.aftercare.audit.repair import Workshop, repair
+from tasks.aftercare.audit.verify import Places, verify
 from tasks.campaign.selection import parse_selection
 from tasks.ledger import Ledger
-from tasks.production.audit import Audit, Checked, audit_document
 from tasks.production.connections import make_fetcher, open_service
-from tasks.production.repair import Workshop, repair
-from tasks.production.verify import Places, verify
 from tasks.settings import Settings
 from tasks.store import open_store
 

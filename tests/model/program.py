@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from sqlalchemy import Connection
 
+from tasks.aftercare.retake import approve_offers, offers
 from tasks.brief import Brief
 from tasks.campaign.quote import ask_price
 from tasks.ledger import (
@@ -43,7 +44,6 @@ from tasks.production.engine import PATIENCE
 from tasks.production.looks import Looks
 from tasks.production.once import search_made, submit_once
 from tasks.production.record import record
-from tasks.production.retake import approve_offers, offers
 from tasks.production.seen import FilmReady, NotStored, Resumed, Seen, Stored
 from tasks.production.submit import search, submit
 from tasks.production.unwanted import Unwanted

@@ -7,10 +7,10 @@ from typing import get_args
 import pytest
 
 from deployments.cli import build_parser
+from tasks.aftercare.advice import LANES, commands_for, next_run
+from tasks.aftercare.explain.explain import explain, explanation_document
 from tasks.ledger import STATES, Hint, Ledger, State, keep_hint
-from tasks.production.advice import LANES, commands_for, next_run
 from tasks.production.decision import Lane, Rules
-from tasks.production.explain import explain, explanation_document
 from tests.campaigns import NOW, Stage, brief
 
 

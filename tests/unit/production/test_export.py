@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tasks.aftercare.export.cells import cell, safe_text
+from tasks.aftercare.export.export import COLUMNS, export, whole_file
 from tasks.errors import BadInput
 from tasks.ledger import Ledger, give_up
-from tasks.production.csv_cells import cell, safe_text
-from tasks.production.export import COLUMNS, export, whole_file
 from tests.campaigns import Stage, brief
 
 T0 = 1_750_000_000.0

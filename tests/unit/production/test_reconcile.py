@@ -8,11 +8,8 @@ from functools import partial
 
 import pytest
 
-from tasks.brief import CREATE, digest_of
-from tasks.errors import Parked
-from tasks.key import DIRECT, idempotency_key
-from tasks.ledger import Campaign, CampaignRow, Ledger, take_lease
-from tasks.production.differences import (
+from tasks.aftercare.reconcile.apply import settle
+from tasks.aftercare.reconcile.differences import (
     Adopt,
     Book,
     Carry,
@@ -21,8 +18,11 @@ from tasks.production.differences import (
     Sighting,
     compare,
 )
-from tasks.production.settling import settle
-from tasks.production.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
+from tasks.aftercare.reconcile.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
+from tasks.brief import CREATE, digest_of
+from tasks.errors import Parked
+from tasks.key import DIRECT, idempotency_key
+from tasks.ledger import Campaign, CampaignRow, Ledger, take_lease
 from tasks.service import Video
 from tests.campaigns import NOW, Stage, a_row, brief, sums
 

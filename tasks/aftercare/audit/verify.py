@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+from tasks.aftercare.audit.audit import OURS, Audit, Checked, Verdict
 from tasks.brief import CaptionFormat
 from tasks.campaign.selection import Selection
 from tasks.errors import FilmError, StoreError
@@ -27,7 +28,6 @@ from tasks.ledger import (
     rows_of,
     takes_of,
 )
-from tasks.production.audit import OURS, Audit, Checked, Verdict
 from tasks.store import check_captions, inspect_film
 from tasks.store.inventory import Inventory, open_inventory, place_of
 from tasks.store.measure import measure

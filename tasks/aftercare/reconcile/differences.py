@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
+from tasks.aftercare.advice import run_line
 from tasks.credits import as_number, as_text
 from tasks.ledger import UNDER_WAY, Campaign, CampaignRow, Take
-from tasks.production.advice import run_line
 from tasks.production.decision import CANCELLED, FAILED, RUNNING
 from tasks.service import Video
 

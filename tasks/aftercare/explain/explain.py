@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from tasks.aftercare.advice import Command, Next, commands_for, next_run
 from tasks.brief import Json
 from tasks.campaign.report import row_document
 from tasks.credits import as_number
@@ -26,7 +27,6 @@ from tasks.ledger import (
     takes_of,
 )
 from tasks.ledger.journal import JournalEntry, calls_about
-from tasks.production.advice import Command, Next, commands_for, next_run
 from tasks.production.decision import Rules
 
 

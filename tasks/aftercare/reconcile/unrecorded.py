@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import cast
 
+from tasks.aftercare.reconcile.differences import Difference
 from tasks.brief import CREATE, Brief, Json, digest_of
 from tasks.key import DIRECT, RECIPE, idempotency_key
 from tasks.ledger import Campaign, CampaignRow, Take
-from tasks.production.differences import Difference
 from tasks.service import Video
 
 #: How many attempts beyond the known ones keys are derived for.

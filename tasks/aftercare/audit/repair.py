@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+from tasks.aftercare.audit.audit import Audit, Checked
+from tasks.aftercare.audit.verify import Places
 from tasks.brief import CaptionFormat
 from tasks.errors import (
     BadRequest,
@@ -30,9 +32,7 @@ from tasks.errors import (
 )
 from tasks.ledger import Delivered, Ledger, note
 from tasks.ledger.corrections import add_delivery
-from tasks.production.audit import Audit, Checked
 from tasks.production.delivery import CONTENT_TYPES, Kind
-from tasks.production.verify import Places
 from tasks.service import VideoService
 from tasks.store import Fetcher, File, Store, check_captions, inspect_film, object_name
 from tasks.store.inventory import name_below

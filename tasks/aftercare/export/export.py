@@ -18,12 +18,12 @@ from typing import IO, Any, Literal
 
 from sqlalchemy import Connection
 
+from tasks.aftercare.export import chargeback
+from tasks.aftercare.export.cells import write_csv
 from tasks.credits import as_number
 from tasks.errors import BadInput
 from tasks.ledger import Campaign
 from tasks.ledger.extracts import event_lines, row_lines, spent_lines, take_lines
-from tasks.production import chargeback
-from tasks.production.csv_cells import write_csv
 from tasks.redact import redact
 
 What = Literal["rows", "takes", "events", "chargeback"]

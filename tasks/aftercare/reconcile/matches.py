@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from tasks.aftercare.advice import run_line
+from tasks.aftercare.reconcile.differences import Adopt, Difference, about
 from tasks.errors import NotFound
 from tasks.ledger import NEW, Campaign, CampaignRow, Ledger
 from tasks.ledger.journal import unsettled_by_hand
-from tasks.production.advice import run_line
 from tasks.production.baseline import Baseline
-from tasks.production.differences import Adopt, Difference, about
 from tasks.production.evidence import made_by
 from tasks.service import Video, VideoService
 
