@@ -1,6 +1,6 @@
 """The verbs of `callsheet webhooks` for the subscription that runs learn of films by.
 
-`ensure` and `rotate` do what `tasks.production.subscription` does for a run; `status` looks.
+`ensure` and `rotate` do what `tasks.webhooks` does for a run; `status` looks.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from deployments.direct.session import Document, Session
 from deployments.direct.subscription_status import status_of
 from deployments.terminal import plain
 from tasks.errors import ConfigurationError
-from tasks.production.subscription import (
+from tasks.redact import redact
+from tasks.webhooks import (
     Standing,
     Subscriber,
     ensure_subscription,
     rotate_subscription,
 )
-from tasks.redact import redact
 
 
 async def ensure(at: Session) -> Document:

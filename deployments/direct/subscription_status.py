@@ -14,9 +14,9 @@ from tasks.brief import Json
 from tasks.credentials import GIVEN
 from tasks.errors import NotFound
 from tasks.ledger import count_hints, last_heard
-from tasks.production.subscription import Subscriber
-from tasks.production.subscription.survey import Ours, Survey, look
 from tasks.redact import redact
+from tasks.webhooks import Subscriber
+from tasks.webhooks.inventory import Ours, Survey, look
 
 DAY = 86400.0
 #: What a delivery is likely to say of itself; its shape is not shown.

@@ -39,9 +39,9 @@ from tasks.ledger import (
     set_budget,
 )
 from tasks.production.engine import Engine
-from tasks.production.hearing import hearing
-from tasks.production.subscription import Subscriber
 from tasks.sheet import SheetOptions, read_sheet
+from tasks.webhooks import Subscriber
+from tasks.webhooks.listener import hearing
 
 log = logging.getLogger("callsheet.run")
 

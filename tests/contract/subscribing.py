@@ -14,9 +14,9 @@ from typing import Any
 from deployments.board.receiver import Receiver, receiving
 from tasks.ledger import Subscription, all_subscriptions, open_ledger
 from tasks.production.connections import organisation_of
-from tasks.production.subscription import Standing, Subscriber, ensure_subscription
 from tasks.service import VideoService, Webhook
 from tasks.settings import load_settings
+from tasks.webhooks import Standing, Subscriber, ensure_subscription
 
 #: A ping within one machine takes milliseconds; this is how long one that never comes is awaited.
 PATIENCE = 20.0

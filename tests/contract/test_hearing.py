@@ -13,7 +13,7 @@ import pytest
 
 from tasks.errors import ConfigurationError
 from tasks.ledger import Hint, keep_hint
-from tasks.production.hearing import Pace, hearing
+from tasks.webhooks.listener import Pace, hearing
 from tests.contract.subscribing import PATIENCE, SHORT, Place, free_port, place
 
 pytestmark = pytest.mark.xdist_group("client")

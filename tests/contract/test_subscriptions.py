@@ -29,7 +29,7 @@ from tasks.ledger import (
     plan_subscription,
     videos_hinted,
 )
-from tasks.production.subscription import new_nonce, rotate_subscription
+from tasks.webhooks import new_nonce, rotate_subscription
 from tests.contract.sandbox.receiver import receiving as answering
 from tests.contract.sandbox.receiver import status
 from tests.contract.sandboxes import (

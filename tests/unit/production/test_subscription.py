@@ -26,11 +26,11 @@ from tasks.ledger import (
     pings_heard,
     plan_subscription,
 )
-from tasks.production.subscription import Subscriber, new_nonce
-from tasks.production.subscription.ping import missed_events, silence
-from tasks.production.subscription.survey import MAKING, READY, survey
 from tasks.service import VideoService, Webhook
 from tasks.settings import load_settings
+from tasks.webhooks import Subscriber, new_nonce
+from tasks.webhooks.inventory import MAKING, READY, survey
+from tasks.webhooks.ping import missed_events, silence
 
 NOW = 1_700_000_000.0
 BASE = "https://hooks.example.com/callsheet"

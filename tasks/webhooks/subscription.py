@@ -13,12 +13,12 @@ from dataclasses import replace
 
 from tasks.credentials import GIVEN
 from tasks.errors import ServiceError
-from tasks.production.subscription.given import given
-from tasks.production.subscription.lock import alone
-from tasks.production.subscription.making import end, make, mend, retire
-from tasks.production.subscription.ping import drain, missed_events, silence
-from tasks.production.subscription.standing import Standing, Subscriber, told
-from tasks.production.subscription.survey import READY, Ours, Survey, look
+from tasks.webhooks.given import given
+from tasks.webhooks.inventory import READY, Ours, Survey, look
+from tasks.webhooks.lock import alone
+from tasks.webhooks.making import end, make, mend, retire
+from tasks.webhooks.ping import drain, missed_events, silence
+from tasks.webhooks.status import Standing, Subscriber, told
 
 log = logging.getLogger("callsheet.production")
 

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 from tasks.credentials.private_file import make_private_folder
 from tasks.errors import ConfigurationError
-from tasks.production.subscription.standing import Subscriber
 from tasks.store.lock import try_open_locked
+from tasks.webhooks.status import Subscriber
 
 #: Seconds between two tries.
 PAUSE = 0.1

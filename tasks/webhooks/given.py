@@ -8,10 +8,10 @@ from functools import partial
 from tasks.credentials import GIVEN
 from tasks.errors import ServiceError
 from tasks.ledger import last_heard
-from tasks.production.subscription.address import is_same, is_under
-from tasks.production.subscription.ping import missed_events, silence
-from tasks.production.subscription.standing import Standing, Subscriber, told
 from tasks.service import Webhook
+from tasks.webhooks.address import is_same, is_under
+from tasks.webhooks.ping import missed_events, silence
+from tasks.webhooks.status import Standing, Subscriber, told
 
 #: Where no ping can be asked for, a delivery of the last day shows that hints come through.
 LATELY = 86400.0

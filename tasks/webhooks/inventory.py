@@ -13,9 +13,9 @@ from functools import partial
 from tasks.credentials import WebhookSecret, read_webhook_secrets
 from tasks.errors import NotFound
 from tasks.ledger import Subscription, known_subscriptions
-from tasks.production.subscription.address import is_same, is_under, last_part, looks_random
-from tasks.production.subscription.standing import Subscriber
 from tasks.service import Webhook
+from tasks.webhooks.address import is_same, is_under, last_part, looks_random
+from tasks.webhooks.status import Subscriber
 
 #: The one event kind that the specification names (section 6).
 READY = "video.ready"

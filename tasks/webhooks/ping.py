@@ -14,10 +14,10 @@ from functools import partial
 from tasks.brief import Json
 from tasks.errors import ServiceError, shorten
 from tasks.ledger import events_heard, pings_heard
-from tasks.production.subscription.standing import Subscriber
-from tasks.production.subscription.survey import READY
 from tasks.redact import redact
 from tasks.service import Webhook
+from tasks.webhooks.inventory import READY
+from tasks.webhooks.status import Subscriber
 
 log = logging.getLogger("callsheet.production")
 

@@ -28,9 +28,9 @@ from tasks.ledger import (
     plan_subscription,
     retire_subscription,
 )
-from tasks.production.subscription.standing import Subscriber
-from tasks.production.subscription.survey import READY, Ours, Survey
 from tasks.service.operations import CREATE_WEBHOOK
+from tasks.webhooks.inventory import READY, Ours, Survey
+from tasks.webhooks.status import Subscriber
 
 
 async def make(at: Subscriber, *, beside: bool = False) -> Ours | None:

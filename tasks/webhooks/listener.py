@@ -17,7 +17,7 @@ from typing import Protocol
 
 from tasks.errors import CallsheetError, ConfigurationError, LedgerError
 from tasks.ledger import Heard, hints_heard, latest_hint, listening
-from tasks.production.subscription import Standing, Subscriber, ensure_subscription
+from tasks.webhooks import Standing, Subscriber, ensure_subscription
 
 log = logging.getLogger("callsheet.hearing")
 
