@@ -14,7 +14,7 @@ from rich.text import Text
 from deployments.terminal import state_text
 from tasks.credits import as_text
 from tasks.duration import say_duration
-from tasks.production.progress import Snapshot
+from tasks.engine.progress import Snapshot
 
 #: Seconds between two plain lines while nothing else happens.
 QUIET = 15.0

@@ -8,8 +8,8 @@ import sys
 from types import TracebackType
 
 from tasks.campaign.run import Run
-from tasks.production.engine import Engine
-from tasks.production.progress import Snapshot
+from tasks.engine.engine import Engine
+from tasks.engine.progress import Snapshot
 
 
 class Signals:

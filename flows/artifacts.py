@@ -19,8 +19,8 @@ from prefect.artifacts import (
 
 from tasks.campaign.run import Run
 from tasks.credits import as_text
+from tasks.engine.progress import Snapshot
 from tasks.ledger import deliveries_of
-from tasks.production.progress import Snapshot
 
 #: Rows in the table artifact at most: what needs a person first, then the delivered ones.
 TABLE_ROWS = 1000

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
+from tasks.engine.owner import is_dead
 from tasks.errors import CallsheetError
 from tasks.ledger import Hint, Ledger, Whose, whose_videos
-from tasks.production.owner import is_dead
 from tasks.redact import redact
 
 log = logging.getLogger("callsheet.events")

@@ -18,9 +18,9 @@ from prefect.states import Completed
 from flows.prefect_logs import redact_prefect_logs
 from tasks.aftercare.reconcile.differences import Comparison
 from tasks.aftercare.reconcile.reconcile import names_of, reconcile
+from tasks.engine.context import open_service, organisation_of
 from tasks.errors import BadInput
 from tasks.ledger import find_campaign, open_ledger
-from tasks.production.connections import open_service, organisation_of
 from tasks.settings import load_settings
 
 #: Differences in the artifact at most.

@@ -20,8 +20,8 @@ from deployments.consent import consent
 from deployments.terminal import console_for, plain, print_json, state_text, table
 from tasks.aftercare.cancel import Ending, endings, exit_status, needs_service, settle
 from tasks.credits import as_number, as_text
+from tasks.engine.context import connect
 from tasks.ledger import NOT_BEGUN, Campaign, CampaignRow, Ledger, ask_to_cancel, rows_of
-from tasks.production.connections import connect
 
 #: States in which there is anything to cancel.
 LIVE = NOT_BEGUN | {"submitting", "rendering", "stalled", "held"}

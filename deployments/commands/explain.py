@@ -23,10 +23,10 @@ from tasks.aftercare.explain.explain import (
 )
 from tasks.brief import Json
 from tasks.credits import as_text
+from tasks.engine.policy.decision import Rules
 from tasks.errors import BadInput
 from tasks.ledger import CampaignRow, rows_of
 from tasks.ledger.journal import JournalEntry
-from tasks.production.decision import Rules
 
 #: Characters of a field of the request that are shown; `--json` has all of it.
 SHOWN = 120

@@ -19,10 +19,10 @@ from tasks.campaign.order import Order, Plan, PlanLine
 from tasks.campaign.plan import foresee_plan, plan_document, priced, save_plan
 from tasks.campaign.quote import ask_price, check_budget
 from tasks.credits import as_text
+from tasks.engine.context import open_service
 from tasks.errors import CallsheetError
 from tasks.ledger import ACTIONS, open_ledger
 from tasks.ledger.database import ledger_file, ledger_url
-from tasks.production.connections import open_service
 from tasks.redact import unsigned
 from tasks.service import VideoService
 from tasks.settings import Settings

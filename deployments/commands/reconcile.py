@@ -18,9 +18,9 @@ from tasks.aftercare.reconcile.apply import settle
 from tasks.aftercare.reconcile.differences import Comparison, Difference
 from tasks.aftercare.reconcile.reconcile import names_of, reconcile
 from tasks.brief import Brief
+from tasks.engine.context import open_service, organisation_of
 from tasks.errors import Parked, ServiceError, SheetError
 from tasks.ledger import Campaign, Ledger, all_campaigns
-from tasks.production.connections import open_service, organisation_of
 from tasks.sheet import read_sheet
 
 #: How long to leave a service alone that could not be asked, in seconds.

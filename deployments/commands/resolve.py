@@ -14,6 +14,7 @@ from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.credits import as_text, parse_credits
+from tasks.engine.context import open_service
 from tasks.errors import BadInput, NotFound
 from tasks.ledger import (
     Call,
@@ -27,7 +28,6 @@ from tasks.ledger import (
     rows_of,
     unsettled_calls,
 )
-from tasks.production.connections import open_service
 
 
 def main(args: Namespace) -> int:

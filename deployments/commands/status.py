@@ -16,6 +16,7 @@ from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.credits import as_number, as_text
+from tasks.engine.owner import name_of
 from tasks.ledger import (
     Account,
     Campaign,
@@ -28,7 +29,6 @@ from tasks.ledger import (
     tally_of,
     variance_of,
 )
-from tasks.production.owner import name_of
 from tasks.settings import Settings
 
 

@@ -17,8 +17,8 @@ from tasks.aftercare.audit.audit import Audit, Checked, audit_document
 from tasks.aftercare.audit.repair import Workshop, repair
 from tasks.aftercare.audit.verify import Places, verify
 from tasks.campaign.selection import parse_selection
+from tasks.engine.context import make_fetcher, open_service
 from tasks.ledger import Ledger
-from tasks.production.connections import make_fetcher, open_service
 from tasks.settings import Settings
 from tasks.store import open_store
 

@@ -13,10 +13,10 @@ from typing import NoReturn
 from deployments.direct.session import Document, Session
 from deployments.direct.waiting import SETTLED, wait_for_film
 from deployments.terminal import plain
+from tasks.engine.context import make_fetcher
+from tasks.engine.policy.decision import CANCELLED, FAILED
+from tasks.engine.policy.polling import next_poll
 from tasks.errors import BadInput, Conflict, Parked
-from tasks.production.connections import make_fetcher
-from tasks.production.decision import CANCELLED, FAILED
-from tasks.production.pace import next_poll
 from tasks.store import Fetched, File, Film, Stored, check_captions, inspect_film, open_store
 from tasks.store.disk import say_bytes
 from tasks.store.spool import spool_name

@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 from deployments.direct.endings import Unsettled
 from deployments.direct.session import Session
 from deployments.direct.trace import Paid, Trace
+from tasks.engine.context import organisation_of
+from tasks.engine.direct_calls import journaled
 from tasks.errors import OutcomeUnknown
 from tasks.ledger import NEW
-from tasks.production.connections import organisation_of
-from tasks.production.journal import journaled
 from tasks.service import Created, Operation, Started
 
 T = TypeVar("T")

@@ -20,10 +20,10 @@ from rich.console import Console
 from deployments.commands.options import settings_of
 from deployments.direct.endings import ending
 from deployments.terminal import console_for, print_json
+from tasks.engine.context import open_service
 from tasks.errors import FilmError, ServiceError, StoreError
 from tasks.ledger import Ledger, open_ledger
 from tasks.ledger.database import ledger_file, ledger_url
-from tasks.production.connections import open_service
 from tasks.service import VideoService
 from tasks.settings import Settings, make_home
 

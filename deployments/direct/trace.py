@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from deployments.direct.session import Session
+from tasks.engine.context import organisation_of
+from tasks.engine.lanes.baseline import Baseline
+from tasks.engine.lanes.evidence import Before, before, made_by, was_changed
 from tasks.errors import Forbidden, ServiceError
-from tasks.production.baseline import Baseline
-from tasks.production.connections import organisation_of
-from tasks.production.evidence import Before, before, made_by, was_changed
 from tasks.service import Created, Operation, Started
 
 #: How often it is looked for, and how long apart, in seconds.

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 
 from deployments.direct.session import Session
 from tasks.duration import parse_duration, say_duration
+from tasks.engine.policy.decision import CANCELLED, FAILED, RUNNING, SPREAD
+from tasks.engine.policy.polling import next_poll
 from tasks.errors import Conflict, Parked
-from tasks.production.decision import CANCELLED, FAILED, RUNNING, SPREAD
-from tasks.production.pace import next_poll
 from tasks.service import Video
 
 #: What to say of a video that waits for somebody.

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from tasks.brief import Brief
+from tasks.engine.policy.decision import Lane, Rules, lane_of
 from tasks.ledger import ACTIONS, Action, Campaign, CampaignRow, State
 from tasks.ledger.foresee import foresee
-from tasks.production.decision import Lane, Rules, lane_of
 
 #: What each lane does.
 LANES: dict[Lane, str] = {

@@ -17,6 +17,10 @@ from functools import partial
 
 from tasks.campaign.lease import at_work
 from tasks.campaign.report import write_report
+from tasks.engine.cancellations import NOT_YET
+from tasks.engine.context import Connections, organisation_of
+from tasks.engine.engine import Engine
+from tasks.engine.policy.decision import unwanted
 from tasks.errors import CallsheetError, Parked
 from tasks.ledger import (
     NEEDS_PERSON,
@@ -29,10 +33,6 @@ from tasks.ledger import (
     rows_of,
     wake_stalled,
 )
-from tasks.production.connections import Connections, organisation_of
-from tasks.production.decision import unwanted
-from tasks.production.engine import Engine
-from tasks.production.unwanted import NOT_YET
 
 log = logging.getLogger("callsheet.production")
 

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from tasks.campaign.order import Plan, PlanLine
 from tasks.campaign.quote import ask_price
 from tasks.credits import as_text
+from tasks.engine.context import Connections
 from tasks.errors import SpendRefused
 from tasks.ledger import (
     Campaign,
@@ -26,7 +27,6 @@ from tasks.ledger import (
     set_budget,
     takes_of,
 )
-from tasks.production.connections import Connections
 
 #: What happens to the take before, for people, where anything happens to it.
 LEFT_BEHIND = {

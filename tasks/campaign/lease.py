@@ -17,6 +17,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
 
+from tasks.engine.context import Clock
+from tasks.engine.owner import is_dead, name_of, this_process
 from tasks.errors import LedgerError, Parked
 from tasks.ledger import (
     Campaign,
@@ -26,8 +28,6 @@ from tasks.ledger import (
     release_lease,
     take_lease,
 )
-from tasks.production.connections import Clock
-from tasks.production.owner import is_dead, name_of, this_process
 
 log = logging.getLogger("callsheet.production")
 

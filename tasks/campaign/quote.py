@@ -13,6 +13,9 @@ from functools import partial
 from tasks.brief import CREATE, Json
 from tasks.campaign.order import Plan
 from tasks.credits import as_text
+from tasks.engine.context import Connections
+from tasks.engine.lanes.failures import news_of_read
+from tasks.engine.policy.observations import Seen
 from tasks.errors import (
     BadRequest,
     CallsheetError,
@@ -30,9 +33,6 @@ from tasks.errors import (
 )
 from tasks.ledger import AtLimit, Quoted, Terms, record_quote, renew_quote
 from tasks.ledger.values import CampaignRow
-from tasks.production.connections import Connections
-from tasks.production.news import news_of_read
-from tasks.production.seen import Seen
 from tasks.service import VideoService
 
 #: When to come back to a service in trouble that names no moment, in seconds.

@@ -19,6 +19,7 @@ from tasks.brief import CREATE
 from tasks.campaign.report import MANIFEST
 from tasks.credits import parse_credits
 from tasks.duration import say_duration
+from tasks.engine.context import Connections
 from tasks.errors import SpendRefused, StoreError
 from tasks.key import frozen_body, frozen_clip_body, idempotency_key
 from tasks.ledger import (
@@ -31,7 +32,6 @@ from tasks.ledger import (
     rows_of,
     takes_of,
 )
-from tasks.production.connections import Connections
 from tasks.store import object_name
 
 Line = Mapping[str, Any]

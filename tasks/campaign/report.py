@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.campaign.order import Outcome
 from tasks.credits import as_number
+from tasks.engine.context import Connections
 from tasks.errors import CallsheetError
 from tasks.ledger import (
     NEEDS_PERSON,
@@ -30,10 +31,9 @@ from tasks.ledger import (
     rows_of,
     tally_of,
 )
-from tasks.production.connections import Connections
 
 if TYPE_CHECKING:
-    from tasks.production.engine import Engine
+    from tasks.engine.engine import Engine
 
 log = logging.getLogger("callsheet.production")
 

@@ -16,11 +16,11 @@ from functools import partial
 from tasks.campaign.order import Order, Outcome, Plan
 from tasks.campaign.recovery import Recovery
 from tasks.campaign.selection import Selection, parse_selection
+from tasks.engine.context import Connections, connect
+from tasks.engine.engine import Engine
+from tasks.engine.progress import Snapshot
 from tasks.errors import CallsheetError, SpendRefused
 from tasks.ledger import Campaign, CampaignRow, rows_of
-from tasks.production.connections import Connections, connect
-from tasks.production.engine import Engine
-from tasks.production.progress import Snapshot
 from tasks.settings import Settings
 from tasks.sheet import Sheet
 

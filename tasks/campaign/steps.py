@@ -24,6 +24,7 @@ from tasks.campaign.quote import check_budget, check_prices, check_readable, quo
 from tasks.campaign.recovery import recover, refuse_too_old
 from tasks.campaign.report import outcome_of, unreported, write_manifest, write_report
 from tasks.campaign.run import Run, current_run
+from tasks.engine.engine import Engine
 from tasks.errors import SpendRefused, StoreError, StoreUnusable
 from tasks.ledger import (
     UNDER_WAY,
@@ -38,7 +39,6 @@ from tasks.ledger import (
     find_account,
     set_budget,
 )
-from tasks.production.engine import Engine
 from tasks.sheet import SheetOptions, read_sheet
 from tasks.webhooks import Subscriber
 from tasks.webhooks.listener import hearing

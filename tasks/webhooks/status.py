@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tasks.engine.context import Clock, organisation_of
+from tasks.engine.owner import this_process
 from tasks.errors import ServiceError
 from tasks.ledger import Ledger
-from tasks.production.connections import Clock, organisation_of
-from tasks.production.owner import this_process
 from tasks.service import VideoService
 from tasks.settings import Settings
 

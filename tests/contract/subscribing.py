@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from deployments.board.receiver import Receiver, receiving
+from tasks.engine.context import organisation_of
 from tasks.ledger import Subscription, all_subscriptions, open_ledger
-from tasks.production.connections import organisation_of
 from tasks.service import VideoService, Webhook
 from tasks.settings import load_settings
 from tasks.webhooks import Standing, Subscriber, ensure_subscription

@@ -29,14 +29,14 @@ SECRETS = "tests/guards/test_secrets_everywhere.py"
 MUTATIONS = (
     Mutation(
         "an intent is committed before its request leaves",
-        "tasks/production/submit.py",
+        "tasks/engine/lanes/submit.py",
         "take = await at.ledger.write(intent)",
         "take = await at.ledger.read(intent)",
         MODEL,
     ),
     Mutation(
         "another attempt goes under the same key",
-        "tasks/production/submit.py",
+        "tasks/engine/lanes/submit.py",
         "created = await at.service.make(row.operation, row.take.body, key=row.take.key)",
         "import uuid\n\n"
         "        key = f'cs1_{uuid.uuid4().hex}'\n"
@@ -46,14 +46,14 @@ MUTATIONS = (
     ),
     Mutation(
         "what another process has settled is not sent again",
-        "tasks/production/submit.py",
+        "tasks/engine/lanes/submit.py",
         "elif not await _still_intended(row, at):",
         "elif False:",
         STORIES,
     ),
     Mutation(
         "past the horizon only a record with our own key is ours",
-        "tasks/production/submit.py",
+        "tasks/engine/lanes/submit.py",
         'if raw.get("idempotency_key") == row.take.key:',
         "if raw:",
         STORIES,
@@ -165,14 +165,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a 402 after a lost answer releases nothing",
-        "tasks/production/creates.py",
+        "tasks/engine/policy/creates.py",
         "    if memory.doubt:\n        # An answer to this take",
         "    if False:\n        # An answer to this take",
         DECIDE,
     ),
     Mutation(
         "past the horizon nothing is sent again",
-        "tasks/production/decision.py",
+        "tasks/engine/policy/decision.py",
         "young = now - row.take.intended_at < last",
         "young = True",
         DECIDE,
@@ -193,7 +193,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a call without a key is not sent again by the engine",
-        "tasks/production/decision.py",
+        "tasks/engine/policy/decision.py",
         'case "submitting" if row.take is not None and not row.take.keyed:',
         'case "never" if row.take is not None and not row.take.keyed:',
         (*DECIDE, *MODEL),

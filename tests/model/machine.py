@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tasks.brief import CREATE, Brief
+from tasks.engine.policy.decision import Rules
 from tasks.errors import CallsheetError
 from tasks.ledger import (
     RETAKEABLE,
@@ -35,7 +36,6 @@ from tasks.ledger import (
     set_budget,
     wake_stalled,
 )
-from tasks.production.decision import Rules
 from tests.model import rules as promises
 from tests.model.made import price_of
 from tests.model.plain_ledger import PlainLedger

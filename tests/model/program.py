@@ -1,6 +1,6 @@
 """One life of the program: lanes, `decide` and `record` on a ledger that outlives it.
 
-Drives what `tasks.production.engine` drives, a visit at a time and without tasks of its own, so
+Drives what `tasks.engine.engine` drives, a visit at a time and without tasks of its own, so
 that a test chooses what happens when. Everything here is lost when the program dies.
 """
 
@@ -17,6 +17,19 @@ from sqlalchemy import Connection
 from tasks.aftercare.retake import approve_offers, offers
 from tasks.brief import Brief
 from tasks.campaign.quote import ask_price
+from tasks.engine.cancellations import Unwanted
+from tasks.engine.context import Connections
+from tasks.engine.engine import PATIENCE
+from tasks.engine.lanes.baseline import Baseline
+from tasks.engine.lanes.cancel import cancel
+from tasks.engine.lanes.poll import watch
+from tasks.engine.lanes.submit import search, submit
+from tasks.engine.lanes.submit_unkeyed import search_made, submit_once
+from tasks.engine.policy.decide import decide
+from tasks.engine.policy.decision import Lane, Memory, Rules, lane_of
+from tasks.engine.policy.observations import FilmReady, NotStored, Resumed, Seen, Stored
+from tasks.engine.poll_plan import Looks
+from tasks.engine.record import record
 from tasks.ledger import (
     UNDER_WAY,
     Campaign,
@@ -35,19 +48,6 @@ from tasks.ledger import (
     remark,
     rows_of,
 )
-from tasks.production.baseline import Baseline
-from tasks.production.cancel import cancel
-from tasks.production.connections import Connections
-from tasks.production.decide import decide
-from tasks.production.decision import Lane, Memory, Rules, lane_of
-from tasks.production.engine import PATIENCE
-from tasks.production.looks import Looks
-from tasks.production.once import search_made, submit_once
-from tasks.production.record import record
-from tasks.production.seen import FilmReady, NotStored, Resumed, Seen, Stored
-from tasks.production.submit import search, submit
-from tasks.production.unwanted import Unwanted
-from tasks.production.watch import watch
 from tasks.service import Gate, VideoService
 from tests.model.plain_ledger import PlainLedger
 from tests.model.service import SimulatedService

@@ -14,8 +14,8 @@ import pytest
 
 from flows import hint_events
 from flows.hint_events import HEARD, PAUSE, UNATTENDED, News, announcer
+from tasks.engine.owner import this_process
 from tasks.ledger import Hint, Ledger, ensure_campaign, release_lease, take_lease, whose_videos
-from tasks.production.owner import this_process
 from tests.campaigns import NOW, Stage, brief
 
 

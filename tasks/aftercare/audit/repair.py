@@ -20,6 +20,7 @@ from typing import cast
 from tasks.aftercare.audit.audit import Audit, Checked
 from tasks.aftercare.audit.verify import Places
 from tasks.brief import CaptionFormat
+from tasks.engine.lanes.deliver import CONTENT_TYPES, Kind
 from tasks.errors import (
     BadRequest,
     CallsheetError,
@@ -32,7 +33,6 @@ from tasks.errors import (
 )
 from tasks.ledger import Delivered, Ledger, note
 from tasks.ledger.corrections import add_delivery
-from tasks.production.delivery import CONTENT_TYPES, Kind
 from tasks.service import VideoService
 from tasks.store import Fetcher, File, Store, check_captions, inspect_film, object_name
 from tasks.store.inventory import name_below

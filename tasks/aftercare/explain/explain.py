@@ -14,6 +14,7 @@ from tasks.aftercare.advice import Command, Next, commands_for, next_run
 from tasks.brief import Json
 from tasks.campaign.report import row_document
 from tasks.credits import as_number
+from tasks.engine.policy.decision import Rules
 from tasks.ledger import (
     Campaign,
     CampaignRow,
@@ -27,7 +28,6 @@ from tasks.ledger import (
     takes_of,
 )
 from tasks.ledger.journal import JournalEntry, calls_about
-from tasks.production.decision import Rules
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,9 @@ from sqlalchemy import Connection
 from tasks.aftercare.reconcile.differences import Adopt, Book, Carry, Change, Comparison
 from tasks.aftercare.reconcile.reconcile import applied
 from tasks.campaign.lease import at_work
+from tasks.engine.context import Clock
 from tasks.ledger import Ledger, adopt_video, all_campaigns, move_row, resolve_call
 from tasks.ledger.corrections import correct_charge
-from tasks.production.connections import Clock
 
 
 async def settle(ledger: Ledger, comparison: Comparison, *, clock: Clock) -> Comparison:

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from tasks.aftercare.advice import run_line
 from tasks.credits import as_number, as_text
+from tasks.engine.policy.decision import CANCELLED, FAILED, RUNNING
 from tasks.ledger import UNDER_WAY, Campaign, CampaignRow, Take
-from tasks.production.decision import CANCELLED, FAILED, RUNNING
 from tasks.service import Video
 
 #: `gone`: the service no longer knows the video. `undelivered`: its film is there and not here.

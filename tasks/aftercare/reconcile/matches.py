@@ -13,11 +13,11 @@ from functools import partial
 
 from tasks.aftercare.advice import run_line
 from tasks.aftercare.reconcile.differences import Adopt, Difference, about
+from tasks.engine.lanes.baseline import Baseline
+from tasks.engine.lanes.evidence import made_by
 from tasks.errors import NotFound
 from tasks.ledger import NEW, Campaign, CampaignRow, Ledger
 from tasks.ledger.journal import unsettled_by_hand
-from tasks.production.baseline import Baseline
-from tasks.production.evidence import made_by
 from tasks.service import Video, VideoService
 
 

@@ -18,10 +18,10 @@ from tasks.aftercare.reconcile.differences import Comparison, Difference, Sighti
 from tasks.aftercare.reconcile.matches import find_matches
 from tasks.aftercare.reconcile.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
 from tasks.brief import Brief
+from tasks.engine.policy.decision import FAILED, RUNNING
 from tasks.errors import Conflict, NotFound
 from tasks.ledger import Campaign, CampaignRow, Ledger, Take, all_campaigns, rows_of, takes_of
 from tasks.ledger.journal import changed_by_hand, keys_known, videos_ours
-from tasks.production.decision import FAILED, RUNNING
 from tasks.service import Video, VideoService
 
 

@@ -7,11 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from tasks.ledger import CampaignRow
-from tasks.ledger.states import State
-from tasks.production.decide import decide
-from tasks.production.decision import Memory, Rules
-from tasks.production.seen import (
+from tasks.engine.policy.decide import decide
+from tasks.engine.policy.decision import Memory, Rules
+from tasks.engine.policy.observations import (
     Accepted,
     FilmReady,
     Looked,
@@ -23,6 +21,8 @@ from tasks.production.seen import (
     Unmade,
     Unreached,
 )
+from tasks.ledger import CampaignRow
+from tasks.ledger.states import State
 from tests.campaigns import T0, a_row
 
 NOW = T0 + 30

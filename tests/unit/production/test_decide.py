@@ -10,13 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.ledger import STATES, TRANSITIONS, State
-from tasks.production.creates import LOST_LIMIT
-from tasks.production.decide import DELIVERY_LIMIT, decide
-from tasks.production.decision import LAST_CREATE, SPREAD, Memory, Rules
-from tasks.production.pace import POLL_MAX, POLL_MIN, backoff, first_poll, next_poll
-from tasks.production.renders import GRACE, ODD_LOOKS, ODD_SPAN
-from tasks.production.seen import (
+from tasks.engine.policy.creates import LOST_LIMIT
+from tasks.engine.policy.decide import DELIVERY_LIMIT, decide
+from tasks.engine.policy.decision import LAST_CREATE, SPREAD, Memory, Rules
+from tasks.engine.policy.observations import (
     Accepted,
     Barred,
     Busy,
@@ -35,6 +32,9 @@ from tasks.production.seen import (
     Unmade,
     Unreached,
 )
+from tasks.engine.policy.polling import POLL_MAX, POLL_MIN, backoff, first_poll, next_poll
+from tasks.engine.policy.renders import GRACE, ODD_LOOKS, ODD_SPAN
+from tasks.ledger import STATES, TRANSITIONS, State
 from tests.campaigns import FILM, T0, a_row
 
 RULES = Rules(horizon=86400, deadline=10800, captions_wait=120)

@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
+from tasks.engine.context import Connections
+from tasks.engine.engine import Engine
 from tasks.errors import Conflict
 from tasks.ledger import Ledger
-from tasks.production.connections import Connections
-from tasks.production.engine import Engine
 from tasks.service.values import SignedUrl, Video
 from tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief

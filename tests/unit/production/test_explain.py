@@ -9,8 +9,8 @@ import pytest
 from deployments.cli import build_parser
 from tasks.aftercare.advice import LANES, commands_for, next_run
 from tasks.aftercare.explain.explain import explain, explanation_document
+from tasks.engine.policy.decision import Lane, Rules
 from tasks.ledger import STATES, Hint, Ledger, State, keep_hint
-from tasks.production.decision import Lane, Rules
 from tests.campaigns import NOW, Stage, brief
 
 

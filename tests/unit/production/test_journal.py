@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
+from tasks.engine.direct_calls import journaled
 from tasks.errors import Conflict, NotSent, OutcomeUnknown, SpendRefused
 from tasks.ledger import Ledger, unsettled_calls
-from tasks.production.journal import journaled
 from tests.campaigns import NOW
 
 

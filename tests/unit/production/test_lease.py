@@ -12,9 +12,9 @@ from functools import partial
 import pytest
 
 from tasks.campaign.lease import LAPSE, at_work
+from tasks.engine import owner
 from tasks.errors import LedgerError, Parked
 from tasks.ledger import Ledger, find_campaign, release_lease, take_lease
-from tasks.production import owner
 from tests.campaigns import Stage
 
 

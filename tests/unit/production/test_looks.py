@@ -10,14 +10,14 @@ from statistics import mean
 
 import pytest
 
+from tasks.engine.policy.decide import decide
+from tasks.engine.policy.decision import Memory, Rules
+from tasks.engine.policy.observations import Accepted, Looked
+from tasks.engine.policy.polling import AFTER_HINT, POLL_MAX, SAFETY_NET, first_look, next_look
+from tasks.engine.policy.render_times import Lengths, kind_of
+from tasks.engine.policy.renders import wait_to_look
+from tasks.engine.poll_plan import SCOUTS, Looks
 from tasks.ledger.values import CampaignRow
-from tasks.production.decide import decide
-from tasks.production.decision import Memory, Rules
-from tasks.production.lengths import Lengths, kind_of
-from tasks.production.looks import SCOUTS, Looks
-from tasks.production.pace import AFTER_HINT, POLL_MAX, SAFETY_NET, first_look, next_look
-from tasks.production.renders import wait_to_look
-from tasks.production.seen import Accepted, Looked
 from tests.unit.production.test_decide import T0, a_row
 
 RULES = Rules()

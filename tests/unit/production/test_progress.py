@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
+from tasks.engine.progress import Progress
 from tasks.ledger import Tally
-from tasks.production.progress import Progress
 from tests.campaigns import a_row
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tasks.production.schedule import LANES, Schedule
+from tasks.engine.scheduler import LANES, Schedule
 
 
 @dataclass(frozen=True)

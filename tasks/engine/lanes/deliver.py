@@ -15,6 +15,10 @@ from typing import Literal
 
 from tasks.brief import CaptionFormat
 from tasks.crash import crashpoint
+from tasks.engine.context import Connections
+from tasks.engine.lanes.failures import closed
+from tasks.engine.policy.decision import Memory
+from tasks.engine.policy.observations import NotStored, Seen, Stored
 from tasks.errors import (
     BadRequest,
     CallsheetError,
@@ -25,10 +29,6 @@ from tasks.errors import (
     StoreUnusable,
 )
 from tasks.ledger import CampaignRow, Delivered
-from tasks.production.connections import Connections
-from tasks.production.decision import Memory
-from tasks.production.news import closed
-from tasks.production.seen import NotStored, Seen, Stored
 from tasks.store import File, check_captions, inspect_film, object_name
 
 Kind = Literal["mp4", "srt", "vtt"]

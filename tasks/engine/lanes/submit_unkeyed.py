@@ -12,6 +12,21 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from tasks.engine.context import Connections
+from tasks.engine.lanes.evidence import made_by
+from tasks.engine.lanes.failures import closed, news_of_read
+from tasks.engine.lanes.submit import LOST
+from tasks.engine.policy.observations import (
+    Accepted,
+    Busy,
+    Missing,
+    NothingFound,
+    RefusedAs,
+    Seen,
+    Troubled,
+    Unknown,
+    Unmade,
+)
 from tasks.errors import NotSent, RateLimited, Refused, ServiceError
 from tasks.key import frozen_clip_body, idempotency_key
 from tasks.ledger import (
@@ -24,21 +39,6 @@ from tasks.ledger import (
     open_take,
     unsettled_calls,
 )
-from tasks.production.connections import Connections
-from tasks.production.evidence import made_by
-from tasks.production.news import closed, news_of_read
-from tasks.production.seen import (
-    Accepted,
-    Busy,
-    Missing,
-    NothingFound,
-    RefusedAs,
-    Seen,
-    Troubled,
-    Unknown,
-    Unmade,
-)
-from tasks.production.submit import LOST
 
 #: So many calls whose outcome nobody knows stop all further ones.
 BREAKER = 3

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from tasks.engine.context import Clock
 from tasks.errors import NotSent, RateLimited, Refused, SpendRefused
 from tasks.ledger import NEW, CallOutcome, Ledger, close_call, open_call, unsettled_calls
-from tasks.production.connections import Clock
 
 
 class Entry:

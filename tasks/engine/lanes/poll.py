@@ -7,12 +7,12 @@ every fifth look, and once the row is past its deadline.
 
 from __future__ import annotations
 
+from tasks.engine.context import Connections
+from tasks.engine.lanes.failures import news_of_read
+from tasks.engine.policy.decision import RUNNING, Memory
+from tasks.engine.policy.observations import FilmReady, Looked, Seen
 from tasks.errors import Conflict, ServiceError
 from tasks.ledger import CampaignRow
-from tasks.production.connections import Connections
-from tasks.production.decision import RUNNING, Memory
-from tasks.production.news import news_of_read
-from tasks.production.seen import FilmReady, Looked, Seen
 
 EVERY = 5
 

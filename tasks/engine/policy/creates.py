@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tasks.engine.policy.decision import (
+    NEVER_MADE,
+    SPREAD,
+    Decision,
+    Memory,
+    Rules,
+    lane_of,
+    unwanted,
+)
+from tasks.engine.policy.observations import Busy, NothingFound, RefusedAs, Unmade
+from tasks.engine.policy.polling import backoff
 from tasks.ledger.values import CampaignRow
-from tasks.production.decision import NEVER_MADE, SPREAD, Decision, Memory, Rules, lane_of, unwanted
-from tasks.production.pace import backoff
-from tasks.production.seen import Busy, NothingFound, RefusedAs, Unmade
 
 #: Answers lost in a row before this run leaves the row for a later one.
 LOST_LIMIT = 8

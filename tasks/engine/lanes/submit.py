@@ -11,6 +11,16 @@ from dataclasses import replace
 from functools import partial
 
 from tasks.brief import CREATE
+from tasks.engine.context import Connections
+from tasks.engine.lanes.failures import closed, news_of_read
+from tasks.engine.policy.observations import (
+    Accepted,
+    NothingFound,
+    RefusedAs,
+    Seen,
+    Unknown,
+    Unreached,
+)
 from tasks.errors import (
     Conflict,
     NotSent,
@@ -20,9 +30,6 @@ from tasks.errors import (
 )
 from tasks.key import frozen_body, frozen_clip_body, idempotency_key
 from tasks.ledger import CampaignRow, open_take, rows_of
-from tasks.production.connections import Connections
-from tasks.production.news import closed, news_of_read
-from tasks.production.seen import Accepted, NothingFound, RefusedAs, Seen, Unknown, Unreached
 
 #: Why nothing is sent by a run whose lease has lapsed.
 LOST = "another run has taken this campaign over"

@@ -5,11 +5,11 @@ It costs nothing and may be asked again: the second answer is 409.
 
 from __future__ import annotations
 
+from tasks.engine.context import Connections
+from tasks.engine.lanes.failures import news_of_read
+from tasks.engine.policy.observations import NotCancelled, Released, Seen, Troubled
 from tasks.errors import ServiceError
 from tasks.ledger import CampaignRow
-from tasks.production.connections import Connections
-from tasks.production.news import news_of_read
-from tasks.production.seen import NotCancelled, Released, Seen, Troubled
 
 
 async def cancel(row: CampaignRow, at: Connections) -> Seen:

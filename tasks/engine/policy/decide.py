@@ -10,13 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasks.duration import say_duration
-from tasks.ledger.states import STATES, State
-from tasks.ledger.values import CampaignRow
-from tasks.production.creates import LOST_LIMIT, again, busy, not_found, refused, unmade
-from tasks.production.decision import SPREAD, Decision, Memory, Rules, lane_of, unwanted
-from tasks.production.pace import POLL_DEFAULT, backoff
-from tasks.production.renders import first_wait, looked, missing, overdue
-from tasks.production.seen import (
+from tasks.engine.policy.creates import LOST_LIMIT, again, busy, not_found, refused, unmade
+from tasks.engine.policy.decision import SPREAD, Decision, Memory, Rules, lane_of, unwanted
+from tasks.engine.policy.observations import (
     Accepted,
     Barred,
     Busy,
@@ -37,6 +33,10 @@ from tasks.production.seen import (
     Unmade,
     Unreached,
 )
+from tasks.engine.policy.polling import POLL_DEFAULT, backoff
+from tasks.engine.policy.renders import first_wait, looked, missing, overdue
+from tasks.ledger.states import STATES, State
+from tasks.ledger.values import CampaignRow
 
 #: Deliveries that failed in a row before this run leaves the row for a later one.
 DELIVERY_LIMIT = 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from tasks.engine.policy.observations import Barred, Closed, Missing, Seen, Troubled, Unreached
 from tasks.errors import (
     Forbidden,
     NotFound,
@@ -12,7 +13,6 @@ from tasks.errors import (
     ServiceError,
     Unauthenticated,
 )
-from tasks.production.seen import Barred, Closed, Missing, Seen, Troubled, Unreached
 
 #: A 429 that names no moment closes the gate for this long, in seconds.
 UNNAMED_WAIT = 60.0

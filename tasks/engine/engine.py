@@ -18,6 +18,21 @@ from functools import partial
 from types import TracebackType
 
 from tasks.campaign.quote import fresh_price
+from tasks.engine.cancellations import Unwanted, drop, leave
+from tasks.engine.context import Connections
+from tasks.engine.lanes.cancel import cancel
+from tasks.engine.lanes.deliver import deliver
+from tasks.engine.lanes.poll import watch
+from tasks.engine.lanes.submit import search, submit
+from tasks.engine.lanes.submit_unkeyed import search_made, submit_once
+from tasks.engine.policy.decide import decide
+from tasks.engine.policy.decision import Decision, Lane, Memory, Rules, lane_of, unwanted
+from tasks.engine.policy.observations import FilmReady, Resumed, Seen, Troubled, Unreached
+from tasks.engine.policy.renders import wait_to_look
+from tasks.engine.poll_plan import Looks
+from tasks.engine.progress import Progress, Snapshot
+from tasks.engine.record import record
+from tasks.engine.scheduler import Schedule
 from tasks.errors import CallsheetError, LedgerError, Parked
 from tasks.ledger import (
     Campaign,
@@ -28,21 +43,6 @@ from tasks.ledger import (
     rows_of,
     tally_of,
 )
-from tasks.production.cancel import cancel
-from tasks.production.connections import Connections
-from tasks.production.decide import decide
-from tasks.production.decision import Decision, Lane, Memory, Rules, lane_of, unwanted
-from tasks.production.delivery import deliver
-from tasks.production.looks import Looks
-from tasks.production.once import search_made, submit_once
-from tasks.production.progress import Progress, Snapshot
-from tasks.production.record import record
-from tasks.production.renders import wait_to_look
-from tasks.production.schedule import Schedule
-from tasks.production.seen import FilmReady, Resumed, Seen, Troubled, Unreached
-from tasks.production.submit import search, submit
-from tasks.production.unwanted import Unwanted, drop, leave
-from tasks.production.watch import watch
 
 log = logging.getLogger("callsheet.production")
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasks.duration import say_duration
-from tasks.ledger.states import State
-from tasks.ledger.values import CampaignRow
-from tasks.production.decision import CANCELLED, RUNNING, Decision, Memory, Rules, unwanted
-from tasks.production.pace import (
+from tasks.engine.policy.decision import CANCELLED, RUNNING, Decision, Memory, Rules, unwanted
+from tasks.engine.policy.observations import Looked
+from tasks.engine.policy.polling import (
     AFTER_HINT,
     POLL_MIN,
     SAFETY_NET,
@@ -23,7 +22,8 @@ from tasks.production.pace import (
     next_poll,
     stride,
 )
-from tasks.production.seen import Looked
+from tasks.ledger.states import State
+from tasks.ledger.values import CampaignRow
 
 #: A new video may be unknown to reads for this long after the create (hole 63).
 GRACE = 60.0

@@ -12,19 +12,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.ledger import (
-    CampaignRow,
-    Ledger,
-    accept,
-    close_call,
-    deliver,
-    move_row,
-    refuse,
-    remark,
-    settle,
-)
-from tasks.production.decision import Decision
-from tasks.production.seen import (
+from tasks.engine.policy.decision import Decision
+from tasks.engine.policy.observations import (
     Accepted,
     FilmReady,
     Looked,
@@ -36,6 +25,17 @@ from tasks.production.seen import (
     Seen,
     Stored,
     Unmade,
+)
+from tasks.ledger import (
+    CampaignRow,
+    Ledger,
+    accept,
+    close_call,
+    deliver,
+    move_row,
+    refuse,
+    remark,
+    settle,
 )
 
 

@@ -10,8 +10,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from tasks.engine.policy.decision import NEVER_MADE, unwanted
 from tasks.ledger import UNDER_WAY, Asked, CampaignRow, Ledger, cancels_asked, refuse, remark
-from tasks.production.decision import NEVER_MADE, unwanted
 
 #: A create that was to be cancelled before anybody knew whether it arrived.
 NOT_YET = (

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from tasks.engine.lanes.baseline import Baseline
 from tasks.ledger import Ledger, Terms, close_gate, gate_of, open_ledger
-from tasks.production.baseline import Baseline
 from tasks.service import Gate, VideoService
 from tasks.settings import Settings, make_home
 from tasks.store import Fetcher, Store, open_store

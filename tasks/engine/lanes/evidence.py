@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tasks.brief import Json
+from tasks.engine.lanes.baseline import Baseline
 from tasks.errors import Conflict, ServiceError
-from tasks.production.baseline import Baseline
 from tasks.service import Video, VideoService
 
 #: Members that many requests share, so that they prove nothing.

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from tasks.production.decision import Lane
+from tasks.engine.policy.decision import Lane
 
 LANES: tuple[Lane, ...] = ("submit", "once", "search", "watch", "cancel", "deliver")
 
