@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from deployments.board.listening import name_of, split_address, who_is_there
 from deployments.direct.session import Document, Session
 from deployments.direct.subscription_status import status_of
+from deployments.receiver.listening import name_of, split_address, who_is_there
 from deployments.terminal import plain
 from tasks.errors import ConfigurationError
 from tasks.redact import redact

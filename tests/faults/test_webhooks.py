@@ -1,7 +1,7 @@
 """Deliveries of webhooks that are spoilt, late, lost or a lie: none costs a film or a credit.
 
 Hints shorten waits and are never believed, so that every campaign here ends as one without them.
-What the receiver itself does with such deliveries is in `tests/board`.
+What the receiver itself does with such deliveries is in `tests/receiver`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.board.hearing import Hearing, body_about, hearing
-from tests.board.wire import post, signature
 from tests.faults.production import Production, colleague
 from tests.programs import Sandbox, sandbox
+from tests.receiver.hearing import Hearing, body_about, hearing
+from tests.receiver.wire import post, signature
 
 FAULTS = ("doubled", "replayed", "late", "forged", "unsigned", "reserialized", "missing")
 

@@ -179,17 +179,17 @@ MUTATIONS = (
     ),
     Mutation(
         "a delivery without a signature of ours is no hint",
-        "deployments/board/signature.py",
+        "deployments/receiver/signature.py",
         "if hmac.compare_digest(given, wanted) and signer is None:",
         "if signer is None:",
-        ("tests/board",),
+        ("tests/receiver",),
     ),
     Mutation(
         "a body that was heard is not heard again under another id",
         "tasks/ledger/inbox.py",
         "if connection.execute(select(hints.c.id).where(same)).first() is not None:",
         "if False:",
-        ("tests/unit/ledger/test_inbox.py", "tests/board"),
+        ("tests/unit/ledger/test_inbox.py", "tests/receiver"),
     ),
     Mutation(
         "a call without a key is not sent again by the engine",

@@ -17,8 +17,8 @@ VIDEO = ROAD + "video_commands.py::test_"
 SHEET = "tests/unit/sheet/test_"
 LOGIN = "tests/unit/login/test_"
 SANDBOX = "tests/contract/sandbox/test_"
-HEARS = "tests/board/test_deliveries.py::test_"
-COMMITS = "tests/board/test_commits.py::test_"
+HEARS = "tests/receiver/test_deliveries.py::test_"
+COMMITS = "tests/receiver/test_commits.py::test_"
 SUBSCRIBED = "tests/contract/test_subscriptions.py::test_"
 
 
@@ -188,7 +188,7 @@ HOLES = {
     45: _hole("what emits events", ROAD + "the_whole_road.py::test_a_sheet_becomes_films_once"),
     46: _hole(
         "how long a receiver may take",
-        "tests/board/test_patience.py::test_hundreds_of_slow_connections_keep_no_delivery_waiting",
+        "tests/receiver/test_patience.py::test_hundreds_of_slow_connections_keep_no_delivery_waiting",
         COMMITS + "a_ledger_that_is_locked_too_long_has_the_delivery_come_again",
     ),
     47: _hole(

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from deployments.board.patience import HEAD_WAIT, MOST
-from deployments.board.request import BODY_WAIT
-from tests.board.hearing import Hearing, body_about, hearing
-from tests.board.wire import fresh, head, post, read
+from deployments.receiver.patience import HEAD_WAIT, MOST
+from deployments.receiver.request import BODY_WAIT
+from tests.receiver.hearing import Hearing, body_about, hearing
+from tests.receiver.wire import fresh, head, post, read
 
 MANY = 500
 #: Seconds: a fraction of what anybody slow is waited for. A machine may be busy.

@@ -11,7 +11,7 @@ import sys
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from deployments.board.request import BODY_WAIT
+from deployments.receiver.request import BODY_WAIT
 
 #: Seconds for the head of a request to arrive.
 HEAD_WAIT = 10.0

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.board.hearing import Hearing, hearing
 from tests.databases import PostgresServer, postgres_server
+from tests.receiver.hearing import Hearing, hearing
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,10 @@ from typing import Any
 
 import uvicorn
 
-from deployments.board.desk import Desk
-from deployments.board.intake import COMMIT_WAIT, Clock, Intake, OnHint, Receiver
-from deployments.board.listening import BACKLOG, address_of, listen, name_of
-from deployments.board.patience import Queue, protocol_with, room
+from deployments.receiver.desk import Desk
+from deployments.receiver.intake import COMMIT_WAIT, Clock, Intake, OnHint, Receiver
+from deployments.receiver.listening import BACKLOG, address_of, listen, name_of
+from deployments.receiver.patience import Queue, protocol_with, room
 from tasks.credentials import LiveSecrets
 from tasks.ledger import Ledger
 from tasks.settings import Settings

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from deployments.board.signature import signer_of
-from tests.board.hearing import SECRET, Hearing, body_about
-from tests.board.wire import fresh, post, signature
+from deployments.receiver.signature import signer_of
+from tests.receiver.hearing import SECRET, Hearing, body_about
+from tests.receiver.wire import fresh, post, signature
 
 FALSE: dict[str, Callable[[bytes], bytes]] = {
     "none": lambda body: b"",

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from deployments.board.patience import FRAMING
-from deployments.board.request import LARGEST
-from tests.board.hearing import Hearing, body_about
-from tests.board.wire import Answer, fresh, head, post, read, send
+from deployments.receiver.patience import FRAMING
+from deployments.receiver.request import LARGEST
+from tests.receiver.hearing import Hearing, body_about
+from tests.receiver.wire import Answer, fresh, head, post, read, send
 
 HUGE = 10_000_000
 

@@ -14,11 +14,11 @@ import pytest
 
 from tasks.ledger import Hint
 from tasks.ledger.inbox import KEPT
-from tests.board.hearing import SECRET, body_about, hearing, read_inbox
-from tests.board.wire import fresh, post
 from tests.databases import PostgresServer
 from tests.faults.mounts import small_disk
 from tests.programs import Desk
+from tests.receiver.hearing import SECRET, body_about, hearing, read_inbox
+from tests.receiver.wire import fresh, post
 from tests.torture.hook import Hook, visits
 
 COMMITTED = "ledger: after the commit (inbox.keep_hint)"

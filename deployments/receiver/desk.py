@@ -10,10 +10,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deployments.board.delivery import Headers, header_values, hint_of
-from deployments.board.intake import NOT_NOW, Clock, Intake, words_of
-from deployments.board.request import Answer, Message, Receive, Refused, Send, read_body
-from deployments.board.signature import is_signature, signer_of
+from deployments.receiver.delivery import Headers, header_values, hint_of
+from deployments.receiver.intake import NOT_NOW, Clock, Intake, words_of
+from deployments.receiver.request import Answer, Message, Receive, Refused, Send, read_body
+from deployments.receiver.signature import is_signature, signer_of
 
 log = logging.getLogger("callsheet.receiver")
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tasks.credentials import drop_webhook_secret
-from tests.board.hearing import Hearing, hearing
-from tests.board.keeping import keep
 from tests.faults.production import colleague
 from tests.programs import Sandbox, sandbox
+from tests.receiver.hearing import Hearing, hearing
+from tests.receiver.keeping import keep
 
 #: Six hours of retries take seconds.
 SCALE = "10000"

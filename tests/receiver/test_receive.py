@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.board.hearing import SECRET, body_about, read_inbox
-from tests.board.keeping import keep
-from tests.board.wire import fresh, head, post, send, signature
 from tests.here import Here
 from tests.programs import Desk
+from tests.receiver.hearing import SECRET, body_about, read_inbox
+from tests.receiver.keeping import keep
+from tests.receiver.wire import fresh, head, post, send, signature
 
 FREE = {"CALLSHEET_RECEIVER": "127.0.0.1:0", "CALLSHEET_WEBHOOK_SECRET": SECRET}
 

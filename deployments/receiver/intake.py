@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from deployments.board.request import Answer
+from deployments.receiver.request import Answer
 from tasks.errors import CallsheetError
 from tasks.ledger import Hint, Ledger, drop_old_hints, keep_hint
 

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tests.board.hearing import SECRET
+from tests.receiver.hearing import SECRET
 
 _FRESH = itertools.count(1)
 

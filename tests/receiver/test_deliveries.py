@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from deployments.board.delivery import DEEPEST, MOST_VIDEOS
+from deployments.receiver.delivery import DEEPEST, MOST_VIDEOS
 from tasks.credentials import retire_webhook_secret
 from tasks.credentials.webhook_secrets import AFTERLIFE
-from tests.board.hearing import Hearing, body_about, hearing
-from tests.board.keeping import keep
-from tests.board.wire import fresh, head, post, send, signature
+from tests.receiver.hearing import Hearing, body_about, hearing
+from tests.receiver.keeping import keep
+from tests.receiver.wire import fresh, head, post, send, signature
 
 
 def test_a_signed_delivery_is_heard(hears: Hearing) -> None:
