@@ -1,7 +1,7 @@
 """The flow that compares ledger and service, for a schedule: a report, and nothing else.
 
-What is compared is in `tasks.aftercare.reconcile.reconcile`. Nothing is changed: `callsheet reconcile
---apply` is for a person.
+What is compared is in `tasks.aftercare.reconcile`. Nothing is changed: that is for a person, with
+`callsheet reconcile --apply`.
 """
 
 from __future__ import annotations

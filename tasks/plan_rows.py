@@ -1,6 +1,6 @@
 """Prefect task: take the sheet's rows into the ledger.
 
-Thin on purpose: what is done is in `tasks.production`, what has happened is in the ledger. Only
+Thin on purpose: what is done is in `tasks.campaign`, what has happened is in the ledger. Only
 ids pass through Prefect, and nothing is cached: doing it again is decided by the ledger.
 """
 

@@ -1,6 +1,6 @@
 """Prefect task: carry one shard of the rows until each rests; return how many rest in each state.
 
-Thin on purpose: what is done is in `tasks.production`, what has happened is in the ledger. Only
+Thin on purpose: what is done is in `tasks.campaign`, what has happened is in the ledger. Only
 ids pass through Prefect, and nothing is cached: doing it again is decided by the ledger.
 """
 

@@ -1,6 +1,6 @@
 """Prefect task: read the campaign's sheet and return the campaign's name.
 
-Thin on purpose: what is done is in `tasks.production`, what has happened is in the ledger. Only
+Thin on purpose: what is done is in `tasks.campaign`, what has happened is in the ledger. Only
 ids pass through Prefect, and nothing is cached: doing it again is decided by the ledger.
 """
 

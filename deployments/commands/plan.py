@@ -17,9 +17,10 @@ from deployments.commands.options import budget_of, settings_of, sheet_options
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.campaign.order import Order, Plan, PlanLine
 from tasks.campaign.plan import foresee_plan, plan_document, priced, save_plan
-from tasks.campaign.quote import ask_price, check_budget
+from tasks.campaign.quote import check_budget
 from tasks.credits import as_text
 from tasks.engine.context import open_service
+from tasks.engine.lanes.price import ask_price
 from tasks.errors import CallsheetError
 from tasks.ledger import ACTIONS, open_ledger
 from tasks.ledger.database import ledger_file, ledger_url

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from tasks.campaign.quote import LATER
+from tasks.engine.lanes.price import LATER
 from tasks.errors import (
     BadInput,
     CallsheetError,

@@ -14,9 +14,9 @@ from functools import partial
 from sqlalchemy import Connection
 
 from tasks.campaign.order import Plan, PlanLine
-from tasks.campaign.quote import ask_price
 from tasks.credits import as_text
 from tasks.engine.context import Connections
+from tasks.engine.lanes.price import ask_price
 from tasks.errors import SpendRefused
 from tasks.ledger import (
     Campaign,

@@ -17,12 +17,12 @@ from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
 
-from tasks.campaign.quote import fresh_price
 from tasks.engine.cancellations import Unwanted, drop, leave
 from tasks.engine.context import Connections
 from tasks.engine.lanes.cancel import cancel
 from tasks.engine.lanes.deliver import deliver
 from tasks.engine.lanes.poll import watch
+from tasks.engine.lanes.price import fresh_price
 from tasks.engine.lanes.submit import search, submit
 from tasks.engine.lanes.submit_unkeyed import search_made, submit_once
 from tasks.engine.policy.decide import decide

@@ -34,7 +34,7 @@ PARTS = {
     "/yarl/": "HTTP library",
     "/tasks/service/": "service client",
     "/tasks/ledger/": "engine",
-    "/tasks/production/": "engine",
+    "/tasks/engine/": "engine",
 }
 
 

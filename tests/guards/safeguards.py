@@ -18,7 +18,7 @@ class Mutation:
 
 MODEL = ("tests/model/first_story.py",)
 STORIES = ("tests/model/test_stories.py",)
-DECIDE = ("tests/unit/production/test_decide.py",)
+DECIDE = ("tests/unit/engine/test_decide.py",)
 TAKES = ("tests/unit/ledger/test_takes.py",)
 CALLS = ("tests/unit/ledger/test_calls.py",)
 FOLDER = ("tests/unit/store/test_folder.py",)
@@ -203,7 +203,7 @@ MUTATIONS = (
         "tasks/ledger/campaigns.py",
         "held = now.owner not in (None, owner) and (now.owner_until or 0) > at",
         "held = False",
-        ("tests/unit/production/test_lease.py",),
+        ("tests/unit/campaign/test_lease.py",),
     ),
     Mutation(
         "a call without a key is not sent again by the client",

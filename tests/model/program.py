@@ -16,13 +16,13 @@ from sqlalchemy import Connection
 
 from tasks.aftercare.retake import approve_offers, offers
 from tasks.brief import Brief
-from tasks.campaign.quote import ask_price
 from tasks.engine.cancellations import Unwanted
 from tasks.engine.context import Connections
 from tasks.engine.engine import PATIENCE
 from tasks.engine.lanes.baseline import Baseline
 from tasks.engine.lanes.cancel import cancel
 from tasks.engine.lanes.poll import watch
+from tasks.engine.lanes.price import ask_price
 from tasks.engine.lanes.submit import search, submit
 from tasks.engine.lanes.submit_unkeyed import search_made, submit_once
 from tasks.engine.policy.decide import decide

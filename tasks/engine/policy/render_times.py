@@ -9,7 +9,7 @@ from bisect import insort
 from collections import defaultdict
 from decimal import Decimal
 
-from tasks.ledger import CampaignRow
+from tasks.ledger.values import CampaignRow
 
 #: The lengths of a kind that are kept, and the part of them that may be shorter than the rest:
 #: one render that was done in a moment does not make the others be looked at early.

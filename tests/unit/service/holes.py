@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 HERE = "tests/unit/service/test_holes.py::test_"
-DECIDE = "tests/unit/production/test_decide.py::test_"
+DECIDE = "tests/unit/engine/test_decide.py::test_"
 TAKES = "tests/unit/ledger/test_takes.py::test_"
 KEYS = "tests/unit/test_key.py::test_"
 FETCH = "tests/unit/store/test_fetch.py::test_"

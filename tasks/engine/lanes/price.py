@@ -1,0 +1,114 @@
+"""The price of one row: asked of the service, and asked again where a quote is too old.
+
+Owns what a failure to quote means before anything is spent. Asking for a price costs nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+
+from tasks.brief import CREATE, Json
+from tasks.engine.context import Connections
+from tasks.engine.lanes.failures import news_of_read
+from tasks.engine.policy.observations import Seen
+from tasks.errors import (
+    BadRequest,
+    CallsheetError,
+    ConfigurationError,
+    Conflict,
+    NotFound,
+    OtherRefusal,
+    OutcomeUnknown,
+    Parked,
+    RateLimited,
+    ServerTrouble,
+    ServiceError,
+    ShapeError,
+)
+from tasks.ledger import Quoted, record_quote, renew_quote
+from tasks.ledger.values import CampaignRow
+from tasks.service import VideoService
+
+#: When to come back to a service in trouble that names no moment, in seconds.
+LATER = 300.0
+
+
+def before_spending(error: ServiceError, now: float) -> CallsheetError:
+    """Return a failure to quote as what it means to a run that has not spent anything yet.
+
+    Waiting helps where the service is there and busy or in trouble; else a setting is wrong.
+    """
+    words = f"{str(error).rstrip('.')}; nothing was spent"
+    if isinstance(error, RateLimited | ServerTrouble | OutcomeUnknown | ShapeError):
+        later = datetime.fromtimestamp(now + LATER, UTC)
+        return Parked(words, until=error.retry_at or later, remedy=error.remedy)
+    return ConfigurationError(words, remedy=error.remedy)
+
+
+async def ask_price(
+    service: VideoService, operation: str, request: Mapping[str, Json], limit: Decimal | None
+) -> tuple[Decimal | None, str | None]:
+    """Return what a request would cost, and the service's words when it refuses the brief.
+
+    An amount of None without words means that the service gave none that can be read. A clip is
+    not quoted by the service (specification, section 4): what counts is the row's own `limit`,
+    its `max_credits`. Raises ConfigurationError or Parked when the service cannot be asked at all.
+    """
+    try:
+        return await _ask(service, operation, request, limit)
+    except ServiceError as error:
+        raise before_spending(error, time.time()) from error
+
+
+async def _ask(
+    service: VideoService, operation: str, request: Mapping[str, Json], limit: Decimal | None
+) -> tuple[Decimal | None, str | None]:
+    if operation != CREATE:
+        return limit, None
+    try:
+        return (await service.estimate(request)).amount, None
+    except BadRequest as error:
+        return None, str(error)
+    except (NotFound, Conflict, OtherRefusal):
+        # A service without quotes: the price is unknown, which a budget will not accept.
+        return None, None
+
+
+def is_priced(row: CampaignRow, at: Connections) -> bool:
+    """Whether a row's quote is there and young enough."""
+    young = row.quoted_at is not None and at.clock() - row.quoted_at < at.settings.quote_age
+    return row.state in ("quoted", "approved") and young
+
+
+async def fresh_price(row: CampaignRow, at: Connections) -> CampaignRow | Seen | None:
+    """Return an approved row at a price that holds, asked again where its quote is too old.
+
+    Returns None when it is not approved any more, since it costs more than was agreed to; and
+    what was seen instead of a price, when the service cannot be asked.
+    """
+    if is_priced(row, at):
+        return row
+    try:
+        amount, refusal = await _ask(at.service, row.operation, row.asked(), row.max_credits)
+    except ServiceError as error:
+        return news_of_read(error)
+    now = at.clock()
+    if not await record_price(at, Quoted(row, amount, refusal)):
+        return None
+    agreed = row.quoted if row.approved is None else row.approved
+    return replace(row, quoted=amount, quoted_at=now, approved=agreed)
+
+
+async def record_price(at: Connections, quoted: Quoted) -> bool:
+    """Record what was quoted; return whether an approved row is still approved."""
+    now = at.clock()
+    if quoted.row.state != "approved":
+        await at.ledger.write(partial(record_quote, quoted=quoted, at=now))
+        return False
+    tolerance = at.settings.quote_tolerance
+    return await at.ledger.write(partial(renew_quote, quoted=quoted, tolerance=tolerance, at=now))
