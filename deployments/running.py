@@ -22,7 +22,7 @@ from deployments.receiver_beside import receiver_beside
 from deployments.signals import Signals
 from deployments.terminal import console_for, plain, print_json
 from deployments.under_prefect import travel_under_prefect
-from flows.road import PLAIN, travel
+from flows.pipeline import PLAIN, run_pipeline
 from tasks.campaign.order import Order, Outcome, Plan
 from tasks.campaign.plan import check_saved_plan
 from tasks.campaign.run import Run, open_run
@@ -60,7 +60,7 @@ async def run_here(
         with Signals(run) as signals, ProgressView(console) as view:
             run.listeners += [signals.hear, view.hear]
             if server is None:
-                outcome = await travel(run, PLAIN)
+                outcome = await run_pipeline(run, PLAIN)
             else:
                 outcome = await travel_under_prefect(run, server, args, console)
         await _tell(run, outcome, console)

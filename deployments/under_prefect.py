@@ -1,7 +1,7 @@
 """A run whose steps Prefect carries; a server that goes away does not take the run with it.
 
 Prefect shows and schedules, the ledger knows: once the server has been gone for a while, the rest
-of the road is taken without it.
+of the steps is taken without it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from deployments.prefect_server import SERVER, PrefectServer, is_healthy
-from flows.road import PLAIN, carry, prepare
+from flows.pipeline import PLAIN, carry, prepare
 from tasks.campaign.order import Outcome
 from tasks.campaign.run import Run
 from tasks.campaign.steps import report_step
@@ -35,7 +35,7 @@ LET_GO = 10.0
 async def travel_under_prefect(
     run: Run, server: PrefectServer, args: Namespace, console: Console
 ) -> Outcome:
-    """Take the whole road as a flow run; raise what `flows.road.travel` raises.
+    """Take the whole road as a flow run; raise what `flows.pipeline.run_pipeline` raises.
 
     What moves nothing never waits for Prefect.
     """
@@ -58,7 +58,7 @@ async def travel_under_prefect(
         carried = asyncio.create_task(flow.run_campaign(**arguments))
         await _end_or_loss(run, carried, server)
     if run.outcome is None:
-        await _rest_of_the_road(run, campaign)
+        await _remaining_steps(run, campaign)
     assert run.outcome is not None
     return run.outcome
 
@@ -115,7 +115,7 @@ async def _let_go(run: Run, carried: asyncio.Task[Any]) -> None:
         carried.exception()
 
 
-async def _rest_of_the_road(run: Run, campaign: str) -> None:
+async def _remaining_steps(run: Run, campaign: str) -> None:
     """Carry what Prefect left behind, or only report when there is nothing to carry."""
     assert run.plan is not None
     engine = run.engine

@@ -1,6 +1,6 @@
 """The flow people run: a campaign's sheet becomes films, seen and scheduled by Prefect.
 
-The road itself is in `flows.road`; this gives each step to Prefect as a task and shows how far
+The road itself is in `flows.pipeline`; this gives each step to Prefect as a task and shows how far
 it is. Prefect's records are not a ledger and are never read back.
 """
 
@@ -17,8 +17,8 @@ from prefect.runtime import flow_run
 from prefect.states import Completed
 
 from flows.artifacts import ProgressArtifact, publish_report
+from flows.pipeline import Steps, run_pipeline
 from flows.prefect_logs import redact_prefect_logs
-from flows.road import Steps, travel
 from tasks.campaign.order import Order, Outcome, Plan
 from tasks.campaign.run import open_run
 from tasks.duration import parse_duration
@@ -97,7 +97,7 @@ async def run_campaign(
         artifact = ProgressArtifact()
         run.listeners.append(artifact.hear)
         try:
-            outcome = await travel(run, AS_TASKS)
+            outcome = await run_pipeline(run, AS_TASKS)
         finally:
             run.listeners.remove(artifact.hear)
             await artifact.settle()

@@ -14,8 +14,8 @@ from prefect.states import Completed
 
 from flows.artifacts import publish_report
 from flows.campaign import AS_TASKS, ending
+from flows.pipeline import carry
 from flows.prefect_logs import redact_prefect_logs
-from flows.road import carry
 from tasks.campaign.order import Order
 from tasks.campaign.run import no_approval, open_run
 from tasks.campaign.steps import carry_only

@@ -14,8 +14,8 @@ from prefect.client.schemas.objects import State
 
 from flows.artifacts import publish_report
 from flows.campaign import AS_TASKS, ending
+from flows.pipeline import carry
 from flows.prefect_logs import redact_prefect_logs
-from flows.road import carry
 from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
 from tasks.campaign.order import Order
 from tasks.campaign.quote import check_budget

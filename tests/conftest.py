@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 #: Files that begin so share sandboxes, a server of Prefect, or a reference run.
-TOGETHER = ("tests/crash/", "tests/contract/test_client_", "tests/road/test_prefect")
+TOGETHER = ("tests/crash/", "tests/contract/test_client_", "tests/pipeline/test_prefect")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -152,7 +152,7 @@ def test_prefect_is_imported_by_flows_and_verbs_alone() -> None:
 
 @pytest.mark.parametrize(
     "module", ["deployments.cli", "deployments.commands.check", "deployments.commands.status",
-               "deployments.commands.plan", "flows.road"],
+               "deployments.commands.plan", "flows.pipeline"],
 )  # fmt: skip
 def test_reading_commands_do_not_pay_for_prefect_pandas_or_boto3(module: str) -> None:
     program = (

@@ -19,7 +19,7 @@ from deployments.progress_view import ProgressView
 from deployments.retake_view import Choice, document, show_offers, why_not
 from deployments.signals import Signals
 from deployments.terminal import console_for, plain, print_json
-from flows.road import PLAIN, carry
+from flows.pipeline import PLAIN, carry
 from tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
 from tasks.campaign.order import Order, Outcome
 from tasks.campaign.quote import check_budget

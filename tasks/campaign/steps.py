@@ -1,4 +1,4 @@
-"""The steps of a run: plain functions of ids. Their order is in `flows.road`.
+"""The steps of a run: plain functions of ids. Their order is in `flows.pipeline`.
 
 Each reads what it needs from the run at hand, and leaves there what the next one needs; what is
 durable is in the ledger.

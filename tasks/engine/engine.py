@@ -1,4 +1,4 @@
-"""The engine: moves rows along the road, several at a time, until each rests.
+"""The engine: moves rows along the pipeline, several at a time, until each rests.
 
 Owns the lanes, their bounds, and when a run stops. What to do is decided in `decide`, what is
 durable is in the ledger: an engine that is killed loses nothing but time.

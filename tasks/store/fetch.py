@@ -18,7 +18,7 @@ from tasks.errors import FilmError, StoreError
 from tasks.store.answer import Begin, Complete, Trouble, judge
 from tasks.store.body import Body, check_whole
 from tasks.store.patience import Patience
-from tasks.store.road import Road
+from tasks.store.redirects import Redirects
 from tasks.store.spool import Fetched, Part
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Fetcher:
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._spool = spool
-        self._road = Road(transport, allow_http=allow_http, stall_seconds=stall_seconds)
+        self._redirects = Redirects(transport, allow_http=allow_http, stall_seconds=stall_seconds)
         self._attempts = attempts
         self._reserve = reserve
         self._clock = clock
@@ -63,7 +63,7 @@ class Fetcher:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._road.aclose()
+        await self._redirects.aclose()
 
     async def fetch(self, name: str, fresh_url: FreshUrl) -> Fetched:
         """Download what `fresh_url` leads to into the spool as `name`, going on where it ended.
@@ -105,7 +105,7 @@ class Fetcher:
 
         # Errors become values here: the ones of the HTTP libraries may hold the signed address.
         try:
-            async with self._road.answer(url, _headers(part)) as answer:
+            async with self._redirects.answer(url, _headers(part)) as answer:
                 trouble = await self._take(part, answer)
         except NETWORK_ERRORS as error:
             return Trouble(f"the connection broke ({type(error).__name__})")

@@ -120,7 +120,7 @@ def _part(thread: int) -> str:
 
 async def main() -> str:
     """Carry the campaign of this folder, sampled while its rows are on their way."""
-    from flows.road import PLAIN, prepare
+    from flows.pipeline import PLAIN, prepare
     from tasks.campaign.order import Order, Plan
     from tasks.campaign.run import open_run
     from tasks.campaign.steps import production

@@ -29,8 +29,8 @@ _FETCH = "tests/unit/store/test_fetch.py::test_"
 _FULL = "tests/unit/store/test_full_disk.py::test_"
 _DECIDE = "tests/unit/engine/test_decide.py::test_"
 _OPENING = "tests/unit/ledger/test_opening.py::test_"
-_ENDS = "tests/road/test_exit_statuses.py::test_"
-_STOPS = "tests/road/test_stops.py::test_"
+_ENDS = "tests/pipeline/test_exit_statuses.py::test_"
+_STOPS = "tests/pipeline/test_stops.py::test_"
 _CRASH = "tests/crash/test_crash_points.py::test_"
 _STORE = "tests/contract/test_store_s3.py::test_"
 _S3 = "tests/contract/test_store_s3_trouble.py::test_"
@@ -285,7 +285,7 @@ HOOKS = {
     ),
     "the secret of a subscription is lost": _shown(
         _SUBSCRIBED + "a_webhook_whose_secret_is_lost_is_replaced",
-        "tests/road/test_webhook_commands.py::test_a_lost_answer_says_that_a_secret_may_be_lost",
+        "tests/pipeline/test_webhook_commands.py::test_a_lost_answer_says_that_a_secret_may_be_lost",
         _ONCE + "a_subscription_without_its_id_is_not_made_again",
     ),
     "two secrets while one replaces the other": _shown(

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
-from flows.road import PLAIN, prepare
+from flows.pipeline import PLAIN, prepare
 from tasks.campaign.order import Order, Plan
 from tasks.campaign.run import open_run
 from tasks.campaign.steps import produce_step

@@ -107,12 +107,12 @@ def faults(options: Options) -> Iterator[Result]:
     yield Result("faults, one by one", counts, found.failed, found.seconds)
 
 
-def road(options: Options) -> Iterator[Result]:
-    """What the tests of the road, and of all before it, leave out because it takes long."""
-    folders = ("tests/road", "tests/crash", "tests/contract")
+def pipeline(options: Options) -> Iterator[Result]:
+    """What the tests of the pipeline, and of all before it, leave out because it takes long."""
+    folders = ("tests/pipeline", "tests/crash", "tests/contract")
     found = run_tests([file for folder in folders for file in slow_files(folder)])
     counts = Counter({"slow tests": found.passed})
-    yield Result("the road, slow tests", counts, found.failed, found.seconds)
+    yield Result("the pipeline, slow tests", counts, found.failed, found.seconds)
 
 
 def model(options: Options) -> Iterator[Result]:
@@ -157,7 +157,7 @@ PARTS: Mapping[str, Part] = {
     "by-hand": by_hand,
     "at-once": two_at_once,
     "faults": faults,
-    "road": road,
+    "pipeline": pipeline,
     "model": model,
     "mutations": mutations,
     "secrets": secrets,

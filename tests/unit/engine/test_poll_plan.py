@@ -18,7 +18,7 @@ from tasks.engine.policy.render_times import Lengths, kind_of
 from tasks.engine.policy.renders import wait_to_look
 from tasks.engine.poll_plan import SCOUTS, Looks
 from tasks.ledger.values import CampaignRow
-from tests.unit.production.test_decide import T0, a_row
+from tests.unit.engine.test_decide import T0, a_row
 
 RULES = Rules()
 

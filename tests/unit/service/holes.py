@@ -12,7 +12,7 @@ DECIDE = "tests/unit/engine/test_decide.py::test_"
 TAKES = "tests/unit/ledger/test_takes.py::test_"
 KEYS = "tests/unit/test_key.py::test_"
 FETCH = "tests/unit/store/test_fetch.py::test_"
-ROAD = "tests/road/test_"
+ROAD = "tests/pipeline/test_"
 VIDEO = ROAD + "video_commands.py::test_"
 SHEET = "tests/unit/sheet/test_"
 LOGIN = "tests/unit/login/test_"
@@ -121,14 +121,14 @@ HOLES = {
     24: _hole(
         "whether a lack of credits passes",
         DECIDE + "a_refusal_that_no_row_is_to_blame_for_holds_the_run",
-        ROAD + "rows_beside_the_road.py::"
+        ROAD + "rows_that_need_somebody.py::"
         "test_without_credits_the_rest_is_held_and_what_is_under_way_is_delivered",
     ),
     25: _hole(
         "where the limits are",
         "tests/unit/service/test_gate.py::"
         "test_no_request_leaves_before_the_moment_however_many_wait",
-        ROAD + "rows_beside_the_road.py::test_a_long_rate_limit_parks_the_run",
+        ROAD + "rows_that_need_somebody.py::test_a_long_rate_limit_parks_the_run",
     ),
     26: _hole("the form of Retry-After", HERE + "form_of_retry_after"),
     27: _hole("limits on other operations", HERE + "limits_on_other_operations"),
@@ -185,7 +185,7 @@ HOLES = {
         HEARS + "a_signed_body_of_any_form_is_kept_and_names_no_video",
     ),
     44: _hole("event kinds", HERE + "event_kinds"),
-    45: _hole("what emits events", ROAD + "the_whole_road.py::test_a_sheet_becomes_films_once"),
+    45: _hole("what emits events", ROAD + "the_whole_pipeline.py::test_a_sheet_becomes_films_once"),
     46: _hole(
         "how long a receiver may take",
         "tests/receiver/test_patience.py::test_hundreds_of_slow_connections_keep_no_delivery_waiting",

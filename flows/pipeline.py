@@ -51,8 +51,8 @@ async def prepare(run: Run, steps: Steps) -> str:
     return campaign
 
 
-async def travel(run: Run, steps: Steps) -> Outcome:
-    """Take the whole road and return how it ended."""
+async def run_pipeline(run: Run, steps: Steps) -> Outcome:
+    """Take every step and return how it ended."""
     campaign = await prepare(run, steps)
     return await carry(run, steps, campaign)
 

@@ -1,6 +1,6 @@
 """More of the road under Prefect: a signal, and many rows. Slow: not collected by default.
 
-python -m pytest tests/road/prefect_torture.py
+python -m pytest tests/pipeline/prefect_torture.py
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from deployments.prefect_server import PrefectServer
+from tests.pipeline.test_prefect import children_left, run, task_runs
 from tests.programs import Desk, sandbox, simple_sheet
-from tests.road.test_prefect import children_left, run, task_runs
 
 
 def test_a_signal_stops_a_run_under_prefect_as_well(tmp_path: Path, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The road to a file's bytes: one pool of connections, and redirects looked at one by one."""
+"""What leads to a file's bytes: one pool of connections, and redirects looked at one by one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REDIRECTS = 3
 _REDIRECT = {301, 302, 303, 307, 308}
 
 
-class Road:
+class Redirects:
     """Asks for files without credentials, cookies or compression."""
 
     def __init__(
@@ -32,7 +32,7 @@ class Road:
 
     @asynccontextmanager
     async def answer(self, address: str, headers: dict[str, str]) -> AsyncIterator[httpx.Response]:
-        """Yield the first answer that is no redirect; raise StoreError for a wrong road."""
+        """Yield the first answer that is no redirect; raise StoreError for a bad one."""
         url = check_address(address, allow_http=self._allow_http)
         for _ in range(_REDIRECTS + 1):
             answer = await self._send(url, headers)
