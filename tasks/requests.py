@@ -1,0 +1,125 @@
+"""What a row can ask of the service: the bodies of its four operations, with type and meaning.
+
+Owns the name, type, limits and description of every member, for sheets, their JSON Schema and the
+client. The specification shows the body of `POST /videos` alone and of the clips only what they
+are about, so members of any other name pass through as they are. Nothing is converted: what goes
+out is to the byte what was given, and the digest and the idempotency key with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from tasks.brief import CREATE, Json
+
+Mode = Literal["talking-head", "cinematic", "hybrid", "stock-narrated", "smart-mix"]
+Style = Literal["talking-head", "cinematic"]
+AspectRatio = Literal["9:16", "1:1", "16:9"]
+#: Lengths in seconds. The specification gives bounds for clips alone.
+Seconds = Annotated[int, Field(gt=0)]
+ImageSeconds = Literal[5, 10]
+SwapSeconds = Annotated[int, Field(ge=3, le=60)]
+
+
+class VideoRequest(BaseModel):
+    """The members that every operation knows, without what Callsheet adds when a take is frozen."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+
+    #: Groups of members of which a request has exactly one; under another name it may be among
+    #: the members that are passed through.
+    needs: ClassVar[tuple[tuple[str, ...], ...]] = ()
+
+    title: str | None = Field(None, description="What the video is called.")
+    topic: str | None = Field(None, description="What the video is about, in a few words.")
+    aspect_ratio: AspectRatio | None = Field(
+        None, description="Width to height: 9:16 is upright, 1:1 square, 16:9 wide."
+    )
+    language: str | None = Field(
+        None, description="The language that is spoken and written, like en or de."
+    )
+    voice_id: str | None = Field(None, description="The voice that speaks, by its id.")
+
+    def body(self) -> dict[str, Json]:
+        """Return the members that were given, as they were given."""
+        return self.model_dump(exclude_unset=True)
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> Self:
+        for group in self.needs:
+            count = sum(getattr(self, name) is not None for name in group)
+            if count > 1:
+                raise PydanticCustomError("too_many", f"has both {' and '.join(group)}")
+            if count == 0 and not self.model_extra:
+                raise PydanticCustomError("too_few", f"has no {' or '.join(group)}")
+        return self
+
+
+class CreateVideo(VideoRequest):
+    """A film, from a tool and its inputs or from a script: `POST /videos`."""
+
+    needs = (("tool", "script"),)
+
+    tool: str | None = Field(None, description="The tool that writes the script, by its id.")
+    fields: dict[str, Json] | None = Field(None, description="The inputs of the tool.")
+    duration_seconds: Seconds | None = Field(
+        None, description="How long the video is to be, in seconds."
+    )
+    script: dict[str, Json] | None = Field(None, description="Your own script.")
+    mode: Mode | None = Field(None, description="How the video is made.")
+    style: Style | None = Field(None, description="How the video looks.")
+    character_id: int | None = Field(None, description="The character who appears, by number.")
+    music_id: str | None = Field(None, description="The music beneath it, by its id.")
+    caption_style: str | None = Field(None, description="How captions look in the picture.")
+    video_model: str | None = Field(
+        None, description="The model that makes every scene; without one the service chooses."
+    )
+
+
+class ImageToVideo(VideoRequest):
+    """One image, animated: `POST /videos/image-to-video`."""
+
+    needs = (("image",),)
+
+    image: str | None = Field(None, description="The address of the image that is animated.")
+    duration_seconds: ImageSeconds | None = Field(
+        None, description="How long the clip is: 5 or 10 seconds."
+    )
+    narration: str | None = Field(None, description="What the subject of the image says.")
+
+
+class TalkingAvatar(VideoRequest):
+    """Your own filmed clip speaks another script: `POST /videos/talking-avatar`."""
+
+    needs = (("clip",), ("script",))
+
+    clip: str | None = Field(None, description="The address of the filmed clip.")
+    script: str | dict[str, Json] | None = Field(None, description="What is said in the clip.")
+
+
+class CharacterSwap(VideoRequest):
+    """A character, or who is in photos, takes a person's place: `POST /videos/character-swap`."""
+
+    needs = (("clip",), ("photos", "character_id"))
+
+    clip: str | None = Field(None, description="The address of the filmed clip.")
+    photos: list[str] | None = Field(
+        None, description="The addresses of photos of the person who appears."
+    )
+    character_id: int | None = Field(None, description="The character who appears, by number.")
+    duration_seconds: SwapSeconds | None = Field(
+        None, description="How long the clip is: 3 to 60 seconds."
+    )
+
+
+#: Every operation that a row can name, and what it asks for.
+REQUESTS: Mapping[str, type[VideoRequest]] = {
+    CREATE: CreateVideo,
+    "image-to-video": ImageToVideo,
+    "talking-avatar": TalkingAvatar,
+    "character-swap": CharacterSwap,
+}
