@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 
 from sqlalchemy import BigInteger, Connection, String, bindparam, func, or_, select, update
 
 from tasks.credits import from_micro, to_micro
 from tasks.ledger.insert import insert_unless_there
+from tasks.ledger.ledger import on_rollback
 from tasks.ledger.schema import accounts, campaigns, rows, takes
 from tasks.ledger.terms import Account, Kind, Terms, does_not_fit, remedy, unreadable
 from tasks.ledger.values import CampaignRow
@@ -170,7 +172,8 @@ def _pass(
     connection: Connection, account: Account, row: CampaignRow, price: int | None, terms: Terms
 ) -> NotReserved | None:
     """Set a price aside in one account, or say why not."""
-    first = terms.full.get((account.kind, account.name))
+    this = (account.kind, account.name)
+    first = terms.full.get(this)
     if first is not None and first != row.row:
         return NotReserved(f"not begun, since {first} did not fit {account}: {remedy(account)}")
     if account.kind != "campaign":
@@ -185,8 +188,9 @@ def _pass(
             return NotReserved(None)
     if price is None:
         return NotReserved(unreadable(account))
-    if terms.at_limit == "stop":
-        terms.full[account.kind, account.name] = row.row
+    if terms.at_limit == "stop" and first is None:
+        terms.full[this] = row.row
+        on_rollback(connection, partial(terms.full.pop, this))
     return NotReserved(does_not_fit(account, from_micro(price)))
 
 

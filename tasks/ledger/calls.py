@@ -6,7 +6,7 @@ an organisation, in all processes: what a lost answer left behind could not be t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -154,7 +154,7 @@ def unsettled_calls(connection: Connection, organisation: str | None = None) -> 
 
 
 def note_videos(
-    connection: Connection, *, organisation: str, video_ids: Iterable[str], at: float
+    connection: Connection, *, organisation: str, video_ids: Collection[str], at: float
 ) -> None:
     """Remember videos that exist before a call is sent."""
     fresh = [

@@ -32,6 +32,8 @@ Change = Callable[[Connection], T]
 GROUP = 256
 #: How often a group is tried that PostgreSQL takes back because of a deadlock.
 DEADLOCKS = 5
+#: Under which name a connection carries what is undone should its transaction be taken back.
+_UNDO = "callsheet: undo"
 
 
 @dataclass(frozen=True)
@@ -122,13 +124,17 @@ class Ledger:
     def _commit(self, group: list[_Pending]) -> None:
         for attempt in range(1, DEADLOCKS + 1):
             begun = False
+            undo: list[Callable[[], object]] = []
             try:
                 with self._writer.begin() as connection:
                     begun = True
+                    connection.info[_UNDO] = undo
                     results = [pending.change(connection) for pending in group]
                     crashpoint("ledger: before the commit", group)
                 crashpoint("ledger: after the commit", group)
             except Exception as error:
+                for forget in reversed(undo):
+                    forget()
                 if _is_deadlock(error) and attempt < DEADLOCKS:
                     continue
                 if begun and len(group) > 1:
@@ -141,6 +147,14 @@ class Ledger:
                 results = [fault] * len(group)
             _answer(group, results)
             return
+
+
+def on_rollback(connection: Connection, undo: Callable[[], object]) -> None:
+    """Have `undo` called should the transaction at hand be taken back: its changes may run again.
+
+    Every change that keeps something in memory needs it; what is in the database is taken back.
+    """
+    connection.info.setdefault(_UNDO, []).append(undo)
 
 
 def _is_deadlock(error: Exception) -> bool:

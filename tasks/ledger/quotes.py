@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -49,7 +49,7 @@ def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
         move_row(connection, row, "quoted", at=at, words=words)
 
 
-def approve(connection: Connection, found: Iterable[CampaignRow], *, by: str, at: float) -> int:
+def approve(connection: Connection, found: Collection[CampaignRow], *, by: str, at: float) -> int:
     """Approve quoted rows at their present quotes; return how many were approved."""
     approved = 0
     for row in found:

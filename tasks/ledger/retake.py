@@ -6,7 +6,7 @@ transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -61,7 +61,7 @@ class Retake:
 
 
 def approve_retakes(
-    connection: Connection, wanted: Iterable[Retake], *, by: str, because: str | None, at: float
+    connection: Connection, wanted: Collection[Retake], *, by: str, because: str | None, at: float
 ) -> list[CampaignRow]:
     """Approve another take of each row; return those that had moved on, which stay as they are."""
     late = []

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
+from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
+from typing import Any
 
 import pytest
 from sqlalchemy import event, func, select, text
 
 from tasks.errors import LedgerError
-from tasks.ledger import Ledger, all_campaigns, ensure_campaign, open_ledger
+from tasks.ledger import AtLimit, Ledger, Terms, all_campaigns, ensure_campaign, open_ledger
 from tasks.ledger.schema import campaigns
+from tests.campaigns import Stage, brief
+from tests.unit.ledger.on_terms import open_on
 
 
 def campaign(name: str):
@@ -158,3 +164,77 @@ async def test_two_ledgers_that_lock_each_other_out_are_both_let_through(
         await asyncio.gather(ledger.write(cross("a", "b")), other.write(cross("b", "a")))
     total = select(func.sum(campaigns.c.charged))
     assert await ledger.read(lambda c: c.scalar(total)) == 4
+
+
+async def in_one_group_with(stage: Stage, terms: Terms, beside: Callable[[Any], object]) -> str:
+    """Open rows of 12, 12 and 8 credits and make one more change; return the states they get."""
+    found = [await stage.approve(*row) for row in (("a", 12), ("b", 12), ("c", 8))]
+    busy = threading.Event()
+    first = asyncio.create_task(stage.ledger.write(lambda _: busy.wait(10)))
+    opens = [asyncio.create_task(open_on(stage, row, terms)) for row in found]
+    last = asyncio.create_task(stage.ledger.write(beside))
+    await asyncio.sleep(0)
+    busy.set()
+    await asyncio.gather(first, *opens, last, return_exceptions=True)
+    return " ".join([row.state for row in await stage.rows()])
+
+
+AT_LIMIT: Any = pytest.mark.parametrize(
+    ("at_limit", "states"),
+    [("stop", "submitting held held"), ("fit", "submitting held submitting")],
+)
+
+
+@AT_LIMIT
+async def test_rows_beside_a_change_that_fails_are_held_for_what_stands_alone(
+    ledger: Ledger, at_limit: AtLimit, states: str
+):
+    """The group's first try is taken back, and with it that b did not fit beside a."""
+    stage = await Stage.set(ledger, *map(brief, "abc"))
+    tried: list[str] = []
+
+    def broken(connection) -> None:
+        tried.append("once more")
+        raise ValueError("no")
+
+    terms = Terms(day_budget=Decimal(20), at_limit=at_limit)
+    assert await in_one_group_with(stage, terms, broken) == states
+    assert len(tried) == 2, "it was in a group, and then alone"
+
+
+@AT_LIMIT
+@pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
+async def test_rows_of_a_group_that_a_deadlock_takes_back_are_held_for_what_stands_alone(
+    ledger: Ledger, made_address: str, at_limit: AtLimit, states: str
+):
+    stage = await Stage.set(ledger, *map(brief, "abc"))
+    for name in ("x", "y"):
+        await ledger.write(campaign(name))
+    has_x, tried = threading.Event(), list[str]()
+
+    def touch(connection, name: str, deadlock_timeout: str) -> None:
+        connection.execute(text(f"SET LOCAL deadlock_timeout = '{deadlock_timeout}'"))
+        this = campaigns.c.name == name
+        connection.execute(campaigns.update().where(this).values(sheet="touched"))
+
+    def ours(connection) -> None:
+        tried.append("once more")
+        touch(connection, "x", "10ms")
+        has_x.set()
+        waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        until = time.monotonic() + 10
+        while len(tried) == 1 and not connection.scalar(waiting) and time.monotonic() < until:
+            time.sleep(0.01)
+        touch(connection, "y", "10ms")
+
+    def theirs(connection) -> None:
+        touch(connection, "y", "1min")
+        has_x.wait(10)
+        touch(connection, "x", "1min")
+
+    terms = Terms(day_budget=Decimal(20), at_limit=at_limit)
+    async with await open_ledger(made_address) as other:
+        crossing = asyncio.create_task(other.write(theirs))
+        assert await in_one_group_with(stage, terms, ours) == states
+        await crossing
+    assert len(tried) == 2, "PostgreSQL took the first try back"
