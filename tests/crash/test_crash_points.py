@@ -30,7 +30,7 @@ RECORDED = {
     "adopt.adopt_sheet",
     "takes.open_take",
     "calls.note_videos",
-    "once._intend",
+    "submit_unkeyed._intend",
     "quotes.record_quote",
     "campaigns.close_gate",
     "record Accepted",
