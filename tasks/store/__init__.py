@@ -8,8 +8,9 @@ from tasks.store.captions import check_captions
 from tasks.store.fetch import Fetcher
 from tasks.store.film import Film, inspect_film
 from tasks.store.naming import DEFAULT_TEMPLATE, check_template, object_name
+from tasks.store.open import open_store
 from tasks.store.spool import Fetched
-from tasks.store.store import File, Store, Stored, open_store
+from tasks.store.store import File, Store, Stored
 
 __all__ = [
     "DEFAULT_TEMPLATE",

@@ -1,18 +1,16 @@
-"""What a store is, and how an address becomes one."""
+"""What a store is, and what is in it as an auditor sees it: protocols and the values they speak.
+
+An inventory never writes a film and never removes one. Its files go by their addresses as
+deliveries have them: a path, or `s3://bucket/key`.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Protocol
-from urllib.parse import unquote, urlsplit
-
-from tasks.errors import ConfigurationError, shorten
-
-#: One letter before the colon is a Windows drive, not a scheme.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
 
 @dataclass(frozen=True)
@@ -69,45 +67,46 @@ class Store(Protocol):
         """Let go of connections and threads."""
 
 
-def open_store(address: str, *, base: Path | None = None) -> Store:
-    """Return the store at `s3://bucket/prefix` or in a folder; contacts nobody."""
-    scheme = _SCHEME.match(address)
-    if not address.strip():
-        raise ConfigurationError("the store has no address", remedy=_REMEDY)
-    if scheme is None:
-        return _folder(Path(address), base)
-    if scheme[1].lower() == "s3":
-        return _bucket(address)
-    if scheme[1].lower() == "file":
-        return _folder(_file_path(address), base)
-    message = f'"{shorten(address.split("?")[0])}" is not a store'
-    raise ConfigurationError(message, remedy=_REMEDY)
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file that is there, and how large it is."""
+
+    uri: str
+    bytes: int
 
 
-_REMEDY = "give a folder, or s3://bucket/prefix"
+class Inventory(Protocol):
+    """The files of one folder tree, or of one bucket."""
+
+    async def size(self, uri: str) -> int | None:
+        """Return how many bytes a file has, without reading it; None where there is none."""
+
+    async def vouched(self, uri: str) -> str | None:
+        """Return the sha256 that the store itself has checked and keeps, if it does."""
+
+    def opened(self, uri: str, spool: Path) -> AbstractAsyncContextManager[Path | None]:
+        """Open a file to read it, fetched to `spool` where need be; None where there is none."""
+
+    async def below(self, uri: str) -> list[Listed]:
+        """Return every file below a folder."""
+
+    async def set_aside(self, uri: str, mark: str) -> str:
+        """Give a file another name, which holds `mark`, beside its own; return its new address.
+
+        What has that name already is left alone: raises StoreError.
+        """
+
+    async def aclose(self) -> None:
+        """Let go of connections and threads."""
 
 
-def _folder(path: Path, base: Path | None) -> Store:
-    from tasks.store.folder import FolderStore
-
-    return FolderStore((base or Path.cwd()) / path.expanduser())
-
-
-def _bucket(address: str) -> Store:
-    from tasks.store.bucket import BucketStore
-
-    parts = urlsplit(address)
-    odd = parts.username or parts.password or parts.query or parts.fragment
-    if odd or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}", parts.netloc):
-        message = "the store's address is not of the form s3://bucket/prefix"
-        remedy = "credentials, region and endpoint come from the AWS_ variables or ~/.aws"
-        raise ConfigurationError(message, remedy=remedy)
-    prefix = "/".join(part for part in parts.path.split("/") if part)
-    return BucketStore(parts.netloc, prefix)
+def name_below(address: str, uri: str) -> str | None:
+    """Return a file's name in the store at `address`, None where it is not in that store."""
+    prefix = address.rstrip("/") + "/"
+    return uri.removeprefix(prefix) if uri.startswith(prefix) else None
 
 
-def _file_path(address: str) -> Path:
-    parts = urlsplit(address)
-    if parts.netloc not in ("", "localhost"):
-        raise ConfigurationError(f'"{shorten(address)}" is on another machine', remedy=_REMEDY)
-    return Path(unquote(parts.path))
+def marked(name: str, mark: str) -> str:
+    """Return a name with a mark before its suffix: `film.mp4` becomes `film.<mark>.mp4`."""
+    path = PurePath(name)
+    return f"{name.removesuffix(path.suffix)}.{mark}{path.suffix}"

@@ -10,7 +10,8 @@ import pytest
 
 from tasks.errors import StoreError
 from tasks.store import File, open_store
-from tasks.store.inventory import Inventory, marked, name_below, open_inventory, place_of
+from tasks.store.open import open_inventory, place_of
+from tasks.store.store import Inventory, marked, name_below
 from tests.stores import S3Server, rclone_s3
 
 FILM = bytes(range(256)) * 100

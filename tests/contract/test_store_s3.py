@@ -13,7 +13,7 @@ import pytest
 from tasks.errors import StoreError, StoreUnusable
 from tasks.store import File, Stored, open_store
 from tasks.store.bucket import BucketStore
-from tasks.store.bucket_inventory import BucketInventory
+from tasks.store.inventories import BucketInventory
 from tasks.store.s3_probe import Abilities
 from tests.stores import S3Server, bucket_store, moto_s3, rclone_s3
 from tests.unit.store.s3_proxy import checking, s3_proxy

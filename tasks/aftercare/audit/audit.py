@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from tasks.ledger import CampaignRow, Delivered, Take
-from tasks.store.inventory import Listed
+from tasks.store.store import Listed
 
 #: `missing` is gone, `changed` has other bytes, `unplayable` has the right ones and is no film;
 #: `wanting` was never delivered though the row asks for it; `unknown` could not be looked at.

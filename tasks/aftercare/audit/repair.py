@@ -35,7 +35,7 @@ from tasks.ledger import Delivered, Ledger, note
 from tasks.ledger.corrections import add_delivery
 from tasks.service import VideoService
 from tasks.store import Fetcher, File, Store, check_captions, inspect_film, object_name
-from tasks.store.inventory import name_below
+from tasks.store.store import name_below
 
 #: Digits of a damaged file's sha256 in the name it is set aside under.
 MARK = 12

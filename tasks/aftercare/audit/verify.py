@@ -29,8 +29,9 @@ from tasks.ledger import (
     takes_of,
 )
 from tasks.store import check_captions, inspect_film
-from tasks.store.inventory import Inventory, open_inventory, place_of
 from tasks.store.measure import measure
+from tasks.store.open import open_inventory, place_of
+from tasks.store.store import Inventory
 
 
 class Places:

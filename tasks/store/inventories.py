@@ -1,8 +1,9 @@
-"""The objects of a bucket, looked at and not written."""
+"""The inventory of a folder and that of a bucket: files looked at, never written or removed."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -10,21 +11,52 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from tasks.errors import StoreError
-from tasks.store.disk import disk_trouble, make_private
-from tasks.store.inventory import Listed, marked
+from tasks.store.disk import disk_trouble, make_private, sync_folder
 from tasks.store.s3_client import S3Calls
 from tasks.store.s3_objects import S3Objects, Seen
 from tasks.store.s3_probe import Abilities, probe
 from tasks.store.s3_trouble import S3Trouble
+from tasks.store.store import Listed, marked
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 Result = TypeVar("Result")
 
+_DISK = "the disk of the store"
+_SPOOL = "the spool disk"
 _BLOCK = 1024 * 1024
 #: What is taken for granted of a store that could not be tried: nothing.
 _UNTRIED = Abilities(digest=None, checks=False, conditional=False)
+
+
+class FolderInventory:
+    """Files by their paths."""
+
+    async def size(self, uri: str) -> int | None:
+        """Return how many bytes a file has; None where there is none."""
+        return await asyncio.to_thread(_size, Path(uri))
+
+    async def vouched(self, uri: str) -> str | None:
+        """Return None: a folder keeps no digests."""
+        return None
+
+    @asynccontextmanager
+    async def opened(self, uri: str, spool: Path) -> AsyncIterator[Path | None]:
+        """Yield the file where it is; whoever reads it copies nothing."""
+        path = Path(uri)
+        yield path if await asyncio.to_thread(_size, path) is not None else None
+
+    async def below(self, uri: str) -> list[Listed]:
+        """Return every file below a folder; none where there is no folder."""
+        return await asyncio.to_thread(_below, Path(uri))
+
+    async def set_aside(self, uri: str, mark: str) -> str:
+        """Give a file another name in its folder; raise StoreError where that name is taken."""
+        return await asyncio.to_thread(_set_aside, Path(uri), mark)
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
 
 
 class BucketInventory:
@@ -101,14 +133,14 @@ class BucketInventory:
         return await S3Objects(self._calls, abilities).look(self._key(uri))
 
     async def _fetch(self, uri: str, copy: Path) -> bool:
-        with disk_trouble("the spool disk", copy.parent):
+        with disk_trouble(_SPOOL, copy.parent):
             make_private(copy.parent)
 
         def read(client: S3Client) -> None:
             body = client.get_object(Bucket=self._calls.bucket, Key=self._key(uri))["Body"]
             with body, copy.open("wb") as file:
                 for block in body.iter_chunks(_BLOCK):
-                    with disk_trouble("the spool disk", copy.parent):
+                    with disk_trouble(_SPOOL, copy.parent):
                         file.write(block)
 
         try:
@@ -151,3 +183,28 @@ class BucketInventory:
         except S3Trouble as trouble:
             error = StoreError(str(trouble), permanent=trouble.permanent)
         raise error
+
+
+def _size(path: Path) -> int | None:
+    with disk_trouble(_DISK, path.parent):
+        try:
+            found = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return found.st_size if path.is_file() else None
+
+
+def _below(folder: Path) -> list[Listed]:
+    with disk_trouble(_DISK, folder):
+        found = [path for path in folder.rglob("*") if path.is_file()]
+        return [Listed(str(path), path.stat().st_size) for path in sorted(found)]
+
+
+def _set_aside(path: Path, mark: str) -> str:
+    aside = path.with_name(marked(path.name, mark))
+    with disk_trouble(_DISK, path.parent):
+        if os.path.lexists(aside):
+            raise StoreError(f"{aside} is there already; {path} was left alone", permanent=True)
+        os.rename(path, aside)
+        sync_folder(path.parent)
+    return str(aside)
