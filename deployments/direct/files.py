@@ -15,7 +15,7 @@ from deployments.direct.waiting import SETTLED, wait_for_film
 from deployments.terminal import plain
 from tasks.engine.context import make_fetcher
 from tasks.engine.policy.decision import CANCELLED, FAILED
-from tasks.engine.policy.polling import next_poll
+from tasks.engine.policy.polling import told_interval
 from tasks.errors import BadInput, Conflict, Parked
 from tasks.store import Fetched, File, Film, Stored, check_captions, inspect_film, open_store
 from tasks.store.disk import say_bytes
@@ -118,6 +118,6 @@ async def _say_why(at: Session, video_id: str, refused: Conflict) -> NoReturn:
     if video.status in SETTLED or video.status in FAILED | CANCELLED:
         words = f'there is no film of {video_id}: the service says "{video.status}"'
         raise BadInput(words, remedy=SETTLED.get(video.status or "")) from refused
-    later = datetime.fromtimestamp(time.time() + next_poll(video.poll_after), UTC)
+    later = datetime.fromtimestamp(time.time() + told_interval(video.poll_after), UTC)
     words = f"the film of {video_id} is not ready yet"
     raise Parked(words, until=later, remedy="add --wait to wait for it") from refused

@@ -1,8 +1,4 @@
-"""Waits for a film: looks as often as the service says, and believes a word only with proof.
-
-The words for a finished render are not in the specification (section 3), so the proof that a
-film is there is that its download is offered.
-"""
+"""Waits for a film by the same rules as a run: when to poll, and what is proof of a film."""
 
 from __future__ import annotations
 
@@ -13,17 +9,13 @@ from datetime import UTC, datetime
 
 from deployments.direct.session import Session
 from tasks.duration import parse_duration, say_duration
-from tasks.engine.policy.decision import CANCELLED, FAILED, RUNNING, SPREAD
-from tasks.engine.policy.polling import next_poll
+from tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
+from tasks.engine.policy.polling import ENDS, film_is_asked_for, poll_interval
 from tasks.errors import Conflict, Parked
 from tasks.service import Video
 
 #: What to say of a video that waits for somebody.
 SETTLED = {"draft": "it is a draft: `callsheet video generate` renders it"}
-#: A word for the end is believed after so many looks in a row without a film.
-ENDS = 2
-#: A render said to be under way is asked for its film at every so many looks.
-EVERY = 5
 
 
 async def wait_for_film(at: Session, video_id: str) -> tuple[Video, bool]:
@@ -34,19 +26,19 @@ async def wait_for_film(at: Session, video_id: str) -> tuple[Video, bool]:
     longest = at.settings.deadline
     if at.args.max_wait is not None:
         longest = parse_duration(at.args.max_wait)
-    until = time.monotonic() + longest
-    looks = ends = 0
+    began = time.monotonic()
+    polls = ends = 0
     while True:
         video = await at.service.get(video_id)
-        looks += 1
+        polls += 1
         if video.status == "draft":
             return video, False
-        if (video.status not in RUNNING or looks % EVERY == 0) and await _is_there(at, video_id):
+        if film_is_asked_for(video.status, polls) and await _is_there(at, video_id):
             return video, True
         ends = ends + 1 if video.status in FAILED | CANCELLED else 0
         if ends == ENDS:
             return video, False
-        await _pause(video, until, longest)
+        await _pause(video, time.monotonic() - began, longest)
 
 
 async def _is_there(at: Session, video_id: str) -> bool:
@@ -57,9 +49,10 @@ async def _is_there(at: Session, video_id: str) -> bool:
     return True
 
 
-async def _pause(video: Video, until: float, longest: float) -> None:
-    wait = next_poll(video.poll_after) * random.uniform(1.0, SPREAD)
-    left = until - time.monotonic()
+async def _pause(video: Video, elapsed: float, longest: float) -> None:
+    interval = poll_interval(elapsed, None, told=video.poll_after)
+    wait = interval * random.uniform(1.0, SPREAD)
+    left = longest - elapsed
     if left <= 0:
         raise Parked(
             f'{video.id} has no film after {say_duration(longest)}; it says "{video.status}"',

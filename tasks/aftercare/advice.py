@@ -18,9 +18,9 @@ from tasks.ledger.foresee import foresee
 #: What each lane does.
 LANES: dict[Lane, str] = {
     "submit": "send the create under its key",
-    "once": "send the call, which takes no key, once",
+    "submit_unkeyed": "send the call, which takes no key, once",
     "search": "look in the service's list for what an earlier call made",
-    "watch": "look whether the film is there",
+    "poll": "look whether the film is there",
     "deliver": "fetch film and captions into the store",
     "cancel": "cancel its render at the service, as somebody asked",
 }

@@ -18,7 +18,7 @@ from functools import partial
 from tasks.campaign.lease import at_work
 from tasks.campaign.report import write_report
 from tasks.engine.cancellations import NOT_YET
-from tasks.engine.context import Connections, organisation_of
+from tasks.engine.context import Context, organisation_of
 from tasks.engine.engine import Engine
 from tasks.engine.policy.decision import unwanted
 from tasks.errors import CallsheetError, Parked
@@ -73,7 +73,7 @@ def needs_service(rows: Sequence[CampaignRow]) -> bool:
     return any(_waits(row) or row.state == "ready" for row in rows)
 
 
-async def settle(at: Connections, campaign: Campaign, only: Collection[str]) -> None:
+async def settle(at: Context, campaign: Campaign, only: Collection[str]) -> None:
     """Have what was asked done: by the run that is at work, else here.
 
     Returns when every row is settled, or will not be for now.
@@ -116,7 +116,7 @@ def exit_status(after: Sequence[CampaignRow], before: Sequence[CampaignRow]) -> 
     return 3 if any(row.state in NEEDS_PERSON and row.id not in ended for row in after) else 0
 
 
-async def _carry(at: Connections, campaign: Campaign, only: Collection[str]) -> None:
+async def _carry(at: Context, campaign: Campaign, only: Collection[str]) -> None:
     """Carry the rows that are marked, and films that are there already, until each rests."""
     found = await _rows(at, campaign, only)
     if await at.ledger.write(partial(wake_stalled, found=found, at=at.clock())):
@@ -132,7 +132,7 @@ async def _carry(at: Connections, campaign: Campaign, only: Collection[str]) -> 
         log.warning("the report in the store is not up to date: %s", error)
 
 
-async def _is_shut(at: Connections, *, for_seconds: float) -> bool:
+async def _is_shut(at: Context, *, for_seconds: float) -> bool:
     """Whether the service asked not to be called for longer than that."""
     gate = await at.ledger.read(partial(gate_of, organisation=organisation_of(at.settings)))
     return gate is not None and gate - at.clock() > for_seconds
@@ -151,7 +151,7 @@ def _waits(row: CampaignRow) -> bool:
     return row.state in ("rendering", "ready", "stalled")
 
 
-async def _rows(at: Connections, campaign: Campaign, only: Collection[str]) -> list[CampaignRow]:
+async def _rows(at: Context, campaign: Campaign, only: Collection[str]) -> list[CampaignRow]:
     found = await at.ledger.read(partial(rows_of, campaign_id=campaign.id))
     return [row for row in found if row.row in only]
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from tasks.campaign.order import Plan, PlanLine
 from tasks.credits import as_text
-from tasks.engine.context import Connections
+from tasks.engine.context import Context
 from tasks.engine.lanes.price import ask_price
 from tasks.errors import SpendRefused
 from tasks.ledger import (
@@ -54,7 +54,7 @@ class Offer:
         return LEFT_BEHIND.get(self.row.state)
 
 
-async def offers(at: Connections, campaign: Campaign, rows: Sequence[CampaignRow]) -> list[Offer]:
+async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -> list[Offer]:
     """Ask the service what another take of each row costs; write nothing.
 
     Raises ConfigurationError or Parked when the service cannot be asked.
@@ -102,7 +102,7 @@ def plan_of(campaign: Campaign, found: Sequence[Offer], budget: Decimal | None) 
 
 
 async def approve_offers(
-    at: Connections,
+    at: Context,
     campaign: Campaign,
     found: Sequence[Offer],
     *,

@@ -8,14 +8,14 @@ from decimal import Decimal
 
 from tasks.campaign.order import Plan
 from tasks.credits import as_text
-from tasks.engine.context import Connections
+from tasks.engine.context import Context
 from tasks.engine.lanes.price import ask_price, is_priced, record_price
 from tasks.errors import SpendRefused
 from tasks.ledger import AtLimit, CampaignRow, Quoted, Terms
 
 
 async def quote_rows(
-    at: Connections, rows: Iterable[CampaignRow]
+    at: Context, rows: Iterable[CampaignRow]
 ) -> dict[str, tuple[Decimal | None, str | None]]:
     """Quote rows that have no quote, or one that is too old, and record it; return all of them."""
     lanes = asyncio.Semaphore(at.settings.quotes)

@@ -19,7 +19,7 @@ from tasks.brief import CREATE
 from tasks.campaign.report import MANIFEST
 from tasks.credits import parse_credits
 from tasks.duration import say_duration
-from tasks.engine.context import Connections
+from tasks.engine.context import Context
 from tasks.errors import SpendRefused, StoreError
 from tasks.key import frozen_body, frozen_clip_body, idempotency_key
 from tasks.ledger import (
@@ -46,7 +46,7 @@ class Recovery:
     sent_at: float | None = None
 
 
-async def recover(at: Connections, campaign: Campaign) -> Recovery:
+async def recover(at: Context, campaign: Campaign) -> Recovery:
     """Put back what the manifest knows of a campaign without takes; pay and send nothing."""
     if await at.ledger.read(partial(takes_of, campaign_id=campaign.id)):
         return Recovery()
@@ -94,7 +94,7 @@ def refuse_too_old(recovery: Recovery, wanted: set[str], *, horizon: float) -> N
     )
 
 
-async def _manifest(at: Connections, campaign: Campaign) -> dict[str, Any] | None:
+async def _manifest(at: Context, campaign: Campaign) -> dict[str, Any] | None:
     try:
         text = await at.store.read(f"{campaign.name}/{MANIFEST}")
         found = json.loads(text) if text is not None else None
@@ -106,7 +106,7 @@ async def _manifest(at: Connections, campaign: Campaign) -> dict[str, Any] | Non
     return found if found.get("campaign") == campaign.name else None
 
 
-def _too_old(at: Connections, row: CampaignRow, line: Line, made_at: float) -> float | None:
+def _too_old(at: Context, row: CampaignRow, line: Line, made_at: float) -> float | None:
     """Return when a row was sent, if sending it again may be a second charge."""
     sent = _sent_at(line, made_at)
     # Without a key it would be one at any age.
@@ -118,7 +118,7 @@ def _same(row: CampaignRow, line: Line) -> bool:
     return line.get("digest") == row.digest and line.get("operation") == row.operation
 
 
-async def _past(at: Connections, row: CampaignRow, line: Line, made_at: float) -> Past | None:
+async def _past(at: Context, row: CampaignRow, line: Line, made_at: float) -> Past | None:
     """Return the take that a line tells of; None when no video of it is known."""
     nth, number, video_id = line.get("nth"), line.get("take"), line.get("video_id")
     if not isinstance(video_id, str) or not isinstance(nth, int) or not isinstance(number, int):
@@ -146,7 +146,7 @@ async def _past(at: Connections, row: CampaignRow, line: Line, made_at: float) -
     )
 
 
-async def _files(at: Connections, row: CampaignRow, line: Line, number: int) -> list[Delivered]:
+async def _files(at: Context, row: CampaignRow, line: Line, number: int) -> list[Delivered]:
     """Return the files of a delivered line, if all of them are in the store and intact."""
     told = line.get("deliveries")
     if line.get("state") != "delivered" or not isinstance(told, list) or not told:
@@ -155,7 +155,7 @@ async def _files(at: Connections, row: CampaignRow, line: Line, number: int) -> 
     return [file for file in found if file is not None] if all(found) else []
 
 
-async def _file(at: Connections, row: CampaignRow, file: Line, number: int) -> Delivered | None:
+async def _file(at: Context, row: CampaignRow, file: Line, number: int) -> Delivered | None:
     kind = str(file.get("kind"))
     name = object_name(
         at.settings.names,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.campaign.order import Outcome
 from tasks.credits import as_number
-from tasks.engine.context import Connections
+from tasks.engine.context import Context
 from tasks.errors import CallsheetError
 from tasks.ledger import (
     NEEDS_PERSON,
@@ -42,7 +42,7 @@ MANIFEST = "manifest.json"
 
 
 async def outcome_of(
-    at: Connections, campaign: Campaign, rows: Sequence[CampaignRow], engine: Engine | None
+    at: Context, campaign: Campaign, rows: Sequence[CampaignRow], engine: Engine | None
 ) -> Outcome:
     """Return how a run ended for the rows it was asked to do."""
     tally: Tally = await at.ledger.read(partial(tally_of, campaign=campaign))
@@ -78,7 +78,7 @@ def exit_status(rows: Sequence[CampaignRow]) -> int:
     return 3 if any(row.state in NEEDS_PERSON or row.state == "quoted" for row in wanted) else 0
 
 
-async def write_report(at: Connections, campaign: Campaign) -> None:
+async def write_report(at: Context, campaign: Campaign) -> None:
     """Put `manifest.json` and `status.csv` into the campaign's folder of the store."""
     rows, lines = await write_manifest(at, campaign)
     cells = await at.ledger.read(partial(cells_of, campaign_id=campaign.id))
@@ -87,7 +87,7 @@ async def write_report(at: Connections, campaign: Campaign) -> None:
 
 
 async def write_manifest(
-    at: Connections, campaign: Campaign
+    at: Context, campaign: Campaign
 ) -> tuple[list[CampaignRow], list[dict[str, Any]]]:
     """Put `manifest.json` into the campaign's folder of the store; return its rows and lines.
 

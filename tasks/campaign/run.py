@@ -16,7 +16,7 @@ from functools import partial
 from tasks.campaign.order import Order, Outcome, Plan
 from tasks.campaign.recovery import Recovery
 from tasks.campaign.selection import Selection, parse_selection
-from tasks.engine.context import Connections, connect
+from tasks.engine.context import Context, connect
 from tasks.engine.engine import Engine
 from tasks.engine.progress import Snapshot
 from tasks.errors import CallsheetError, SpendRefused
@@ -34,7 +34,7 @@ class Run:
     """What the steps of one run share. Everything in it can be lost: the ledger has the truth."""
 
     order: Order
-    at: Connections
+    at: Context
     approval: Approval
     on_plan: Callable[[Plan], None] | None = None
     on_wait: Callable[[str], None] | None = None

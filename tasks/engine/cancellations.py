@@ -22,7 +22,7 @@ NOT_YET = (
 _NOTHING = Asked(frozenset(), frozenset())
 
 
-class Unwanted:
+class Cancellations:
     """The takes to cancel and the rows that are cancelled already, since this run began."""
 
     def __init__(self, ledger: Ledger, campaign_id: int) -> None:

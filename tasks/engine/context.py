@@ -29,7 +29,7 @@ async def _nobody_else() -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Connections:
+class Context:
     """Everything a run speaks to; `clock` returns Unix seconds.
 
     `terms` limit what may be set aside; `in_charge` says whether the run still has its campaign.
@@ -47,7 +47,7 @@ class Connections:
 
 
 @asynccontextmanager
-async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncIterator[Connections]:
+async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncIterator[Context]:
     """Open everything a run needs, and close it in the reverse order.
 
     Raises ConfigurationError, LedgerError or StoreUnusable before anything can be spent.
@@ -60,7 +60,7 @@ async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncItera
         store = open_store(settings.store)
         stack.push_async_callback(store.aclose)
         fetcher = await stack.enter_async_context(make_fetcher(settings, settings.spool))
-        yield Connections(
+        yield Context(
             settings=settings,
             ledger=ledger,
             service=service,

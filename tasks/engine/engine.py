@@ -1,4 +1,4 @@
-"""The engine: moves rows along the pipeline, several at a time, until each rests.
+"""The engine: moves rows along the pipeline, several at a time, until each is settled.
 
 Owns the lanes, their bounds, and when a run stops. What to do is decided in `decide`, what is
 durable is in the ledger: an engine that is killed loses nothing but time.
@@ -17,22 +17,22 @@ from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
 
-from tasks.engine.cancellations import Unwanted, drop, leave
-from tasks.engine.context import Connections
+from tasks.engine.cancellations import Cancellations, drop, leave
+from tasks.engine.context import Context
 from tasks.engine.lanes.cancel import cancel
 from tasks.engine.lanes.deliver import deliver
-from tasks.engine.lanes.poll import watch
+from tasks.engine.lanes.poll import poll
 from tasks.engine.lanes.price import fresh_price
 from tasks.engine.lanes.submit import search, submit
-from tasks.engine.lanes.submit_unkeyed import search_made, submit_once
+from tasks.engine.lanes.submit_unkeyed import search_made, submit_unkeyed
 from tasks.engine.policy.decide import decide
 from tasks.engine.policy.decision import Decision, Lane, Memory, Rules, lane_of, unwanted
-from tasks.engine.policy.observations import FilmReady, Resumed, Seen, Troubled, Unreached
-from tasks.engine.policy.renders import wait_to_look
-from tasks.engine.poll_plan import Looks
+from tasks.engine.policy.observations import FilmReady, Observation, Resumed, Troubled, Unreached
+from tasks.engine.policy.renders import wait_to_poll
+from tasks.engine.poll_plan import PollPlan
 from tasks.engine.progress import Progress, Snapshot
 from tasks.engine.record import record
-from tasks.engine.scheduler import Schedule
+from tasks.engine.scheduler import Scheduler
 from tasks.errors import CallsheetError, LedgerError, Parked
 from tasks.ledger import (
     Campaign,
@@ -46,14 +46,14 @@ from tasks.ledger import (
 
 log = logging.getLogger("callsheet.production")
 
-#: A gate that stays closed for longer than this parks the run instead of holding it, in seconds.
-PATIENCE = 900.0
+#: A gate closed for longer than this parks the run instead of pausing it, in seconds.
+PAUSE_LIMIT = 900.0
 #: A service that nobody reached for this long parks the run, in seconds.
 SILENCE = 120.0
 #: How long calls under way may take to end when the run is stopped, in seconds.
 GRACE = 5.0
 #: How often the ledger is asked what is to be cancelled, in seconds.
-HEED = 1.0
+CANCELLATIONS_EVERY = 1.0
 
 
 @dataclass(eq=False, slots=True)
@@ -65,7 +65,7 @@ class Batch:
 
 
 @dataclass(eq=False, slots=True)
-class Live:
+class Carried:
     """A row in this run: its value and what is remembered of it."""
 
     row: CampaignRow
@@ -85,7 +85,7 @@ class Engine:
     def __init__(
         self,
         campaign: Campaign,
-        at: Connections,
+        at: Context,
         *,
         max_wait: float | None = None,
         spread: Callable[[], float] = random.random,
@@ -107,8 +107,8 @@ class Engine:
             failed=settings.failed_words,
             clip_keys=settings.clip_keys,
         )
-        self._schedule: Schedule[Live] = Schedule()
-        self._holds: str | None = None
+        self._scheduler: Scheduler[Carried] = Scheduler()
+        self._defers: str | None = None
         self._stopping = asyncio.Event()
         self._batches: list[Batch] = []
         self._idle = asyncio.Event()
@@ -117,12 +117,12 @@ class Engine:
         self._silent_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._busy = 0
-        self._unwanted = Unwanted(at.ledger, campaign.id)
-        self._looks = Looks()
+        self._cancellations = Cancellations(at.ledger, campaign.id)
+        self._poll_plan = PollPlan()
 
     async def __aenter__(self) -> Engine:
         tally = await self.at.ledger.read(partial(tally_of, campaign=self.campaign))
-        self._looks.recall(
+        self._poll_plan.recall(
             await self.at.ledger.read(partial(lengths_of, campaign_id=self.campaign.id))
         )
         self._started = asyncio.get_running_loop().time()
@@ -131,9 +131,9 @@ class Engine:
         counts: dict[Lane, int] = {
             "submit": settings.submits,
             # A call without a key goes alone, or nobody could tell what a lost answer left behind.
-            "once": 1,
+            "submit_unkeyed": 1,
             "search": 1,
-            "watch": settings.watches,
+            "poll": settings.watches,
             "cancel": settings.submits,
             "deliver": settings.deliveries,
         }
@@ -142,8 +142,8 @@ class Engine:
             for lane, count in counts.items()
             for n in range(count)
         ]
-        self._workers.append(asyncio.create_task(self._schedule.run(), name="schedule"))
-        self._workers.append(asyncio.create_task(self._heed(), name="heed"))
+        self._workers.append(asyncio.create_task(self._scheduler.run(), name="scheduler"))
+        self._workers.append(asyncio.create_task(self._obey_cancellations(), name="heed"))
         if self._max_wait is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._max_wait, self._out_of_time)
@@ -169,23 +169,23 @@ class Engine:
         self.at_rest = True
 
     async def carry(self, rows: Iterable[CampaignRow]) -> Counter[State]:
-        """Carry rows until each rests, or the run is stopped; return how many are where.
+        """Carry rows until each is settled, or the run is stopped; return how many are where.
 
         Raises what broke the engine itself: a ledger that cannot be written, for one.
         """
         batch = Batch()
-        lives = [Live(row, batch) for row in rows]
-        batch.left = len(lives)
+        carried_rows = [Carried(row, batch) for row in rows]
+        batch.left = len(carried_rows)
         self._batches.append(batch)
-        self.progress.begins(len(lives))
-        for live in lives:
-            self._unwanted.begins(live.row)
-            await self._next(live, Resumed())
-        if lives and not self._stopping.is_set():
+        self.progress.begins(len(carried_rows))
+        for carried in carried_rows:
+            self._cancellations.begins(carried.row)
+            await self._next(carried, Resumed())
+        if carried_rows and not self._stopping.is_set():
             await batch.over.wait()
         if self._fault is not None:
             raise self._broken_off(self._fault)
-        return Counter(live.row.state for live in lives)
+        return Counter(carried.row.state for carried in carried_rows)
 
     def snapshot(self) -> Snapshot:
         """Return how far the run is."""
@@ -202,20 +202,20 @@ class Engine:
             batch.over.set()
 
     def hear(self, videos: Collection[str]) -> None:
-        """Look now at the renders that a webhook named; nothing else of it is believed."""
-        self._looks.name(videos)
-        for live in self._schedule.pull(lambda live: self._looks.is_named(live.row)):
-            self._look_now(live)
+        """Poll now the renders that a webhook named; nothing else of it is believed."""
+        self._poll_plan.name(videos)
+        for carried in self._scheduler.pull(lambda carried: self._poll_plan.is_named(carried.row)):
+            self._poll_now(carried)
 
     def sweep(self) -> None:
-        """Look now at every render under way: webhooks may have been missed."""
-        for live in self._schedule.pull(lambda live: _is_watched(live.row)):
-            self._schedule.put("watch", 0.0, live)
+        """Poll now every render under way: webhooks may have been missed."""
+        for carried in self._scheduler.pull(lambda carried: _is_polled(carried.row)):
+            self._scheduler.put("poll", 0.0, carried)
 
     def rely_on_hints(self, rely: bool) -> None:
-        """Have looks be a safety net for webhooks, or the only way to find films.
+        """Have polls be a safety net for webhooks, or the only way to find films.
 
-        What was finished before there was a webhook, nobody will tell of: a last look shows it.
+        What was finished before there was a webhook, nobody will tell of: a last poll shows it.
         """
         if rely == self._rules.hinted:
             return
@@ -240,12 +240,12 @@ class Engine:
 
     async def _work(self, lane: Lane) -> None:
         while True:
-            live = await self._schedule.next(lane)
+            carried = await self._scheduler.next(lane)
             if self._stopping.is_set():
                 continue
             self._busy += 1
             try:
-                await self._visit(lane, live)
+                await self._visit(lane, carried)
             except Exception as error:
                 self._break_off(error)
             finally:
@@ -258,179 +258,190 @@ class Engine:
         self._fault = self._fault or error
         self.stop("the run broke off")
 
-    async def _visit(self, lane: Lane, live: Live) -> None:
-        if lane in ("submit", "once") and live.row.state == "approved" and self._holds:
-            await self._hold(live, self._holds)
+    async def _visit(self, lane: Lane, carried: Carried) -> None:
+        if (
+            lane in ("submit", "submit_unkeyed")
+            and carried.row.state == "approved"
+            and self._defers
+        ):
+            await self._defer(carried, self._defers)
             return
-        if lane == "submit" and self._unwanted.is_given_up(live.row):
-            await self._leave(live)
+        if lane == "submit" and self._cancellations.is_given_up(carried.row):
+            await self._leave(carried)
             return
         if lane == "submit":
             # It may have waited in the queue until its key is no longer known to be remembered.
-            lane = lane_of(live.row, self.at.clock(), self._rules) or lane
-        outcome = await self._look(lane, live)
+            lane = lane_of(carried.row, self.at.clock(), self._rules) or lane
+        outcome = await self._run_lane(lane, carried)
         if outcome is None:
-            await self._reload(live)
+            await self._reload(carried)
             return
-        row, seen = outcome
-        self._replace(live, row)
-        self._hear(seen)
-        await self._next(live, seen)
+        row, observation = outcome
+        self._replace(carried, row)
+        self._notice_silence(observation)
+        await self._next(carried, observation)
 
-    async def _look(self, lane: Lane, live: Live) -> tuple[CampaignRow, Seen] | None:
-        if lane in ("submit", "once") and live.row.state == "approved":
+    async def _run_lane(
+        self, lane: Lane, carried: Carried
+    ) -> tuple[CampaignRow, Observation] | None:
+        if lane in ("submit", "submit_unkeyed") and carried.row.state == "approved":
             # It may have waited for so long that it is not sold at this price any more.
-            priced = await fresh_price(live.row, self.at)
+            priced = await fresh_price(carried.row, self.at)
             if not isinstance(priced, CampaignRow):
-                return None if priced is None else (live.row, priced)
-            live.row = priced
+                return None if priced is None else (carried.row, priced)
+            carried.row = priced
         match lane:
             case "submit":
-                return await submit(live.row, self.at)
-            case "once":
-                return await submit_once(live.row, self.at)
-            case "search" if live.row.take is not None and not live.row.take.keyed:
-                return await search_made(live.row, self.at)
+                return await submit(carried.row, self.at)
+            case "submit_unkeyed":
+                return await submit_unkeyed(carried.row, self.at)
+            case "search" if carried.row.take is not None and not carried.row.take.keyed:
+                return await search_made(carried.row, self.at)
             case "search":
-                return await search(live.row, self.at)
-            case "watch":
-                return live.row, await watch(live.row, live.memory, self.at)
+                return await search(carried.row, self.at)
+            case "poll":
+                return carried.row, await poll(carried.row, carried.memory, self.at)
             case "cancel":
-                return live.row, await cancel(live.row, self.at)
+                return carried.row, await cancel(carried.row, self.at)
             case "deliver":
-                address, live.address = live.address, None
-                return live.row, await deliver(live.row, live.memory, address, self.at)
+                address, carried.address = carried.address, None
+                return carried.row, await deliver(carried.row, carried.memory, address, self.at)
 
-    async def _next(self, live: Live, seen: Seen) -> None:
+    async def _next(self, carried: Carried, observation: Observation) -> None:
         """Decide, record, and say where the row goes."""
         now = self.at.clock()
-        live.row = self._unwanted.marked(live.row, now)
-        if live.row.state in ("submitting", "rendering"):
-            live.memory = self._looks.foresee(live.row, live.memory)
-        decision = decide(live.row, live.memory, seen, now, self._rules)
-        live.memory = decision.memory
-        if isinstance(seen, FilmReady):
-            live.address = seen.address
-            if live.row.state == "rendering" and self._looks.finish(live.row, live.memory, now):
+        carried.row = self._cancellations.marked(carried.row, now)
+        if carried.row.state in ("submitting", "rendering"):
+            carried.memory = self._poll_plan.expect(carried.row, carried.memory)
+        decision = decide(carried.row, carried.memory, observation, now, self._rules)
+        carried.memory = decision.memory
+        if isinstance(observation, FilmReady):
+            carried.address = observation.address
+            if carried.row.state == "rendering" and self._poll_plan.finish(
+                carried.row, carried.memory, now
+            ):
                 self._replan()
-        row = await record(self.at.ledger, live.row, seen, decision, now=now)
+        row = await record(self.at.ledger, carried.row, observation, decision, now=now)
         if row is None:
-            await self._reload(live)
+            await self._reload(carried)
             return
-        self._replace(live, row)
+        self._replace(carried, row)
         self._obey(decision, now)
         if decision.lane is None:
-            self._looks.leave(live.row)
-            self._rest(live)
-        elif decision.lane == "watch" and self._looks.is_named(live.row):
-            self._look_now(live)
+            self._poll_plan.leave(carried.row)
+            self._settle(carried)
+        elif decision.lane == "poll" and self._poll_plan.is_named(carried.row):
+            self._poll_now(carried)
         else:
-            self._schedule.put(decision.lane, self._spaced(decision.after), live)
+            self._scheduler.put(decision.lane, self._spaced(decision.after), carried)
 
-    def _look_now(self, live: Live) -> None:
-        live.memory = self._looks.before_look(live.row, live.memory)
-        self._schedule.put("watch", 0.0, live)
+    def _poll_now(self, carried: Carried) -> None:
+        carried.memory = self._poll_plan.before_poll(carried.row, carried.memory)
+        self._scheduler.put("poll", 0.0, carried)
 
     def _replan(self) -> None:
-        """Plan the looks at renders under way anew: what is known of them has changed."""
+        """Plan the polls of renders under way anew: what is known of them has changed."""
         now = self.at.clock()
-        for live in self._schedule.pull(
-            lambda live: _is_watched(live.row) and not live.memory.hint
+        for carried in self._scheduler.pull(
+            lambda carried: _is_polled(carried.row) and not carried.memory.hint
         ):
-            live.memory = self._looks.foresee(live.row, live.memory)
-            wait = wait_to_look(live.row, live.memory, now, self._rules)
-            self._schedule.put("watch", self._spaced(wait), live)
+            carried.memory = self._poll_plan.expect(carried.row, carried.memory)
+            wait = wait_to_poll(carried.row, carried.memory, now, self._rules)
+            self._scheduler.put("poll", self._spaced(wait), carried)
 
     def _obey(self, decision: Decision, now: float) -> None:
         """Do what a decision asks of the whole run."""
-        if decision.holds and not self._holds:
-            self._holds = decision.holds
-        if decision.parks is not None and decision.parks - now > self._patience():
-            until = datetime.fromtimestamp(decision.parks, UTC)
+        if decision.defers and not self._defers:
+            self._defers = decision.defers
+        if decision.pauses is not None and decision.pauses - now > self._pause_limit():
+            until = datetime.fromtimestamp(decision.pauses, UTC)
             self.stop("the service asks not to be called before then", until=until)
 
-    def _patience(self) -> float:
+    def _pause_limit(self) -> float:
         if self._max_wait is None:
-            return PATIENCE
+            return PAUSE_LIMIT
         spent = asyncio.get_running_loop().time() - self._started
-        return min(PATIENCE, max(0.0, self._max_wait - spent))
+        return min(PAUSE_LIMIT, max(0.0, self._max_wait - spent))
 
     def _spaced(self, after: float) -> float:
         """Add up to a tenth, never less than told, so that rows do not wake together."""
         return after * (1 + 0.1 * self._spread())
 
-    def _hear(self, seen: Seen) -> None:
+    def _notice_silence(self, observation: Observation) -> None:
         """Notice whether the service is there at all: count from the first call that failed."""
         now = asyncio.get_running_loop().time()
-        if not isinstance(seen, Unreached | Troubled):
+        if not isinstance(observation, Unreached | Troubled):
             self._silent_since = None
         elif self._silent_since is None:
             self._silent_since = now
         elif now - self._silent_since > SILENCE:
             later = datetime.fromtimestamp(self.at.clock() + 300, UTC)
             self.stop(
-                f"the service has not answered for {SILENCE:.0f} s ({seen.words})", until=later
+                f"the service has not answered for {SILENCE:.0f} s ({observation.words})",
+                until=later,
             )
 
-    async def _hold(self, live: Live, reason: str) -> None:
-        row, now = live.row, self.at.clock()
+    async def _defer(self, carried: Carried, reason: str) -> None:
+        row, now = carried.row, self.at.clock()
         change = partial(move_row, row=row, new="held", at=now, reason=reason)
         if not await self.at.ledger.write(change):
-            await self._reload(live)
+            await self._reload(carried)
             return
-        self._replace(live, replace(row, state="held", since=now, reason=reason))
-        self._rest(live)
+        self._replace(carried, replace(row, state="held", since=now, reason=reason))
+        self._settle(carried)
 
-    async def _heed(self) -> None:
+    async def _obey_cancellations(self) -> None:
         """Obey requests to cancel: they come from any process, by way of the ledger."""
         while True:
-            await asyncio.sleep(HEED)
+            await asyncio.sleep(CANCELLATIONS_EVERY)
             try:
-                await self._unwanted.refresh()
+                await self._cancellations.refresh()
             except LedgerError as error:
                 # A ledger that is busy now is asked again.
                 log.warning("the ledger did not say what is to be cancelled: %s", error)
                 continue
             try:
-                for live in self._schedule.pull(lambda live: self._unwanted.is_touched(live.row)):
-                    await self._touch(live)
+                for carried in self._scheduler.pull(
+                    lambda carried: self._cancellations.is_touched(carried.row)
+                ):
+                    await self._touch(carried)
             except Exception as error:
                 self._break_off(error)
 
-    async def _touch(self, live: Live) -> None:
-        if self._unwanted.is_over(live.row):
-            await self._reload(live)
-        elif self._unwanted.is_given_up(live.row):
-            await self._leave(live)
+    async def _touch(self, carried: Carried) -> None:
+        if self._cancellations.is_over(carried.row):
+            await self._reload(carried)
+        elif self._cancellations.is_given_up(carried.row):
+            await self._leave(carried)
         else:
-            await self._next(live, Resumed())
+            await self._next(carried, Resumed())
 
-    async def _leave(self, live: Live) -> None:
+    async def _leave(self, carried: Carried) -> None:
         """Cancel a create that made nothing; rest one of which nobody knows: the next run asks."""
-        change = leave if live.memory.doubt else drop
-        await self.at.ledger.write(partial(change, row=live.row, at=self.at.clock()))
-        await self._reload(live)
+        change = leave if carried.memory.doubt else drop
+        await self.at.ledger.write(partial(change, row=carried.row, at=self.at.clock()))
+        await self._reload(carried)
 
-    async def _reload(self, live: Live) -> None:
+    async def _reload(self, carried: Carried) -> None:
         """Somebody else moved the row, or the budget held it: take the ledger's word."""
-        query = partial(rows_of, campaign_id=live.row.campaign_id, row=live.row.row)
+        query = partial(rows_of, campaign_id=carried.row.campaign_id, row=carried.row.row)
         for row in await self.at.ledger.read(query):
-            self._replace(live, row)
-        self._rest(live)
+            self._replace(carried, row)
+        self._settle(carried)
 
-    def _replace(self, live: Live, row: CampaignRow) -> None:
-        self.progress.moved(live.row, row)
-        if live.row.state != row.state:
-            log.debug("%s: %s -> %s", row.row, live.row.state, row.state)
-        live.row = row
+    def _replace(self, carried: Carried, row: CampaignRow) -> None:
+        self.progress.moved(carried.row, row)
+        if carried.row.state != row.state:
+            log.debug("%s: %s -> %s", row.row, carried.row.state, row.state)
+        carried.row = row
 
-    def _rest(self, live: Live) -> None:
-        self.progress.rests(asyncio.get_running_loop().time())
-        live.batch.left -= 1
-        if not live.batch.left:
-            live.batch.over.set()
+    def _settle(self, carried: Carried) -> None:
+        self.progress.settles(asyncio.get_running_loop().time())
+        carried.batch.left -= 1
+        if not carried.batch.left:
+            carried.batch.over.set()
 
 
-def _is_watched(row: CampaignRow) -> bool:
-    """Whether a row that waits, waits for a look at its render."""
+def _is_polled(row: CampaignRow) -> bool:
+    """Whether a row that waits, waits for a poll of its render."""
     return row.state == "rendering" and not unwanted(row)

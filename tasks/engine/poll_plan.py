@@ -1,7 +1,7 @@
-"""When to look at renders: what hints, lengths and scouts mean for the rows of a run.
+"""When to poll renders: what hints, render times and scouts mean for the rows of a run.
 
-Owns what is remembered of all rows together; what a single look leads to is in `decide`. Nothing
-here is durable, and a hint is never believed: it only brings the next look forward.
+Owns what is remembered of all rows together; what a single poll leads to is in `decide`. Nothing
+here is durable, and a hint is never believed: it only brings the next poll forward.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tasks.engine.policy.decision import Memory
-from tasks.engine.policy.render_times import Kind, Lengths, kind_of
+from tasks.engine.policy.render_times import RenderKind, RenderTimes, kind_of
 from tasks.ledger import CampaignRow
 
-#: Renders of a kind that are looked at often until the first of them is finished: so many, and one
+#: Renders of a kind that are polled often until the first of them is finished: so many, and one
 #: more for each so many others, since the shortest of many is shorter than that of two.
 SCOUTS, MORE = 2, 50
 #: Videos that were named and are not known yet: a webhook may be faster than a create's answer.
 NAMED = 10_000
 
 
-class Looks:
+class PollPlan:
     """What a run knows of its renders."""
 
     def __init__(self) -> None:
-        self._lengths = Lengths()
-        self._scouts: dict[Kind, set[int]] = defaultdict(set)
-        self._there: dict[Kind, set[int]] = defaultdict(set)
+        self._render_times = RenderTimes()
+        self._scouts: dict[RenderKind, set[int]] = defaultdict(set)
+        self._there: dict[RenderKind, set[int]] = defaultdict(set)
         self._named: dict[str, None] = {}
 
     def recall(self, lengths: Iterable[tuple[str, Decimal | None, float]]) -> None:
         """Take in what the ledger knows: operation, price and seconds of finished renders."""
         for operation, price, seconds in lengths:
-            self._lengths.learn((operation, price), seconds)
+            self._render_times.learn((operation, price), seconds)
 
     def name(self, videos: Collection[str]) -> None:
         """Remember that webhooks named these videos."""
@@ -43,17 +43,17 @@ class Looks:
             del self._named[next(iter(self._named))]
 
     def is_named(self, row: CampaignRow) -> bool:
-        """Whether a webhook named the video of a row, and nobody has looked since."""
+        """Whether a webhook named the video of a row, and nobody has polled since."""
         return row.state == "rendering" and _video(row) in self._named
 
-    def before_look(self, row: CampaignRow, memory: Memory) -> Memory:
-        """Return the memory for a look that a hint asks for; the hint is used up by it."""
+    def before_poll(self, row: CampaignRow, memory: Memory) -> Memory:
+        """Return the memory for a poll that a hint asks for; the hint is used up by it."""
         self._named.pop(_video(row), None)
         return replace(memory, hint=1)
 
-    def foresee(self, row: CampaignRow, memory: Memory) -> Memory:
+    def expect(self, row: CampaignRow, memory: Memory) -> Memory:
         """Return the memory with what renders of the row's kind are expected to take."""
-        shortest = self._lengths.shortest(row)
+        shortest = self._render_times.shortest(row)
         scouts = self._scouts[kind_of(row)]
         if shortest is None:
             there = self._there[kind_of(row)]
@@ -63,9 +63,9 @@ class Looks:
         return replace(memory, shortest=shortest, scout=row.id in scouts)
 
     def finish(self, row: CampaignRow, memory: Memory, now: float) -> bool:
-        """Learn from a finished render; return whether others are to be looked at sooner by it.
+        """Learn from a finished render; return whether others are to be polled sooner by it.
 
-        One that nobody had seen running may have been finished for long: it teaches only when it
+        One that no poll found running may have been finished for long: it teaches only when it
         was shorter than what is known.
         """
         self.leave(row)
@@ -73,11 +73,11 @@ class Looks:
         if row.take is None or row.take.accepted_at is None:
             return False
         length = max(0.0, now - row.take.accepted_at)
-        shortest = self._lengths.shortest(row)
-        seen_running = memory.looks or memory.hint
+        shortest = self._render_times.shortest(row)
+        seen_running = memory.polls or memory.hint
         if not seen_running and (shortest is None or length >= shortest):
             return False
-        return self._lengths.learn(kind_of(row), length)
+        return self._render_times.learn(kind_of(row), length)
 
     def leave(self, row: CampaignRow) -> None:
         """Forget a row that is not rendering any more: another scout takes its place."""

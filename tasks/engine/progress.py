@@ -62,7 +62,7 @@ class Progress:
         self._reserved += after.reserved
         self._charged += after.charged or Decimal(0)
 
-    def rests(self, now: float) -> None:
+    def settles(self, now: float) -> None:
         """One row is done for this run, whatever came of it."""
         self._finished.append(now)
 
@@ -82,7 +82,7 @@ class Progress:
         )
 
     def _seconds_left(self, now: float) -> float | None:
-        """Estimate from the pace of this run so far, once a twentieth of it (or a row) is done."""
+        """Estimate from the speed of this run so far, once a twentieth of it (or a row) is done."""
         done, left = len(self._finished), self._to_do - len(self._finished)
         if left <= 0:
             return 0.0

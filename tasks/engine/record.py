@@ -1,11 +1,12 @@
 """Write a decision into the ledger, and say how the row stands after it.
 
-Chooses the one change that fits what was seen: acceptance, refusal, settlement, delivery, or a
-plain move. Money never moves anywhere else.
+One table: what was observed -> the change that fits it (acceptance, refusal, settlement, delivery
+or a plain move) and the row as that change leaves it. Money never moves anywhere else.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -15,20 +16,22 @@ from sqlalchemy import Connection
 from tasks.engine.policy.decision import Decision
 from tasks.engine.policy.observations import (
     Accepted,
+    FilesStored,
     FilmReady,
-    Looked,
     Missing,
     NothingFound,
     NotStored,
+    Observation,
+    Polled,
     RefusedAs,
     Released,
-    Seen,
-    Stored,
     Unmade,
 )
 from tasks.ledger import (
     CampaignRow,
     Ledger,
+    State,
+    Take,
     accept,
     close_call,
     deliver,
@@ -38,86 +41,81 @@ from tasks.ledger import (
     settle,
 )
 
+Change = Callable[[Connection], bool]
+NOTHING = Decimal(0)
+
 
 async def record(
-    ledger: Ledger, row: CampaignRow, seen: Seen, decision: Decision, *, now: float
+    ledger: Ledger, row: CampaignRow, observation: Observation, decision: Decision, *, now: float
 ) -> CampaignRow | None:
     """Commit what was decided; return the row as it then is, or None if it had moved on."""
-    if decision.to is None and decision.reason is None:
-        return row
-    change = partial(_change, row=row, seen=seen, decision=decision, now=now)
-    if not await ledger.write(change):
-        return None
-    return _after(row, seen, decision, now)
-
-
-def _change(
-    connection: Connection, *, row: CampaignRow, seen: Seen, decision: Decision, now: float
-) -> bool:
     to, reason = decision.to, decision.reason
     if to is None:
-        return remark(
-            connection,
-            campaign_id=row.campaign_id,
-            row_id=row.id,
-            state=row.state,
-            at=now,
-            words=reason or "",
-        )
-    take = row.take
-    if take is not None:
-        match seen:
-            case Accepted():
-                return accept(connection, row, take, video_id=seen.video_id, at=now)
-            case RefusedAs() | Unmade() if to != "uncertain":
-                return refuse(connection, row, take, new=to, reason=reason or "", at=now)
-            case NothingFound() if not take.keyed:
-                close_call(connection, take_id=take.id, outcome="unknown", at=now)
-            case FilmReady():
-                charged = decision.memory.charged
-                return settle(connection, row, take, new=to, charged=charged, at=now)
-            case Looked() | Released() | Missing() if to in ("failed", "cancelled"):
-                cost = _cost_of_ending(seen, decision)
-                return settle(connection, row, take, new=to, charged=cost, at=now, reason=reason)
-            case Stored() | NotStored():
-                files = decision.memory.files
-                return deliver(connection, row, take, files=files, at=now, new=to, reason=reason)
-            case _:
-                pass
-    taken = take.id if take else None
-    return move_row(connection, row, to, at=now, reason=reason, take_id=taken)
+        if reason is None:
+            return row
+        change, after = _remarked(row, reason, now), replace(row, reason=reason)
+    else:
+        change, take = _moved(row, to, observation, decision, now)
+        after = replace(row, state=to, since=now, reason=reason, take=take)
+    return after if await ledger.write(change) else None
 
 
-def _cost_of_ending(seen: Seen, decision: Decision) -> Decimal | None:
+def _remarked(row: CampaignRow, words: str, now: float) -> Change:
+    return partial(
+        remark, campaign_id=row.campaign_id, row_id=row.id, state=row.state, at=now, words=words
+    )
+
+
+def _moved(
+    row: CampaignRow, to: State, observation: Observation, decision: Decision, now: float
+) -> tuple[Change, Take | None]:
+    """Return the move of a row to the state `to`, and its take as it then is."""
+    take, reason = row.take, decision.reason
+    if take is None:
+        return partial(move_row, row=row, new=to, at=now, reason=reason), None
+    change: Change
+    match observation:
+        case Accepted(video_id=video_id):
+            change = partial(accept, row=row, take=take, video_id=video_id, at=now)
+            return change, replace(take, video_id=video_id, accepted_at=now)
+        case RefusedAs() | Unmade() if to != "uncertain":
+            change = partial(refuse, row=row, take=take, new=to, reason=reason or "", at=now)
+            return change, replace(take, refused_at=now, reserved=NOTHING)
+        case FilmReady():
+            charged = decision.memory.charged
+            change = partial(settle, row=row, take=take, new=to, charged=charged, at=now)
+            return change, replace(_settled(take, charged), ready_at=now)
+        case Polled() | Released() | Missing() if to in ("failed", "cancelled"):
+            charged = _cost_of_ending(observation, decision)
+            settlement = partial(settle, row=row, take=take, new=to, charged=charged, at=now)
+            change = partial(settlement, reason=reason)
+            return change, _settled(take, charged)
+        case FilesStored() | NotStored():
+            files = decision.memory.files
+            delivery = partial(deliver, row=row, take=take, files=files, new=to, at=now)
+            change = partial(delivery, reason=reason)
+            return change, replace(take, delivered_at=now) if to == "delivered" else take
+    move = partial(move_row, row=row, new=to, at=now, reason=reason, take_id=take.id)
+    if isinstance(observation, NothingFound) and not take.keyed:
+        return partial(_given_up, take_id=take.id, at=now, move=move), take
+    return move, take
+
+
+def _given_up(connection: Connection, *, take_id: int, at: float, move: Change) -> bool:
+    close_call(connection, take_id=take_id, outcome="unknown", at=at)
+    return move(connection)
+
+
+def _settled(take: Take, charged: Decimal | None) -> Take:
+    """Return a take as `settle` leaves it: what was set aside is the charge, unless one is said."""
+    return replace(take, charged=take.reserved if charged is None else charged, reserved=NOTHING)
+
+
+def _cost_of_ending(observation: Observation, decision: Decision) -> Decimal | None:
     """A cancelled render releases its credits (specification, section 1); a failed one may not.
 
     None, for what was set aside, also where the service no longer knows the video.
     """
     charged = decision.memory.charged
-    released = decision.to == "cancelled" and not isinstance(seen, Missing)
-    return Decimal(0) if released and charged is None else charged
-
-
-def _after(row: CampaignRow, seen: Seen, decision: Decision, now: float) -> CampaignRow:
-    take = row.take
-    if decision.to is None:
-        return replace(row, reason=decision.reason)
-    if take is not None:
-        match seen:
-            case Accepted():
-                take = replace(take, video_id=seen.video_id, accepted_at=now)
-            case RefusedAs() | Unmade() if decision.to != "uncertain":
-                take = replace(take, refused_at=now, reserved=Decimal(0))
-            case FilmReady():
-                cost = decision.memory.charged
-                cost = take.reserved if cost is None else cost
-                take = replace(take, ready_at=now, charged=cost, reserved=Decimal(0))
-            case Looked() | Released() | Missing() if decision.to in ("failed", "cancelled"):
-                cost = _cost_of_ending(seen, decision)
-                cost = take.reserved if cost is None else cost
-                take = replace(take, charged=cost, reserved=Decimal(0))
-            case Stored() if decision.to == "delivered":
-                take = replace(take, delivered_at=now)
-            case _:
-                pass
-    return replace(row, state=decision.to, since=now, reason=decision.reason, take=take)
+    released = decision.to == "cancelled" and not isinstance(observation, Missing)
+    return NOTHING if released and charged is None else charged

@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from tasks.engine.policy.decision import Lane
 
-LANES: tuple[Lane, ...] = ("submit", "once", "search", "watch", "cancel", "deliver")
+LANES: tuple[Lane, ...] = ("submit", "submit_unkeyed", "search", "poll", "cancel", "deliver")
 
 
 class HasOrder(Protocol):
@@ -26,7 +26,7 @@ class HasOrder(Protocol):
 T = TypeVar("T", bound=HasOrder)
 
 
-class Schedule(Generic[T]):
+class Scheduler(Generic[T]):
     """Hold what is not due yet, and put what is due into its lane's queue."""
 
     def __init__(self) -> None:

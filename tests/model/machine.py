@@ -39,7 +39,7 @@ from tasks.ledger import (
 from tests.model import rules as promises
 from tests.model.made import price_of
 from tests.model.plain_ledger import PlainLedger
-from tests.model.program import ORGANISATION, Live, Program
+from tests.model.program import ORGANISATION, Carried, Program
 from tests.model.service import CLIPS, TROUBLES, SimulatedService
 from tests.model.virtual_time import POINTS, Died, Fuse, VirtualTime
 
@@ -178,11 +178,11 @@ class CampaignMachine(RuleBasedStateMachine):
     def hear_again(self, pick: int) -> None:
         """News comes late, doubled and out of order; it is news of a take, as it was sent then."""
         program = self._program()
-        row, memory, seen = program.heard[-1 - pick % len(program.heard)]
+        row, memory, observation = program.heard[-1 - pick % len(program.heard)]
         live = program.lives.get(row.row)
         if live is None or live.row.take != row.take:
-            live = Live(row, memory)
-        self._go(program.hear(live, seen))
+            live = Carried(row, memory)
+        self._go(program.hear(live, observation))
 
     # What the world does.
 
@@ -312,7 +312,7 @@ class CampaignMachine(RuleBasedStateMachine):
             self.program = Program(self.ledger, self.service, self.time, self.rules)
         return self.program
 
-    def _due(self) -> list[Live]:
+    def _due(self) -> list[Carried]:
         lives = self.program.lives.values() if self.program else ()
         return sorted((live for live in lives if live.lane), key=lambda live: live.due)
 

@@ -16,19 +16,19 @@ from sqlalchemy import Connection
 
 from tasks.aftercare.retake import approve_offers, offers
 from tasks.brief import Brief
-from tasks.engine.cancellations import Unwanted
-from tasks.engine.context import Connections
-from tasks.engine.engine import PATIENCE
+from tasks.engine.cancellations import Cancellations
+from tasks.engine.context import Context
+from tasks.engine.engine import PAUSE_LIMIT
 from tasks.engine.lanes.baseline import Baseline
 from tasks.engine.lanes.cancel import cancel
-from tasks.engine.lanes.poll import watch
+from tasks.engine.lanes.poll import poll
 from tasks.engine.lanes.price import ask_price
 from tasks.engine.lanes.submit import search, submit
-from tasks.engine.lanes.submit_unkeyed import search_made, submit_once
+from tasks.engine.lanes.submit_unkeyed import search_made, submit_unkeyed
 from tasks.engine.policy.decide import decide
 from tasks.engine.policy.decision import Lane, Memory, Rules, lane_of
-from tasks.engine.policy.observations import FilmReady, NotStored, Resumed, Seen, Stored
-from tasks.engine.poll_plan import Looks
+from tasks.engine.policy.observations import FilesStored, FilmReady, NotStored, Observation, Resumed
+from tasks.engine.poll_plan import PollPlan
 from tasks.engine.record import record
 from tasks.ledger import (
     UNDER_WAY,
@@ -57,7 +57,7 @@ ORGANISATION = "studio"
 
 
 @dataclass(eq=False)
-class Live:
+class Carried:
     """A row in this life of the program, and where it is due."""
 
     row: CampaignRow
@@ -74,11 +74,11 @@ class Program:
     service: SimulatedService
     time: VirtualTime
     rules: Rules
-    lives: dict[str, Live] = field(default_factory=dict)
-    heard: list[tuple[CampaignRow, Memory, Seen]] = field(default_factory=list)
+    lives: dict[str, Carried] = field(default_factory=dict)
+    heard: list[tuple[CampaignRow, Memory, Observation]] = field(default_factory=list)
     #: How deliveries end, the next one first: "stored", "late", "trouble" or "never".
     deliveries: list[str] = field(default_factory=list)
-    holds: str | None = None
+    defers: str | None = None
 
     def __post_init__(self) -> None:
         time = self.time
@@ -96,11 +96,11 @@ class Program:
         if known > time.now:
             gate.close(type(time)(known).moment())
         self._gate = gate
-        self._unwanted: Unwanted | None = None
-        self._looks = Looks()
+        self._cancellations: Cancellations | None = None
+        self._poll_plan = PollPlan()
         settings = SimpleNamespace(deadline=self.rules.deadline, quotes=4)
         ledger = cast(Any, self.ledger)
-        self.at = Connections(
+        self.at = Context(
             settings=cast(Any, settings),
             ledger=ledger,
             service=client,
@@ -127,12 +127,12 @@ class Program:
         await self.ledger.write(partial(self._approve, campaign=campaign, waiting=waiting))
         for row in await self._rows(campaign):
             if row.state == "approved" or row.state in UNDER_WAY:
-                self.lives[row.row] = live = Live(row)
+                self.lives[row.row] = live = Carried(row)
                 self._unwanted_in(campaign.id).begins(row)
                 await self.hear(live, Resumed())
         return campaign
 
-    async def visit(self, live: Live) -> None:
+    async def visit(self, live: Carried) -> None:
         """Visit the lane a row is due in, when it is due, and carry out what is decided."""
         assert live.lane is not None
         self.time.now = max(self.time.now, live.due)
@@ -144,22 +144,22 @@ class Program:
         if lane == "submit" and unwanted.is_given_up(live.row):
             await self._leave(live)
             return
-        if lane in ("submit", "once") and live.row.state == "approved" and self.holds:
+        if lane in ("submit", "submit_unkeyed") and live.row.state == "approved" and self.defers:
             change = partial(
-                move_row, row=live.row, new="held", at=self.time.now, reason=self.holds
+                move_row, row=live.row, new="held", at=self.time.now, reason=self.defers
             )
             await self.ledger.write(change)
             self.lives.pop(live.row.row, None)
             return
         if lane == "submit":
             lane = lane_of(live.row, self.time.now, self.rules) or lane
-        outcome = await self._look(lane, live)
+        outcome = await self._run_lane(lane, live)
         await self._remember_gate()
         if outcome is None:
             self.lives.pop(live.row.row, None)
             return
-        live.row, seen = outcome
-        await self.hear(live, seen)
+        live.row, observation = outcome
+        await self.hear(live, observation)
 
     async def retake(self, campaign: Campaign, row: CampaignRow) -> None:
         """Have a person want another take of a row, at the price it has now."""
@@ -169,26 +169,26 @@ class Program:
 
     async def take_up(self, row: CampaignRow) -> None:
         """Take a row up as it was read at some time, and visit the lane it seems to be due in."""
-        live = Live(row)
+        live = Carried(row)
         self._unwanted_in(row.campaign_id).begins(row)
         await self.hear(live, Resumed())
         if live.lane is not None:
             await self.visit(live)
 
-    async def hear(self, live: Live, seen: Seen) -> None:
+    async def hear(self, live: Carried, observation: Observation) -> None:
         """Decide on news of a row, record it, and say where the row is due next."""
         now = self.time.now
         live.row = self._unwanted_in(live.row.campaign_id).marked(live.row, now)
-        self.heard.append((live.row, live.memory, seen))
+        self.heard.append((live.row, live.memory, observation))
         if live.row.state in ("submitting", "rendering"):
-            live.memory = self._looks.foresee(live.row, live.memory)
-        decision = decide(live.row, live.memory, seen, now, self.rules)
+            live.memory = self._poll_plan.expect(live.row, live.memory)
+        decision = decide(live.row, live.memory, observation, now, self.rules)
         live.memory = decision.memory
-        if isinstance(seen, FilmReady) and live.row.state == "rendering":
-            self._looks.finish(live.row, live.memory, now)
-        row = await record(cast(Any, self.ledger), live.row, seen, decision, now=now)
-        self.holds = self.holds or decision.holds
-        parked = decision.parks is not None and decision.parks - now > PATIENCE
+        if isinstance(observation, FilmReady) and live.row.state == "rendering":
+            self._poll_plan.finish(live.row, live.memory, now)
+        row = await record(cast(Any, self.ledger), live.row, observation, decision, now=now)
+        self.defers = self.defers or decision.defers
+        parked = decision.pauses is not None and decision.pauses - now > PAUSE_LIMIT
         if row is None or decision.lane is None or parked:
             self.lives.pop(live.row.row, None)
             return
@@ -197,13 +197,16 @@ class Program:
 
     def hint(self, videos: Collection[str]) -> None:
         """Hear of videos that webhooks named, whosever they are."""
-        self._looks.name(videos)
+        self._poll_plan.name(videos)
         for live in self.lives.values():
             self._look_now_if_named(live)
 
-    def _look_now_if_named(self, live: Live) -> None:
-        if live.lane == "watch" and self._looks.is_named(live.row):
-            live.memory, live.due = self._looks.before_look(live.row, live.memory), self.time.now
+    def _look_now_if_named(self, live: Carried) -> None:
+        if live.lane == "poll" and self._poll_plan.is_named(live.row):
+            live.memory, live.due = (
+                self._poll_plan.before_poll(live.row, live.memory),
+                self.time.now,
+            )
 
     def _approve(
         self, connection: Connection, campaign: Campaign, waiting: list[CampaignRow]
@@ -211,12 +214,12 @@ class Program:
         if waiting and end_cancel(connection, campaign):
             approve(connection, waiting, by="Alice", at=self.time.now)
 
-    def _unwanted_in(self, campaign_id: int) -> Unwanted:
-        if self._unwanted is None:
-            self._unwanted = Unwanted(cast(Any, self.ledger), campaign_id)
-        return self._unwanted
+    def _unwanted_in(self, campaign_id: int) -> Cancellations:
+        if self._cancellations is None:
+            self._cancellations = Cancellations(cast(Any, self.ledger), campaign_id)
+        return self._cancellations
 
-    async def _leave(self, live: Live) -> None:
+    async def _leave(self, live: Carried) -> None:
         """Cancel a create that made nothing; rest one of which nobody knows."""
         row, now = live.row, self.time.now
         change: Any = partial(
@@ -237,24 +240,24 @@ class Program:
     async def _rows(self, campaign: Campaign) -> list[CampaignRow]:
         return await self.ledger.read(partial(rows_of, campaign_id=campaign.id))
 
-    async def _look(self, lane: Lane, live: Live) -> tuple[CampaignRow, Seen] | None:
+    async def _run_lane(self, lane: Lane, live: Carried) -> tuple[CampaignRow, Observation] | None:
         match lane:
             case "submit":
                 return await submit(live.row, self.at)
-            case "once":
-                return await submit_once(live.row, self.at)
+            case "submit_unkeyed":
+                return await submit_unkeyed(live.row, self.at)
             case "search" if live.row.take is not None and not live.row.take.keyed:
                 return await search_made(live.row, self.at)
             case "search":
                 return await search(live.row, self.at)
-            case "watch":
-                return live.row, await watch(live.row, live.memory, self.at)
+            case "poll":
+                return live.row, await poll(live.row, live.memory, self.at)
             case "cancel":
                 return live.row, await cancel(live.row, self.at)
             case "deliver":
                 return live.row, self._delivered(live)
 
-    def _delivered(self, live: Live) -> Seen:
+    def _delivered(self, live: Carried) -> Observation:
         """Bring a film home, or not: stores and downloads have tests of their own."""
         ends = self.deliveries.pop(0) if self.deliveries else "stored"
         if ends in ("trouble", "never"):
@@ -268,7 +271,7 @@ class Program:
             Delivered(kind=k, uri=f"file:///{take.id}.{k}", sha256="a" * 64, bytes=9) for k in kinds
         ]
         missing = tuple(k for k in late if k not in have)
-        return Stored((*live.memory.files, *files), missing)
+        return FilesStored((*live.memory.files, *files), missing)
 
     async def _remember_gate(self) -> None:
         until = self._gate.closed_until

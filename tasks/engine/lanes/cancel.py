@@ -5,14 +5,14 @@ It costs nothing and may be asked again: the second answer is 409.
 
 from __future__ import annotations
 
-from tasks.engine.context import Connections
-from tasks.engine.lanes.failures import news_of_read
-from tasks.engine.policy.observations import NotCancelled, Released, Seen, Troubled
+from tasks.engine.context import Context
+from tasks.engine.lanes.failures import observation_of
+from tasks.engine.policy.observations import NotCancelled, Observation, Released, Troubled
 from tasks.errors import ServiceError
 from tasks.ledger import CampaignRow
 
 
-async def cancel(row: CampaignRow, at: Connections) -> Seen:
+async def cancel(row: CampaignRow, at: Context) -> Observation:
     """Cancel a row's render; on 200 its reserved credits are released (specification, section 1).
 
     409 says that no render is running: the film may be there.
@@ -22,7 +22,7 @@ async def cancel(row: CampaignRow, at: Connections) -> Seen:
     try:
         video = await at.service.cancel(row.take.video_id)
     except ServiceError as error:
-        news = news_of_read(error)
-        # Without a clear answer, too: a look tells what became of it.
-        return NotCancelled(str(error)) if isinstance(news, Troubled) else news
+        observation = observation_of(error)
+        # Without a clear answer, too: a poll tells what became of it.
+        return NotCancelled(str(error)) if isinstance(observation, Troubled) else observation
     return Released(video.charged if video else None)

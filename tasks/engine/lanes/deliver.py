@@ -15,10 +15,10 @@ from typing import Literal
 
 from tasks.brief import CaptionFormat
 from tasks.crash import crashpoint
-from tasks.engine.context import Connections
+from tasks.engine.context import Context
 from tasks.engine.lanes.failures import closed
 from tasks.engine.policy.decision import Memory
-from tasks.engine.policy.observations import NotStored, Seen, Stored
+from tasks.engine.policy.observations import FilesStored, NotStored, Observation
 from tasks.errors import (
     BadRequest,
     CallsheetError,
@@ -48,7 +48,9 @@ class Checked:
     seconds: float | None = None
 
 
-async def deliver(row: CampaignRow, memory: Memory, address: str | None, at: Connections) -> Seen:
+async def deliver(
+    row: CampaignRow, memory: Memory, address: str | None, at: Context
+) -> Observation:
     """Bring a row's film and captions into the store; `address` is a fresh signed one, if known."""
     have = {file.kind for file in memory.files}
     checked: list[Checked] = []
@@ -74,7 +76,7 @@ async def deliver(row: CampaignRow, memory: Memory, address: str | None, at: Con
         return closed(error, at.clock())
     except CallsheetError as error:
         return NotStored(str(error), permanent=_permanent(error))
-    return Stored((*memory.files, *files), tuple(late))
+    return FilesStored((*memory.files, *files), tuple(late))
 
 
 def _permanent(error: CallsheetError) -> bool:
@@ -84,7 +86,7 @@ def _permanent(error: CallsheetError) -> bool:
 
 
 async def _film(
-    row: CampaignRow, address: str | None, at: Connections, spooled: AsyncExitStack
+    row: CampaignRow, address: str | None, at: Context, spooled: AsyncExitStack
 ) -> Checked:
     """Fetch a film and look at it; it lies in the spool until `spooled` ends."""
     assert row.take is not None
@@ -97,9 +99,7 @@ async def _film(
     return Checked("mp4", _file(row, "mp4", fetched.path, fetched.sha256, at), film.seconds)
 
 
-def _addresses(
-    row: CampaignRow, address: str | None, at: Connections
-) -> Callable[[], Awaitable[str]]:
+def _addresses(row: CampaignRow, address: str | None, at: Context) -> Callable[[], Awaitable[str]]:
     """Return a source of signed addresses: the one at hand first, then a fresh one each time."""
     known = [address] if address else []
 
@@ -113,7 +113,7 @@ def _addresses(
     return fresh
 
 
-async def _captions(row: CampaignRow, format: CaptionFormat, at: Connections) -> Checked | None:
+async def _captions(row: CampaignRow, format: CaptionFormat, at: Context) -> Checked | None:
     """Fetch captions in one format; None while the service has none yet."""
     assert row.take is not None
     assert row.take.video_id is not None
@@ -125,7 +125,7 @@ async def _captions(row: CampaignRow, format: CaptionFormat, at: Connections) ->
     return Checked(format, _file(row, format, data, hashlib.sha256(data).hexdigest(), at))
 
 
-def _file(row: CampaignRow, kind: Kind, source: Path | bytes, sha256: str, at: Connections) -> File:
+def _file(row: CampaignRow, kind: Kind, source: Path | bytes, sha256: str, at: Context) -> File:
     assert row.take is not None
     name = object_name(
         at.settings.names,
@@ -137,7 +137,7 @@ def _file(row: CampaignRow, kind: Kind, source: Path | bytes, sha256: str, at: C
     return File(name=name, source=source, content_type=CONTENT_TYPES[kind], sha256=sha256)
 
 
-async def _store(row: CampaignRow, checked: Sequence[Checked], at: Connections) -> list[Delivered]:
+async def _store(row: CampaignRow, checked: Sequence[Checked], at: Context) -> list[Delivered]:
     assert row.take is not None
     metadata = {"callsheet-row": row.row, "callsheet-video": row.take.video_id or ""}
     stored = await at.store.put(*(one.file for one in checked), metadata=metadata)

@@ -1,10 +1,17 @@
-"""Turn an error of a read into news: reading costs nothing, so every outcome may be asked again."""
+"""What the failure of a read tells: reading costs nothing, so every outcome may be asked again."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from tasks.engine.policy.observations import Barred, Closed, Missing, Seen, Troubled, Unreached
+from tasks.engine.policy.observations import (
+    Barred,
+    Closed,
+    Missing,
+    Observation,
+    Troubled,
+    Unreached,
+)
 from tasks.errors import (
     Forbidden,
     NotFound,
@@ -18,7 +25,7 @@ from tasks.errors import (
 UNNAMED_WAIT = 60.0
 
 
-def news_of_read(error: ServiceError) -> Seen:
+def observation_of(error: ServiceError) -> Observation:
     """Return what the failure of a read tells."""
     match error:
         case RateLimited():

@@ -13,9 +13,9 @@ from decimal import Decimal
 from functools import partial
 
 from tasks.brief import CREATE, Json
-from tasks.engine.context import Connections
-from tasks.engine.lanes.failures import news_of_read
-from tasks.engine.policy.observations import Seen
+from tasks.engine.context import Context
+from tasks.engine.lanes.failures import observation_of
+from tasks.engine.policy.observations import Observation
 from tasks.errors import (
     BadRequest,
     CallsheetError,
@@ -79,24 +79,24 @@ async def _ask(
         return None, None
 
 
-def is_priced(row: CampaignRow, at: Connections) -> bool:
+def is_priced(row: CampaignRow, at: Context) -> bool:
     """Whether a row's quote is there and young enough."""
     young = row.quoted_at is not None and at.clock() - row.quoted_at < at.settings.quote_age
     return row.state in ("quoted", "approved") and young
 
 
-async def fresh_price(row: CampaignRow, at: Connections) -> CampaignRow | Seen | None:
+async def fresh_price(row: CampaignRow, at: Context) -> CampaignRow | Observation | None:
     """Return an approved row at a price that holds, asked again where its quote is too old.
 
     Returns None when it is not approved any more, since it costs more than was agreed to; and
-    what was seen instead of a price, when the service cannot be asked.
+    what was observed instead of a price, when the service cannot be asked.
     """
     if is_priced(row, at):
         return row
     try:
         amount, refusal = await _ask(at.service, row.operation, row.asked(), row.max_credits)
     except ServiceError as error:
-        return news_of_read(error)
+        return observation_of(error)
     now = at.clock()
     if not await record_price(at, Quoted(row, amount, refusal)):
         return None
@@ -104,7 +104,7 @@ async def fresh_price(row: CampaignRow, at: Connections) -> CampaignRow | Seen |
     return replace(row, quoted=amount, quoted_at=now, approved=agreed)
 
 
-async def record_price(at: Connections, quoted: Quoted) -> bool:
+async def record_price(at: Context, quoted: Quoted) -> bool:
     """Record what was quoted; return whether an approved row is still approved."""
     now = at.clock()
     if quoted.row.state != "approved":

@@ -1,8 +1,8 @@
 """The submit lane: intent first, then the create, then what came of it.
 
-The one place that pays under a key; what takes none is in `once`. The frozen bytes are committed
-before the first of them leaves; after that only the same bytes under the same key are ever sent
-for this take.
+The one place that pays under a key; what takes none is in `submit_unkeyed`. The frozen bytes are
+committed before the first of them leaves; after that only the same bytes under the same key are
+ever sent for this take.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import replace
 from functools import partial
 
 from tasks.brief import CREATE
-from tasks.engine.context import Connections
-from tasks.engine.lanes.failures import closed, news_of_read
+from tasks.engine.context import Context
+from tasks.engine.lanes.failures import closed, observation_of
 from tasks.engine.policy.observations import (
     Accepted,
     NothingFound,
+    Observation,
     RefusedAs,
-    Seen,
     Unknown,
     Unreached,
 )
@@ -35,8 +35,8 @@ from tasks.ledger import CampaignRow, open_take, rows_of
 LOST = "another run has taken this campaign over"
 
 
-async def submit(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen] | None:
-    """Send a row's create; return the row as it then is and what was seen.
+async def submit(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation] | None:
+    """Send a row's create; return the row as it then is and what was observed.
 
     Returns None when the row had moved on, or the budget does not cover it: see the ledger.
     """
@@ -50,7 +50,7 @@ async def submit(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen] 
     return row, await _create(row, at)
 
 
-async def search(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen]:
+async def search(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation]:
     """Look for the video of a create whose key may be forgotten; pay nothing.
 
     Only a record that carries our own key is adopted: titles are not unique, and the
@@ -63,11 +63,11 @@ async def search(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen]:
             if raw.get("idempotency_key") == row.take.key:
                 return row, Accepted(video.id)
     except ServiceError as error:
-        return row, news_of_read(error)
+        return row, observation_of(error)
     return row, NothingFound()
 
 
-async def _intend(row: CampaignRow, at: Connections) -> CampaignRow | None:
+async def _intend(row: CampaignRow, at: Context) -> CampaignRow | None:
     key = idempotency_key(
         campaign=row.campaign,
         row=row.row,
@@ -85,7 +85,7 @@ async def _intend(row: CampaignRow, at: Connections) -> CampaignRow | None:
     return replace(row, state="submitting", since=now, reason=None, take=take)
 
 
-async def _still_intended(row: CampaignRow, at: Connections) -> bool:
+async def _still_intended(row: CampaignRow, at: Context) -> bool:
     """Whether the take still waits for its answer: another process may have heard it since.
 
     What was refused by then has no money set aside any more.
@@ -98,7 +98,7 @@ async def _still_intended(row: CampaignRow, at: Connections) -> bool:
     ]
 
 
-async def _create(row: CampaignRow, at: Connections) -> Seen:
+async def _create(row: CampaignRow, at: Context) -> Observation:
     assert row.take is not None, "a row in submitting has a take"
     if not await at.in_charge():
         # Whoever has the campaign now sends it, under the same key.

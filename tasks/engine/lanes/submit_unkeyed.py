@@ -12,17 +12,17 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.engine.context import Connections
+from tasks.engine.context import Context
 from tasks.engine.lanes.evidence import made_by
-from tasks.engine.lanes.failures import closed, news_of_read
+from tasks.engine.lanes.failures import closed, observation_of
 from tasks.engine.lanes.submit import LOST
 from tasks.engine.policy.observations import (
     Accepted,
     Busy,
     Missing,
     NothingFound,
+    Observation,
     RefusedAs,
-    Seen,
     Troubled,
     Unknown,
     Unmade,
@@ -44,16 +44,18 @@ from tasks.ledger import (
 BREAKER = 3
 
 
-async def submit_once(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen] | None:
-    """Send an approved row's call once; return the row as it then is and what was seen.
+async def submit_unkeyed(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation] | None:
+    """Send an approved row's call once; return the row as it then is and what was observed.
 
     Returns None when the row had moved on, or the budget does not cover it: see the ledger.
     """
     try:
         await at.baseline.refresh(at=at.clock())
     except ServiceError as error:
-        news = news_of_read(error)
-        return row, Troubled("the service lists no videos") if isinstance(news, Missing) else news
+        observation = observation_of(error)
+        return row, Troubled("the service lists no videos") if isinstance(
+            observation, Missing
+        ) else observation
     intended = await at.ledger.write(partial(_intend, row=row, at=at))
     if isinstance(intended, Busy):
         return row, intended
@@ -63,19 +65,19 @@ async def submit_once(row: CampaignRow, at: Connections) -> tuple[CampaignRow, S
     return row, await _send(row, intended, at)
 
 
-async def search_made(row: CampaignRow, at: Connections) -> tuple[CampaignRow, Seen]:
+async def search_made(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation]:
     """Look for what a call with a lost answer has made; pay nothing."""
     assert row.take is not None, "a row is searched for by its take"
     try:
         found, candidates = await made_by(at.baseline, row.take.asked(), row.take.intended_at)
     except ServiceError as error:
-        return row, news_of_read(error)
+        return row, observation_of(error)
     if found is not None:
         return row, Accepted(found.id, found.poll_after)
     return row, NothingFound(candidates)
 
 
-def _intend(connection: Connection, row: CampaignRow, at: Connections) -> Take | Busy | None:
+def _intend(connection: Connection, row: CampaignRow, at: Context) -> Take | Busy | None:
     """Commit intent, body and money; nothing is sent while another such call is unsettled."""
     now, organisation = at.clock(), at.baseline.organisation
     key = idempotency_key(
@@ -104,7 +106,7 @@ def _intend(connection: Connection, row: CampaignRow, at: Connections) -> Take |
     return take
 
 
-async def _send(row: CampaignRow, take: Take, at: Connections) -> Seen:
+async def _send(row: CampaignRow, take: Take, at: Context) -> Observation:
     if not await at.in_charge():
         return Unmade(LOST)
     try:

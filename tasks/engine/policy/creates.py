@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tasks.engine.policy.backoff import backoff
 from tasks.engine.policy.decision import (
     NEVER_MADE,
     SPREAD,
@@ -17,7 +18,6 @@ from tasks.engine.policy.decision import (
     unwanted,
 )
 from tasks.engine.policy.observations import Busy, NothingFound, RefusedAs, Unmade
-from tasks.engine.policy.polling import backoff
 from tasks.ledger.values import CampaignRow
 
 #: Answers lost in a row before this run leaves the row for a later one.
@@ -32,62 +32,77 @@ _PAST_HORIZON = (
 )
 
 
-def refused(row: CampaignRow, memory: Memory, seen: RefusedAs) -> Decision:
+def refused(row: CampaignRow, memory: Memory, observation: RefusedAs) -> Decision:
     """A definite no to this call, which proves nothing about an earlier one of the same key."""
-    if seen.of_key:
-        reason = f"{seen.words}: the service holds this key for something else"
+    if observation.of_key:
+        reason = f"{observation.words}: the service holds this key for something else"
         return Decision(memory, to="uncertain", reason=reason)
-    if seen.status in (400, 413, 422):
-        return Decision(memory, to="rejected", reason=f"{seen.words}: edit the row in the sheet")
+    if observation.status in (400, 413, 422):
+        return Decision(
+            memory, to="rejected", reason=f"{observation.words}: edit the row in the sheet"
+        )
     # Nothing that a row could be blamed for: every other one would be told the same.
-    words = f"{seen.words}: add credits, then run again" if seen.status == 402 else seen.words
+    words = (
+        f"{observation.words}: add credits, then run again"
+        if observation.status == 402
+        else observation.words
+    )
     if unwanted(row) and not memory.doubt:
-        return Decision(memory, to="cancelled", reason=f"{NEVER_MADE}: {seen.words}", holds=words)
+        return Decision(
+            memory, to="cancelled", reason=f"{NEVER_MADE}: {observation.words}", defers=words
+        )
     if memory.doubt:
         # An answer to this take was lost before: it may be paid for, so its money stays reserved.
-        return Decision(memory, reason=words, holds=words)
-    return Decision(memory, to="held", reason=words, holds=words)
+        return Decision(memory, reason=words, defers=words)
+    return Decision(memory, to="held", reason=words, defers=words)
 
 
 def not_found(
-    row: CampaignRow, memory: Memory, seen: NothingFound, now: float, rules: Rules
+    row: CampaignRow, memory: Memory, observation: NothingFound, now: float, rules: Rules
 ) -> Decision:
     """Ask a person, for a call without a key once it was looked for long enough."""
     if row.take is None or row.take.keyed:
         return Decision(memory, to="uncertain", reason=_PAST_HORIZON)
     if now - row.take.intended_at < rules.evidence_wait:
         return Decision(memory, lane="search", after=min(SEARCH, rules.evidence_wait / 10))
-    named = ", ".join(seen.candidates[:5])
+    named = ", ".join(observation.candidates[:5])
     found = f"new videos that may be it: {named}" if named else "no new video is in its list"
     reason = f"the answer to a paid call without a key was lost, and {found}: {_RESOLVE}"
     return Decision(memory, to="uncertain", reason=reason)
 
 
-def unmade(row: CampaignRow, memory: Memory, seen: Unmade, now: float) -> Decision:
+def unmade(row: CampaignRow, memory: Memory, observation: Unmade, now: float) -> Decision:
     if unwanted(row):
-        return Decision(memory, to="cancelled", reason=f"{NEVER_MADE}: {seen.words}")
-    memory = replace(memory, stumbles=memory.stumbles + 1)
-    if memory.stumbles >= LOST_LIMIT:
-        return Decision(memory, to="held", reason=f"{seen.words}: run again")
-    until = seen.until.timestamp() if seen.until else None
-    after = max(backoff(memory.stumbles), 0.0 if until is None else until - now)
-    return Decision(memory, to="approved", reason=seen.words, lane="once", after=after, parks=until)
+        return Decision(memory, to="cancelled", reason=f"{NEVER_MADE}: {observation.words}")
+    memory = replace(memory, failures=memory.failures + 1)
+    if memory.failures >= LOST_LIMIT:
+        return Decision(memory, to="held", reason=f"{observation.words}: run again")
+    until = observation.until.timestamp() if observation.until else None
+    after = max(backoff(memory.failures), 0.0 if until is None else until - now)
+    return Decision(
+        memory,
+        to="approved",
+        reason=observation.words,
+        lane="submit_unkeyed",
+        after=after,
+        pauses=until,
+    )
 
 
-def busy(memory: Memory, seen: Busy, now: float, rules: Rules) -> Decision:
+def busy(memory: Memory, observation: Busy, now: float, rules: Rules) -> Decision:
     """Wait for another call to be settled; hold the row once that will not happen by itself."""
-    memory = replace(memory, stumbles=memory.stumbles + 1)
+    memory = replace(memory, failures=memory.failures + 1)
     limit = 2 * rules.evidence_wait
-    if seen.since is None or now - seen.since > limit:
-        reason = f"{seen.words}: settle them with `callsheet resolve`, then run again"
+    if observation.since is None or now - observation.since > limit:
+        reason = f"{observation.words}: settle them with `callsheet resolve`, then run again"
         return Decision(memory, to="held", reason=reason)
-    return Decision(memory, lane="once", after=backoff(memory.stumbles))
+    return Decision(memory, lane="submit_unkeyed", after=backoff(memory.failures))
 
 
 def again(row: CampaignRow, memory: Memory, words: str, now: float, rules: Rules) -> Decision:
     """Send the same bytes again after a while, or leave them to a later run."""
-    memory = replace(memory, stumbles=memory.stumbles + 1)
-    if memory.stumbles >= LOST_LIMIT:
+    memory = replace(memory, failures=memory.failures + 1)
+    if memory.failures >= LOST_LIMIT:
         return Decision(memory, reason=f"no clear answer yet ({words}): run again")
-    after = backoff(memory.stumbles)
+    after = backoff(memory.failures)
     return Decision(memory, lane=lane_of(row, now + after * SPREAD, rules), after=after)

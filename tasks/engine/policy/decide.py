@@ -1,4 +1,4 @@
-"""What to do next with a row: a pure function of the row, what was seen, and the moment.
+"""What to do next with a row: a pure function of the row, an observation, and the moment.
 
 No clock, no randomness, no I/O. Moments are Unix seconds, spans are seconds. The engine carries
 out what is decided here; every rule about waiting, giving up and asking a person is in this file,
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasks.duration import say_duration
+from tasks.engine.policy.backoff import backoff
 from tasks.engine.policy.creates import LOST_LIMIT, again, busy, not_found, refused, unmade
 from tasks.engine.policy.decision import SPREAD, Decision, Memory, Rules, lane_of, unwanted
 from tasks.engine.policy.observations import (
@@ -17,24 +18,24 @@ from tasks.engine.policy.observations import (
     Barred,
     Busy,
     Closed,
+    FilesStored,
     FilmReady,
-    Looked,
     Missing,
     NotCancelled,
     NothingFound,
     NotStored,
+    Observation,
+    Polled,
     RefusedAs,
     Released,
     Resumed,
-    Seen,
-    Stored,
     Troubled,
     Unknown,
     Unmade,
     Unreached,
 )
-from tasks.engine.policy.polling import POLL_DEFAULT, backoff
-from tasks.engine.policy.renders import first_wait, looked, missing, overdue
+from tasks.engine.policy.polling import POLL_DEFAULT
+from tasks.engine.policy.renders import first_wait, missing, overdue, polled
 from tasks.ledger.states import STATES, State
 from tasks.ledger.values import CampaignRow
 
@@ -43,58 +44,60 @@ DELIVERY_LIMIT = 5
 #: Why a row is cancelled whose render was under way.
 CANCELLED_AS_ASKED = "cancelled at the service as asked: `callsheet retake` makes another"
 
-#: Where a row must be for news of it to be news; elsewhere it is late, or told twice.
-TIMELY: dict[type[Seen], frozenset[State]] = {
+#: Where a row must be for an observation to say anything; elsewhere it is late, or told twice.
+TIMELY: dict[type[Observation], frozenset[State]] = {
     Accepted: frozenset({"submitting", "uncertain"}),
     RefusedAs: frozenset({"submitting"}),
     Unknown: frozenset({"submitting"}),
     NothingFound: frozenset({"submitting"}),
     Unmade: frozenset({"submitting"}),
     Busy: frozenset({"approved"}),
-    Looked: frozenset({"rendering"}),
+    Polled: frozenset({"rendering"}),
     Released: frozenset({"rendering"}),
     NotCancelled: frozenset({"rendering"}),
     Missing: frozenset({"submitting", "rendering", "ready"}),
     FilmReady: frozenset({"rendering", "ready"}),
-    Stored: frozenset({"ready"}),
+    FilesStored: frozenset({"ready"}),
     NotStored: frozenset({"ready"}),
 }
 
 
-def decide(row: CampaignRow, memory: Memory, seen: Seen, now: float, rules: Rules) -> Decision:
-    """Return what to do next with `row` after `seen`; late and double news change nothing."""
-    if row.state not in TIMELY.get(type(seen), STATES):
+def decide(
+    row: CampaignRow, memory: Memory, observation: Observation, now: float, rules: Rules
+) -> Decision:
+    """Return what to do next with `row`; late and double observations change nothing."""
+    if row.state not in TIMELY.get(type(observation), STATES):
         return Decision(memory, lane=lane_of(row, now, rules), after=POLL_DEFAULT)
-    match seen:
+    match observation:
         case Resumed():
             # What an earlier run sent, and what became of it, is not known any more.
             memory = replace(memory, doubt=row.state == "submitting")
             return Decision(memory, lane=lane_of(row, now, rules))
         case Accepted():
-            memory = replace(memory, poll_after=seen.poll_after, stumbles=0)
+            memory = replace(memory, poll_after=observation.poll_after, failures=0)
             if unwanted(row):
                 return Decision(memory, to="rendering", lane="cancel")
-            # A look at the deadline itself, however late the service says to come.
+            # A poll at the deadline itself, however late the service says to come.
             wait = min(first_wait(memory, rules), rules.deadline)
-            return Decision(memory, to="rendering", lane="watch", after=wait)
+            return Decision(memory, to="rendering", lane="poll", after=wait)
         case RefusedAs():
-            return refused(row, memory, seen)
+            return refused(row, memory, observation)
         case Unknown():
-            return again(row, replace(memory, doubt=True), seen.words, now, rules)
+            return again(row, replace(memory, doubt=True), observation.words, now, rules)
         case NothingFound():
-            return not_found(row, memory, seen, now, rules)
+            return not_found(row, memory, observation, now, rules)
         case Unmade():
-            return unmade(row, memory, seen, now)
+            return unmade(row, memory, observation, now)
         case Busy():
-            return busy(memory, seen, now, rules)
-        case Looked():
-            return looked(row, memory, seen, now, rules)
+            return busy(memory, observation, now, rules)
+        case Polled():
+            return polled(row, memory, observation, now, rules)
         case Released():
-            memory = replace(memory, charged=seen.charged)
+            memory = replace(memory, charged=observation.charged)
             return Decision(memory, to="cancelled", reason=CANCELLED_AS_ASKED)
         case NotCancelled():
             # The film may be there by now; then it is paid for, and delivered instead.
-            return Decision(replace(memory, not_cancelled=True), lane="watch")
+            return Decision(replace(memory, not_cancelled=True), lane="poll")
         case Missing() if row.state == "submitting":
             # A service without a list of videos: there is nothing to search in.
             return _troubled(
@@ -103,55 +106,57 @@ def decide(row: CampaignRow, memory: Memory, seen: Seen, now: float, rules: Rule
         case Missing():
             return missing(row, memory, now)
         case FilmReady():
-            charged = memory.charged if seen.charged is None else seen.charged
-            memory = replace(memory, charged=charged, stumbles=0)
+            charged = memory.charged if observation.charged is None else observation.charged
+            memory = replace(memory, charged=charged, failures=0)
             to: State | None = "ready" if row.state == "rendering" else None
             return Decision(memory, to=to, lane="deliver")
-        case Stored():
-            return _stored(row, memory, seen, now, rules)
+        case FilesStored():
+            return _stored(row, memory, observation, now, rules)
         case NotStored():
-            return _not_stored(memory, seen)
+            return _not_stored(memory, observation)
         case Closed():
-            until = seen.until.timestamp()
+            until = observation.until.timestamp()
             after = max(0.0, until - now)
             lane = lane_of(row, now + after * SPREAD, rules)
-            return Decision(memory, lane=lane, after=after, parks=until)
+            return Decision(memory, lane=lane, after=after, pauses=until)
         case Barred():
-            return Decision(memory, reason=seen.words, holds=seen.words)
+            return Decision(memory, reason=observation.words, defers=observation.words)
         case Troubled() | Unreached():
-            return _troubled(row, memory, seen, now, rules)
+            return _troubled(row, memory, observation, now, rules)
 
 
 def _troubled(
-    row: CampaignRow, memory: Memory, seen: Troubled | Unreached, now: float, rules: Rules
+    row: CampaignRow, memory: Memory, observation: Troubled | Unreached, now: float, rules: Rules
 ) -> Decision:
-    memory = replace(memory, stumbles=memory.stumbles + 1)
-    after = backoff(memory.stumbles)
+    memory = replace(memory, failures=memory.failures + 1)
+    after = backoff(memory.failures)
     lane = lane_of(row, now + after * SPREAD, rules)
-    if isinstance(seen, Troubled) and memory.stumbles >= LOST_LIMIT:
+    if isinstance(observation, Troubled) and memory.failures >= LOST_LIMIT:
         if lane == "search":
-            return Decision(memory, reason=f"no clear answer yet ({seen.words}): run again")
-        if lane in ("watch", "cancel") and overdue(row, now, rules):
-            words = f"no film after {say_duration(rules.deadline)}; {seen.words}"
+            return Decision(memory, reason=f"no clear answer yet ({observation.words}): run again")
+        if lane in ("poll", "cancel") and overdue(row, now, rules):
+            words = f"no film after {say_duration(rules.deadline)}; {observation.words}"
             return Decision(memory, to="stalled", reason=words)
     return Decision(memory, lane=lane, after=after)
 
 
-def _stored(row: CampaignRow, memory: Memory, seen: Stored, now: float, rules: Rules) -> Decision:
-    memory = replace(memory, files=seen.files, stumbles=memory.stumbles + 1)
-    if not seen.late:
+def _stored(
+    row: CampaignRow, memory: Memory, observation: FilesStored, now: float, rules: Rules
+) -> Decision:
+    memory = replace(memory, files=observation.files, failures=memory.failures + 1)
+    if not observation.late:
         return Decision(memory, to="delivered")
-    formats = " and ".join(seen.late)
+    formats = " and ".join(observation.late)
     ready = row.take.ready_at if row.take and row.take.ready_at else now
     if now - ready < rules.captions_wait:
-        return Decision(memory, lane="deliver", after=min(10.0, backoff(memory.stumbles)))
+        return Decision(memory, lane="deliver", after=min(10.0, backoff(memory.failures)))
     reason = f"the film is in the store, but the service has no {formats} captions: run again"
     return Decision(memory, to="held", reason=reason)
 
 
-def _not_stored(memory: Memory, seen: NotStored) -> Decision:
-    memory = replace(memory, stumbles=memory.stumbles + 1)
-    if seen.permanent or memory.stumbles >= DELIVERY_LIMIT:
-        reason = f"{seen.words}: the film is paid for, running again fetches it free"
+def _not_stored(memory: Memory, observation: NotStored) -> Decision:
+    memory = replace(memory, failures=memory.failures + 1)
+    if observation.permanent or memory.failures >= DELIVERY_LIMIT:
+        reason = f"{observation.words}: the film is paid for, running again fetches it free"
         return Decision(memory, to="held", reason=reason)
-    return Decision(memory, lane="deliver", after=backoff(memory.stumbles))
+    return Decision(memory, lane="deliver", after=backoff(memory.failures))

@@ -15,7 +15,7 @@ from tasks.ledger.states import State
 from tasks.ledger.takes import Delivered
 from tasks.ledger.values import CampaignRow
 
-Lane = Literal["submit", "once", "search", "watch", "cancel", "deliver"]
+Lane = Literal["submit", "submit_unkeyed", "search", "poll", "cancel", "deliver"]
 
 #: Words for a render under way. Only the first two are in the specification (section 2).
 RUNNING = frozenset({"generating", "draft", "queued", "pending", "processing", "rendering",
@@ -53,15 +53,15 @@ class Rules:
 class Memory:
     """What this run remembers of a row; losing it costs time and nothing else.
 
-    `ends` counts looks in a row at a word for the end without a film, `stumbles` failures in a
-    row.
+    `ends` counts polls in a row that gave a word for the end and no film, `failures` what failed in
+    a row.
     """
 
-    looks: int = 0
-    odd_looks: int = 0
+    polls: int = 0
+    odd_polls: int = 0
     odd_since: float | None = None
     ends: int = 0
-    stumbles: int = 0
+    failures: int = 0
     #: The service was asked to cancel the render, and did not, or its answer was not clear.
     not_cancelled: bool = False
     #: An earlier answer to a create of this take was lost, in this run or in one before it.
@@ -70,7 +70,7 @@ class Memory:
     #: What the shortest render of its kind took, in seconds, and whether this one is to find out.
     shortest: float | None = None
     scout: bool = False
-    #: Looks since a webhook named its video, from 1; 0 when none did.
+    #: Polls since a webhook named its video, from 1; 0 when none did.
     hint: int = 0
     charged: Decimal | None = None
     files: tuple[Delivered, ...] = ()
@@ -80,8 +80,8 @@ class Memory:
 class Decision:
     """What to do: move the row (`to`), then visit `lane` after `after` seconds.
 
-    Without a lane the row rests for this run. `holds` stops all further creates of the run for
-    that reason; `parks` is a moment before which no request may be made.
+    Without a lane the row is settled for this run. `defers` stops all further creates of the run
+    for that reason; `pauses` is a moment before which no request may be made.
     """
 
     memory: Memory = field(default=Memory())
@@ -89,8 +89,8 @@ class Decision:
     reason: str | None = None
     lane: Lane | None = None
     after: float = 0.0
-    holds: str | None = None
-    parks: float | None = None
+    defers: str | None = None
+    pauses: float | None = None
 
 
 def unwanted(row: CampaignRow) -> bool:
@@ -99,10 +99,10 @@ def unwanted(row: CampaignRow) -> bool:
 
 
 def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
-    """Return the lane that carries a row of this state on, or None where the row rests."""
+    """Return the lane that carries a row of this state on, or None where the row is settled."""
     match row.state:
         case "approved":
-            return "submit" if row.operation == CREATE or rules.clip_keys else "once"
+            return "submit" if row.operation == CREATE or rules.clip_keys else "submit_unkeyed"
         case "submitting" if row.take is not None and not row.take.keyed:
             return "search"
         case "submitting" if row.take is not None:
@@ -111,7 +111,7 @@ def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
             young = now - row.take.intended_at < last
             return "submit" if young else "search"
         case "rendering":
-            return "cancel" if unwanted(row) else "watch"
+            return "cancel" if unwanted(row) else "poll"
         case "ready":
             return "deliver"
         case _:

@@ -1,4 +1,4 @@
-"""What can be seen of a row: the only news that `decide` takes.
+"""What can be observed of a row: all that `decide` is told of the world.
 
 A lane turns an answer, or the lack of one, into one of these values. Nothing here is believed
 further than it says: a service's word for a state is a word, a signed address is proof that a
@@ -101,7 +101,7 @@ class Barred:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Polled:
     """The service's word for the video; `downloadable` is False after a 409, None if not asked."""
 
     status: str | None
@@ -145,7 +145,7 @@ class FilmReady:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class FilesStored:
     """The files in the store, verified; `late` are caption formats that are not there yet."""
 
     files: tuple[Delivered, ...]
@@ -160,7 +160,7 @@ class NotStored:
     permanent: bool
 
 
-Seen = (
+Observation = (
     Resumed
     | Accepted
     | RefusedAs
@@ -171,12 +171,12 @@ Seen = (
     | Unreached
     | Closed
     | Barred
-    | Looked
+    | Polled
     | Released
     | NotCancelled
     | Missing
     | Troubled
     | FilmReady
-    | Stored
+    | FilesStored
     | NotStored
 )

@@ -1,6 +1,6 @@
 """What renders have taken so far, by kind: the same operation at the same price.
 
-A lost memory costs looks and nothing else; it is filled from the ledger at the start of a run.
+A lost memory costs polls and nothing else; it is filled from the ledger at the start of a run.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from decimal import Decimal
 
 from tasks.ledger.values import CampaignRow
 
-#: The lengths of a kind that are kept, and the part of them that may be shorter than the rest:
-#: one render that was done in a moment does not make the others be looked at early.
+#: The times of a kind that are kept, and the part of them that may be shorter than the rest:
+#: one render that was done in a moment does not have the others polled early.
 KEPT, OUTLIERS = 200, 0.05
 
-Kind = tuple[str, Decimal | None]
+RenderKind = tuple[str, Decimal | None]
 
 
-class Lengths:
+class RenderTimes:
     """Seconds from a create to a finished film."""
 
     def __init__(self) -> None:
-        self._known: dict[Kind, list[float]] = defaultdict(list)
+        self._known: dict[RenderKind, list[float]] = defaultdict(list)
 
-    def learn(self, kind: Kind, seconds: float) -> bool:
-        """Take a length in; return whether looks that are planned come too late by it."""
+    def learn(self, kind: RenderKind, seconds: float) -> bool:
+        """Take a time in; return whether polls that are planned come too late by it."""
         known = self._known[kind]
         before = _shortest(known)
         if len(known) < KEPT:
@@ -34,11 +34,11 @@ class Lengths:
         return after is not None and (before is None or after < 0.9 * before)
 
     def shortest(self, row: CampaignRow) -> float | None:
-        """Return the shortest length of renders of the row's kind, or None when there is none."""
+        """Return the shortest time of renders of the row's kind, or None when there is none."""
         return _shortest(self._known.get(kind_of(row), []))
 
 
-def kind_of(row: CampaignRow) -> Kind:
+def kind_of(row: CampaignRow) -> RenderKind:
     """Return what renders have to have in common to take about as long."""
     return row.operation, row.take.quoted if row.take else row.quoted
 

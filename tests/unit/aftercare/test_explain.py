@@ -19,8 +19,8 @@ from tests.campaigns import NOW, Stage, brief
     [
         ("planned", "make", "planned", "submit"),
         ("submitting", "continue", "submitting", "submit"),
-        ("rendering", "continue", "rendering", "watch"),
-        ("stalled", "continue", "rendering", "watch"),
+        ("rendering", "continue", "rendering", "poll"),
+        ("stalled", "continue", "rendering", "poll"),
         ("delivered", "nothing", "delivered", None),
         ("uncertain", "person", "uncertain", None),
         ("failed", "person", "failed", None),

@@ -12,9 +12,9 @@ from tasks.engine.policy.decision import Memory, Rules
 from tasks.engine.policy.observations import (
     Accepted,
     FilmReady,
-    Looked,
     Missing,
     NotCancelled,
+    Polled,
     RefusedAs,
     Released,
     Resumed,
@@ -35,14 +35,14 @@ def wanted_gone(state: State) -> CampaignRow:
     return replace(row, take=replace(row.take, cancel_requested_at=NOW))
 
 
-def after(state: State, seen, memory=NOTHING):  # type: ignore[no-untyped-def]
-    return decide(wanted_gone(state), memory, seen, NOW, Rules())
+def after(state: State, observation, memory=NOTHING):  # type: ignore[no-untyped-def]
+    return decide(wanted_gone(state), memory, observation, NOW, Rules())
 
 
-@pytest.mark.parametrize("seen", [Resumed(), Unreached("no"), Looked("generating")])
-def test_a_render_under_way_is_cancelled(seen) -> None:  # type: ignore[no-untyped-def]
-    assert after("rendering", seen).lane == "cancel"
-    assert decide(a_row("rendering"), Memory(), seen, NOW, Rules()).lane == "watch"
+@pytest.mark.parametrize("observation", [Resumed(), Unreached("no"), Polled("generating")])
+def test_a_render_under_way_is_cancelled(observation) -> None:  # type: ignore[no-untyped-def]
+    assert after("rendering", observation).lane == "cancel"
+    assert decide(a_row("rendering"), Memory(), observation, NOW, Rules()).lane == "poll"
 
 
 def test_a_create_that_arrives_late_is_cancelled_at_once() -> None:
@@ -56,28 +56,28 @@ def test_a_release_ends_it_and_costs_nothing_unless_the_service_says_so() -> Non
     assert after("rendering", Released(Decimal(3))).memory.charged == 3
 
 
-def test_what_could_not_be_cancelled_is_looked_at_and_its_film_is_delivered() -> None:
-    looking = after("rendering", NotCancelled("409"))
-    assert (looking.lane, looking.to) == ("watch", None)
-    made = after("rendering", FilmReady("https://films.example"), looking.memory)
+def test_what_could_not_be_cancelled_is_polled_and_its_film_is_delivered() -> None:
+    polling = after("rendering", NotCancelled("409"))
+    assert (polling.lane, polling.to) == ("poll", None)
+    made = after("rendering", FilmReady("https://films.example"), polling.memory)
     assert (made.to, made.lane) == ("ready", "deliver")
     # Still running: it is asked again, but not at once.
-    again = after("rendering", Looked("generating"), looking.memory)
+    again = after("rendering", Polled("generating"), polling.memory)
     assert again.lane == "cancel"
     assert again.after > 0
     # Any other word: there is nothing to cancel, and the film may come yet.
-    assert after("rendering", Looked("finalising"), looking.memory).lane == "watch"
+    assert after("rendering", Polled("finalising"), polling.memory).lane == "poll"
 
 
-def test_a_word_for_cancelled_is_believed_at_the_second_look() -> None:
-    first = after("rendering", Looked("cancelled", downloadable=False), Memory(not_cancelled=True))
-    second = after("rendering", Looked("cancelled", downloadable=False), first.memory)
+def test_a_word_for_cancelled_is_believed_at_the_second_poll() -> None:
+    first = after("rendering", Polled("cancelled", downloadable=False), Memory(not_cancelled=True))
+    second = after("rendering", Polled("cancelled", downloadable=False), first.memory)
     assert (first.to, second.to) == (None, "cancelled")
 
 
 def test_a_video_that_the_service_has_lost_is_cancelled_and_counts_as_paid() -> None:
     decision = after("rendering", Missing())
-    assert decision.lane == "watch", "a new video may be unknown to reads for a while"
+    assert decision.lane == "poll", "a new video may be unknown to reads for a while"
     late = decide(wanted_gone("rendering"), Memory(), Missing(), NOW + 60, Rules())
     assert late.to == "cancelled"
     assert "counts as paid" in (late.reason or "")

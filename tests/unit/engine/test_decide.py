@@ -1,4 +1,4 @@
-"""What to do next: for every state, everything that can be seen, and every moment."""
+"""What to do next: for every state, everything that can be observed, and every moment."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.engine.policy.backoff import backoff
 from tasks.engine.policy.creates import LOST_LIMIT
 from tasks.engine.policy.decide import DELIVERY_LIMIT, decide
 from tasks.engine.policy.decision import LAST_CREATE, SPREAD, Memory, Rules
@@ -18,22 +19,22 @@ from tasks.engine.policy.observations import (
     Barred,
     Busy,
     Closed,
+    FilesStored,
     FilmReady,
-    Looked,
     Missing,
     NothingFound,
     NotStored,
+    Observation,
+    Polled,
     RefusedAs,
     Resumed,
-    Seen,
-    Stored,
     Troubled,
     Unknown,
     Unmade,
     Unreached,
 )
-from tasks.engine.policy.polling import POLL_MAX, POLL_MIN, backoff, first_poll, next_poll
-from tasks.engine.policy.renders import GRACE, ODD_LOOKS, ODD_SPAN
+from tasks.engine.policy.polling import POLL_MAX, POLL_MIN, told_interval
+from tasks.engine.policy.renders import GRACE, ODD_POLLS, ODD_SPAN
 from tasks.ledger import STATES, TRANSITIONS, State
 from tests.campaigns import FILM, T0, a_row
 
@@ -45,7 +46,7 @@ def closed(after: float) -> Closed:
     return Closed(datetime.fromtimestamp(T0 + after, UTC), "429")
 
 
-SEEN: dict[str, Seen] = {
+OBSERVATIONS: dict[str, Observation] = {
     "resumed": Resumed(),
     "accepted": Accepted("vid_1", 5.0),
     "400": RefusedAs(400, "bad"),
@@ -62,19 +63,19 @@ SEEN: dict[str, Seen] = {
     "unreached": Unreached("down"),
     "closed": closed(30),
     "barred": Barred("key"),
-    "running": Looked("generating"),
+    "running": Polled("generating"),
     "missing": Missing(),
     "troubled": Troubled("500"),
     "ready": FilmReady("https://film"),
-    "stored": Stored((FILM,)),
-    "late": Stored((FILM,), ("srt",)),
+    "stored": FilesStored((FILM,)),
+    "late": FilesStored((FILM,), ("srt",)),
     "not stored": NotStored("disk", permanent=False),
     "never stored": NotStored("bucket", permanent=True),
 }
-#: state -> what was seen -> "where to" and "lane"; whatever is not listed changes nothing.
+#: state -> what was observed -> "where to" and "lane"; whatever is not listed changes nothing.
 TABLE: dict[State, dict[str, tuple[State | None, str | None]]] = {
     "submitting": {
-        "accepted": ("rendering", "watch"),
+        "accepted": ("rendering", "poll"),
         "400": ("rejected", None),
         "401": ("held", None),
         "402": ("held", None),
@@ -82,10 +83,10 @@ TABLE: dict[State, dict[str, tuple[State | None, str | None]]] = {
         "key": ("uncertain", None),
         "nothing": ("uncertain", None),
         "candidates": ("uncertain", None),
-        "unmade": ("approved", "once"),
+        "unmade": ("approved", "submit_unkeyed"),
         "barred": (None, None),
     },
-    "uncertain": {"accepted": ("rendering", "watch")},
+    "uncertain": {"accepted": ("rendering", "poll")},
     "rendering": {
         "ready": ("ready", "deliver"),
         "missing": ("stalled", None),
@@ -100,7 +101,7 @@ TABLE: dict[State, dict[str, tuple[State | None, str | None]]] = {
     },
     "approved": {
         "barred": (None, None),
-        "busy": (None, "once"),
+        "busy": (None, "submit_unkeyed"),
         "tripped": ("held", None),
     },
 }
@@ -114,17 +115,17 @@ ONCE: dict[State, dict[str, tuple[State | None, str | None]]] = {
 LANES = {
     "approved": "submit",
     "submitting": "submit",
-    "rendering": "watch",
+    "rendering": "poll",
     "ready": "deliver",
 }
 
 
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("name", SEEN)
+@pytest.mark.parametrize("name", OBSERVATIONS)
 def test_a_call_without_a_key_is_never_sent_again(state: State, name: str):
     row = a_row(state, intended=T0 + 500, operation="image-to-video")
-    decision = decide(row, NEW, SEEN[name], T0 + 1_000, RULES)
-    lanes = LANES | {"approved": "once", "submitting": "search"}
+    decision = decide(row, NEW, OBSERVATIONS[name], T0 + 1_000, RULES)
+    lanes = LANES | {"approved": "submit_unkeyed", "submitting": "search"}
     usual = TABLE.get(state, {}).get(name, (None, lanes.get(state)))
     expected = ONCE.get(state, {}).get(name, usual)
     assert (decision.to, decision.lane) == expected
@@ -132,9 +133,9 @@ def test_a_call_without_a_key_is_never_sent_again(state: State, name: str):
 
 
 @pytest.mark.parametrize("name", ["nothing", "candidates"])
-def test_what_a_call_without_a_key_made_is_looked_for_and_then_asked_for(name: str):
+def test_what_a_call_without_a_key_made_polls_are_plannedfor_and_then_asked_for(name: str):
     row = a_row("submitting", intended=T0, operation="image-to-video")
-    late = decide(row, NEW, SEEN[name], T0 + RULES.evidence_wait, RULES)
+    late = decide(row, NEW, OBSERVATIONS[name], T0 + RULES.evidence_wait, RULES)
     assert (late.to, late.lane) == ("uncertain", None)
     assert "callsheet resolve" in str(late.reason)
     assert ("vid_8, vid_9" in str(late.reason)) == (name == "candidates")
@@ -143,7 +144,7 @@ def test_what_a_call_without_a_key_made_is_looked_for_and_then_asked_for(name: s
 def test_a_row_is_held_when_another_call_stays_unsettled():
     row = a_row("approved", operation="image-to-video")
     now = T0 + 900 + 2 * RULES.evidence_wait + 1
-    assert decide(row, NEW, SEEN["busy"], now, RULES).to == "held"
+    assert decide(row, NEW, OBSERVATIONS["busy"], now, RULES).to == "held"
 
 
 def test_where_clips_take_keys_they_go_the_way_of_films():
@@ -154,16 +155,16 @@ def test_where_clips_take_keys_they_go_the_way_of_films():
 
 def test_a_limit_that_kept_a_call_from_leaving_is_waited_out():
     row = a_row("submitting", operation="image-to-video")
-    seen = Unmade("429", datetime.fromtimestamp(T0 + 90, UTC))
-    decision = decide(row, NEW, seen, T0, RULES)
-    assert (decision.to, decision.lane, decision.parks) == ("approved", "once", T0 + 90)
+    observation = Unmade("429", datetime.fromtimestamp(T0 + 90, UTC))
+    decision = decide(row, NEW, observation, T0, RULES)
+    assert (decision.to, decision.lane, decision.pauses) == ("approved", "submit_unkeyed", T0 + 90)
     assert decision.after >= 90
 
 
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("name", SEEN)
-def test_every_state_and_everything_seen(state: State, name: str):
-    decision = decide(a_row(state), NEW, SEEN[name], T0 + 1_000, RULES)
+@pytest.mark.parametrize("name", OBSERVATIONS)
+def test_every_state_and_every_observation(state: State, name: str):
+    decision = decide(a_row(state), NEW, OBSERVATIONS[name], T0 + 1_000, RULES)
     expected = TABLE.get(state, {}).get(name, (None, LANES.get(state)))
     assert (decision.to, decision.lane) == expected
 
@@ -172,11 +173,11 @@ statuses = st.sampled_from(
     ["generating", "ready", "failed", "error", "cancelled", "who knows", None]
 )
 some_seconds = st.none() | st.floats(-10, 1e6) | st.just(float("nan"))
-anything_seen = st.one_of(
-    st.sampled_from(list(SEEN.values())),
+anything_observed = st.one_of(
+    st.sampled_from(list(OBSERVATIONS.values())),
     st.builds(Accepted, st.just("vid_1"), some_seconds),
     st.builds(RefusedAs, st.none() | st.integers(300, 499), st.just("no"), st.booleans()),
-    st.builds(Looked, statuses, some_seconds, st.none(), st.sampled_from([None, False])),
+    st.builds(Polled, statuses, some_seconds, st.none(), st.sampled_from([None, False])),
     st.floats(-100, 200_000).map(closed),
 )
 
@@ -185,15 +186,15 @@ anything_seen = st.one_of(
     state=st.sampled_from(STATES),
     intended=st.floats(T0 - 200_000, T0),
     accepted=st.floats(T0 - 200_000, T0),
-    news=st.lists(anything_seen, min_size=1, max_size=30),
+    observations=st.lists(anything_observed, min_size=1, max_size=30),
     step=st.floats(0, 5_000),
 )
-def test_whatever_is_seen_the_decision_is_lawful(state, intended, accepted, news, step):
+def test_whatever_is_observed_the_decision_is_lawful(state, intended, accepted, observations, step):
     memory, now = NEW, T0
     row = a_row(state, intended=intended, accepted=accepted)
-    for seen in news:
-        decision = decide(row, memory, seen, now, RULES)
-        assert decide(row, memory, seen, now, RULES) == decision
+    for observation in observations:
+        decision = decide(row, memory, observation, now, RULES)
+        assert decide(row, memory, observation, now, RULES) == decision
         if decision.to is not None:
             assert decision.to in TRANSITIONS[row.state]
             row = replace(row, state=decision.to)
@@ -209,19 +210,19 @@ def test_whatever_is_seen_the_decision_is_lawful(state, intended, accepted, news
 
 
 @given(some_seconds)
-def test_waits_between_looks_are_within_bounds(hint):
-    assert 0 <= first_poll(hint) <= POLL_MAX
-    assert POLL_MIN <= next_poll(hint) <= POLL_MAX
+def test_waits_between_polls_are_within_bounds(hint):
+    assert 0 <= told_interval(hint, least=0.0) <= POLL_MAX
+    assert POLL_MIN <= told_interval(hint) <= POLL_MAX
 
 
 @given(st.integers(0, 10_000))
-def test_a_backoff_never_ends_the_world(stumbles):
-    assert 1 <= backoff(stumbles) <= 60
+def test_a_backoff_never_ends_the_world(failures):
+    assert 1 <= backoff(failures) <= 60
 
 
 def test_a_hint_of_nothing_means_at_once():
-    assert first_poll(0) == 0
-    assert next_poll(0) == POLL_MIN
+    assert told_interval(0, least=0.0) == 0
+    assert told_interval(0) == POLL_MIN
 
 
 def test_a_lost_answer_keeps_the_row_and_its_key():
@@ -238,7 +239,7 @@ def test_a_lost_answer_keeps_the_row_and_its_key():
 @pytest.mark.parametrize(
     ("age", "lane"), [(0, "submit"), (85_499, "submit"), (85_500, "search"), (999_999, "search")]
 )
-def test_too_close_to_its_horizon_a_create_is_looked_for_and_not_sent(age, lane):
+def test_too_close_to_its_horizon_a_create_polls_are_plannedfor_and_not_sent(age, lane):
     row = a_row("submitting", intended=T0 - age)
     assert decide(row, NEW, Resumed(), T0, RULES).lane == lane
 
@@ -247,7 +248,7 @@ def test_a_gate_that_opens_past_the_horizon_leads_to_a_search():
     row = a_row("submitting", intended=T0 - 85_000)
     assert decide(row, NEW, closed(300), T0, RULES).lane == "submit"
     late = decide(row, NEW, closed(1_000), T0, RULES)
-    assert (late.lane, late.after, late.parks) == ("search", 1_000, T0 + 1_000)
+    assert (late.lane, late.after, late.pauses) == ("search", 1_000, T0 + 1_000)
 
 
 def test_nobody_found_asks_a_person():
@@ -260,13 +261,13 @@ def test_nobody_found_asks_a_person():
 def test_a_refusal_that_no_row_is_to_blame_for_holds_the_run(status):
     decision = decide(a_row("submitting"), NEW, RefusedAs(status, "no"), T0, RULES)
     assert decision.to == "held"
-    assert decision.holds == decision.reason
+    assert decision.defers == decision.reason
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_refused_brief_holds_nobody_else_back(status):
     decision = decide(a_row("submitting"), NEW, RefusedAs(status, "no"), T0, RULES)
-    assert (decision.to, decision.holds) == ("rejected", None)
+    assert (decision.to, decision.defers) == ("rejected", None)
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 404])
@@ -277,58 +278,58 @@ def test_a_refusal_after_a_lost_answer_releases_nothing(before, status):
     memory = decide(row, NEW, before, T0, RULES).memory
     decision = decide(row, memory, RefusedAs(status, "no"), T0, RULES)
     assert (decision.to, decision.lane) == (None, None)
-    assert decision.holds
+    assert decision.defers
 
 
-def look(status: str | None, downloadable: bool | None = False) -> Looked:
-    return Looked(status, None, None, downloadable)
+def a_poll(status: str | None, downloadable: bool | None = False) -> Polled:
+    return Polled(status, None, None, downloadable)
 
 
-def test_a_word_for_failure_needs_two_looks_with_refused_downloads():
+def test_a_word_for_failure_needs_two_polls_with_refused_downloads():
     row = a_row("rendering")
-    first = decide(row, NEW, look("failed"), T0, RULES)
-    assert (first.to, first.lane) == (None, "watch")
-    second = decide(row, first.memory, look("failed"), T0 + 10, RULES)
+    first = decide(row, NEW, a_poll("failed"), T0, RULES)
+    assert (first.to, first.lane) == (None, "poll")
+    second = decide(row, first.memory, a_poll("failed"), T0 + 10, RULES)
     assert second.to == "failed"
 
 
-@pytest.mark.parametrize("between", [look("generating"), look("odd"), look("failed", None)])
-def test_looks_at_failure_must_follow_each_other(between):
+@pytest.mark.parametrize("between", [a_poll("generating"), a_poll("odd"), a_poll("failed", None)])
+def test_polls_of_failure_must_follow_each_other(between):
     row, memory = a_row("rendering"), NEW
-    for seen in (look("failed"), between, look("failed")):
-        decision = decide(row, memory, seen, T0, RULES)
+    for observation in (a_poll("failed"), between, a_poll("failed")):
+        decision = decide(row, memory, observation, T0, RULES)
         assert decision.to is None
         memory = decision.memory
 
 
-def test_one_odd_word_before_is_not_a_look_at_failure():
+def test_one_odd_word_before_is_not_a_poll_of_failure():
     row = a_row("rendering")
-    memory = decide(row, NEW, look("exporting"), T0, RULES).memory
-    assert decide(row, memory, look("failed"), T0, RULES).to is None
+    memory = decide(row, NEW, a_poll("exporting"), T0, RULES).memory
+    assert decide(row, memory, a_poll("failed"), T0, RULES).to is None
 
 
 @pytest.mark.parametrize("word", ["cancelled", "canceled"])
-def test_a_cancelled_render_is_cancelled_at_the_second_look(word):
+def test_a_cancelled_render_is_cancelled_at_the_second_poll(word):
     row = a_row("rendering")
-    memory = decide(row, NEW, look(word), T0, RULES).memory
-    assert decide(row, memory, look(word), T0, RULES).to == "cancelled"
+    memory = decide(row, NEW, a_poll(word), T0, RULES).memory
+    assert decide(row, memory, a_poll(word), T0, RULES).to == "cancelled"
 
 
-def test_an_unknown_word_stalls_after_enough_looks_and_time():
+def test_an_unknown_word_stalls_after_enough_polls_and_time():
     row, memory = a_row("rendering"), NEW
-    for n in range(ODD_LOOKS):
-        decision = decide(row, memory, look("exporting"), T0 + n, RULES)
+    for n in range(ODD_POLLS):
+        decision = decide(row, memory, a_poll("exporting"), T0 + n, RULES)
         assert decision.to is None
         memory = decision.memory
-    assert decide(row, memory, look("exporting"), T0 + ODD_SPAN - 1, RULES).to is None
-    assert decide(row, memory, look("exporting"), T0 + ODD_SPAN, RULES).to == "stalled"
+    assert decide(row, memory, a_poll("exporting"), T0 + ODD_SPAN - 1, RULES).to is None
+    assert decide(row, memory, a_poll("exporting"), T0 + ODD_SPAN, RULES).to == "stalled"
 
 
 def test_a_render_past_its_deadline_stalls_once_its_film_was_asked_for():
     row = a_row("rendering")
-    assert decide(row, NEW, look("generating"), T0 + 10_800, RULES).to is None
-    assert decide(row, NEW, look("generating", None), T0 + 10_801, RULES).to is None
-    late = decide(row, NEW, look("generating"), T0 + 10_801, RULES)
+    assert decide(row, NEW, a_poll("generating"), T0 + 10_800, RULES).to is None
+    assert decide(row, NEW, a_poll("generating", None), T0 + 10_801, RULES).to is None
+    late = decide(row, NEW, a_poll("generating"), T0 + 10_801, RULES)
     assert late.to == "stalled"
     assert "3h" in (late.reason or "")
 
@@ -345,8 +346,8 @@ def test_a_service_that_only_fails_does_not_keep_a_run_for_ever():
 
 def test_a_list_that_only_fails_leaves_the_row_to_a_later_run():
     row, memory = a_row("submitting", intended=T0 - 90_000), NEW
-    for seen in [Troubled("500"), Missing()] * LOST_LIMIT:
-        decision = decide(row, memory, seen, T0, RULES)
+    for observation in [Troubled("500"), Missing()] * LOST_LIMIT:
+        decision = decide(row, memory, observation, T0, RULES)
         memory = decision.memory
         if decision.lane is None:
             break
@@ -360,12 +361,12 @@ def test_a_service_that_is_down_is_waited_for():
     for _ in range(50):
         decision = decide(row, memory, Unreached("down"), T0 + 20_000, RULES)
         memory = decision.memory
-        assert (decision.to, decision.lane) == (None, "watch")
+        assert (decision.to, decision.lane) == (None, "poll")
 
 
 def test_a_new_video_may_be_unknown_for_a_while():
     row = a_row("rendering")
-    assert decide(row, NEW, Missing(), T0 + GRACE, RULES).lane == "watch"
+    assert decide(row, NEW, Missing(), T0 + GRACE, RULES).lane == "poll"
     assert decide(row, NEW, Missing(), T0 + GRACE + 1, RULES).to == "stalled"
 
 
@@ -379,7 +380,7 @@ def test_the_service_says_what_a_film_cost_even_nothing(charged):
 
 
 def test_late_captions_are_waited_for_and_then_held():
-    row, late = a_row("ready"), Stored((FILM,), ("srt", "vtt"))
+    row, late = a_row("ready"), FilesStored((FILM,), ("srt", "vtt"))
     soon = decide(row, NEW, late, T0 + 119, RULES)
     assert (soon.to, soon.lane) == (None, "deliver")
     assert 0 < soon.after <= 10
@@ -402,7 +403,7 @@ def test_a_delivery_that_keeps_failing_is_held_and_stays_paid():
 
 def test_the_words_of_a_failed_render_can_be_set():
     rules = replace(RULES, failed=frozenset({"kaputt"}))
-    row, seen = a_row("rendering"), Looked("kaputt", downloadable=False)
-    first = decide(row, NEW, seen, T0, rules)
+    row, observation = a_row("rendering"), Polled("kaputt", downloadable=False)
+    first = decide(row, NEW, observation, T0, rules)
     assert first.to is None
-    assert decide(row, first.memory, seen, T0 + 5, rules).to == "failed"
+    assert decide(row, first.memory, observation, T0 + 5, rules).to == "failed"

@@ -1,4 +1,4 @@
-"""What the engine does when it hears of webhooks: looks sooner, or knows that it need not."""
+"""What the engine does when it hears of webhooks: polls sooner, or knows that it need not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from tasks.engine.context import Connections
+from tasks.engine.context import Context
 from tasks.engine.engine import Engine
 from tasks.errors import Conflict
 from tasks.ledger import Ledger
@@ -20,15 +20,15 @@ from tests.campaigns import NOW, Stage, brief
 
 
 class Service:
-    """Renders that are never finished; counts who was looked at, and whose film was asked for."""
+    """Renders that are never finished; counts who was polled, and whose film was asked for."""
 
     def __init__(self) -> None:
-        self.looked: list[str] = []
+        self.polled: list[str] = []
         self.asked: list[str] = []
 
     async def get(self, video_id: str) -> Video:
-        self.looked.append(video_id)
-        # Whoever has looked once is told to come back in four minutes.
+        self.polled.append(video_id)
+        # Whoever has polled once is told to come back in four minutes.
         return Video(id=video_id, status="generating", poll_after=240.0, charged=None)
 
     async def download(self, video_id: str) -> SignedUrl:
@@ -38,10 +38,10 @@ class Service:
 
 @asynccontextmanager
 async def at_work(ledger: Ledger, folder: Path, service: Service) -> AsyncIterator[Engine]:
-    """Carry two rows that are rendering, each looked at once."""
+    """Carry two rows that are rendering, each polled once."""
     stage = await Stage.set(ledger, brief("a"), brief("b", "Milk"))
     rows = [await stage.rendering("a"), await stage.rendering("b")]
-    at = Connections(
+    at = Context(
         settings=load_settings(environ={}, folder=folder),
         ledger=ledger,
         service=cast(Any, service),
@@ -52,8 +52,8 @@ async def at_work(ledger: Ledger, folder: Path, service: Service) -> AsyncIterat
     )
     async with Engine(stage.campaign, at) as engine:
         carrying = asyncio.create_task(engine.carry(rows))
-        await until(lambda: sorted(service.looked) == ["vid_a", "vid_b"])
-        # Until the last of them waits for its next look.
+        await until(lambda: sorted(service.polled) == ["vid_a", "vid_b"])
+        # Until the last of them waits for its next poll.
         await asyncio.sleep(0.2)
         yield engine
         engine.stop("the test is over")
@@ -74,47 +74,47 @@ def service() -> Service:
     return Service()
 
 
-async def test_a_hint_has_its_video_looked_at_and_its_film_asked_for(
+async def test_a_hint_has_its_video_polled_and_its_film_asked_for(
     ledger: Ledger, tmp_path: Path, service: Service
 ) -> None:
     async with at_work(ledger, tmp_path, service) as engine:
         engine.hear({"vid_b", "vid_of_somebody_else"})
         await until(lambda: service.asked == ["vid_b"])
-        # The hint was too early, as hints may be: its video alone is looked at again soon.
+        # The hint was too early, as hints may be: its video alone is polled again soon.
         await until(lambda: service.asked == ["vid_b"] * 2)
-    assert service.looked.count("vid_a") == 1
-    assert set(service.looked) == {"vid_a", "vid_b"}
+    assert service.polled.count("vid_a") == 1
+    assert set(service.polled) == {"vid_a", "vid_b"}
 
 
-async def test_once_webhooks_are_well_every_render_is_looked_at_a_last_time(
+async def test_once_webhooks_are_well_every_render_is_polled_a_last_time(
     ledger: Ledger, tmp_path: Path, service: Service
 ) -> None:
     async with at_work(ledger, tmp_path, service) as engine:
         engine.rely_on_hints(True)
-        await until(lambda: len(service.looked) == 4)
+        await until(lambda: len(service.polled) == 4)
         await asyncio.sleep(0.2)
         engine.rely_on_hints(True)
         await asyncio.sleep(0.5)
-        assert len(service.looked) == 4
+        assert len(service.polled) == 4
     assert service.asked == []
 
 
-async def test_a_sweep_looks_at_everything_once(
+async def test_a_sweep_polls_everything_once(
     ledger: Ledger, tmp_path: Path, service: Service
 ) -> None:
     async with at_work(ledger, tmp_path, service) as engine:
         engine.sweep()
-        await until(lambda: len(service.looked) == 4)
-    assert sorted(service.looked) == ["vid_a"] * 2 + ["vid_b"] * 2
+        await until(lambda: len(service.polled) == 4)
+    assert sorted(service.polled) == ["vid_a"] * 2 + ["vid_b"] * 2
 
 
-async def test_when_webhooks_fail_looks_are_planned_as_without_them(
+async def test_when_webhooks_fail_polls_are_planned_as_without_them(
     ledger: Ledger, tmp_path: Path, service: Service
 ) -> None:
     async with at_work(ledger, tmp_path, service) as engine:
         engine.rely_on_hints(True)
-        await until(lambda: len(service.looked) == 4)
+        await until(lambda: len(service.polled) == 4)
         await asyncio.sleep(0.2)
         engine.rely_on_hints(False)
-        # Nothing is known of such renders: the next look is some seconds away, not five minutes.
-        await until(lambda: len(service.looked) == 6)
+        # Nothing is known of such renders: the next poll is some seconds away, not five minutes.
+        await until(lambda: len(service.polled) == 6)

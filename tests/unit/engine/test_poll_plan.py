@@ -1,4 +1,4 @@
-"""When renders are looked at: how many looks they cost, and how late they are noticed."""
+"""When renders are polled: how many polls they cost, and how late they are noticed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ import pytest
 
 from tasks.engine.policy.decide import decide
 from tasks.engine.policy.decision import Memory, Rules
-from tasks.engine.policy.observations import Accepted, Looked
-from tasks.engine.policy.polling import AFTER_HINT, POLL_MAX, SAFETY_NET, first_look, next_look
-from tasks.engine.policy.render_times import Lengths, kind_of
-from tasks.engine.policy.renders import wait_to_look
-from tasks.engine.poll_plan import SCOUTS, Looks
+from tasks.engine.policy.observations import Accepted, Polled
+from tasks.engine.policy.polling import (
+    AFTER_HINT,
+    POLL_MAX,
+    SAFETY_NET,
+    first_interval,
+    poll_interval,
+)
+from tasks.engine.policy.render_times import RenderTimes, kind_of
+from tasks.engine.policy.renders import wait_to_poll
+from tasks.engine.poll_plan import SCOUTS, PollPlan
 from tasks.ledger.values import CampaignRow
 from tests.unit.engine.test_decide import T0, a_row
 
@@ -25,9 +31,9 @@ RULES = Rules()
 
 @dataclass
 class Cost:
-    """What finding one finished render took: looks, and seconds after its end."""
+    """What finding one finished render took: polls, and seconds after its end."""
 
-    looks: int
+    polls: int
     late: float
     length: float
 
@@ -40,19 +46,19 @@ def simulate(
     rules: Rules = RULES,
     known: Sequence[float] = (),
 ) -> list[Cost]:
-    """Carry renders of so many seconds, `at_once` of them under way, with looks as decided."""
-    looks, costs, due = Looks(), [], list[tuple[float, int]]()
+    """Carry renders of so many seconds, `at_once` of them under way, with polls as decided."""
+    polls, costs, due = PollPlan(), [], list[tuple[float, int]]()
     rows: dict[int, CampaignRow] = {}
     memories: dict[int, Memory] = {}
     waiting = list(enumerate(lengths))
     operation, price = kind_of(a_row("submitting", intended=T0))
-    looks.recall((operation, price, length) for length in known)
+    polls.recall((operation, price, length) for length in known)
 
     def begin(now: float) -> None:
         n, _ = waiting.pop(0)
         row = a_row("submitting", intended=now)
         row = replace(row, id=n + 1)
-        memory = looks.foresee(row, Memory())
+        memory = polls.expect(row, Memory())
         decision = decide(row, memory, Accepted(f"vid_{n}", told), now, rules)
         assert row.take is not None
         take = replace(row.take, accepted_at=now, video_id=f"vid_{n}")
@@ -62,8 +68,8 @@ def simulate(
 
     def replan(now: float) -> None:
         for _, n in due:
-            memories[n] = looks.foresee(rows[n], memories[n])
-        due[:] = [(now + wait_to_look(rows[n], memories[n], now, rules), n) for _, n in due]
+            memories[n] = polls.expect(rows[n], memories[n])
+        due[:] = [(now + wait_to_poll(rows[n], memories[n], now, rules), n) for _, n in due]
         heapq.heapify(due)
 
     for _ in range(min(at_once, len(waiting))):
@@ -77,13 +83,13 @@ def simulate(
         end = (row.take.accepted_at or 0.0) + lengths[n]
         if now >= end:
             costs.append(Cost(taken[n], now - end, lengths[n]))
-            if looks.finish(row, memories[n], now):
+            if polls.finish(row, memories[n], now):
                 replan(now)
             if waiting:
                 begin(now)
             continue
-        memory = looks.foresee(row, memories[n])
-        decision = decide(row, memory, Looked("generating"), now, rules)
+        memory = polls.expect(row, memories[n])
+        decision = decide(row, memory, Polled("generating"), now, rules)
         memories[n] = decision.memory
         heapq.heappush(due, (now + decision.after, n))
     return costs
@@ -96,22 +102,22 @@ def three_minutes(count: int) -> list[float]:
 
 @pytest.mark.parametrize("told", [None, 10.0, 60.0])
 @pytest.mark.parametrize("at_once", [8, 64, 200])
-def test_renders_of_three_minutes_cost_six_looks_though_nothing_was_known_of_them(
+def test_renders_of_three_minutes_cost_six_polls_though_nothing_was_known_of_them(
     at_once: int, told: float | None
 ) -> None:
     costs = simulate(three_minutes(200), at_once=at_once, told=told)
-    assert mean(cost.looks for cost in costs) <= 6
+    assert mean(cost.polls for cost in costs) <= 6
     late = sorted(cost.late / cost.length for cost in costs)
     # Some are finished before the first is noticed, from which the others learn.
     assert late[int(0.95 * len(late))] <= 0.125
 
 
 @pytest.mark.parametrize("at_once", [1, 8, 200])
-def test_renders_of_a_known_kind_cost_six_looks_at_most_and_are_noticed_within_a_tenth(
+def test_renders_of_a_known_kind_cost_six_polls_at_most_and_are_noticed_within_a_tenth(
     at_once: int,
 ) -> None:
     costs = simulate(three_minutes(200), at_once=at_once, known=three_minutes(50))
-    assert max(cost.looks for cost in costs) <= 6
+    assert max(cost.polls for cost in costs) <= 6
     assert max(cost.late / cost.length for cost in costs) <= 0.1
 
 
@@ -119,34 +125,34 @@ def test_renders_of_a_known_kind_cost_six_looks_at_most_and_are_noticed_within_a
 def test_a_single_render_of_a_kind_nobody_knows_is_noticed_soon(length: float) -> None:
     (cost,) = simulate([length], at_once=1)
     assert cost.late <= max(3.0, 0.15 * length)
-    assert cost.looks <= 70
+    assert cost.polls <= 70
 
 
-def test_with_a_webhook_looks_are_a_safety_net() -> None:
+def test_with_a_webhook_polls_are_a_safety_net() -> None:
     costs = simulate([600.0] * 10, at_once=10, rules=replace(RULES, hinted=True))
-    assert {cost.looks for cost in costs} == {2}
+    assert {cost.polls for cost in costs} == {2}
 
 
-def test_a_hint_brings_the_next_look_forward_and_is_used_up_by_it() -> None:
-    looks, row = Looks(), a_row("rendering")
-    looks.name(["vid_other", "vid_1"])
+def test_a_hint_brings_the_next_poll_forward_and_is_used_up_by_it() -> None:
+    polls, row = PollPlan(), a_row("rendering")
+    polls.name(["vid_other", "vid_1"])
     named = replace(row, take=replace(row.take, video_id="vid_1"))  # type: ignore[type-var]
-    assert looks.is_named(named)
-    assert looks.before_look(named, Memory()).hint == 1
-    assert not looks.is_named(named)
+    assert polls.is_named(named)
+    assert polls.before_poll(named, Memory()).hint == 1
+    assert not polls.is_named(named)
 
 
-def test_a_hint_that_comes_before_its_film_is_followed_by_a_few_quick_looks() -> None:
+def test_a_hint_that_comes_before_its_film_is_followed_by_a_few_quick_polls() -> None:
     row, memory, rules = a_row("rendering"), Memory(hint=1), replace(RULES, hinted=True)
     waits = []
     for n in range(AFTER_HINT + 2):
-        decision = decide(row, memory, Looked("generating", downloadable=False), T0 + n, rules)
+        decision = decide(row, memory, Polled("generating", downloadable=False), T0 + n, rules)
         memory = decision.memory
         waits.append(decision.after)
     assert waits == [1, 2, 4, 8, 16, 32, SAFETY_NET, SAFETY_NET]
 
 
-def test_a_create_that_was_sent_again_is_looked_at_soon_although_webhooks_are_well() -> None:
+def test_a_create_that_was_sent_again_is_polled_soon_although_webhooks_are_well() -> None:
     rules = replace(RULES, hinted=True)
     row = a_row("submitting")
     assert decide(row, Memory(), Accepted("vid_1"), T0, rules).after == SAFETY_NET
@@ -154,39 +160,40 @@ def test_a_create_that_was_sent_again_is_looked_at_soon_although_webhooks_are_we
 
 
 def test_names_of_videos_are_not_kept_for_ever() -> None:
-    looks = Looks()
-    looks.name([f"vid_{n}" for n in range(30_000)])
-    assert len(looks._named) == 10_000
+    polls = PollPlan()
+    polls.name([f"vid_{n}" for n in range(30_000)])
+    assert len(polls._named) == 10_000
 
 
 def test_few_are_scouts_and_another_takes_the_place_of_one_that_is_done() -> None:
-    looks = Looks()
+    polls = PollPlan()
     rows = [replace(a_row("rendering"), id=n) for n in range(5)]
-    assert [looks.foresee(row, Memory()).scout for row in rows] == [True] * SCOUTS + [False] * 3
-    looks.leave(rows[0])
-    assert looks.foresee(rows[4], Memory()).scout
+    assert [polls.expect(row, Memory()).scout for row in rows] == [True] * SCOUTS + [False] * 3
+    polls.leave(rows[0])
+    assert polls.expect(rows[4], Memory()).scout
 
 
 def test_one_render_that_was_found_late_teaches_nothing() -> None:
-    looks, row = Looks(), a_row("rendering", accepted=T0)
-    assert not looks.finish(row, Memory(looks=0), T0 + 4000)
-    assert looks.foresee(row, Memory()).shortest is None
-    assert looks.finish(row, Memory(looks=1), T0 + 100)
-    assert looks.foresee(row, Memory()).shortest == 100
+    polls, row = PollPlan(), a_row("rendering", accepted=T0)
+    assert not polls.finish(row, Memory(polls=0), T0 + 4000)
+    assert polls.expect(row, Memory()).shortest is None
+    assert polls.finish(row, Memory(polls=1), T0 + 100)
+    assert polls.expect(row, Memory()).shortest == 100
 
 
-def test_a_single_short_render_among_many_does_not_change_the_pace() -> None:
-    lengths, row = Lengths(), a_row("rendering")
+def test_a_single_short_render_among_many_does_not_change_the_interval() -> None:
+    times, row = RenderTimes(), a_row("rendering")
     kind = (row.operation, row.take.quoted if row.take else None)
     for _ in range(50):
-        lengths.learn(kind, 180)
-    assert not lengths.learn(kind, 2)
-    assert lengths.shortest(row) == 180
+        times.learn(kind, 180)
+    assert not times.learn(kind, 2)
+    assert times.shortest(row) == 180
 
 
-@pytest.mark.parametrize("look", [
-    lambda: first_look(None, 1e9), lambda: first_look(1e9, None), lambda: next_look(1e9, 1e9),
-    lambda: next_look(1e9, None, told=1e9), lambda: next_look(0, 1e9),
+@pytest.mark.parametrize("wait", [
+    lambda: first_interval(None, 1e9), lambda: first_interval(1e9, None),
+    lambda: poll_interval(1e9, 1e9), lambda: poll_interval(1e9, None, told=1e9),
+    lambda: poll_interval(0, 1e9),
 ])  # fmt: skip
-def test_no_wait_is_longer_than_the_longest(look: Callable[[], float]) -> None:
-    assert look() == POLL_MAX
+def test_no_wait_is_longer_than_the_longest(wait: Callable[[], float]) -> None:
+    assert wait() == POLL_MAX

@@ -17,53 +17,53 @@ def progress(**rows: int) -> Progress:
 
 
 def test_a_row_is_counted_where_it_is():
-    seen = progress(approved=2, delivered=1)
+    counted = progress(approved=2, delivered=1)
     row = replace(a_row("approved"), take=None)
     sent = a_row("submitting")
-    seen.moved(row, sent)
-    now = seen.snapshot(100.0)
+    counted.moved(row, sent)
+    now = counted.snapshot(100.0)
     assert now.rows == {"approved": 1, "submitting": 1, "delivered": 1}
     assert (now.total, now.reserved, now.charged) == (3, 12, 5)
 
 
 def test_a_reservation_becomes_a_charge():
-    seen = progress(rendering=1)
+    counted = progress(rendering=1)
     old = a_row("rendering")
     assert old.take is not None
-    seen.moved(replace(a_row("approved"), take=None), old)
+    counted.moved(replace(a_row("approved"), take=None), old)
     paid = replace(old.take, reserved=Decimal(0), charged=Decimal(9))
-    seen.moved(old, replace(old, state="ready", take=paid))
-    now = seen.snapshot(100.0)
+    counted.moved(old, replace(old, state="ready", take=paid))
+    now = counted.snapshot(100.0)
     assert (now.reserved, now.charged) == (0, 14)
 
 
 def test_what_an_earlier_take_cost_stays_spent():
-    seen = progress(approved=1)
+    counted = progress(approved=1)
     old = a_row("approved")
     assert old.take is not None
     paid = replace(old.take, reserved=Decimal(0), charged=Decimal(5))
     another = replace(old.take, id=2, number=2)
-    seen.moved(replace(old, take=paid), replace(old, state="submitting", take=another))
-    now = seen.snapshot(100.0)
+    counted.moved(replace(old, take=paid), replace(old, state="submitting", take=another))
+    now = counted.snapshot(100.0)
     assert (now.reserved, now.charged) == (12, 5)
 
 
 def test_a_refused_take_that_goes_again_is_counted_once():
-    seen = progress(approved=1)
+    counted = progress(approved=1)
     again = a_row("submitting")
     assert again.take is not None
     refused = replace(again.take, reserved=Decimal(0), refused_at=1.0)
-    seen.moved(replace(again, state="approved", take=refused), again)
-    assert seen.snapshot(100.0).reserved == 12
+    counted.moved(replace(again, state="approved", take=refused), again)
+    assert counted.snapshot(100.0).reserved == 12
 
 
-def test_the_time_left_follows_the_pace():
-    seen = progress(approved=10)
-    seen.begins(10)
-    assert seen.snapshot(110.0).seconds_left is None
+def test_the_time_left_follows_the_speed():
+    counted = progress(approved=10)
+    counted.begins(10)
+    assert counted.snapshot(110.0).seconds_left is None
     for moment in (110.0, 120.0):
-        seen.rests(moment)
-    now = seen.snapshot(120.0)
+        counted.settles(moment)
+    now = counted.snapshot(120.0)
     assert (now.done, now.to_do, now.seconds, now.seconds_left) == (2, 10, 20, 80)
 
 
