@@ -22,6 +22,8 @@ from tasks.settings import Settings, make_home
 from tasks.store import Fetcher, Store, open_store
 
 Clock = Callable[[], float]
+#: Requests that may be under way at once, however few the lanes are.
+LEAST_AT_ONCE = 64
 
 
 async def _nobody_else() -> bool:
@@ -91,7 +93,16 @@ async def open_service(settings: Settings, ledger: Ledger | None, clock: Clock) 
         if known is not None and known > clock():
             closed_until = datetime.fromtimestamp(known, UTC)
     gate = Gate(closed_until=closed_until, on_close=remember)
-    return VideoService(base_url=base_url, api_key=api_key, gate=gate)
+    return VideoService(
+        base_url=base_url, api_key=api_key, gate=gate, concurrency=_at_once(settings)
+    )
+
+
+def _at_once(settings: Settings) -> int:
+    # Quotes are asked for before the engine's lanes are at work; cancels have as many lanes as
+    # creates, and two more are for what takes no key.
+    engine = 2 * settings.submits + settings.watches + settings.deliveries + 2
+    return max(LEAST_AT_ONCE, engine, settings.quotes)
 
 
 def organisation_of(settings: Settings) -> str:

@@ -1,0 +1,57 @@
+"""What a run opens: the client it asks with reaches as far as the lanes it was given."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from tasks.engine.context import open_service
+from tasks.settings import load_settings
+
+
+class Counting:
+    """A server that answers nobody until `wanted` connections are open, or none more comes."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.open = self.peak = 0
+        self.enough = asyncio.Event()
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.open += 1
+        self.peak = max(self.peak, self.open)
+        if self.open >= self.wanted:
+            self.enough.set()
+        await reader.readuntil(b"\r\n\r\n")
+        try:
+            await asyncio.wait_for(self.enough.wait(), 5)
+        except TimeoutError:
+            self.enough.set()
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 14\r\n\r\n")
+        writer.write(b'{"id":"vid_1"}')
+        self.open -= 1
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    ("lanes", "at_once"),
+    [
+        ({}, 64),
+        ({"CALLSHEET_WATCHES": "200"}, 200),
+        ({"CALLSHEET_SUBMITS": "90"}, 180),  # creates, and cancels beside them
+        ({"CALLSHEET_QUOTES": "130"}, 130),
+        ({"CALLSHEET_WATCHES": "60", "CALLSHEET_DELIVERIES": "60"}, 120),
+    ],
+)
+async def test_the_client_has_a_connection_for_every_lane(tmp_path, lanes, at_once):
+    counting = Counting(at_once)
+    server = await asyncio.start_server(counting.handle, "127.0.0.1", 0, backlog=512)
+    port = server.sockets[0].getsockname()[1]
+    environ = {"CALLSHEET_BASE_URL": f"http://127.0.0.1:{port}/api/v1", **lanes}
+    settings = load_settings(environ={**environ, "CALLSHEET_API_KEY": "mav_x1"}, folder=tmp_path)
+    async with await open_service(settings, None, time.time) as service:
+        await asyncio.gather(*(service.get("vid_1") for _ in range(at_once)))
+    server.close()
+    assert counting.peak == at_once
