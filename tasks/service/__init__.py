@@ -1,7 +1,7 @@
 """The video service, typed and async. Knows no ledger, no Prefect and no store."""
 
+from tasks.clock import Clock, utc_now
 from tasks.service.client import VideoService
-from tasks.service.clock import Clock, utc_now
 from tasks.service.gate import Gate
 from tasks.service.operations import MAKING, OPERATIONS, Money, Operation
 from tasks.service.shapes import Shapes

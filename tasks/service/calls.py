@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 
+from tasks.clock import Clock, Random, Sleep
 from tasks.errors import OutcomeUnknown, ServiceError
+from tasks.retry import retry
 from tasks.service.call import Call, Progress
-from tasks.service.clock import Clock, Random, Sleep
 from tasks.service.failure import Failure, still_unknown
 from tasks.service.operations import Money
-from tasks.service.retry import retrying
+from tasks.service.retry import POLICY
 from tasks.service.sending import Sender
 
 T = TypeVar("T")
@@ -28,38 +29,29 @@ class Calls:
     async def make(self, call: Call[T]) -> T:
         """Return what `call` reads from the answer; raise the ServiceError it ended with."""
         progress = Progress()
-        result = await self._sender.attempt(call, progress)
-        if isinstance(result, Failure) and self._again(result):
-            result = await self._repeat(call, progress, result)
+        result = await retry(
+            partial(self._sender.attempt, call, progress),
+            POLICY,
+            again=self._again,
+            at_least=self._wait,
+            spent=lambda: progress.sending.total_seconds(),
+            sleep=self._sleep,
+            random=self._random,
+        )
         if isinstance(result, Failure):
             raise _settled(result, progress)
         return result
 
-    async def _repeat(self, call: Call[T], progress: Progress, first: Failure) -> T | Failure:
-        # The first attempt goes without tenacity, since most are the last. Now tenacity is told
-        # of its failure and takes over.
-        told: list[T | Failure] = [first]
-
-        async def attempt() -> T | Failure:
-            if told:
-                return told.pop()
-            sent = await self._sender.attempt(call, progress)
-            return sent  # noqa: RET504 (mypy infers T from a name only)
-
-        return await retrying(
-            again=self._again,
-            not_before=lambda result: result.not_before if isinstance(result, Failure) else None,
-            busy=lambda: progress.sending.total_seconds(),
-            clock=self._clock,
-            sleep=self._sleep,
-            random=self._random,
-        )(attempt)
-
     def _again(self, result: object) -> bool:
-        if not isinstance(result, Failure) or not result.again:
-            return False
-        wait = timedelta() if result.not_before is None else result.not_before - self._clock()
-        return wait.total_seconds() <= self._sender.gate.patience
+        return (
+            isinstance(result, Failure)
+            and result.again
+            and self._wait(result) <= self._sender.gate.patience
+        )
+
+    def _wait(self, result: object) -> float:
+        until = result.not_before if isinstance(result, Failure) else None
+        return 0.0 if until is None else max(0.0, (until - self._clock()).total_seconds())
 
 
 def _settled(failure: Failure, progress: Progress) -> ServiceError:

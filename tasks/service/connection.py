@@ -14,11 +14,11 @@ from urllib.parse import quote
 import httpx
 
 from tasks.brief import Json
+from tasks.clock import Clock, Random, Sleep, utc_now
 from tasks.errors import BadInput
 from tasks.service.answer import Answer
 from tasks.service.call import Call
 from tasks.service.calls import Calls
-from tasks.service.clock import Clock, Random, Sleep, utc_now
 from tasks.service.gate import Gate
 from tasks.service.operations import Operation
 from tasks.service.sending import LONGEST, Sender

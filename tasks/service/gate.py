@@ -10,11 +10,9 @@ import random as chance
 from collections.abc import Callable
 from datetime import datetime
 
+from tasks.clock import Clock, Random, Sleep, utc_now
 from tasks.errors import RateLimited
-from tasks.service.clock import Clock, Random, Sleep, utc_now
-
-#: Spread over the moment of opening, so that rows do not all wake together.
-JITTER = 0.1
+from tasks.retry import spread
 
 
 class Gate:
@@ -63,7 +61,8 @@ class Gate:
                 return
             if left > self.patience or (latest is not None and self.closed_until > latest):
                 raise closed(self.closed_until, operation=operation)
-            await self._sleep(left * (1 + JITTER * self._random()))
+            # Spread, so that rows do not all wake together.
+            await self._sleep(spread(left, self._random))
 
 
 def closed(until: datetime, *, operation: str) -> RateLimited:

@@ -11,17 +11,17 @@ import time
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from tasks.clock import Clock, Random
 from tasks.errors import RateLimited
+from tasks.retry_after import retry_after
 from tasks.service.answer import Answer, Unparsable
 from tasks.service.call import Call, Progress
-from tasks.service.clock import Clock, Random
 from tasks.service.failure import Failure, from_answer, from_exception
 from tasks.service.gate import Gate
 from tasks.service.operations import Money, Operation
 from tasks.service.outcome import UNKNOWN, Outcome, of_exception, of_status
 from tasks.service.reading import Shapeless
-from tasks.service.retry import backoff
-from tasks.service.retry_after import retry_after
+from tasks.service.retry import POLICY
 from tasks.service.telling import Teller
 from tasks.service.wire import Wire
 
@@ -134,7 +134,7 @@ class Sender:
         told = retry_after(answer.headers, now=now)
         if outcome is Outcome.LIMITED:
             progress.limited += 1
-            told = max(told or 0.0, backoff(progress.limited, self._random))
+            told = max(told or 0.0, POLICY.pause(progress.limited, self._random))
         if told is None:
             return None
         until = now + timedelta(seconds=told)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 
 from tasks.errors import FilmError
+from tasks.retry_after import retry_after
 from tasks.store.note import Source
 
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
@@ -60,7 +60,7 @@ def judge(
         return _nothing_more(headers, had, source)
     if status in (408, 425, 429) or status >= 500:
         reason = f"the download server answered {status}"
-        return Trouble(reason, wait=retry_after(headers.get("retry-after"), now))
+        return Trouble(reason, wait=retry_after(headers, now=now) or 0.0)
     # 401, 403 and 410 mean an address that is no longer good; object stores say the same with
     # 400 and 404. A fresh address either helps or answers the same until patience ends.
     return Trouble(f"the download address was refused ({status})", fresh=True)
@@ -98,20 +98,6 @@ def _nothing_more(headers: Mapping[str, str], had: int, source: Source) -> Meani
     if had and found and int(found[1]) == had and source.total in (None, had):
         return Complete()
     return Trouble("the film is shorter than what was downloaded of it", restart=True)
-
-
-def retry_after(value: str | None, now: datetime) -> float:
-    """Return the seconds a Retry-After header asks for; 0 when it asks for nothing readable."""
-    if not value:
-        return 0.0
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
-    except (ValueError, TypeError):
-        return 0.0
 
 
 def _strong(etag: str | None) -> str | None:

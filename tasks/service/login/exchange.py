@@ -16,11 +16,11 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 
+from tasks.clock import Clock, Sleep, utc_now
 from tasks.errors import CallsheetError, ConfigurationError, Parked
+from tasks.retry_after import retry_after
 from tasks.service.answer import Answer
-from tasks.service.clock import Clock, Sleep, utc_now
 from tasks.service.outcome import Outcome, of_exception
-from tasks.service.retry_after import retry_after
 from tasks.service.transport import default_transport
 
 Transports = Callable[[str], httpx.AsyncBaseTransport]

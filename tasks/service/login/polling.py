@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tasks.errors import CallsheetError, LoginError
+from tasks.retry_after import retry_after
 from tasks.service.answer import Answer
 from tasks.service.login.exchange import Exchange, NoAnswer, in_trouble
 from tasks.service.login.replies import Grant, error_code, members, read_grant, seconds
 from tasks.service.login.sentences import is_known, refusal, told
-from tasks.service.retry_after import retry_after
 
 Say = Callable[[str], None]
 

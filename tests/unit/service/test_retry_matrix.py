@@ -28,7 +28,7 @@ from tasks.service.gate import Gate
 from tasks.service.operations import Money, Operation
 from tasks.service.outcome import Outcome
 from tasks.service.reading import Shapeless
-from tasks.service.retry import MATRIX, Verdict, backoff
+from tasks.service.retry import MATRIX, Verdict
 from tasks.service.sending import Sender
 from tasks.service.telling import Teller
 from tasks.service.wire import Wire
@@ -209,8 +209,3 @@ async def test_repeating_ends_after_sixty_seconds_of_sending(time):
     with pytest.raises(OutcomeUnknown):
         await calls_over(time, handler).make(Call(operation=operation, target="/x", read=read_id))
     assert len(sent) == 1
-
-
-def test_the_waits_double_up_to_a_ceiling_and_are_fully_jittered():
-    assert [backoff(n, lambda: 1.0) for n in (1, 2, 3, 7, 9)] == [0.5, 1, 2, 30, 30]
-    assert backoff(5, lambda: 0.0) == 0

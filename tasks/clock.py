@@ -1,4 +1,4 @@
-"""The clock, sleep and chance that the client is given, so that tests need not wait."""
+"""The clock, sleep and chance that code is given, so that tests need not wait."""
 
 from __future__ import annotations
 
