@@ -15,8 +15,8 @@ from deployments.terminal import plain
 from tasks.errors import ConfigurationError
 from tasks.redact import redact
 from tasks.webhooks import (
-    Standing,
     Subscriber,
+    SubscriptionStatus,
     ensure_subscription,
     rotate_subscription,
 )
@@ -37,28 +37,30 @@ async def status(at: Session) -> Document:
     return await status_of(_subscriber(at), at.console, receiver=await _receiver(at))
 
 
-async def _tell(at: Session, verb: Callable[[Subscriber], Awaitable[Standing]]) -> Document:
-    standing = await verb(_subscriber(at))
-    if standing.webhook_id is not None:
-        where = plain(redact(standing.url or "-"))
-        at.console.print(f"[bold]{plain(standing.webhook_id)}[/] {where}: {_words(standing)}")
-    if standing.missed:
+async def _tell(
+    at: Session, verb: Callable[[Subscriber], Awaitable[SubscriptionStatus]]
+) -> Document:
+    status_ = await verb(_subscriber(at))
+    if status_.webhook_id is not None:
+        where = plain(redact(status_.url or "-"))
+        at.console.print(f"[bold]{plain(status_.webhook_id)}[/] {where}: {_words(status_)}")
+    if status_.missed:
         at.console.print(
-            f"{len(standing.missed)} events were not heard; a run finds their films by looking"
+            f"{len(status_.missed)} events were not heard; a run finds their films by looking"
         )
-    document: Document = {**vars(standing), "missed": list(standing.missed), "exit": 0}
-    document["url"] = None if standing.url is None else redact(standing.url)
-    if standing.trouble is not None:
-        told = [standing.trouble, *([] if standing.heard else await _receiver(at))]
+    document: Document = {**vars(status_), "missed": list(status_.missed), "exit": 0}
+    document["url"] = None if status_.url is None else redact(status_.url)
+    if status_.trouble is not None:
+        told = [status_.trouble, *([] if status_.heard else await _receiver(at))]
         for line in told:
             at.console.print(plain(redact(line)))
         document |= {"trouble": redact("; ".join(told)), "exit": 3}
     return document
 
 
-def _words(standing: Standing) -> str:
-    said = [word for word in ("made", "enabled") if getattr(standing, word)]
-    return ", ".join([*said, "a ping was heard" if standing.heard else "no ping was heard"])
+def _words(status_: SubscriptionStatus) -> str:
+    said = [word for word in ("made", "enabled") if getattr(status_, word)]
+    return ", ".join([*said, "a ping was heard" if status_.heard else "no ping was heard"])
 
 
 def _subscriber(at: Session) -> Subscriber:

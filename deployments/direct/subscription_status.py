@@ -16,7 +16,7 @@ from tasks.errors import NotFound
 from tasks.ledger import count_hints, last_heard
 from tasks.redact import redact
 from tasks.webhooks import Subscriber
-from tasks.webhooks.inventory import Ours, Survey, look
+from tasks.webhooks.inventory import OwnWebhook, WebhookInventory, take_inventory
 
 DAY = 86400.0
 #: What a delivery is likely to say of itself; its shape is not shown.
@@ -33,11 +33,11 @@ async def status_of(at: Subscriber, console: Console, *, receiver: list[str]) ->
 
     The document's `exit` is 3 when something needs a person.
     """
-    found = await look(at)
+    found = await take_inventory(at)
     given = [await _given(at)] if at.settings.webhook_secret else []
     shown = [*given]
-    for ours, secret in _all(found, at):
-        shown.append(await _shown(at, ours, secret))
+    for own, secret in _all(found, at):
+        shown.append(await _shown(at, own, secret))
     here = bool(given) or bool(found.here) or not found.elsewhere
     problems = [*_problems(found, shown), *(receiver if here else [])]
     _print(console, shown, problems)
@@ -50,27 +50,27 @@ async def status_of(at: Subscriber, console: Console, *, receiver: list[str]) ->
     }
 
 
-def _all(found: Survey, at: Subscriber) -> list[tuple[Ours, str | None]]:
-    """Return every webhook of ours, and where its secret is."""
+def _all(found: WebhookInventory, at: Subscriber) -> list[tuple[OwnWebhook, str | None]]:
+    """Return every webhook of own, and where its secret is."""
     return [
-        *((ours, at.place) for ours in found.here),
-        *((ours, ours.entry.place) for ours in found.elsewhere),
-        *((ours, None) for ours in found.doomed),
+        *((own, at.place) for own in found.here),
+        *((own, own.entry.place) for own in found.elsewhere),
+        *((own, None) for own in found.useless),
     ]
 
 
-async def _shown(at: Subscriber, ours: Ours, secret: str | None) -> Document:
-    webhook = ours.webhook
+async def _shown(at: Subscriber, own: OwnWebhook, secret: str | None) -> Document:
+    webhook = own.webhook
     try:
         attempts = await at.service.deliveries(webhook.id)
     except NotFound:
         attempts = []
     return {
         "webhook_id": webhook.id,
-        "url": redact(webhook.url or ours.entry.url),
+        "url": redact(webhook.url or own.entry.url),
         "active": webhook.is_active,
         "secret": "here" if secret == at.place else secret,
-        **await _heard(at, ours.entry.nonce),
+        **await _heard(at, own.entry.nonce),
         "failed": [safe(one) for one in attempts if _has_failed(one)],
     }
 
@@ -97,7 +97,7 @@ async def _heard(at: Subscriber, nonce: str) -> Document:
     }
 
 
-def _problems(found: Survey, shown: list[Document]) -> list[str]:
+def _problems(found: WebhookInventory, shown: list[Document]) -> list[str]:
     """Return what needs a person, a sentence each with what to do."""
     told = [
         f"{one['webhook_id']} is disabled: once a receiver is at work, {_ENSURE} enables it again"
@@ -105,9 +105,9 @@ def _problems(found: Survey, shown: list[Document]) -> list[str]:
         if one["active"] is False and one["secret"]
     ]
     told += [
-        f"{ours.webhook.id} cannot be used, its secret is lost or it was replaced: "
+        f"{own.webhook.id} cannot be used, its secret is lost or it was replaced: "
         f"{_ENSURE} deletes it"
-        for ours in found.doomed
+        for own in found.useless
     ]
     if not any(one["secret"] for one in shown):
         told.append(f"there is no webhook that can be used: {_ENSURE} makes one")

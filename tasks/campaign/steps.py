@@ -41,7 +41,7 @@ from tasks.ledger import (
 )
 from tasks.sheet import SheetOptions, read_sheet
 from tasks.webhooks import Subscriber
-from tasks.webhooks.listener import hearing
+from tasks.webhooks.listener import following_hints
 
 log = logging.getLogger("callsheet.run")
 
@@ -225,7 +225,7 @@ async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
         if run.lost:
             engine.stop(run.lost)
         _shards.set([rows[n::count] for n in range(count)])
-        async with _hearing(run, engine) if rows else nullcontext():
+        async with _following_hints(run, engine) if rows else nullcontext():
             ticker = asyncio.create_task(_tell(run, engine), name="progress")
             try:
                 yield _shards.get()
@@ -235,13 +235,13 @@ async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
                     listener(engine.snapshot())
 
 
-def _hearing(run: Run, engine: Engine) -> AbstractAsyncContextManager[None]:
+def _following_hints(run: Run, engine: Engine) -> AbstractAsyncContextManager[None]:
     """Follow webhooks while the engine works, where there is an address for them."""
     at, wait = run.at, run.order.wait
     if wait == "poll" or not (at.settings.webhook_url or at.settings.webhook_secret):
         return nullcontext()
     who = Subscriber(settings=at.settings, ledger=at.ledger, service=at.service, clock=at.clock)
-    return hearing(who, engine, say=run.on_hints or log.warning, strict=wait == "webhook")
+    return following_hints(who, engine, say=run.on_hints or log.warning, strict=wait == "webhook")
 
 
 _shards: ContextVar[list[list[CampaignRow]]] = ContextVar("callsheet_shards")

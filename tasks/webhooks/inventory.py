@@ -1,30 +1,32 @@
 """Which webhooks at the service are ours, and what is to become of each.
 
-Three books are laid side by side: the service's list, the ledger's, and the secrets kept here.
-Decides and changes nothing.
+The service's list, the ledger's and the secrets kept here are compared. Changes nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from urllib.parse import urlsplit
 
 from tasks.credentials import WebhookSecret, read_webhook_secrets
 from tasks.errors import NotFound
 from tasks.ledger import Subscription, known_subscriptions
 from tasks.service import Webhook
-from tasks.webhooks.address import is_same, is_under, last_part, looks_random
-from tasks.webhooks.status import Subscriber
+from tasks.webhooks.subscriber import Subscriber
 
 #: The one event kind that the specification names (section 6).
 READY = "video.ready"
 #: A create elsewhere that has not got its id after so many seconds was cut off.
-MAKING = 600.0
+CREATE_TIMEOUT = 600.0
+#: What `secrets.token_urlsafe` makes, and hardly anybody chooses as the last part of an address.
+_RANDOM = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_-]{20,40}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ours:
+class OwnWebhook:
     """A webhook at the service, and its entry in the ledger; `recorded` says whether it has one."""
 
     webhook: Webhook
@@ -41,33 +43,33 @@ class Ours:
 
 
 @dataclass(kw_only=True)
-class Survey:
-    """What is to become of everything that was found.
+class WebhookInventory:
+    """Everything that was found, by what is to become of it.
 
     here:      to be used; its secret is kept here. The newest comes first, as in `elsewhere`.
     elsewhere: to be used; its secret is kept in another place.
-    doomed:    to be deleted at the service: its secret is lost, or it was replaced.
+    useless:   to be deleted at the service: its secret is lost, or it was replaced.
+    moved:     as useless, but its address is not ours any more: it is left to whoever changed it.
     gone:      nonces of webhooks that the service does not have (any more).
-    moved:     as doomed, but its address is not ours any more: it is left to whoever changed it.
-    making:    a webhook that another place is about to make.
+    pending:   a webhook that another place is about to create.
     """
 
-    here: list[Ours] = field(default_factory=list)
-    elsewhere: list[Ours] = field(default_factory=list)
-    doomed: list[Ours] = field(default_factory=list)
-    moved: list[Ours] = field(default_factory=list)
+    here: list[OwnWebhook] = field(default_factory=list)
+    elsewhere: list[OwnWebhook] = field(default_factory=list)
+    useless: list[OwnWebhook] = field(default_factory=list)
+    moved: list[OwnWebhook] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
-    making: Subscription | None = None
+    pending: Subscription | None = None
 
 
-async def look(at: Subscriber) -> Survey:
-    """Read the three books and compare them.
+async def take_inventory(at: Subscriber) -> WebhookInventory:
+    """Read the three lists and compare them.
 
     Raises ServiceError, and ConfigurationError when a secret's file cannot be used.
     """
     kept = {secret.nonce: secret for secret in read_webhook_secrets(at.folder)}
     listed = await at.service.list_webhooks()
-    nonces = [last_part(webhook.url) for webhook in listed]
+    nonces = [_last_part(webhook.url) for webhook in listed]
     known = await at.ledger.read(
         partial(known_subscriptions, organisation=at.organisation, nonces=nonces)
     )
@@ -80,33 +82,33 @@ async def look(at: Subscriber) -> Survey:
                 listed.append(await at.service.get_webhook(entry.webhook_id))
             except NotFound:
                 continue
-    return survey(at, listed, known=known, kept=kept)
+    return compare(at, listed, known=known, kept=kept)
 
 
-def survey(
+def compare(
     at: Subscriber,
     listed: Sequence[Webhook],
     *,
     known: Sequence[Subscription],
     kept: Mapping[str, WebhookSecret],
-) -> Survey:
+) -> WebhookInventory:
     """Compare the service's list with what is `known` to the ledger and the secrets `kept` here."""
-    found = Survey()
+    found = WebhookInventory()
     matched: set[str] = set()
     for webhook in listed:
-        ours = _ours(at, webhook, known, kept)
-        if ours is not None:
-            matched.add(ours.entry.nonce)
-            _fate(at, ours, kept, found).append(ours)
-    found.gone.update(ours.entry.nonce for ours in found.moved)
+        own = _own(at, webhook, known, kept)
+        if own is not None:
+            matched.add(own.entry.nonce)
+            _group_of(at, own, kept, found).append(own)
+    found.gone.update(own.entry.nonce for own in found.moved)
     for group in (found.here, found.elsewhere):
-        group.sort(key=lambda ours: -ours.entry.made_at)
+        group.sort(key=lambda own: -own.entry.made_at)
     for entry in known:
         if entry.nonce in matched or entry.retired_at or entry.organisation != at.organisation:
             continue
-        fresh = entry.webhook_id is None and entry.made_at > at.clock() - MAKING
+        fresh = entry.webhook_id is None and entry.made_at > at.clock() - CREATE_TIMEOUT
         if fresh and not _is_here(at, entry, kept):
-            found.making = entry
+            found.pending = entry
         else:
             found.gone.add(entry.nonce)
     found.gone.update(
@@ -119,22 +121,36 @@ def survey(
     return found
 
 
-def _ours(
+def is_under(prefix: str, url: str | None) -> bool:
+    """Whether an address is the prefix and one part more."""
+    part = _last_part(url)
+    return url is not None and bool(part) and is_same(url, prefix + part)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two addresses are one, however the service writes it."""
+    try:
+        return _parts(one) == _parts(other)
+    except ValueError:
+        return False
+
+
+def _own(
     at: Subscriber,
     webhook: Webhook,
     known: Sequence[Subscription],
     kept: Mapping[str, WebhookSecret],
-) -> Ours | None:
-    nonce = last_part(webhook.url)
+) -> OwnWebhook | None:
+    nonce = _last_part(webhook.url)
     for entry in known:
         named = entry.webhook_id == webhook.id
         if named or (entry.nonce == nonce and is_same(webhook.url or "", entry.url)):
-            return Ours(webhook=webhook, entry=entry)
+            return OwnWebhook(webhook=webhook, entry=entry)
     if webhook.url is None or not is_under(at.prefix, webhook.url):
         return None
     secret = kept.get(nonce)
     # What somebody made by hand under our address is not ours: see what its name looks like.
-    if secret is None and not (looks_random(nonce) and webhook.events == (READY,)):
+    if secret is None and not (_RANDOM.fullmatch(nonce) and webhook.events == (READY,)):
         return None
     entry = Subscription(
         nonce=nonce,
@@ -144,23 +160,36 @@ def _ours(
         webhook_id=webhook.id,
         made_at=secret.made_at if secret else at.clock(),
     )
-    return Ours(webhook=webhook, entry=entry, recorded=False)
+    return OwnWebhook(webhook=webhook, entry=entry, recorded=False)
 
 
-def _fate(
-    at: Subscriber, ours: Ours, kept: Mapping[str, WebhookSecret], found: Survey
-) -> list[Ours]:
-    entry, secret = ours.entry, kept.get(ours.entry.nonce)
-    doomed = found.moved if ours.has_moved else found.doomed
+def _group_of(
+    at: Subscriber,
+    own: OwnWebhook,
+    kept: Mapping[str, WebhookSecret],
+    found: WebhookInventory,
+) -> list[OwnWebhook]:
+    entry, secret = own.entry, kept.get(own.entry.nonce)
+    useless = found.moved if own.has_moved else found.useless
     if entry.retired_at is not None:
-        return doomed
+        return useless
     if not _is_here(at, entry, kept):
         return found.elsewhere
     usable = secret is not None and bool(secret.secret) and secret.retired_at is None
     # After CALLSHEET_WEBHOOK_URL was changed, the old address leads nowhere.
-    return found.here if usable and is_under(at.prefix, entry.url) else doomed
+    return found.here if usable and is_under(at.prefix, entry.url) else useless
 
 
 def _is_here(at: Subscriber, entry: Subscription, kept: Mapping[str, WebhookSecret]) -> bool:
     # A host may change its name (a container does at every start): the file is what counts.
     return entry.place == at.place or entry.nonce in kept
+
+
+def _last_part(url: str | None) -> str:
+    return (url or "").rstrip("/").rpartition("/")[2]
+
+
+def _parts(url: str) -> tuple[object, ...]:
+    found = urlsplit(url.rstrip("/"))
+    port = found.port or {"http": 80, "https": 443}.get(found.scheme)
+    return found.scheme, found.hostname, port, found.path, found.query

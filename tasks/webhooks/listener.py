@@ -1,8 +1,8 @@
 """What a run hears from the service: it follows the inbox, and keeps the subscription in order.
 
 Hints are put into the ledger by whatever receiver there is, in this process or another; the engine
-is told of them. While the subscription is well, looks are a safety net; when it is not, looks take
-over by themselves, which is said once.
+is told of them. While the subscription is healthy, polls are a safety net; when it is not, polls
+take over by themselves, which is said once.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ from typing import Protocol
 
 from tasks.errors import CallsheetError, ConfigurationError, LedgerError
 from tasks.ledger import Heard, hints_heard, latest_hint, listening
-from tasks.webhooks import Standing, Subscriber, ensure_subscription
+from tasks.webhooks.subscriber import Subscriber, SubscriptionStatus
+from tasks.webhooks.subscription import ensure_subscription
 
-log = logging.getLogger("callsheet.hearing")
+log = logging.getLogger("callsheet.webhooks")
 
 #: Two processes may commit in another order than they count: hints are read again for so long.
 OVERLAP = 10.0
-#: A delivery that names no video has every render looked at, no more often than this, in seconds.
-SWEEP = 30.0
+#: A delivery that names no video has every render polled, no more often than this, in seconds.
+SWEEP_INTERVAL = 30.0
+#: Hints that are remembered as passed on.
+REMEMBERED = 10_000
 
 
-class Listener(Protocol):
-    """Who is told: the engine."""
+class HintTarget(Protocol):
+    """Who is told of hints: the engine."""
 
     def hear(self, videos: Collection[str]) -> None: ...
 
@@ -38,42 +41,42 @@ class Listener(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pace:
-    """How often the subscription is looked at, and how long a ping is waited for, in seconds."""
+class CheckIntervals:
+    """How often the subscription is checked, and how long a ping is waited for, in seconds."""
 
-    well: float = 300.0
-    ill: float = 30.0
-    patience: float = 10.0
+    healthy: float = 300.0
+    unhealthy: float = 30.0
+    ping_timeout: float = 10.0
 
 
-PACE = Pace()
+CHECK_INTERVALS = CheckIntervals()
 
 
 @asynccontextmanager
-async def hearing(
+async def following_hints(
     at: Subscriber,
-    listener: Listener,
+    target: HintTarget,
     *,
     say: Callable[[str], None],
     strict: bool = False,
-    pace: Pace = PACE,
+    intervals: CheckIntervals = CHECK_INTERVALS,
 ) -> AsyncIterator[None]:
-    """Tell `listener` what is heard while this lasts; say where hints cannot be relied on.
+    """Tell `target` of hints while this lasts; say where they cannot be relied on.
 
     With `strict`, raises ConfigurationError when they cannot be from the start.
     """
-    ear = _Ear(at, listener, say, pace)
-    await ear.begin()
+    listener = _Listener(at, target, say, intervals)
+    await listener.begin()
     if strict:
-        standing = await ear.check()
-        if standing.trouble:
+        status = await listener.check()
+        if status.trouble:
             raise ConfigurationError(
-                f"--wait webhook cannot be done: {standing.trouble}; nothing new was spent",
+                f"--wait webhook cannot be done: {status.trouble}; nothing new was spent",
                 remedy="see `callsheet webhooks status`, or use --wait auto",
             )
     tasks = [
-        asyncio.create_task(ear.follow(), name="hints"),
-        asyncio.create_task(ear.keep_in_order(at_once=not strict), name="subscription"),
+        asyncio.create_task(listener.follow(), name="hints"),
+        asyncio.create_task(listener.keep_checking(at_once=not strict), name="subscription"),
     ]
     try:
         yield
@@ -84,11 +87,11 @@ async def hearing(
 
 
 @dataclass
-class _Ear:
+class _Listener:
     at: Subscriber
-    listener: Listener
+    target: HintTarget
     say: Callable[[str], None]
-    pace: Pace
+    intervals: CheckIntervals
     _after: int = 0
     _known: dict[int, None] = field(default_factory=dict)
     #: Deliveries that are known to have been missed: the service lists each for a while.
@@ -97,9 +100,9 @@ class _Ear:
     _swept: float = float("-inf")
 
     async def begin(self) -> None:
-        """Begin after what is in the inbox now: rows that are taken up are looked at anyway."""
+        """Begin after what is in the inbox now: rows that are taken up are polled anyway."""
         self._after = await self.at.ledger.read(latest_hint)
-        self._known |= dict.fromkeys(hint.id for hint in await self._lately())
+        self._known |= dict.fromkeys(hint.id for hint in await self._recent())
 
     async def follow(self) -> None:
         """Pass hints on as they come."""
@@ -112,54 +115,54 @@ class _Ear:
                     log.warning("the inbox could not be read: %s", error)
 
     async def _read(self) -> None:
-        news = [hint for hint in await self._lately() if hint.id not in self._known]
-        if not news:
+        new = [hint for hint in await self._recent() if hint.id not in self._known]
+        if not new:
             return
-        self._after = max(self._after, *(hint.id for hint in news))
-        self._known |= dict.fromkeys(hint.id for hint in news)
-        while len(self._known) > 10_000:
+        self._after = max(self._after, *(hint.id for hint in new))
+        self._known |= dict.fromkeys(hint.id for hint in new)
+        while len(self._known) > REMEMBERED:
             del self._known[next(iter(self._known))]
-        videos = frozenset().union(*(hint.videos for hint in news))
+        videos = frozenset().union(*(hint.videos for hint in new))
         if videos:
-            self.listener.hear(videos)
-        if any(not hint.videos and not hint.ping for hint in news):
+            self.target.hear(videos)
+        if any(not hint.videos and not hint.ping for hint in new):
             self._sweep()
 
-    async def _lately(self) -> list[Heard]:
+    async def _recent(self) -> list[Heard]:
         since = self.at.clock() - OVERLAP
         return await self.at.ledger.read(partial(hints_heard, after=self._after, since=since))
 
     def _sweep(self) -> None:
         now = asyncio.get_running_loop().time()
-        if now - self._swept >= SWEEP:
+        if now - self._swept >= SWEEP_INTERVAL:
             self._swept = now
-            self.listener.sweep()
+            self.target.sweep()
 
-    async def keep_in_order(self, *, at_once: bool) -> None:
-        """Look at the subscription now and then, mend what can be mended, and tell the listener."""
-        well = not at_once
+    async def keep_checking(self, *, at_once: bool) -> None:
+        """Check the subscription now and then, repair what can be, and tell the target."""
+        healthy = not at_once
         while True:
             if at_once:
-                well = (await self.check()).trouble is None
+                healthy = (await self.check()).trouble is None
             at_once = True
-            await asyncio.sleep(self.pace.well if well else self.pace.ill)
+            await asyncio.sleep(self.intervals.healthy if healthy else self.intervals.unhealthy)
 
-    async def check(self) -> Standing:
-        """Look at the subscription once; hints are relied on while it is well."""
+    async def check(self) -> SubscriptionStatus:
+        """Check the subscription once; hints are relied on while it is healthy."""
         try:
-            standing = await ensure_subscription(self.at, patience=self.pace.patience)
+            status = await ensure_subscription(self.at, ping_timeout=self.intervals.ping_timeout)
         except CallsheetError as error:
-            # Whatever is wrong with it, the films are found by looking for them.
-            standing = Standing(trouble=str(error))
-        well = standing.trouble is None
-        self.listener.rely_on_hints(well)
-        missed = set(standing.missed) - self._missed
+            # Whatever is wrong with it, the films are found by polling.
+            status = SubscriptionStatus(trouble=str(error))
+        healthy = status.trouble is None
+        self.target.rely_on_hints(healthy)
+        missed = set(status.missed) - self._missed
         self._missed |= missed
-        if standing.enabled or missed:
-            self.listener.sweep()
-        if not well and not self._said:
-            self.say(f"films are found by looking for them: {standing.trouble}")
-        if well and self._said:
+        if status.enabled or missed:
+            self.target.sweep()
+        if not healthy and not self._said:
+            self.say(f"films are found by looking for them: {status.trouble}")
+        if healthy and self._said:
             self.say("webhooks tell of films again")
-        self._said = not well
-        return standing
+        self._said = not healthy
+        return status

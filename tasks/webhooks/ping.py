@@ -17,14 +17,14 @@ from tasks.ledger import events_heard, pings_heard
 from tasks.redact import redact
 from tasks.service import Webhook
 from tasks.webhooks.inventory import READY
-from tasks.webhooks.status import Subscriber
+from tasks.webhooks.subscriber import Subscriber
 
-log = logging.getLogger("callsheet.production")
+log = logging.getLogger("callsheet.webhooks")
 
-#: Seconds between two looks into the inbox.
-PAUSE = 0.1
+#: Seconds between two polls of the inbox.
+INBOX_INTERVAL = 0.1
 #: A delivery that does not fail is made within so many seconds of its event.
-UNDER_WAY = 5.0
+IN_FLIGHT = 5.0
 #: Clocks of receiver and asker differ by less than this, in seconds.
 SKEW = 86400.0
 
@@ -33,10 +33,10 @@ _KIND = ("event", "kind", "type", "event_type", "event_kind")
 _WHY = ("error", "error_message", "message", "status", "status_code", "response_status")
 
 
-async def silence(at: Subscriber, webhook: Webhook, nonce: str, *, patience: float) -> str | None:
+async def ping(at: Subscriber, webhook: Webhook, nonce: str, *, timeout: float) -> str | None:
     """Have a ping sent; return None once the inbox has it, signed by `nonce`, else what is wrong.
 
-    Waits up to `patience` seconds. Raises ServiceError when the service sends none.
+    Waits up to `timeout` seconds. Raises ServiceError when the service sends none.
     """
     mark = partial(pings_heard, nonce=nonce, since=at.clock() - SKEW)
     before = await at.ledger.read(mark)
@@ -44,13 +44,13 @@ async def silence(at: Subscriber, webhook: Webhook, nonce: str, *, patience: flo
     # Once the ping is heard, it is all the same what the service says of it.
     asking.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
-        for _ in range(max(1, round(patience / PAUSE))):
-            await at.sleep(PAUSE)
+        for _ in range(max(1, round(timeout / INBOX_INTERVAL))):
+            await at.sleep(INBOX_INTERVAL)
             if await at.ledger.read(mark) != before:
                 return None
             if asking.done() and asking.exception() is not None:
                 break
-        return _words(webhook, asking, patience)
+        return _silence(webhook, asking, timeout)
     finally:
         asking.cancel()
 
@@ -67,16 +67,16 @@ async def missed_events(at: Subscriber, webhook: Webhook) -> tuple[str, ...]:
     return tuple(event for event in told if event not in known)
 
 
-async def drain(at: Subscriber, webhooks: Sequence[Webhook], *, patience: float) -> tuple[str, ...]:
+async def drain(at: Subscriber, webhooks: Sequence[Webhook], *, timeout: float) -> tuple[str, ...]:
     """Let what is on its way through webhooks arrive, before they end; return what did not.
 
-    Waits `UNDER_WAY` seconds for what was not tried yet, and `patience` for what has failed.
+    Waits `IN_FLIGHT` seconds for what was not tried yet, and `timeout` for what has failed.
     """
     live = [webhook for webhook in webhooks if webhook.is_active is not False]
     if not live:
         return ()
-    await at.sleep(UNDER_WAY)
-    for _ in range(max(1, round(patience))):
+    await at.sleep(IN_FLIGHT)
+    for _ in range(max(1, round(timeout))):
         missed = [event for webhook in live for event in await missed_events(at, webhook)]
         if not missed:
             return ()
@@ -84,16 +84,16 @@ async def drain(at: Subscriber, webhooks: Sequence[Webhook], *, patience: float)
     return tuple(dict.fromkeys(missed))
 
 
-def _words(webhook: Webhook, asking: asyncio.Future[Json], patience: float) -> str:
+def _silence(webhook: Webhook, asking: asyncio.Future[Json], timeout: float) -> str:
     if not asking.done():
-        return f"the service has not answered in {patience:g} s whether it sent a ping"
+        return f"the service has not answered in {timeout:g} s whether it sent a ping"
     said = asking.result()
     why = said if isinstance(said, dict) else {}
     told = [f"{name}: {why[name]}" for name in _WHY if why.get(name) not in (None, "")]
     after = f" (the service says {shorten(redact(', '.join(told)), 160)})" if told else ""
     where = redact(webhook.url or webhook.id)
     return (
-        f"a ping to {where} was not heard within {patience:g} s{after}; "
+        f"a ping to {where} was not heard within {timeout:g} s{after}; "
         "is a receiver at work there (`callsheet receive`), with this ledger?"
     )
 

@@ -1,8 +1,9 @@
 """Our webhook at the service: made once, found again, proved by a ping, replaced when it is lost.
 
 Whoever waits for hints asks `ensure_subscription` first, and every few minutes. It never raises
-for what the service does: without hints a run looks more often, and that is all. One process at a
-time works on the webhooks whose secrets are in one folder.
+for what the service does: without hints a run polls more often, and that is all. One process at a
+time works on the webhooks whose secrets are in one folder. A webhook made elsewhere, by hand, has
+its secret in the settings and is left as it is.
 """
 
 from __future__ import annotations
@@ -10,84 +11,108 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable
 from dataclasses import replace
+from functools import partial
 
 from tasks.credentials import GIVEN
 from tasks.errors import ServiceError
-from tasks.webhooks.given import given
-from tasks.webhooks.inventory import READY, Ours, Survey, look
-from tasks.webhooks.lock import alone
-from tasks.webhooks.making import end, make, mend, retire
-from tasks.webhooks.ping import drain, missed_events, silence
-from tasks.webhooks.status import Standing, Subscriber, told
+from tasks.ledger import last_heard
+from tasks.service import Webhook
+from tasks.webhooks.inventory import (
+    READY,
+    OwnWebhook,
+    WebhookInventory,
+    is_same,
+    is_under,
+    take_inventory,
+)
+from tasks.webhooks.lifecycle import create, delete, folder_lock, repair, retire
+from tasks.webhooks.ping import drain, missed_events, ping
+from tasks.webhooks.subscriber import Subscriber, SubscriptionStatus
 
-log = logging.getLogger("callsheet.production")
+log = logging.getLogger("callsheet.webhooks")
+
+#: Where no ping can be asked for, a delivery of the last day shows that hints come through.
+LATELY = 86400.0
 
 
-async def ensure_subscription(at: Subscriber, *, patience: float = 10.0) -> Standing:
-    """Return how our webhook stands, made or mended where needed, and proved by a ping.
+async def ensure_subscription(at: Subscriber, *, ping_timeout: float = 10.0) -> SubscriptionStatus:
+    """Return the status of our webhook, made or repaired where needed, and proved by a ping.
 
-    Waits up to `patience` seconds for the ping. Raises ConfigurationError when the folder of
+    Waits up to `ping_timeout` seconds for the ping. Raises ConfigurationError when the folder of
     secrets, or a file in it, cannot be used.
     """
     if at.settings.webhook_secret:
-        return await _safely(given(at, patience=patience))
+        return await _or_trouble(_check_given(at, ping_timeout))
     if not at.settings.webhook_url:
-        return Standing(trouble="CALLSHEET_WEBHOOK_URL does not say where a receiver is reached")
-    async with alone(at, patience=patience) as mine:
-        return await _safely(_ensure(at, patience)) if mine else _BUSY
+        trouble = "CALLSHEET_WEBHOOK_URL does not say where a receiver is reached"
+        return SubscriptionStatus(trouble=trouble)
+    async with folder_lock(at, timeout=ping_timeout) as mine:
+        return await _or_trouble(_ensure(at, ping_timeout)) if mine else _BUSY
 
 
-async def rotate_subscription(at: Subscriber, *, patience: float = 30.0) -> Standing:
-    """Replace our webhook by a new one with a new secret; return how that stands.
+async def rotate_subscription(at: Subscriber, *, ping_timeout: float = 30.0) -> SubscriptionStatus:
+    """Replace our webhook by a new one with a new secret; return the status of that.
 
     The old one ends only after the new one was heard, and a few seconds later: what is on its way
     through it dies with it. Errors are those of `ensure_subscription`.
     """
     if at.settings.webhook_secret:
-        return Standing(nonce=GIVEN, trouble="the webhook was made elsewhere: replace it there")
+        trouble = "the webhook was made elsewhere: replace it there"
+        return SubscriptionStatus(nonce=GIVEN, trouble=trouble)
     if not at.settings.webhook_url:
         return await ensure_subscription(at)
-    async with alone(at, patience=patience) as mine:
-        return await _safely(_rotate(at, patience)) if mine else _BUSY
+    async with folder_lock(at, timeout=ping_timeout) as mine:
+        return await _or_trouble(_rotate(at, ping_timeout)) if mine else _BUSY
 
 
-_BUSY = Standing(trouble="another process is at work on the webhook; ask again in a minute")
+_BUSY = SubscriptionStatus(
+    trouble="another process is at work on the webhook; ask again in a minute"
+)
 
 
-async def _ensure(at: Subscriber, patience: float) -> Standing:
-    found = await look(at)
-    await mend(at, found)
+async def _or_trouble(status: Awaitable[SubscriptionStatus]) -> SubscriptionStatus:
+    try:
+        return await status
+    except ServiceError as error:
+        return SubscriptionStatus(trouble=_said_by(error))
+
+
+async def _ensure(at: Subscriber, timeout: float) -> SubscriptionStatus:
+    found = await take_inventory(at)
+    await repair(at, found)
     if found.here or found.elsewhere:
-        return await _best(at, found, patience)
-    new = None if found.making else await make(at)
+        return await _first_heard(at, found, timeout)
+    new = None if found.pending else await create(at)
     if new is None:
-        return Standing(trouble="another place is about to make a webhook; ask again in a minute")
-    trouble = await silence(at, new.webhook, new.entry.nonce, patience=patience)
-    return replace(_standing(new, trouble), made=True)
+        trouble = "another place is about to make a webhook; ask again in a minute"
+        return SubscriptionStatus(trouble=trouble)
+    trouble_of_new = await ping(at, new.webhook, new.entry.nonce, timeout=timeout)
+    return replace(_status(new, trouble_of_new), made=True)
 
 
-async def _best(at: Subscriber, found: Survey, patience: float) -> Standing:
-    """Return the newest webhook that is heard; those here that it replaces are ended."""
+async def _first_heard(
+    at: Subscriber, found: WebhookInventory, timeout: float
+) -> SubscriptionStatus:
+    """Return the newest webhook that is heard; those here that it replaces are deleted."""
     candidates = [*found.here, *found.elsewhere]
-    standing = None
-    for ours in candidates:
-        trouble = await silence(at, ours.webhook, ours.entry.nonce, patience=patience)
+    status = None
+    for own in candidates:
+        trouble = await ping(at, own.webhook, own.entry.nonce, timeout=timeout)
         if trouble is None:
             # A rotation that was cut off leaves two of them.
             for other in found.here:
-                if other is not ours and not other.has_moved:
-                    await end(at, other)
-            enabled = await _revive(at, ours)
-            missed = await missed_events(at, ours.webhook)
-            return replace(_standing(ours, None), enabled=enabled, missed=missed)
-        standing = standing or _standing(ours, _explained(ours, trouble, found))
-    assert standing is not None, "there is a candidate"
-    return replace(standing, missed=await missed_events(at, candidates[0].webhook))
+                if other is not own and not other.has_moved:
+                    await delete(at, other)
+            enabled = await _enable(at, own.webhook)
+            missed = await missed_events(at, own.webhook)
+            return replace(_status(own, None), enabled=enabled, missed=missed)
+        status = status or _status(own, _explained(own, trouble, found))
+    assert status is not None, "there is a candidate"
+    return replace(status, missed=await missed_events(at, candidates[0].webhook))
 
 
-async def _revive(at: Subscriber, ours: Ours) -> bool:
+async def _enable(at: Subscriber, webhook: Webhook) -> bool:
     """Enable a webhook that was heard though it is disabled; return whether it was."""
-    webhook = ours.webhook
     if webhook.events and READY not in webhook.events:
         await at.service.edit_webhook(webhook.id, {"events": [*webhook.events, READY]})
     if webhook.is_active is not False:
@@ -97,50 +122,79 @@ async def _revive(at: Subscriber, ours: Ours) -> bool:
     return True
 
 
-async def _rotate(at: Subscriber, patience: float) -> Standing:
-    found = await look(at)
-    await mend(at, found)
-    if found.making or (found.elsewhere and not found.here):
-        place = found.making.place if found.making else found.elsewhere[0].entry.place
-        return Standing(trouble=f"the webhook's secret is kept at {place}: replace it there")
-    new = await make(at, beside=True)
+async def _rotate(at: Subscriber, timeout: float) -> SubscriptionStatus:
+    found = await take_inventory(at)
+    await repair(at, found)
+    if found.pending or (found.elsewhere and not found.here):
+        place = found.pending.place if found.pending else found.elsewhere[0].entry.place
+        trouble = f"the webhook's secret is kept at {place}: replace it there"
+        return SubscriptionStatus(trouble=trouble)
+    new = await create(at, beside=True)
     assert new is not None, "it is made beside others"
-    trouble = await silence(at, new.webhook, new.entry.nonce, patience=patience)
-    if trouble is None:
-        missed = await drain(at, [old.webhook for old in found.here], patience=patience)
+    unheard = await ping(at, new.webhook, new.entry.nonce, timeout=timeout)
+    if unheard is None:
+        missed = await drain(at, [old.webhook for old in found.here], timeout=timeout)
         for old in found.here:
-            await (retire(at, old.entry.nonce) if old.has_moved else end(at, old))
-        return replace(_standing(new, None), made=True, missed=missed)
+            await (retire(at, old.entry.nonce) if old.has_moved else delete(at, old))
+        return replace(_status(new, None), made=True, missed=missed)
     if not found.here:
-        return replace(_standing(new, trouble), made=True)
-    await end(at, new)
-    return _standing(found.here[0], f"the new webhook is given up and the old one kept: {trouble}")
+        return replace(_status(new, unheard), made=True)
+    await delete(at, new)
+    return _status(found.here[0], f"the new webhook is given up and the old one kept: {unheard}")
 
 
-def _standing(ours: Ours, trouble: str | None) -> Standing:
-    return Standing(
-        nonce=ours.entry.nonce,
-        webhook_id=ours.webhook.id,
-        url=ours.webhook.url or ours.entry.url,
+async def _check_given(at: Subscriber, timeout: float) -> SubscriptionStatus:
+    """Have the webhook that was made elsewhere pinged."""
+    status = SubscriptionStatus(nonce=GIVEN)
+    trouble = "no webhook at the service leads to CALLSHEET_WEBHOOK_URL, so no ping can be sent"
+    try:
+        for webhook in await at.service.list_webhooks():
+            if not _leads_here(at, webhook):
+                continue
+            unheard = await ping(at, webhook, GIVEN, timeout=timeout)
+            status = replace(status, webhook_id=webhook.id, url=webhook.url)
+            if unheard is None:
+                missed = await missed_events(at, webhook)
+                off = f"{webhook.id} is disabled: `callsheet webhooks edit {webhook.id} --enable`"
+                disabled = off if webhook.is_active is False else None
+                return replace(status, heard=True, missed=missed, trouble=disabled)
+            trouble = unheard
+    except ServiceError as error:
+        trouble = _said_by(error)
+    heard_at = await at.ledger.read(partial(last_heard, nonce=GIVEN))
+    if status.webhook_id is None and heard_at is not None and at.clock() - heard_at < LATELY:
+        return status
+    return replace(status, trouble=trouble)
+
+
+def _leads_here(at: Subscriber, webhook: Webhook) -> bool:
+    url = at.settings.webhook_url
+    if url is None or webhook.url is None:
+        return False
+    return is_same(webhook.url, url) or is_under(at.prefix, webhook.url)
+
+
+def _status(own: OwnWebhook, trouble: str | None) -> SubscriptionStatus:
+    return SubscriptionStatus(
+        nonce=own.entry.nonce,
+        webhook_id=own.webhook.id,
+        url=own.webhook.url or own.entry.url,
         heard=trouble is None,
         trouble=trouble,
     )
 
 
-def _explained(ours: Ours, trouble: str, found: Survey) -> str:
-    off = " It is disabled until a ping is heard." if ours.webhook.is_active is False else ""
-    if ours.has_moved:
-        off += f" It was made for {ours.entry.url}, and somebody has changed that."
+def _explained(own: OwnWebhook, trouble: str, found: WebhookInventory) -> str:
+    off = " It is disabled until a ping is heard." if own.webhook.is_active is False else ""
+    if own.has_moved:
+        off += f" It was made for {own.entry.url}, and somebody has changed that."
     if found.here:
         return trouble + off
     return (
-        f"{trouble}{off} Its secret is kept at {ours.entry.place}; if that place is no more, run "
-        f"`callsheet webhooks delete {ours.webhook.id}`, then `callsheet webhooks ensure`"
+        f"{trouble}{off} Its secret is kept at {own.entry.place}; if that place is no more, run "
+        f"`callsheet webhooks delete {own.webhook.id}`, then `callsheet webhooks ensure`"
     )
 
 
-async def _safely(standing: Awaitable[Standing]) -> Standing:
-    try:
-        return await standing
-    except ServiceError as error:
-        return Standing(trouble=told(error))
+def _said_by(error: ServiceError) -> str:
+    return f"{error}; {error.remedy}" if error.remedy else str(error)

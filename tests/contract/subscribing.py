@@ -16,10 +16,10 @@ from tasks.engine.context import organisation_of
 from tasks.ledger import Subscription, all_subscriptions, open_ledger
 from tasks.service import VideoService, Webhook
 from tasks.settings import load_settings
-from tasks.webhooks import Standing, Subscriber, ensure_subscription
+from tasks.webhooks import Subscriber, SubscriptionStatus, ensure_subscription
 
 #: A ping within one machine takes milliseconds; this is how long one that never comes is awaited.
-PATIENCE = 20.0
+PING_TIMEOUT = 20.0
 SHORT = 1.5
 
 
@@ -29,8 +29,8 @@ class Place:
 
     at: Subscriber
 
-    async def ensure(self, patience: float = PATIENCE) -> Standing:
-        return await ensure_subscription(self.at, patience=patience)
+    async def ensure(self, ping_timeout: float = PING_TIMEOUT) -> SubscriptionStatus:
+        return await ensure_subscription(self.at, ping_timeout=ping_timeout)
 
     def receiver(self) -> AbstractAsyncContextManager[Receiver]:
         """Have a receiver at work, with the secrets of this place."""

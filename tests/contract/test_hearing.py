@@ -13,8 +13,8 @@ import pytest
 
 from tasks.errors import ConfigurationError
 from tasks.ledger import Hint, keep_hint
-from tasks.webhooks.listener import Pace, hearing
-from tests.contract.subscribing import PATIENCE, SHORT, Place, free_port, place
+from tasks.webhooks.listener import CheckIntervals, following_hints
+from tests.contract.subscribing import PING_TIMEOUT, SHORT, Place, free_port, place
 
 pytestmark = pytest.mark.xdist_group("client")
 
@@ -58,9 +58,9 @@ async def here(tmp_path: Path, running: dict) -> AsyncIterator[Place]:
 
 
 @asynccontextmanager
-async def listening(here: Place, engine: Engine, patience: float) -> AsyncIterator[None]:
-    pace = Pace(well=0.2, ill=0.2, patience=patience)
-    async with hearing(here.at, engine, say=engine.said.append, pace=pace):
+async def listening(here: Place, engine: Engine, ping_timeout: float) -> AsyncIterator[None]:
+    intervals = CheckIntervals(healthy=0.2, unhealthy=0.2, ping_timeout=ping_timeout)
+    async with following_hints(here.at, engine, say=engine.said.append, intervals=intervals):
         yield
 
 
@@ -97,7 +97,7 @@ async def test_a_webhook_that_was_disabled_is_mended_and_everything_is_looked_at
         made = await here.ensure()
         assert made.webhook_id is not None
         await here.at.service.edit_webhook(made.webhook_id, {"is_active": False})
-        async with listening(here, engine, PATIENCE):
+        async with listening(here, engine, PING_TIMEOUT):
             await engine.until(lambda: engine.relies and engine.sweeps == 1)
     assert engine.said == []
 
@@ -127,10 +127,10 @@ async def test_a_delivery_that_names_no_video_has_all_looked_at_now_and_then(her
 
 
 async def test_whoever_insists_on_webhooks_does_not_begin_without_them(here: Place) -> None:
-    pace = Pace(patience=SHORT)
+    intervals = CheckIntervals(ping_timeout=SHORT)
     with pytest.raises(ConfigurationError, match="nothing new was spent"):
-        async with hearing(here.at, Engine(), say=print, strict=True, pace=pace):
+        async with following_hints(here.at, Engine(), say=print, strict=True, intervals=intervals):
             raise AssertionError("it began")
     engine = Engine()
-    async with here.receiver(), hearing(here.at, engine, say=print, strict=True):
+    async with here.receiver(), following_hints(here.at, engine, say=print, strict=True):
         assert engine.relies

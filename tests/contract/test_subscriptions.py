@@ -31,7 +31,7 @@ from tasks.ledger import (
 )
 from tasks.webhooks import new_nonce, rotate_subscription
 from tests.contract.sandbox.receiver import receiving as answering
-from tests.contract.sandbox.receiver import status
+from tests.contract.sandbox.receiver import status as answering_with
 from tests.contract.sandboxes import (
     DIALECTS,
     USUAL,
@@ -112,9 +112,9 @@ async def test_two_at_once_make_one(here: Place, opening: Opening):
     async with here.receiver(), opening() as other:
         both = await asyncio.gather(here.ensure(), other.ensure())
 
-    assert sorted(standing.made for standing in both) == [False, True]
+    assert sorted(status.made for status in both) == [False, True]
     assert both[0].nonce == both[1].nonce
-    assert all(standing.heard for standing in both)
+    assert all(status.heard for status in both)
     assert len(await here.webhooks()) == 1
 
 
@@ -155,13 +155,13 @@ async def test_a_create_that_was_cut_off_leaves_nothing_behind(here: Place):
     await here.at.ledger.write(partial(plan_subscription, planned=planned))
     lost = await here.at.service.create_webhook(planned.url, ["video.ready"])
     async with here.receiver():
-        standing = await here.ensure()
+        status = await here.ensure()
 
-    assert standing.made
-    assert standing.heard
-    assert [webhook.id for webhook in await here.webhooks()] == [standing.webhook_id] != [lost.id]
-    assert [entry.nonce for entry in await here.entries()] == [standing.nonce]
-    assert [secret.stem for secret in here.secrets()] == [standing.nonce]
+    assert status.made
+    assert status.heard
+    assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id] != [lost.id]
+    assert [entry.nonce for entry in await here.entries()] == [status.nonce]
+    assert [secret.stem for secret in here.secrets()] == [status.nonce]
 
 
 @pytest.mark.parametrize("fault", ["drop-after", "shapeless"])
@@ -170,14 +170,14 @@ async def test_a_lost_answer_is_mended_the_next_time(here: Place, running: dict,
     async with here.receiver():
         lost = await here.ensure()
         left = await here.webhooks()
-        standing = await here.ensure()
+        status = await here.ensure()
 
     assert lost.trouble
     assert not lost.heard
     assert len(left) == 1
-    assert standing.made
-    assert standing.heard
-    assert [webhook.id for webhook in await here.webhooks()] == [standing.webhook_id]
+    assert status.made
+    assert status.heard
+    assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
 
 
 async def test_a_refused_create_leaves_nothing_behind(here: Place, running: dict):
@@ -185,35 +185,35 @@ async def test_a_refused_create_leaves_nothing_behind(here: Place, running: dict
     async with here.receiver():
         refused = await here.ensure()
         assert (await here.webhooks(), await here.entries(), here.secrets()) == ([], [], [])
-        standing = await here.ensure()
+        status = await here.ensure()
 
     assert "400" in str(refused.trouble)
-    assert standing.heard
+    assert status.heard
 
 
 async def test_a_webhook_whose_secret_is_lost_is_replaced(here: Place):
     async with here.receiver():
         first = await here.ensure()
         (here.at.folder / f"{first.nonce}.json").unlink()
-        standing = await here.ensure()
+        status = await here.ensure()
 
-    assert standing.made
-    assert standing.heard
-    assert standing.nonce != first.nonce
-    assert [webhook.id for webhook in await here.webhooks()] == [standing.webhook_id]
-    assert [entry.nonce for entry in await here.entries()] == [standing.nonce]
+    assert status.made
+    assert status.heard
+    assert status.nonce != first.nonce
+    assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
+    assert [entry.nonce for entry in await here.entries()] == [status.nonce]
 
 
 async def test_a_webhook_deleted_at_the_service_is_replaced(here: Place):
     async with here.receiver():
         first = await here.ensure()
         await here.at.service.delete_webhook(str(first.webhook_id))
-        standing = await here.ensure()
+        status = await here.ensure()
 
-    assert standing.made
-    assert standing.heard
-    assert standing.nonce != first.nonce
-    assert [entry.nonce for entry in await here.entries()] == [standing.nonce]
+    assert status.made
+    assert status.heard
+    assert status.nonce != first.nonce
+    assert [entry.nonce for entry in await here.entries()] == [status.nonce]
     old = read_webhook_secret(here.at.folder, str(first.nonce))
     assert old is not None
     assert old.retired_at is not None
@@ -297,11 +297,11 @@ async def test_a_receiver_with_another_ledger_is_not_heard(
 ):
     shutil.copy(empty_ledger, tmp_path / "other.db")
     async with opening(ledger=tmp_path / "other.db") as other, other.receiver():
-        standing = await here.ensure(SHORT)
+        status = await here.ensure(SHORT)
 
-    assert standing.made
-    assert not standing.heard
-    assert "with this ledger" in str(standing.trouble)
+    assert status.made
+    assert not status.heard
+    assert "with this ledger" in str(status.trouble)
 
 
 async def test_a_lost_ledger_takes_up_what_the_secrets_know(
@@ -311,10 +311,10 @@ async def test_a_lost_ledger_takes_up_what_the_secrets_know(
         first = await here.ensure()
     shutil.copy(empty_ledger, tmp_path / "new.db")
     async with opening(ledger=tmp_path / "new.db") as again, again.receiver():
-        standing = await again.ensure()
+        status = await again.ensure()
         (entry,) = await again.entries()
 
-    assert standing == replace(first, made=False)
+    assert status == replace(first, made=False)
     assert (entry.nonce, entry.webhook_id) == (first.nonce, first.webhook_id)
 
 
@@ -325,12 +325,12 @@ async def test_without_ledger_and_secret_the_orphan_is_replaced(
         first = await here.ensure()
     shutil.copy(empty_ledger, tmp_path / "new.db")
     async with opening("elsewhere", ledger=tmp_path / "new.db") as again, again.receiver():
-        standing = await again.ensure()
+        status = await again.ensure()
 
-    assert standing.made
-    assert standing.heard
-    assert [webhook.id for webhook in await here.webhooks()] == [standing.webhook_id]
-    assert standing.webhook_id != first.webhook_id
+    assert status.made
+    assert status.heard
+    assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
+    assert status.webhook_id != first.webhook_id
 
 
 async def test_a_new_key_finds_what_the_old_one_made(
@@ -358,11 +358,11 @@ async def test_a_new_key_finds_what_the_old_one_made(
 async def test_another_place_uses_the_one_that_is_there(here: Place, opening: Opening):
     async with here.receiver(), opening("there") as there:
         first = await here.ensure()
-        standing = await there.ensure()
+        status = await there.ensure()
         refused = await rotate_subscription(there.at)
         secrets = there.secrets()
 
-    assert standing == replace(first, made=False)
+    assert status == replace(first, made=False)
     assert secrets == []
     assert here.at.place in str(refused.trouble)
     assert [webhook.id for webhook in await here.webhooks()] == [first.webhook_id]
@@ -372,11 +372,11 @@ async def test_a_place_that_is_not_heard_is_named_and_left_alone(here: Place, op
     async with here.receiver():
         first = await here.ensure()
     async with opening("there") as there:
-        standing = await there.ensure(SHORT)
+        status = await there.ensure(SHORT)
 
-    assert not standing.made
-    assert here.at.place in str(standing.trouble)
-    assert f"callsheet webhooks delete {first.webhook_id}" in str(standing.trouble)
+    assert not status.made
+    assert here.at.place in str(status.trouble)
+    assert f"callsheet webhooks delete {first.webhook_id}" in str(status.trouble)
     assert len(await here.webhooks()) == 1
 
 
@@ -402,9 +402,9 @@ async def test_a_host_that_changed_its_name_keeps_its_webhook(here: Place):
                 made_at=time.time() + 1,
             ),
         )
-        standing = await here.ensure()
+        status = await here.ensure()
 
-    assert (standing.nonce, standing.heard) == (nonce, True)
+    assert (status.nonce, status.heard) == (nonce, True)
     # Two of them are one too many, as after a rotation that was cut off: the newer one is kept.
     assert [webhook.id for webhook in await here.webhooks()] == [hook.id] != [first.webhook_id]
 
@@ -413,14 +413,14 @@ async def test_a_new_address_gets_a_webhook_of_its_own(here: Place, opening: Ope
     async with here.receiver():
         first = await here.ensure()
     async with opening(port=free_port()) as moved, moved.receiver():
-        standing = await moved.ensure()
+        status = await moved.ensure()
         (entry,) = await moved.entries()
 
-    assert standing.made
-    assert standing.heard
-    assert entry.nonce == standing.nonce
+    assert status.made
+    assert status.heard
+    assert entry.nonce == status.nonce
     assert await here.webhooks() == []
-    assert standing.nonce != first.nonce
+    assert status.nonce != first.nonce
 
 
 async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
@@ -433,7 +433,7 @@ async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
                 videos.append((await made(here.at.service, new_key())).video_id)
 
         producing = asyncio.gather(*(film() for _ in range(3)))
-        standing = await rotate_subscription(here.at, patience=WITHIN)
+        status = await rotate_subscription(here.at, ping_timeout=WITHIN)
         await producing
 
         async def all_told() -> bool:
@@ -443,10 +443,10 @@ async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
         await until(all_told)
         assert receiver.refused == 0
 
-    assert (standing.made, standing.heard, standing.trouble) == (True, True, None)
-    assert standing.nonce != first.nonce
-    assert [webhook.id for webhook in await here.webhooks()] == [standing.webhook_id]
-    assert [entry.nonce for entry in await here.entries()] == [standing.nonce]
+    assert (status.made, status.heard, status.trouble) == (True, True, None)
+    assert status.nonce != first.nonce
+    assert [webhook.id for webhook in await here.webhooks()] == [status.webhook_id]
+    assert [entry.nonce for entry in await here.entries()] == [status.nonce]
     old = read_webhook_secret(here.at.folder, str(first.nonce))
     assert old is not None
     assert old.lives(time.time()), "what the old one has sent may still be on its way"
@@ -460,22 +460,22 @@ async def test_rotation_waits_for_what_is_on_its_way_through_the_old_one(
         plan_fault(running, "webhook", "late", nth="1-99", seconds=2.0)
         video_id = (await made(here.at.service, new_key())).video_id
         assert await finished(here.at.service, video_id)
-        standing = await rotate_subscription(here.at, patience=WITHIN)
+        status = await rotate_subscription(here.at, ping_timeout=WITHIN)
         clear_faults(running)
         told = await here.at.ledger.read(partial(videos_hinted, videos=[video_id]))
 
-    assert standing.made
+    assert status.made
     assert told == {video_id}
 
 
 async def test_a_rotation_that_is_not_heard_keeps_the_old_one(here: Place):
     async with here.receiver():
         first = await here.ensure()
-    standing = await rotate_subscription(here.at, patience=SHORT)
+    status = await rotate_subscription(here.at, ping_timeout=SHORT)
 
-    assert not standing.made
-    assert standing.webhook_id == first.webhook_id
-    assert "the old one kept" in str(standing.trouble)
+    assert not status.made
+    assert status.webhook_id == first.webhook_id
+    assert "the old one kept" in str(status.trouble)
     assert [webhook.id for webhook in await here.webhooks()] == [first.webhook_id]
     assert [entry.nonce for entry in await here.entries()] == [first.nonce]
 
@@ -488,10 +488,10 @@ async def test_webhooks_of_others_are_left_alone(here: Place):
         here.at.prefix.replace("/hooks/", f"/hooks-2/{new_nonce()}"), ["video.ready"]
     )
     async with here.receiver():
-        standing = await here.ensure()
+        status = await here.ensure()
         rotated = await rotate_subscription(here.at)
 
-    assert standing.made
+    assert status.made
     assert rotated.made
     listed = {webhook.id for webhook in await service.list_webhooks()}
     assert {by_hand.id, deeper.id, beside.id} < listed
@@ -501,11 +501,11 @@ async def test_webhooks_of_others_are_left_alone(here: Place):
 
 async def test_a_key_without_the_write_scope_is_a_trouble(opening: Opening, running: dict):
     async with opening(key=running["keys"]["read"]) as reader:
-        standing = await reader.ensure()
+        status = await reader.ensure()
         left = (await reader.webhooks(), await reader.entries(), reader.secrets())
 
-    assert "`write` scope" in str(standing.trouble)
-    assert "callsheet login --scopes" in str(standing.trouble)
+    assert "`write` scope" in str(status.trouble)
+    assert "callsheet login --scopes" in str(status.trouble)
     assert left == ([], [], [])
 
 
@@ -515,9 +515,9 @@ async def test_a_key_without_the_write_scope_is_a_trouble(opening: Opening, runn
 async def test_a_service_in_trouble_is_a_trouble(here: Place, running: dict, on: str, status: int):
     plan_fault(running, on, "status", status=status, retry_after=3600)
     async with here.receiver():
-        standing = await here.ensure()
-    assert standing.trouble
-    assert not standing.heard
+        status = await here.ensure()
+    assert status.trouble
+    assert not status.heard
 
 
 async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening: Opening):
@@ -527,15 +527,15 @@ async def test_a_webhook_made_elsewhere_is_only_listened_to(here: Place, opening
     async with opening("there", more=given) as there:
         silent = await there.ensure(SHORT)
         async with there.receiver():
-            standing = await there.ensure()
+            status = await there.ensure()
         left = (await there.entries(), there.secrets())
         refused = await rotate_subscription(there.at)
     await here.at.service.delete_webhook(hook.id)
 
     assert not silent.heard
     assert "was not heard" in str(silent.trouble)
-    assert (standing.nonce, standing.heard, standing.trouble) == ("given", True, None)
-    assert standing.webhook_id == hook.id
+    assert (status.nonce, status.heard, status.trouble) == ("given", True, None)
+    assert status.webhook_id == hook.id
     assert left == ([], [])
     assert refused.trouble
 
@@ -562,11 +562,11 @@ async def test_a_folder_that_is_none_is_a_fault_of_the_configuration(here: Place
 async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here: Place):
     """A program at our address that says 200 to everything is no receiver."""
     with answering() as other:
-        other.answer = status(200)
+        other.answer = answering_with(200)
         settings = replace(here.at.settings, webhook_url=other.url)
-        standing = await Place(replace(here.at, settings=settings)).ensure(SHORT)
-    assert standing.made
-    assert not standing.heard
+        status = await Place(replace(here.at, settings=settings)).ensure(SHORT)
+    assert status.made
+    assert not status.heard
     assert await here.at.ledger.read(latest_hint) == 0
 
 

@@ -205,7 +205,7 @@ def test_how_it_stands_is_shown(office: Desk) -> None:
 
 CREATED = "service: after the answer (create webhook)"
 KILLS = [
-    ("ensure", "ledger: after the commit (making._plan)"),
+    ("ensure", "ledger: after the commit (lifecycle._plan)"),
     ("ensure", "service: before the request (create webhook)"),
     ("ensure", CREATED),
     ("ensure", "ledger: before the commit (subscriptions.name_subscription)"),

@@ -1,4 +1,4 @@
-"""What a subscription goes by: the books of the ledger, and records of unknown shape."""
+"""What a subscription goes by: the lists of the ledger, and records of unknown shape."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from tasks.ledger import (
 from tasks.service import VideoService, Webhook
 from tasks.settings import load_settings
 from tasks.webhooks import Subscriber, new_nonce
-from tasks.webhooks.inventory import MAKING, READY, survey
-from tasks.webhooks.ping import missed_events, silence
+from tasks.webhooks.inventory import CREATE_TIMEOUT, READY, compare
+from tasks.webhooks.ping import missed_events, ping
 
 NOW = 1_700_000_000.0
 BASE = "https://hooks.example.com/callsheet"
@@ -89,8 +89,8 @@ def secret(at: Subscriber, **more: Any) -> Mapping[str, WebhookSecret]:
     return {NONCE: WebhookSecret(**{**given, **more})}
 
 
-def fates(found: Any) -> dict[str, Any]:
-    """Return what a survey found, without what it found none of."""
+def groups(found: Any) -> dict[str, Any]:
+    """Return what an inventory found, without what it found none of."""
     return {name: value for name, value in vars(found).items() if value}
 
 
@@ -131,19 +131,19 @@ async def test_what_is_to_become_of_a_webhook(at: Subscriber) -> None:
     def fate(
         found: Sequence[Webhook], known: Sequence[Subscription], kept: Mapping[str, Any]
     ) -> list[str]:
-        return sorted(fates(survey(at, found, known=known, kept=kept)))
+        return sorted(groups(compare(at, found, known=known, kept=kept)))
 
     assert fate(listed, [unnamed], secret(at)) == ["here"]
-    assert fate(listed, [unnamed], {}) == ["doomed"]
-    assert fate(listed, [unnamed], secret(at, secret="")) == ["doomed"]
-    assert fate(listed, [retired], secret(at)) == ["doomed"]
+    assert fate(listed, [unnamed], {}) == ["useless"]
+    assert fate(listed, [unnamed], secret(at, secret="")) == ["useless"]
+    assert fate(listed, [retired], secret(at)) == ["useless"]
     assert fate(listed, [elsewhere], {}) == ["elsewhere"]
     assert fate(listed, [elsewhere], secret(at)) == ["here"]
     assert fate(listed, [], secret(at)) == ["here"]
-    assert fate(listed, [], {}) == ["doomed"]
+    assert fate(listed, [], {}) == ["useless"]
     assert fate([], [unnamed], secret(at)) == ["gone"]
-    assert fate([], [elsewhere], {}) == ["making"]
-    assert fate([], [replace(elsewhere, made_at=NOW - MAKING - 1)], {}) == ["gone"]
+    assert fate([], [elsewhere], {}) == ["pending"]
+    assert fate([], [replace(elsewhere, made_at=NOW - CREATE_TIMEOUT - 1)], {}) == ["gone"]
     assert fate([], [replace(elsewhere, webhook_id="wh_1")], {}) == ["gone"]
     assert fate([], [retired, replace(unnamed, organisation="other")], {}) == []
 
@@ -151,21 +151,21 @@ async def test_what_is_to_become_of_a_webhook(at: Subscriber) -> None:
 async def test_one_that_was_given_another_address_is_never_deleted(at: Subscriber) -> None:
     listed = [webhook("https://elsewhere.example.com/films")]
     known = [entry(at, webhook_id="wh_1")]
-    usable = survey(at, listed, known=known, kept=secret(at))
-    lost = survey(at, listed, known=known, kept={})
+    usable = compare(at, listed, known=known, kept=secret(at))
+    lost = compare(at, listed, known=known, kept={})
 
     # The service may show it as it likes: whether it can be used, a ping shows.
-    assert list(fates(usable)) == ["here"]
+    assert list(groups(usable)) == ["here"]
     assert usable.here[0].has_moved
-    assert sorted(fates(lost)) == ["gone", "moved"]
+    assert sorted(groups(lost)) == ["gone", "moved"]
 
 
 async def test_a_changed_setting_replaces_what_was_made_for_the_old_one(at: Subscriber) -> None:
     old = f"https://old.example.com/{NONCE}"
     known = [entry(at, webhook_id="wh_1", url=old)]
-    found = survey(at, [webhook(old)], known=known, kept=secret(at))
+    found = compare(at, [webhook(old)], known=known, kept=secret(at))
 
-    assert list(fates(found)) == ["doomed"]
+    assert list(groups(found)) == ["useless"]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ async def test_a_changed_setting_replaces_what_was_made_for_the_old_one(at: Subs
 async def test_an_address_is_known_however_it_is_shown(at: Subscriber, url: str | None) -> None:
     known = [entry(at, webhook_id="wh_1")]
 
-    assert list(fates(survey(at, [webhook(url)], known=known, kept=secret(at)))) == ["here"]
+    assert list(groups(compare(at, [webhook(url)], known=known, kept=secret(at)))) == ["here"]
 
 
 @pytest.mark.parametrize(
@@ -198,13 +198,13 @@ async def test_an_address_is_known_however_it_is_shown(at: Subscriber, url: str 
     ],
 )
 async def test_what_is_not_under_our_address_is_not_ours(at: Subscriber, url: str | None) -> None:
-    assert fates(survey(at, [webhook(url)], known=[], kept={})) == {}
+    assert groups(compare(at, [webhook(url)], known=[], kept={})) == {}
 
 
 async def test_one_for_other_events_is_not_ours(at: Subscriber) -> None:
     other = webhook(f"{BASE}/{NONCE}", events=(READY, "video.failed"))
 
-    assert fates(survey(at, [other], known=[], kept={})) == {}
+    assert groups(compare(at, [other], known=[], kept={})) == {}
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ async def test_a_service_that_never_says_whether_it_pinged_is_told_of(
 
     service = speaking(never)
     at = subscriber(ours, tmp_path, service)
-    told = await silence(at, webhook(BASE), NONCE, patience=0.2)
+    told = await ping(at, webhook(BASE), NONCE, timeout=0.2)
 
     assert told == "the service has not answered in 0.2 s whether it sent a ping"
     await service.aclose()

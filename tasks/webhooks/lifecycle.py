@@ -1,12 +1,14 @@
-"""Makes a webhook of ours and ends one, each in an order that a crash cannot turn into a loss.
+"""Creates, repairs and deletes a webhook of ours, each in an order no crash can turn into a loss.
 
 Before a create is sent, the secret has its place on the disk and the ledger knows of it; after it,
-the secret is saved before anything else. What is left half done is found by the next survey.
+the secret is saved before anything else. What is left half done is found by the next inventory.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -20,7 +22,15 @@ from tasks.credentials import (
     read_webhook_secrets,
     retire_webhook_secret,
 )
-from tasks.errors import NotFound, NotSent, RateLimited, Refused, ShapeError
+from tasks.credentials.private_file import make_private_folder
+from tasks.errors import (
+    ConfigurationError,
+    NotFound,
+    NotSent,
+    RateLimited,
+    Refused,
+    ShapeError,
+)
 from tasks.ledger import (
     Subscription,
     all_subscriptions,
@@ -29,15 +39,46 @@ from tasks.ledger import (
     retire_subscription,
 )
 from tasks.service.operations import CREATE_WEBHOOK
-from tasks.webhooks.inventory import READY, Ours, Survey
-from tasks.webhooks.status import Subscriber
+from tasks.store.lock import try_open_locked
+from tasks.webhooks.inventory import READY, OwnWebhook, WebhookInventory
+from tasks.webhooks.subscriber import Subscriber
+
+#: Seconds between two tries to have the folder of secrets.
+LOCK_INTERVAL = 0.1
 
 
-async def make(at: Subscriber, *, beside: bool = False) -> Ours | None:
-    """Make a webhook; None when another place was quicker, unless it is made `beside` others.
+@asynccontextmanager
+async def folder_lock(at: Subscriber, *, timeout: float) -> AsyncIterator[bool]:
+    """Hold the folder of secrets for us alone, or yield False when somebody else has it too long.
 
-    The create is sent once. Raises ServiceError: when its outcome is not known, the next survey
-    finds what it left, and deletes it, because nobody has its secret.
+    The lock is the system's and ends with its process. Raises ConfigurationError when the folder
+    cannot be used.
+    """
+    make_private_folder(at.folder)
+    held = None
+    try:
+        for _ in range(max(1, round(timeout / LOCK_INTERVAL))):
+            held = try_open_locked(at.folder / "lock")
+            if held is not None:
+                break
+            await at.sleep(LOCK_INTERVAL)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{at.folder} cannot be used to keep webhook secrets: {error.strerror}",
+            remedy="give yourself the right to write there",
+        ) from None
+    try:
+        yield held is not None
+    finally:
+        if held is not None:
+            held.close()
+
+
+async def create(at: Subscriber, *, beside: bool = False) -> OwnWebhook | None:
+    """Create a webhook; None when another place was quicker, unless it is to be `beside` others.
+
+    The create is sent once. Raises ServiceError: when its outcome is not known, the next inventory
+    finds what it left, which is deleted, because nobody has its secret.
     """
     nonce, now = at.nonce(), at.clock()
     held = WebhookSecret(nonce=nonce, organisation=at.organisation, secret="", made_at=now)
@@ -58,7 +99,7 @@ async def make(at: Subscriber, *, beside: bool = False) -> Ours | None:
         await retire(at, nonce)
         raise
     if webhook.secret is None:
-        await end(at, Ours(webhook=webhook, entry=planned))
+        await delete(at, OwnWebhook(webhook=webhook, entry=planned))
         raise ShapeError(
             "create webhook: the service showed no secret, so nothing of it can be verified",
             operation=CREATE_WEBHOOK.name,
@@ -66,14 +107,14 @@ async def make(at: Subscriber, *, beside: bool = False) -> Ours | None:
         )
     keep_webhook_secret(at.folder, replace(held, secret=webhook.secret))
     await at.ledger.write(partial(name_subscription, nonce=nonce, webhook_id=webhook.id))
-    return Ours(webhook=webhook, entry=replace(planned, webhook_id=webhook.id))
+    return OwnWebhook(webhook=webhook, entry=replace(planned, webhook_id=webhook.id))
 
 
-async def end(at: Subscriber, ours: Ours) -> None:
-    """Delete a webhook at the service, then have its secret end; raise ServiceError."""
+async def delete(at: Subscriber, own: OwnWebhook) -> None:
+    """Delete a webhook at the service, then retire its secret; raise ServiceError."""
     with contextlib.suppress(NotFound):
-        await at.service.delete_webhook(ours.webhook.id)
-    await retire(at, ours.entry.nonce)
+        await at.service.delete_webhook(own.webhook.id)
+    await retire(at, own.entry.nonce)
 
 
 async def retire(at: Subscriber, nonce: str) -> None:
@@ -85,29 +126,29 @@ async def retire(at: Subscriber, nonce: str) -> None:
     retire_webhook_secret(at.folder, nonce, at=at.clock())
 
 
-async def mend(at: Subscriber, found: Survey) -> None:
-    """Bring service, ledger and secrets to what a survey has found; raise ServiceError."""
-    for ours in found.doomed:
-        await end(at, ours)
+async def repair(at: Subscriber, found: WebhookInventory) -> None:
+    """Bring service, ledger and secrets to what an inventory has found; raise ServiceError."""
+    for own in found.useless:
+        await delete(at, own)
     for nonce in sorted(found.gone):
         await retire(at, nonce)
-    for ours in found.here:
-        await _record(at, ours)
+    for own in found.here:
+        await _record(at, own)
     for secret in read_webhook_secrets(at.folder):
         if secret.retired_at is not None and not secret.lives(at.clock()):
             drop_webhook_secret(at.folder, secret.nonce)
 
 
-async def _record(at: Subscriber, ours: Ours) -> None:
+async def _record(at: Subscriber, own: OwnWebhook) -> None:
     """Enter a webhook into the ledger that a lost ledger, or a crash, has left without its id."""
-    nonce, webhook_id = ours.entry.nonce, ours.webhook.id
-    if not ours.recorded:
-        await at.ledger.write(partial(plan_subscription, planned=ours.entry))
+    nonce, webhook_id = own.entry.nonce, own.webhook.id
+    if not own.recorded:
+        await at.ledger.write(partial(plan_subscription, planned=own.entry))
         kept = read_webhook_secret(at.folder, nonce)
         if kept is not None and kept.organisation != at.organisation:
             # The key was replaced since: it is the same organisation under another fingerprint.
             keep_webhook_secret(at.folder, replace(kept, organisation=at.organisation))
-    elif ours.entry.webhook_id != webhook_id:
+    elif own.entry.webhook_id != webhook_id:
         await at.ledger.write(partial(name_subscription, nonce=nonce, webhook_id=webhook_id))
 
 

@@ -1,4 +1,4 @@
-"""Who subscribes, and how the subscription stands. Values alone: asks nobody."""
+"""Who subscribes, and the status of the subscription. Values alone: asks nobody."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 
 from tasks.engine.context import Clock, organisation_of
 from tasks.engine.owner import this_process
-from tasks.errors import ServiceError
 from tasks.ledger import Ledger
 from tasks.service import VideoService
 from tasks.settings import Settings
@@ -55,8 +54,8 @@ class Subscriber:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
-    """How the subscription stands, just looked at.
+class SubscriptionStatus:
+    """The subscription as it was just found.
 
     made:    it was created just now.
     enabled: it had been disabled and is active again: whoever waits for hints must sweep.
@@ -73,8 +72,3 @@ class Standing:
     heard: bool = False
     missed: tuple[str, ...] = ()
     trouble: str | None = None
-
-
-def told(error: ServiceError) -> str:
-    """Return what the service did as a trouble."""
-    return f"{error}; {error.remedy}" if error.remedy else str(error)
