@@ -28,8 +28,8 @@ async def receiver_beside(run: Run) -> AsyncIterator[None]:
         yield
         return
     # Only a run that hears pays for the server.
-    from deployments.receiver.listening import AlreadyReceiving
-    from deployments.receiver.receiver import receiving
+    from deployments.receiver.endpoint import AlreadyReceiving
+    from deployments.receiver.server import receiving
 
     async with AsyncExitStack() as stack:
         try:

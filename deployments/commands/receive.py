@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from rich.console import Console
 
 from deployments.commands.options import settings_of
-from deployments.receiver.receiver import Receiver, receiving
+from deployments.receiver.server import Receiver, receiving
 from deployments.terminal import console_for, plain, print_json
 from tasks.credentials import LiveSecrets
 from tasks.errors import CallsheetError

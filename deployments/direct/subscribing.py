@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from deployments.direct.session import Document, Session
 from deployments.direct.subscription_status import status_of
-from deployments.receiver.listening import name_of, split_address, who_is_there
+from deployments.receiver.endpoint import name_of, split_address, who_is_there
 from deployments.terminal import plain
 from tasks.errors import ConfigurationError
 from tasks.redact import redact

@@ -1,24 +1,48 @@
-"""One request to the receiver: its body, read within bounds, and the answer to it. ASGI alone."""
+"""One request to the receiver: its body, read within bounds, the hint in it, and the reply.
+
+Section 6 of the specification leaves the body open, so every string in it is looked at. The words
+of the headers are not signed: they are cut to size and kept for people to read. ASGI alone.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+import hashlib
+import json
+import re
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from tasks.ledger import Hint
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Headers = Sequence[tuple[bytes, bytes]]
 
 #: A delivery has some hundred bytes; beyond this, nothing is read.
 LARGEST = 256 * 1024
 #: Seconds for a whole body to arrive.
-BODY_WAIT = 10.0
+BODY_TIMEOUT = 10.0
+#: An event says one video; whoever names thousands has polls to be saved from.
+MOST_VIDEOS = 100
+#: Deeper than this, nothing is looked for.
+DEEPEST = 32
+
+#: Together with the prefix no longer than the ledger's column.
+_VIDEO = re.compile(r"vid_[A-Za-z0-9_-]{1,196}")
+_EVENT_ID = re.compile(r"[!-~]{1,200}")
+_NUMBER = re.compile(r"[0-9]{1,6}")
+_MOMENT = re.compile(r"[0-9]{1,12}")
+_ODD = re.compile(r"[^\w./:-]", re.ASCII)
+_ANY = re.compile(r".*", re.DOTALL)
+_LONGEST_KIND = 60
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """A status and a word for whoever reads logs at the other end."""
 
     status: int
@@ -40,33 +64,91 @@ class Answer:
         await send({"type": "http.response.body", "body": body})
 
 
-class Refused(Exception):
-    """The request has no body that could be a delivery; `answer` says why, None if nobody waits."""
+TOO_LARGE = Reply(413, f"a delivery has {LARGEST} bytes at most")
+TOO_SLOW = Reply(408, "the body did not arrive in time")
 
-    def __init__(self, answer: Answer | None) -> None:
+
+class NoDelivery(Exception):
+    """The request has no body that could be one; `reply` says why, None if nobody waits."""
+
+    def __init__(self, reply: Reply | None) -> None:
         super().__init__()
-        self.answer = answer
+        self.reply = reply
 
 
-async def read_body(headers: list[tuple[bytes, bytes]], receive: Receive) -> bytes:
-    """Return the whole body; raise Refused when it is too large, too slow, or cut off."""
+async def read_body(headers: Headers, receive: Receive) -> bytes:
+    """Return the whole body; raise NoDelivery when it is too large, too slow, or cut off."""
     # The server has checked that it is a number; without one the bytes are counted as they come.
     said = next((value for name, value in headers if name == b"content-length"), b"0")
     if int(said) > LARGEST:
-        raise Refused(TOO_LARGE)
+        raise NoDelivery(TOO_LARGE)
     body = bytearray()
     try:
-        async with asyncio.timeout(BODY_WAIT):
+        async with asyncio.timeout(BODY_TIMEOUT):
             while (message := await receive())["type"] == "http.request":
                 body += message.get("body", b"")
                 if len(body) > LARGEST:
-                    raise Refused(TOO_LARGE)
+                    raise NoDelivery(TOO_LARGE)
                 if not message.get("more_body", False):
                     return bytes(body)
     except TimeoutError:
-        raise Refused(TOO_SLOW) from None
-    raise Refused(None)
+        raise NoDelivery(TOO_SLOW) from None
+    raise NoDelivery(None)
 
 
-TOO_LARGE = Answer(413, f"a delivery has {LARGEST} bytes at most")
-TOO_SLOW = Answer(408, "the body did not arrive in time")
+def header_values(headers: Headers, vendor: str, name: str) -> list[bytes]:
+    """Return every value of the header `X-<vendor>-<name>`; names come in lower case."""
+    wanted = f"x-{vendor}-{name}".lower().encode()
+    return [value for known, value in headers if known == wanted]
+
+
+def hint_of(body: bytes, headers: Headers, *, nonce: str, vendor: str) -> Hint:
+    """Return the hint that lies in a signed body, which need not even be JSON."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = None
+
+    def says(name: str, form: re.Pattern[str]) -> str | None:
+        values = header_values(headers, vendor, name)
+        text = values[0].decode("latin-1").strip() if len(values) == 1 else ""
+        return text if form.fullmatch(text) else None
+
+    attempt, moment = says("Attempt", _NUMBER), says("Timestamp", _MOMENT)
+    return Hint(
+        digest=hashlib.sha256(body).hexdigest(),
+        nonce=nonce,
+        videos=_videos_in(document),
+        ping=_is_ping(document),
+        # Cut short, the ids of two events could become one, and the second would not be heard.
+        event_id=says("Event-Id", _EVENT_ID),
+        kind=_ODD.sub("?", says("Event", _ANY) or "")[:_LONGEST_KIND] or None,
+        attempt=int(attempt) if attempt else None,
+        told_at=int(moment) if moment else None,
+    )
+
+
+def _videos_in(document: Any) -> frozenset[str]:
+    """Return the video ids among all strings of a document, the outermost first."""
+    found: set[str] = set()
+    line: deque[tuple[Any, int]] = deque([(document, 0)])
+    while line and len(found) < MOST_VIDEOS:
+        value, depth = line.popleft()
+        if isinstance(value, str):
+            if _VIDEO.fullmatch(value):
+                found.add(value)
+        elif depth < DEEPEST:
+            line.extend((inner, depth + 1) for inner in _inside(value))
+    return frozenset(found)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return (*value.keys(), *value.values())
+    return value if isinstance(value, list) else ()
+
+
+def _is_ping(document: Any) -> bool:
+    """Specification, section 6: a test ping has `data.test`, and it is true."""
+    data = document.get("data") if isinstance(document, Mapping) else None
+    return isinstance(data, Mapping) and data.get("test") is True

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deployments.receiver.receiver import Receiver, receiving
+from deployments.receiver.server import Receiver, receiving
 from tasks.engine.context import organisation_of
 from tasks.ledger import Subscription, all_subscriptions, open_ledger
 from tasks.service import VideoService, Webhook

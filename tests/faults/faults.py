@@ -38,13 +38,13 @@ _SENT = "tests/contract/sandbox/test_webhooks_faults.py::test_"
 _HOOKS = "tests/contract/test_client_webhooks.py::test_"
 _SUBSCRIBED = "tests/contract/test_subscriptions.py::test_"
 _WEBHOOKS = "tests/faults/test_webhooks.py::test_"
-_BOARD = "tests/receiver/test_"
-_HEARS = _BOARD + "deliveries.py::test_"
-_SIGNED = _BOARD + "signatures.py::test_"
-_BODIES = _BOARD + "bodies.py::test_"
-_PATIENT = _BOARD + "patience.py::test_"
-_COMMITS = _BOARD + "commits.py::test_"
-_TOLD = _BOARD + "sandbox_deliveries.py::test_every_delivery_ends_as_one_hint"
+_RECEIVER = "tests/receiver/test_"
+_HEARS = _RECEIVER + "deliveries.py::test_"
+_SIGNED = _RECEIVER + "signatures.py::test_"
+_BODIES = _RECEIVER + "bodies.py::test_"
+_LIMITS = _RECEIVER + "limits.py::test_"
+_COMMITS = _RECEIVER + "commits.py::test_"
+_TOLD = _RECEIVER + "sandbox_deliveries.py::test_every_delivery_ends_as_one_hint"
 
 _STRUCK = _LOST + "a_create_that_is_struck_once_ends_with_one_film"
 _SAID = _WAITING + "whatever_is_said_of_a_film_that_is_there_it_is_fetched"
@@ -256,15 +256,15 @@ HOOKS = {
     "an unknown kind of event, or a ping": _shown(
         _HEARS + "an_unknown_kind_or_a_strangers_video_is_kept_and_acknowledged",
         _HEARS + "a_ping_is_what_says_so_in_its_body",
-        _BOARD + "sandbox_deliveries.py::test_a_ping_is_heard_as_one",
+        _RECEIVER + "sandbox_deliveries.py::test_a_ping_is_heard_as_one",
         _HOOKS + "a_ping_can_be_told_from_a_real_event",
     ),
     "a body without end": _shown(
         _BODIES + "ten_megabytes_are_cut_off[without a length]",
         _BODIES + "ten_megabytes_are_refused_before_they_are_read",
         _BODIES + "a_body_of_single_bytes_is_given_up_for_the_sake_of_the_others",
-        _PATIENT + "hundreds_of_slow_connections_keep_no_delivery_waiting[in the body]",
-        _PATIENT + "what_does_not_come_within_its_time_is_not_waited_for",
+        _LIMITS + "hundreds_of_slow_connections_keep_no_delivery_waiting[in the body]",
+        _LIMITS + "what_does_not_come_within_its_time_is_not_waited_for",
     ),
     "a crash before the acknowledgement": _shown(
         _COMMITS + "a_kill_around_the_commit_costs_nothing[after]"
@@ -279,7 +279,7 @@ HOOKS = {
         _HOOKS + "after_twenty_failures_it_is_off_until_the_client_turns_it_on",
     ),
     "an event that never comes": _shown(
-        _BOARD + "sandbox_deliveries.py::test_a_missing_delivery_leaves_the_next_one_alone",
+        _RECEIVER + "sandbox_deliveries.py::test_a_missing_delivery_leaves_the_next_one_alone",
         _WEBHOOKS + "whatever_befalls_deliveries_every_film_comes_and_is_paid_once",
         _SENT + "missing_is_sent_to_nobody",
     ),
@@ -290,7 +290,8 @@ HOOKS = {
     ),
     "two secrets while one replaces the other": _shown(
         _HEARS + "two_secrets_are_taken_while_one_replaces_the_other",
-        _BOARD + "sandbox_deliveries.py::test_two_subscriptions_at_once_are_heard_and_harm_nobody",
+        _RECEIVER
+        + "sandbox_deliveries.py::test_two_subscriptions_at_once_are_heard_and_harm_nobody",
         _SUBSCRIBED + "rotation_refuses_no_delivery_and_loses_none",
     ),
 }

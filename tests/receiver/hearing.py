@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import create_engine, text
 
-from deployments.receiver.receiver import Receiver, receiving
+from deployments.receiver.server import Receiver, receiving
 from tasks.ledger import Hint, open_ledger
 from tasks.settings import Settings, load_settings
 

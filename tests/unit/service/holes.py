@@ -188,7 +188,7 @@ HOLES = {
     45: _hole("what emits events", ROAD + "the_whole_pipeline.py::test_a_sheet_becomes_films_once"),
     46: _hole(
         "how long a receiver may take",
-        "tests/receiver/test_patience.py::test_hundreds_of_slow_connections_keep_no_delivery_waiting",
+        "tests/receiver/test_limits.py::test_hundreds_of_slow_connections_keep_no_delivery_waiting",
         COMMITS + "a_ledger_that_is_locked_too_long_has_the_delivery_come_again",
     ),
     47: _hole(

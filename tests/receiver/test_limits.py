@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments.receiver.patience import HEAD_WAIT, MOST
-from deployments.receiver.request import BODY_WAIT
+from deployments.receiver.request import BODY_TIMEOUT
+from deployments.receiver.server import HEAD_TIMEOUT, MOST_WAITING
 from tests.receiver.hearing import Hearing, body_about, hearing
 from tests.receiver.wire import fresh, head, post, read
 
@@ -63,7 +63,7 @@ def delivers(hears: Hearing) -> float:
 def test_hundreds_of_slow_connections_keep_no_delivery_waiting(hears: Hearing, said: bytes) -> None:
     with crowd(hears.address, said, MANY) as held:
         assert delivers(hears) < SOON
-        hears.waits_for(lambda: closed(held) >= MANY - MOST)
+        hears.waits_for(lambda: closed(held) >= MANY - MOST_WAITING)
         assert not closed(held[-10:]), "the oldest go first"
         for one in held[-10:]:
             one.sendall(b"x")
@@ -79,7 +79,7 @@ def test_what_does_not_come_within_its_time_is_not_waited_for(hears: Hearing) ->
         began, ends = time.monotonic(), dict[str, float]()
         answers = dict[str, int]()
         while len(ends) < len(held):
-            assert time.monotonic() - began < 3 * HEAD_WAIT
+            assert time.monotonic() - began < 3 * HEAD_TIMEOUT
             for name, one in held.items():
                 if name in ends:
                     continue
@@ -90,8 +90,8 @@ def test_what_does_not_come_within_its_time_is_not_waited_for(hears: Hearing) ->
                     one.sendall(b"x")
             time.sleep(0.25)
     assert answers == {"silent": 0, "in the head": 0, "in the body": 408, "in a chunk": 408}
-    assert min(ends["silent"], ends["in the head"]) > HEAD_WAIT - 1
-    assert min(ends["in the body"], ends["in a chunk"]) > BODY_WAIT - 1
+    assert min(ends["silent"], ends["in the head"]) > HEAD_TIMEOUT - 1
+    assert min(ends["in the body"], ends["in a chunk"]) > BODY_TIMEOUT - 1
     assert delivers(hears) < SOON
 
 

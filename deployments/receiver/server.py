@@ -1,0 +1,225 @@
+"""The receiver of webhooks: signed deliveries become hints in the ledger, each once.
+
+It answers 200 only after the commit, so that whatever is lost here is sent again. It does no work
+of its own: a hint shortens a wait and is never believed. Knows no run and no flow. uvicorn waits
+for ever for the rest of a head, so how long a connection may take, and how many may wait, is said
+here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from deployments.receiver.acceptance import (
+    COMMIT_TIMEOUT,
+    Acceptance,
+    Application,
+    Clock,
+    OnHint,
+    Receiver,
+)
+from deployments.receiver.endpoint import BACKLOG, address_of, listen, name_of
+from deployments.receiver.request import BODY_TIMEOUT
+from tasks.credentials import LiveSecrets
+from tasks.ledger import Ledger
+from tasks.settings import Settings
+
+__all__ = ["Receiver", "receiving"]
+
+#: Seconds for the head of a request to arrive.
+HEAD_TIMEOUT = 10.0
+#: Seconds for everything after it: the body, the commit, and somebody to read the answer.
+REST_TIMEOUT = BODY_TIMEOUT + 10.0
+#: Connections that may wait at once, where the system has room for so many.
+MOST_WAITING = 256
+#: Bytes looked at in one go. Bodies may come in chunks of a byte: what is most of the wire then is
+#: framing, which costs the time of everybody else; nobody honest sends so.
+PIECE = 2 * 1024
+FRAMING = 4 * 1024
+
+
+@asynccontextmanager
+async def receiving(
+    ledger: Ledger,
+    settings: Settings,
+    *,
+    on_hint: OnHint | None = None,
+    clock: Clock = time.time,
+) -> AsyncIterator[Receiver]:
+    """Hear deliveries on `settings.receiver` until left; `on_hint` is told each new one.
+
+    Raises ConfigurationError when the address cannot be had.
+    """
+    name = name_of(ledger.address)
+    listening = await listen(settings.receiver, ledger=name)
+    try:
+        receiver = Receiver(address_of(listening))
+        secrets = LiveSecrets(settings.webhook_secrets, settings.webhook_secret, clock=clock)
+        acceptance = Acceptance(ledger, receiver, on_hint, clock)
+        application = Application(acceptance, secrets, settings.webhook_vendor, name, clock)
+        waiting, at_once = _limits()
+        queue = WaitingConnections(waiting)
+        server = _Server(_config(application, queue, backlog=at_once))
+        dropping = asyncio.create_task(acceptance.drop_old_hints())
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            serving.add_done_callback(lambda _: server.ready.set())
+            await server.ready.wait()
+            if serving.done():
+                serving.result()
+            # Accepted are few in one go; the system may hold more of them.
+            listening.listen(BACKLOG)
+            yield receiver
+        finally:
+            queue.close()
+            server.should_exit = True
+            dropping.cancel()
+            await asyncio.gather(serving, dropping, return_exceptions=True)
+            await acceptance.finish()
+    finally:
+        listening.close()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn inside an event loop of ours, whose signals are not its business."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets=sockets)
+        self.ready.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _config(application: Application, queue: WaitingConnections, *, backlog: int) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        http=_protocol_with(queue),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        # What strangers send is their trouble, and no line of ours.
+        log_level="critical",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        backlog=backlog,
+        timeout_graceful_shutdown=round(COMMIT_TIMEOUT) + 1,
+    )
+
+
+class WaitingConnections:
+    """The connections whose request is not whole yet, the oldest first, `most` of them at most."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._waiting: dict[TimedProtocol, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def join(self, one: TimedProtocol) -> None:
+        """Wait at the end; when there are too many, the first goes without an answer."""
+        self._waiting[one] = None
+        if len(self._waiting) > self._most:
+            next(iter(self._waiting)).give_up()
+
+    def leave(self, one: TimedProtocol) -> None:
+        """Wait no more; does nothing for one that does not wait."""
+        self._waiting.pop(one, None)
+
+    def close(self) -> None:
+        """Send everybody away, and whoever comes yet."""
+        self._most = 0
+        for one in list(self._waiting):
+            one.give_up()
+
+
+class TimedProtocol(H11Protocol):
+    """uvicorn's HTTP/1.1 with time limits."""
+
+    queue: WaitingConnections
+    _deadline: asyncio.TimerHandle | None = None
+    _wire = _body = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(HEAD_TIMEOUT, self.give_up)
+        self.queue.join(self)
+
+    def data_received(self, data: bytes) -> None:
+        for start in range(0, len(data), PIECE):
+            if self.transport.is_closing():
+                return
+            self._take(data[start : start + PIECE])
+        if self.cycle is not None and not self.cycle.more_body:
+            self.queue.leave(self)
+
+    def _take(self, piece: bytes) -> None:
+        if self.cycle is None:
+            super().data_received(piece)
+            if self.cycle is not None:
+                self._begin_rest()
+            return
+        before = len(self.cycle.body)
+        super().data_received(piece)
+        self._wire += len(piece)
+        self._body += len(self.cycle.body) - before
+        if self._wire > 2 * self._body + FRAMING:
+            self.give_up()
+
+    def _begin_rest(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(REST_TIMEOUT, self.give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.queue.leave(self)
+        if self._deadline is not None:
+            self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def give_up(self) -> None:
+        """Close the connection, whatever was to be said on it."""
+        self.queue.leave(self)
+        self.transport.abort()
+
+
+def _protocol_with(queue: WaitingConnections) -> type[TimedProtocol]:
+    """Return the protocol whose connections wait in `queue`; uvicorn makes them by itself."""
+    waiting = queue
+
+    class Waiting(TimedProtocol):
+        queue = waiting
+
+    return Waiting
+
+
+def _limits() -> tuple[int, int]:
+    """Return how many connections may wait, and how many are accepted in one go.
+
+    Each takes a file descriptor, and one that is sent away keeps its own for a few turns of the
+    event loop, in which more are accepted.
+    """
+    if sys.platform == "win32":
+        return MOST_WAITING, MOST_WAITING
+    import resource
+
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    descriptors = MOST_WAITING * 16 if soft == resource.RLIM_INFINITY else soft
+    return max(8, min(MOST_WAITING, descriptors // 8)), max(4, min(MOST_WAITING, descriptors // 16))
