@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from tasks.errors import Problem, SheetError
-from tasks.sheet.limits import MAX_BYTES, say_bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fetched:
-    """A sheet's bytes, what to call it, and the folder it lies in if it is a local file."""
-
-    content: bytes
-    name: str
-    folder: Path | None = None
+from tasks.sheet.fetched import Fetched, refused, too_large
+from tasks.sheet.limits import MAX_BYTES
 
 
 async def fetch(address: str, *, stdin: BinaryIO | None = None) -> Fetched:
@@ -38,16 +28,6 @@ async def fetch(address: str, *, stdin: BinaryIO | None = None) -> Fetched:
 
         return await asyncio.to_thread(fetch_bucket, address)
     raise refused(address, "is not a path, - (standard input), https:// or s3://")
-
-
-def refused(name: str, message: str) -> SheetError:
-    """Return the error for a sheet that could not be had."""
-    return SheetError([Problem(file=name, message=message)])
-
-
-def too_large(name: str) -> SheetError:
-    """Return the error for a sheet that is larger than any campaign."""
-    return refused(name, f"is larger than {say_bytes(MAX_BYTES)}, the limit for a sheet: split it")
 
 
 def _read_path(address: str) -> Fetched:

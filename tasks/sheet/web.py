@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import httpx
 
-from tasks.sheet.fetch import Fetched, refused, too_large
+from tasks.sheet.fetched import Fetched, refused, too_large
 from tasks.sheet.formats import SUFFIXES
 from tasks.sheet.limits import MAX_BYTES
 
