@@ -19,6 +19,7 @@ _CAPTIONS: Mapping[str, tuple[CaptionFormat, ...]] = {
     "both": ("srt", "vtt"),
     "none": (),
 }
+_JOINTS = re.compile(r"[\s,+]+")
 _TRUTH = {"true": True, "yes": True, "y": True, "1": True} | {
     "false": False,
     "no": False,
@@ -125,8 +126,8 @@ def truth(value: Json) -> bool:
 
 
 def captions(value: Json) -> tuple[CaptionFormat, ...]:
-    """Return the caption formats wanted, always in the same order."""
-    said = {plain(word).casefold() for word in words(value)}
+    """Return the caption formats wanted, always in the same order: `srt, vtt`, `vtt+srt`."""
+    said = {one for word in words(value) for one in _JOINTS.split(plain(word).casefold()) if one}
     if not said or not said <= set(_CAPTIONS) or (len(said) > 1 and said & {"none", "both"}):
         raise ValueError("is not one of srt, vtt, both, none")
     wanted = {one for word in said for one in _CAPTIONS[word]}

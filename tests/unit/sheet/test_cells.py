@@ -111,6 +111,12 @@ def test_it_refuses_other_truths(refuse, value):
         ("VTT", ("vtt",)),
         ("srt", ("srt",)),
         ("vtt, srt", ("srt", "vtt")),
+        ("srt,vtt", ("srt", "vtt")),
+        ("srt vtt", ("srt", "vtt")),
+        ("VTT  Srt", ("srt", "vtt")),
+        ("srt+vtt", ("srt", "vtt")),
+        ("Vtt + SRT", ("srt", "vtt")),
+        ("srt,", ("srt",)),
         ("none", ()),
     ],
 )
@@ -118,7 +124,7 @@ def test_it_understands_captions(read, value, formats):
     assert read(cell("captions", value)).briefs[0].captions == formats
 
 
-@pytest.mark.parametrize("value", ["yes", "ass", "srt, none", "srt,txt"])
+@pytest.mark.parametrize("value", ["yes", "ass", "srt, none", "srt,txt", "srtvtt", "both+srt", "+"])
 def test_it_refuses_other_captions(refuse, value):
     assert refuse(cell("captions", value)) == [
         f'campaign.csv:2 captions "{value}" is not one of srt, vtt, both, none'

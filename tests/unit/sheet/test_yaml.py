@@ -16,6 +16,36 @@ def test_an_unquoted_aspect_ratio_is_itself(read, ratio):
     assert request["aspect_ratio"] == ratio
 
 
+@pytest.mark.parametrize("ratio", ["9:16", "16:9", "1:1"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- {{id: a, tool: t, aspect_ratio: {}}}",
+        "rows: [{{id: a, tool: t, aspect_ratio: {}, title: x}}]",
+        "defaults: {{tool: t, aspect_ratio: {}}}\nrows:\n- id: a",
+        "rows: [{{id: a,\n  tool: t,\n  aspect_ratio: {}\n}}]",
+    ],
+)
+def test_an_unquoted_aspect_ratio_stands_between_braces_too(read, text, ratio):
+    """As YAML 1.2 has it; YAML 1.1 does not know a colon in a plain text there."""
+    assert read(text.format(ratio), YAML).briefs[0].request["aspect_ratio"] == ratio
+
+
+def test_texts_between_braces_are_not_guessed_either(read):
+    text = "- {id: 007, tool: t, fields: {when: 1:30, page: https://a.example:80/b?c=1, ja: no}}"
+    brief = read(text, YAML).briefs[0]
+    assert brief.row == "007"
+    assert brief.request["fields"] == {
+        "when": "1:30", "page": "https://a.example:80/b?c=1", "ja": "no",
+    }  # fmt: skip
+
+
+def test_what_no_yaml_allows_is_refused_in_the_same_words(refuse):
+    (problem,) = refuse("- {id: a, aspect_ratio: 9:16\n- {id: b}\n", YAML)
+    assert problem.startswith("c.yaml:")
+    assert " is not YAML: " in problem
+
+
 @pytest.mark.parametrize(
     "text", ["no", "yes", "on", "017", "1.10", "3.10", "1e3", "2026-03-04", "0x1F", "1:30", "1_000"]
 )
@@ -141,6 +171,11 @@ def test_lists_and_objects_stand_where_they_belong(read, refuse):
     assert (brief.tags, brief.captions) == (("a", "b"), ("srt", "vtt"))
     assert brief.request["fields"] == {"points": ["x", {"y": "z"}]}
     assert refuse(row(["title: [a]"]), YAML) == ["c.yaml:2 title is a list where one value belongs"]
+
+
+@pytest.mark.parametrize("captions", ["[srt, vtt]", "[VTT, srt]", "[both]", '"srt vtt"', "vtt+srt"])
+def test_captions_may_be_a_list_or_a_text(read, captions):
+    assert read(row([f"captions: {captions}"]), YAML).briefs[0].captions == ("srt", "vtt")
 
 
 def test_columns_are_those_of_all_rows(read):
