@@ -5,7 +5,6 @@ Everything for people goes to stderr, whoever reads stdout. Keeps nothing but a 
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
 import sys
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deployments.claim_desk import ClaimDesk
+from deployments.terminal import at_terminal, read_line, say
 from tasks.credentials import fingerprint
 from tasks.duration import say_duration
 from tasks.errors import ConfigurationError, LoginError
@@ -118,16 +118,6 @@ def client_name() -> str:
     return f"{CLIENT_NAME} on {machine}" if machine else CLIENT_NAME
 
 
-def say(words: str) -> None:
-    """Say something to whoever sits here."""
-    print(words, file=sys.stderr, flush=True)
-
-
-def at_terminal() -> bool:
-    """Return whether somebody sits here who can answer."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-
-
 def _fitting(auth_url: str) -> str:
     way, why = fitting_way(os.environ, platform=sys.platform, terminal=at_terminal())
     how = "in a browser here" if way == "browser" else "with a code for a browser anywhere"
@@ -157,7 +147,7 @@ async def _by_device(exchange: Exchange, endpoints: Endpoints, order: Order) -> 
             if error.code != "expired_token" or not at_terminal():
                 raise
         say("that code ran out; press Enter for a fresh one, Ctrl+C to stop")
-        if not await asyncio.to_thread(sys.stdin.readline):
+        if not await read_line(sys.stdin):
             raise LoginError("the code ran out before it was approved")
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from deployments.destinations import Destination
-from deployments.logging_in import Order, say
+from deployments.logging_in import Order
 from deployments.scope_words import SCOPES, what_lacks
-from deployments.terminal import print_json
+from deployments.terminal import print_json, say
 from tasks.credentials import Login
 from tasks.service.login import Standing
 from tasks.settings import Settings

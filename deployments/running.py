@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from argparse import Namespace
 from contextlib import AsyncExitStack
 from decimal import Decimal
@@ -19,15 +17,14 @@ from deployments.commands.rows import show_rows
 from deployments.prefect_server import PrefectServer
 from deployments.progress_view import ProgressView
 from deployments.receiver_beside import receiver_beside
-from deployments.signals import Signals
-from deployments.terminal import console_for, plain, print_json
+from deployments.signals import stopping
+from deployments.terminal import consent, console_for, plain, print_json, say
 from deployments.under_prefect import travel_under_prefect
 from flows.pipeline import PLAIN, run_pipeline
 from tasks.campaign.order import Order, Outcome, Plan
 from tasks.campaign.plan import check_saved_plan
 from tasks.campaign.run import Run, open_run
 from tasks.credits import as_text
-from tasks.errors import SpendRefused
 from tasks.ledger import deliveries_of
 from tasks.settings import Settings
 
@@ -55,10 +52,10 @@ async def run_here(
     async with open_run(order, settings, approval) as run, AsyncExitStack() as hearing:
         run.on_plan = partial(_show, run, console)
         run.on_wait = _say_who_is_at_work
-        run.on_hints = _say
+        run.on_hints = say
         await hearing.enter_async_context(receiver_beside(run))
-        with Signals(run) as signals, ProgressView(console) as view:
-            run.listeners += [signals.hear, view.hear]
+        with stopping(run) as hear, ProgressView(console) as view:
+            run.listeners += [hear, view.hear]
             if server is None:
                 outcome = await run_pipeline(run, PLAIN)
             else:
@@ -79,14 +76,8 @@ def _show(run: Run, console: Console, plan: Plan) -> None:
         console.print(plain(f"{left} of the {budget} credits of {account} are left"))
 
 
-def _say(words: str) -> None:
-    print(words, file=sys.stderr, flush=True)
-
-
 def _say_who_is_at_work(words: str) -> None:
-    print(
-        f"{words}: waiting for it (--if-running leave does not wait)", file=sys.stderr, flush=True
-    )
+    say(f"{words}: waiting for it (--if-running leave does not wait)")
 
 
 async def _approve(args: Namespace, console: Console, tolerance: Decimal, plan: Plan) -> str:
@@ -94,19 +85,8 @@ async def _approve(args: Namespace, console: Console, tolerance: Decimal, plan: 
     if args.plan:
         check_saved_plan(plan, Path(args.plan), tolerance=tolerance)
         return f"approved with the plan {args.plan}"
-    if args.yes:
-        return "approved with --yes"
-    if not sys.stdin.isatty() or not sys.stderr.isatty():
-        raise SpendRefused(
-            f"{as_text(plan.total)} credits are not approved and there is nobody to ask; "
-            "nothing was spent",
-            remedy="look at the plan above, then run again with --yes",
-        )
-    print(f"Spend {as_text(plan.total)} credits? [y/N] ", end="", file=sys.stderr, flush=True)
-    answer = await asyncio.to_thread(sys.stdin.readline)
-    if answer.strip().casefold() not in ("y", "yes"):
-        raise SpendRefused("the plan was not approved; nothing was spent")
-    return "approved at the terminal"
+    credits = f"{as_text(plan.total)} credits"
+    return await consent(args, f"Spend {credits}?", what=f"{credits} are")
 
 
 async def _tell(run: Run, outcome: Outcome, console: Console) -> None:
@@ -122,15 +102,13 @@ async def _tell(run: Run, outcome: Outcome, console: Console) -> None:
     if outcome.exit_status == 5:
         moment = outcome.parked_until
         when = f" not before {moment:%Y-%m-%d %H:%M:%S} UTC" if moment else ""
-        print(
+        say(
             f"parked: {outcome.words or 'some rows are still under way'}; "
-            f"run the same command again{when}",
-            file=sys.stderr,
+            f"run the same command again{when}"
         )
     elif outcome.exit_status == 3:
         name = outcome.campaign
-        print(
+        say(
             f"some rows need a person: `callsheet rows {name}` says which and why, "
-            f"`callsheet explain {name} ROW` says everything of one",
-            file=sys.stderr,
+            f"`callsheet explain {name} ROW` says everything of one"
         )

@@ -1,57 +1,90 @@
-"""What a signal means to a run: the first ends it in order, the second at once."""
+"""What a signal means: Ctrl-C ends a command in order; a run first lets go of what is under way."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import sys
-from types import TracebackType
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tasks.campaign.run import Run
-from tasks.engine.engine import Engine
-from tasks.engine.progress import Snapshot
+if TYPE_CHECKING:
+    from tasks.campaign.run import Run
+    from tasks.engine.engine import Engine
+    from tasks.engine.progress import Snapshot
+
+T = TypeVar("T")
 
 
-class Signals:
-    """First signal: end in order. Second: at once. What is under way is in the ledger."""
+def run_command(main: Coroutine[Any, Any, T]) -> T:
+    """Run a command to its end; Ctrl-C cancels it at once, whatever it waits for.
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._loop = asyncio.get_running_loop()
-        self._main = asyncio.current_task()
-        self._armed_for: Engine | None = None
+    `asyncio.run` alone hears of Ctrl-C at the next turn of its loop. One that goes to sleep in the
+    same moment sleeps on: a question would stand there until Enter was pressed.
+    """
 
-    def __enter__(self) -> Signals:
-        self._arm()
-        return self
+    async def stoppable() -> T:
+        # Whoever started us with Ctrl-C ignored, in the background of a script, means it.
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            _cancel_on_interrupt()
+        return await main
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    try:
+        return asyncio.run(stoppable())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def _cancel_on_interrupt() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    # Windows' loop has no handlers and wakes up by itself; in a thread there are no signals.
+    with suppress(NotImplementedError, RuntimeError, ValueError):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+
+
+@contextmanager
+def on_signal(stop: Callable[[], object]) -> Iterator[Callable[[], None]]:
+    """Have `stop` called at SIGINT and SIGTERM; yield what takes the signals back if need be."""
+    loop = asyncio.get_running_loop()
+
+    def arm() -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._loop.remove_signal_handler(number)
-        if isinstance(error, asyncio.CancelledError):
-            raise KeyboardInterrupt from None
+            loop.add_signal_handler(number, stop)
 
-    def hear(self, _: Snapshot) -> None:
-        """Take the signals back: at the start of a flow Prefect hangs its own handler on SIGTERM,
-        which cuts off calls that are under way."""
-        if self._run.engine is not self._armed_for:
-            self._armed_for = self._run.engine
-            self._arm()
+    arm()
+    try:
+        yield arm
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+        _cancel_on_interrupt()
 
-    def _arm(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._loop.add_signal_handler(number, self._stop)
 
-    def _stop(self) -> None:
-        engine = self._run.engine
-        if engine is None or engine.parked_because:
-            assert self._main is not None
-            self._main.cancel()
+@contextmanager
+def stopping(run: Run) -> Iterator[Callable[[Snapshot], None]]:
+    """First signal: end in order. Second: at once. What is under way is in the ledger.
+
+    Yields what listens to the run: at the start of a flow Prefect hangs its own handler on
+    SIGTERM, which cuts off calls that are under way, and the signals are taken back from it.
+    """
+    main = asyncio.current_task()
+    assert main is not None
+    armed_for: Engine | None = None
+
+    def stop() -> None:
+        if run.engine is None or run.engine.parked_because:
+            main.cancel()
         else:
             print("stopping: what is under way is let finish, a few seconds", file=sys.stderr)
-            self._run.stop("stopped by a signal")
+            run.stop("stopped by a signal")
+
+    with on_signal(stop) as arm:
+
+        def hear(_: Snapshot) -> None:
+            nonlocal armed_for
+            if run.engine is not armed_for:
+                armed_for = run.engine
+                arm()
+
+        yield hear

@@ -1,4 +1,4 @@
-"""How Callsheet speaks to people: a table, a live picture on a terminal, plain lines elsewhere.
+"""How Callsheet speaks to people, and asks them: tables, plain lines, the one question.
 
 Owns every colour and every box. With `--json` people are spoken to on stderr, since stdout is
 for one document.
@@ -6,17 +6,21 @@ for one document.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from tasks.errors import SpendRefused
+from tasks.redact import install
 
 #: A colour a state; the word is always there too.
 COLOURS = {
@@ -78,12 +82,61 @@ def plain(text: object) -> str:
     return escape(str(text))
 
 
+def say(words: str) -> None:
+    """Say something to whoever sits here, whoever reads stdout."""
+    print(words, file=sys.stderr, flush=True)
+
+
+def at_terminal() -> bool:
+    """Return whether somebody sits here who can answer."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+async def consent(args: Namespace, question: str, *, what: str) -> str:
+    """Ask at the terminal, unless `--yes` answered beforehand; return how it was approved.
+
+    Raises SpendRefused for a no, for Ctrl-C, and where nobody can be asked: `what` is then said
+    not to be approved ("15 credits are", "to delete vid_1 is").
+    """
+    if args.yes:
+        return "approved with --yes"
+    if not at_terminal():
+        raise SpendRefused(
+            f"{what} not approved and there is nobody to ask; nothing was done, nothing was spent",
+            remedy="look at what is said above, then run the same command again with --yes",
+        )
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    try:
+        answer = await read_line(sys.stdin)
+    except asyncio.CancelledError:
+        # A question that is left is a no.
+        say("")
+        answer = ""
+    if answer.strip().casefold() not in ("y", "yes"):
+        raise SpendRefused(f"{what} not approved; nothing was done, nothing was spent")
+    return "approved at the terminal"
+
+
+async def read_line(terminal: TextIO) -> str:
+    """Return the next line that is typed, in a wait that can be cancelled."""
+    loop = asyncio.get_running_loop()
+    there = asyncio.Event()
+    try:
+        loop.add_reader(terminal, there.set)
+    except NotImplementedError:  # the event loop of Windows
+        return await asyncio.to_thread(terminal.readline)
+    try:
+        # A terminal hands over whole lines, so the read below does not wait.
+        await there.wait()
+    finally:
+        loop.remove_reader(terminal)
+    return terminal.readline()
+
+
 def _quieten(*, verbose: bool) -> None:
     """Put one redacting handler on the root; third parties speak up from WARNING on."""
-    from tasks.redact import RedactingFilter
-
     handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(RedactingFilter())
+    install([handler])
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("callsheet").setLevel(logging.DEBUG if verbose else logging.WARNING)

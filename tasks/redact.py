@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr
+from io import StringIO
 
 _NAMES = (
     r"X-Amz-[A-Za-z-]+|X-Goog-[A-Za-z-]+|AWSAccessKeyId|Key-Pair-Id|Signature|sig|Policy"
@@ -30,6 +34,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 _QUIET = ("httpx", "httpcore", "hpack", "aiohttp", "botocore", "urllib3", "s3transfer")
 _values: set[str] = set()
+#: stderr is the whole process's: one report at a time.
+_reporting = threading.RLock()
 
 
 def register_secret(value: str) -> None:
@@ -84,6 +90,22 @@ def install(handlers: Iterable[logging.Handler]) -> None:
     for handler in handlers:
         if not any(isinstance(known, RedactingFilter) for known in handler.filters):
             handler.addFilter(RedactingFilter())
+            handler.handleError = _redacted(handler.handleError)  # type: ignore[method-assign, assignment]
     for name in _QUIET:
         logger = logging.getLogger(name)
         logger.setLevel(max(logger.level, logging.WARNING))
+
+
+def _redacted(report: Callable[[logging.LogRecord], None]) -> Callable[[logging.LogRecord], None]:
+    """Return a handler's report of a record that it could not write, without secrets.
+
+    logging prints it past every filter: the error, the lines of source it went through, and all.
+    """
+
+    def report_redacted(record: logging.LogRecord) -> None:
+        with _reporting, redirect_stderr(StringIO()) as said:
+            report(record)
+        if said.getvalue() and sys.stderr:
+            sys.stderr.write(redact(said.getvalue()))
+
+    return report_redacted

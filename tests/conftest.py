@@ -6,6 +6,7 @@ own `--dist loadgroup` would say so by marks, but pytest 9.2 no longer lets it r
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pytest
@@ -15,6 +16,9 @@ TOGETHER = ("tests/crash/", "tests/contract/test_client_", "tests/pipeline/test_
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # In the background of a script Ctrl-C is ignored, and so by every program that is started here.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Known only where xdist is installed and switched on.
     config.addinivalue_line("markers", "xdist_group(name): run by one worker")
 

@@ -71,7 +71,7 @@ class Desk:
         return subprocess.Popen(
             [*program, *words],
             cwd=self.folder,
-            env=self._environ(),
+            env=self.environment(),
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -90,14 +90,15 @@ class Desk:
             out, err = process.communicate(timeout=timeout)
             status = process.returncode
         else:
-            env = self._environ()
+            env = self.environment()
             status, out, err = launcher().run(
                 words, cwd=self.folder, env=env, timeout=timeout, hook=hook
             )
         assert "Traceback" not in out + err, out + err
         return Finished(status, out, err)
 
-    def _environ(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Return the environment of its commands: of Callsheet's settings only the desk's own."""
         clean = {
             name: value
             for name, value in os.environ.items()

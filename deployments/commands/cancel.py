@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from argparse import Namespace
 from collections import Counter
@@ -16,8 +15,8 @@ from rich.console import Console
 from deployments.commands.ledger import reading
 from deployments.commands.named_rows import campaign_and_words, chosen_rows
 from deployments.commands.options import settings_of
-from deployments.consent import consent
-from deployments.terminal import console_for, plain, print_json, state_text, table
+from deployments.signals import run_command
+from deployments.terminal import consent, console_for, plain, print_json, state_text, table
 from tasks.aftercare.cancel import Ending, endings, exit_status, needs_service, settle
 from tasks.credits import as_number, as_text
 from tasks.engine.context import connect
@@ -29,7 +28,7 @@ LIVE = NOT_BEGUN | {"submitting", "rendering", "stalled", "held"}
 
 def main(args: Namespace) -> int:
     """Ask, cancel, and say for every row what was released, or why it could not be."""
-    document = asyncio.run(_main(args))
+    document = run_command(_main(args))
     if args.json:
         print_json(document)
     return int(document["exit"])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from argparse import Namespace
 
 from rich.console import Console
 
 from deployments.commands.options import settings_of, sheet_options
+from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.sheet import Sheet, read_sheet
 
@@ -15,7 +15,7 @@ from tasks.sheet import Sheet, read_sheet
 def main(args: Namespace) -> int:
     """Read the sheet and say what is in it; SheetError tells what is wrong with it."""
     console = console_for(args)
-    sheet = asyncio.run(read_sheet(args.sheet, sheet_options(args, settings_of(args))))
+    sheet = run_command(read_sheet(args.sheet, sheet_options(args, settings_of(args))))
     show_sheet(sheet, console)
     if args.json:
         print_json(_document(sheet))

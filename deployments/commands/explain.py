@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from argparse import Namespace
@@ -13,6 +12,7 @@ from rich.console import Console
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.direct.safe import safe
+from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, state_text
 from tasks.aftercare.explain.explain import (
     Attempt,
@@ -34,7 +34,7 @@ SHOWN = 120
 
 def main(args: Namespace) -> int:
     """Show the row, what the next run does, every attempt, its history, and what can be typed."""
-    found = asyncio.run(_read(args))
+    found = run_command(_read(args))
     console = console_for(args)
     _show_row(found, console)
     for one in found.attempts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import sys
 from argparse import Namespace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from deployments.commands.ledger import campaign_of, reading
+from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.aftercare.export.export import Format, export, whole_file
 from tasks.errors import BadInput
@@ -24,7 +24,7 @@ def main(args: Namespace) -> int:
             remedy="add -o FILE, or leave --json out and use --format jsonl",
         )
     console = console_for(args)
-    campaign, count, format = asyncio.run(_export(args))
+    campaign, count, format = run_command(_export(args))
     if args.output not in (None, "-"):
         console.print(f"{count} lines ({args.what} of {plain(campaign)}) in {plain(args.output)}")
     if args.json:

@@ -5,17 +5,17 @@ Where the key will go is settled, and said, before anybody is asked to approve a
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from argparse import Namespace
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from deployments.destinations import Destination, choose_destination
-from deployments.logging_in import Obtained, Order, obtain, say, take_back
+from deployments.logging_in import Obtained, Order, obtain, take_back
 from deployments.login_view import Outcome, show_outcome
 from deployments.scope_words import parse_scopes
-from deployments.terminal import console_for
+from deployments.signals import run_command
+from deployments.terminal import console_for, say
 from tasks.credentials import Login, fingerprint, profile_name
 from tasks.errors import BadInput, ConfigurationError, LoginError, Parked
 from tasks.redact import register_secret
@@ -31,7 +31,7 @@ def main(args: Namespace) -> int:
     destination = choose_destination(args, order.folder, order.profile, settings.credentials)
     say(destination.announcement)
     key = _read_key() if args.with_token else None
-    outcome = asyncio.run(_log_in(order, settings, destination, key))
+    outcome = run_command(_log_in(order, settings, destination, key))
     show_outcome(outcome, settings, json=args.json)
     return 0
 

@@ -6,12 +6,12 @@ handed in with `login --with-token`, unless --revoke says so: others may be usin
 
 from __future__ import annotations
 
-import asyncio
 from argparse import Namespace
 from typing import Any
 
-from deployments.logging_in import auth_url_of, say
-from deployments.terminal import console_for, print_json
+from deployments.logging_in import auth_url_of
+from deployments.signals import run_command
+from deployments.terminal import console_for, print_json, say
 from tasks.credentials import Login, forget, key_of, profile_name
 from tasks.errors import CallsheetError
 from tasks.service.login import Exchange, revoke, standing_of
@@ -27,7 +27,7 @@ def main(args: Namespace) -> int:
         return _nobody(args, settings)
     spared = login.given and not args.revoke
     key, locked = _key(login)
-    dead = key is not None and not spared and asyncio.run(_revoked(login, settings, key))
+    dead = key is not None and not spared and run_command(_revoked(login, settings, key))
     stuck = forget(folder, login)
     status = 0 if dead or spared else 3
     document = {"logged_out": True, "key": login.fingerprint, "revoked": dead, "exit": status}

@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.commands.options import budget_of, settings_of, sheet_options
+from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.campaign.order import Order, Plan, PlanLine
 from tasks.campaign.plan import foresee_plan, plan_document, priced, save_plan
@@ -53,7 +54,7 @@ def _main(args: Namespace) -> int:
             home = settings_of(args).home
             child = sandbox(home / "sandbox", time_scale=args.time_scale)
             overrides = stack.enter_context(child)
-        plan = asyncio.run(_plan(args, settings_of(args, overrides)))
+        plan = run_command(_plan(args, settings_of(args, overrides)))
     show_plan(plan, console)
     if args.output:
         save_plan(plan, Path(args.output))

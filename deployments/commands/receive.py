@@ -14,6 +14,7 @@ from rich.console import Console
 
 from deployments.commands.options import settings_of
 from deployments.receiver.server import Receiver, receiving
+from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.credentials import LiveSecrets
 from tasks.errors import CallsheetError
@@ -23,7 +24,7 @@ from tasks.settings import Settings, make_home
 
 def main(args: Namespace) -> int:
     """Serve; return 0 when told to stop. Raises ConfigurationError when it cannot listen."""
-    asyncio.run(_receive(args, console_for(args)))
+    run_command(_receive(args, console_for(args)))
     return 0
 
 

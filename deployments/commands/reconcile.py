@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
+from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.aftercare.reconcile.apply import settle
 from tasks.aftercare.reconcile.differences import Comparison, Difference
@@ -29,7 +29,7 @@ LATER = 300
 
 def main(args: Namespace) -> int:
     """Report every difference; with `--apply` set right what is free and certain."""
-    comparison = asyncio.run(_reconcile(args))
+    comparison = run_command(_reconcile(args))
     _show(comparison, console_for(args), apply=args.apply)
     if args.json:
         print_json(comparison.as_json())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from argparse import Namespace
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from typing import Any
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
+from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.credits import as_text, parse_credits
 from tasks.engine.context import open_service
@@ -38,13 +38,13 @@ def main(args: Namespace) -> int:
     chosen = [word for word in ("adopt", "resend", "abandon") if getattr(args, word)]
     named = args.row is not None or args.call is not None
     if not chosen and not named:
-        return asyncio.run(_list(args))
+        return run_command(_list(args))
     if len(chosen) != 1 or not named:
         raise BadInput(
             "say which row, and one of --adopt ID, --resend and --abandon",
             remedy="`callsheet resolve` alone lists what is unsettled",
         )
-    document = asyncio.run(_settle_call(args) if args.call is not None else _settle_row(args))
+    document = run_command(_settle_call(args) if args.call is not None else _settle_row(args))
     console_for(args).print(plain(document["words"]))
     if args.json:
         print_json({**document, "exit": 0})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
@@ -14,11 +13,10 @@ from deployments.commands.ledger import reading
 from deployments.commands.named_rows import campaign_and_words, chosen_rows
 from deployments.commands.options import budget_of, settings_of
 from deployments.commands.rows import show_rows
-from deployments.consent import consent
 from deployments.progress_view import ProgressView
 from deployments.retake_view import Choice, document, show_offers, why_not
-from deployments.signals import Signals
-from deployments.terminal import console_for, plain, print_json
+from deployments.signals import run_command, stopping
+from deployments.terminal import consent, console_for, plain, print_json
 from flows.pipeline import PLAIN, carry
 from tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
 from tasks.campaign.order import Order, Outcome
@@ -33,7 +31,7 @@ from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, deliveries_of
 
 def main(args: Namespace) -> int:
     """Price, ask, approve, and with --run carry; nothing changes before the answer."""
-    told = asyncio.run(_main(args))
+    told = run_command(_main(args))
     if args.json:
         print_json(told)
     return int(told["exit"])
@@ -120,8 +118,8 @@ async def _approve(
 
 async def _carry(run: Run, campaign: Campaign, names: Sequence[str], console: Console) -> Outcome:
     await carry_only(run, campaign, names)
-    with Signals(run) as signals, ProgressView(console) as view:
-        run.listeners += [signals.hear, view.hear]
+    with stopping(run) as hear, ProgressView(console) as view:
+        run.listeners += [hear, view.hear]
         outcome = await carry(run, PLAIN, campaign.name)
     files = await run.at.ledger.read(partial(deliveries_of, campaign_id=campaign.id))
     show_rows(campaign.name, await run.rows(), files, console)

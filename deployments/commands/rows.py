@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
+from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json_lines, state_text, table
 from tasks.campaign.report import row_document
 from tasks.campaign.selection import parse_selection
@@ -22,7 +22,7 @@ Files = Mapping[int, Sequence[Delivered]]
 
 def main(args: Namespace) -> int:
     """Show rows, or print them as JSON lines."""
-    name, rows, files = asyncio.run(_read(args))
+    name, rows, files = run_command(_read(args))
     console = console_for(args)
     if args.json:
         print_json_lines(row_document(row, files) for row in rows)

@@ -6,13 +6,13 @@ imported, and ends it afterwards, whatever happened.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from argparse import Namespace
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from deployments.signals import run_command
 from tasks.duration import parse_duration
 from tasks.settings import load_settings, make_home
 
@@ -37,7 +37,7 @@ def main(args: Namespace) -> int:
         settings.service()
         from deployments.running import run_here
 
-        status = asyncio.run(run_here(args, settings, server, max_wait=max_wait))
+        status = run_command(run_here(args, settings, server, max_wait=max_wait))
     if server is not None and server.gone:
         _leave(status)
     return status

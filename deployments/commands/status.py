@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from argparse import Namespace
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
+from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.credits import as_number, as_text
 from tasks.engine.owner import name_of
@@ -43,7 +43,7 @@ class Found:
 
 def main(args: Namespace) -> int:
     """Show counts and account of one campaign or of all, and the accounts of days and others."""
-    found, accounts = asyncio.run(_read(args))
+    found, accounts = run_command(_read(args))
     console = console_for(args)
     _show_campaigns(found, console)
     if accounts:

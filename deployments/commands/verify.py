@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from argparse import Namespace
 from contextlib import AsyncExitStack
@@ -12,6 +11,7 @@ from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
+from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.aftercare.audit.audit import Audit, Checked, audit_document
 from tasks.aftercare.audit.repair import Workshop, repair
@@ -28,7 +28,7 @@ SHOWN = 20
 
 def main(args: Namespace) -> int:
     """Look at every delivery, and with `--repair` bring back what is missing; pays nothing."""
-    audit = asyncio.run(_verify(args))
+    audit = run_command(_verify(args))
     _show(audit, console_for(args))
     if args.json:
         print_json(audit_document(audit, quick=args.quick))

@@ -5,14 +5,13 @@ Asks with free reads alone: whether a key may write can only be found out by spe
 
 from __future__ import annotations
 
-import asyncio
 from argparse import Namespace
 from dataclasses import dataclass
 from typing import Any
 
-from deployments.logging_in import say
 from deployments.scope_words import SCOPES
-from deployments.terminal import console_for, print_json
+from deployments.signals import run_command
+from deployments.terminal import console_for, print_json, say
 from tasks.credentials import fingerprint, profile_name
 from tasks.service.login import Owner, Standing, owner_of, standing_of
 from tasks.settings import Settings, load_settings
@@ -31,7 +30,7 @@ def main(args: Namespace) -> int:
     console_for(args)
     settings = load_settings(profile=args.profile)
     base_url, key = settings.service()
-    standing, owner = asyncio.run(_ask(base_url, key))
+    standing, owner = run_command(_ask(base_url, key))
     known, unknown = _scopes(settings, standing, owner)
     status = 2 if standing.accepted is False else 0
     if standing.accepted is None:

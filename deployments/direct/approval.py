@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deployments.consent import consent
 from deployments.direct.session import Session
+from deployments.terminal import consent
 
 
 async def ask(at: Session, question: str, *, what: str) -> None:

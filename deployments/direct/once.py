@@ -8,7 +8,6 @@ until its outcome was told or a person has settled it: what nobody was told woul
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 from deployments.direct.endings import Unsettled
 from deployments.direct.session import Session
 from deployments.direct.trace import Paid, Trace
+from deployments.signals import on_signal
 from tasks.engine.context import organisation_of
 from tasks.engine.direct_calls import journaled
 from tasks.errors import OutcomeUnknown
@@ -26,8 +26,6 @@ from tasks.service import Created, Operation, Started
 
 T = TypeVar("T")
 Look = Callable[[str], Unsettled]
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 async def pay_once(
@@ -95,7 +93,6 @@ def _unsettled(call: Paid, number: int) -> Look:
 @contextmanager
 def _patient(sending: asyncio.Future[Any]) -> Iterator[None]:
     """Let a call under way end at the first signal, and be left at the second."""
-    loop = asyncio.get_running_loop()
     warned = False
 
     def stop() -> None:
@@ -107,10 +104,5 @@ def _patient(sending: asyncio.Future[Any]) -> Iterator[None]:
         words = "the call is under way and its answer is waited for; once more leaves it"
         print(words, file=sys.stderr)
 
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, stop)
-    try:
+    with on_signal(stop):
         yield
-    finally:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)

@@ -6,7 +6,6 @@ named by the service holds for direct commands and runs alike.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 from argparse import Namespace
@@ -19,6 +18,7 @@ from rich.console import Console
 
 from deployments.commands.options import settings_of
 from deployments.direct.endings import ending
+from deployments.signals import run_command
 from deployments.terminal import console_for, print_json
 from tasks.engine.context import open_service
 from tasks.errors import FilmError, ServiceError, StoreError
@@ -54,7 +54,7 @@ def carry_out(args: Namespace, verb: Verb, *, pays: bool) -> int:
 
     What the service refuses, or leaves unanswered, is raised as what it means to a person.
     """
-    document = asyncio.run(_carry_out(args, verb, pays=pays))
+    document = run_command(_carry_out(args, verb, pays=pays))
     return int(document["exit"])
 
 

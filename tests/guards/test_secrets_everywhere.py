@@ -43,6 +43,17 @@ error = ValueError("Bearer {CANARIES["api key"]}")
 for name in ("prefect", "prefect.flow_runs", "prefect.task_runs"):
     logging.getLogger(name).error("%s said {SIGNED}", name, exc_info=error)
 """
+#: A handler that cannot write a record reports it, past every filter.
+REPORT = f"""
+import logging
+from tasks.redact import install
+class Broken(logging.StreamHandler):
+    def format(self, record):
+        raise ValueError("{SIGNED}")
+logging.basicConfig(handlers=[Broken()])
+install(logging.root.handlers)
+logging.error("Bearer {CANARIES["api key"]}")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +82,7 @@ def desk(tmp_path: Path, service: Hostile) -> Desk:
 
 def verbose(desk: Desk, *words: str) -> Finished:
     """Run a command; a traceback may be shown with `-v`, a secret may not."""
-    env = desk._environ()
+    env = desk.environment()
     return Finished(*launcher().run(words, cwd=desk.folder, env=env, timeout=120))
 
 
@@ -132,3 +143,11 @@ def test_prefects_own_logs_are_redacted_whoever_writes_them() -> None:
 
     assert b"prefect.task_runs said" in done.stderr
     assert not heard_in(done.stdout + done.stderr)
+
+
+def test_the_report_of_a_record_that_cannot_be_written_is_redacted() -> None:
+    done = subprocess.run([sys.executable, "-c", REPORT], cwd=ROOT, check=True, capture_output=True)
+
+    assert b"Logging error" in done.stderr
+    assert b"ValueError" in done.stderr
+    assert not heard_in(done.stderr)

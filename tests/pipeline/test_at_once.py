@@ -142,7 +142,7 @@ def _at_once(desk: Desk, launchers: Launchers, sheets: Sequence[str]) -> list[Fi
     """Run sheets in as many processes at the same moment."""
 
     def run(which: Launcher, sheet: str) -> Finished:
-        ended = which.run((*RUN, sheet), cwd=desk.folder, env=desk._environ(), timeout=180)
+        ended = which.run((*RUN, sheet), cwd=desk.folder, env=desk.environment(), timeout=180)
         assert "Traceback" not in ended[1] + ended[2], ended[2]
         return Finished(*ended)
 

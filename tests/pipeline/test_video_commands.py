@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import signal
 import subprocess
@@ -17,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.here import Here
-from tests.programs import CALLSHEET, ROOT, Desk, Sandbox
+from tests.programs import Desk, Sandbox
 
 #: Every test types requests of its own: the same one is the same film, whoever types it.
 TOOL = ("--tool", "product-launch", "--duration", "20")
@@ -92,20 +90,6 @@ def test_without_an_answer_nothing_is_spent_or_deleted(
     assert {name: n for name, n in after.items() if name not in looks} == {
         name: n for name, n in before.items() if name not in looks
     }
-
-
-def test_the_question_is_asked_at_a_terminal(desk: Desk, service: Sandbox, name: str) -> None:
-    wanted = ("video", "create", *TOOL, "--title", name, "--json")
-
-    no = _answer(desk, wanted, b"n\n")
-    stopped = _answer(desk, wanted, None)
-    created = service.calls().get("create", 0)
-    yes = _answer(desk, wanted, b"yes\n")
-
-    assert (no[0], stopped[0], yes[0]) == (4, 5, 0)
-    assert f"Spend {PRICE} credits? [y/N]" in yes[2]
-    assert service.calls()["create"] == created + 1
-    assert service.charged([yes[1]["key"]]) in ({}, {yes[1]["key"]: 1})
 
 
 def test_a_price_above_the_limit_is_refused(here: Here, service: Sandbox, name: str) -> None:
@@ -485,33 +469,3 @@ def planned(service: Sandbox, **fault: Any) -> Iterator[None]:
         yield
     finally:
         service.clear_faults()
-
-
-def _answer(
-    desk: Desk, words: tuple[str, ...], keys: bytes | None
-) -> tuple[int, dict[str, Any], str]:
-    """Run a command at a terminal and type `keys` at its question; None interrupts it there.
-
-    Returns the exit status, the document on stdout and what the terminal showed.
-    """
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*CALLSHEET, *words],
-        cwd=desk.folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **desk.environ},
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    with open(ours, "r+b", buffering=0) as terminal:
-        shown = b""
-        while b"[y/N]" not in shown:
-            shown += terminal.read(4096)
-        if keys is None:
-            process.send_signal(signal.SIGINT)
-        else:
-            terminal.write(keys)
-        out, _ = process.communicate(timeout=60)
-    document = json.loads(out) if out else {}
-    return process.returncode, document, shown.decode()

@@ -89,7 +89,7 @@ class _Both(Attempt):
         desk = self.place.desk
         hook = Hook(self._trace(which), ANY, nth).as_json()
         return Finished(
-            *by.run(words, cwd=desk.folder, env=desk._environ(), timeout=300, hook=hook)
+            *by.run(words, cwd=desk.folder, env=desk.environment(), timeout=300, hook=hook)
         )
 
     def _trace(self, which: int) -> Path:

@@ -154,7 +154,7 @@ async def test_a_claim_that_is_over_is_not_taken_up_again(machine, server, error
 
 async def test_a_claim_of_somebody_else_is_not_taken_up(machine, server):
     server.on(TOKEN, (503, b""))
-    server.on(IDENTITY, {**CLAIMED, "claim": {**CLAIMED["claim"], "expires_in": 0.01}})
+    server.on(IDENTITY, {**CLAIMED, "claim": {**CLAIMED["claim"], "expires_in": 1}})
     done = await machine.call("login", "--email", "ada@studio.example")
     assert (done.status, machine.kept()) == (5, ["default.json"])
     server.on(TOKEN, GRANTED)

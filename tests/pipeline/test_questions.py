@@ -1,0 +1,96 @@
+"""The question before credits are spent or work is thrown away, at a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.programs import CALLSHEET, Desk, Sandbox, simple_sheet
+
+#: What may be typed; None is Ctrl-C.
+NO, YES = b"n\n", b"yes\n"
+
+
+def test_a_film_made_by_hand(desk: Desk, service: Sandbox, name: str) -> None:
+    wanted = ("video", "create", "--tool", "product-launch", "--duration", "20", "--title", name)
+
+    no = _answer(desk, wanted, NO)
+    left = _answer(desk, wanted, None)
+    created = service.calls().get("create", 0)
+    yes = _answer(desk, wanted, YES)
+
+    assert (no[0], left[0], yes[0]) == (4, 4, 0)
+    assert "Spend 45 credits? [y/N]" in yes[2]
+    assert "nothing was spent" in left[1]["error"]
+    assert service.calls()["create"] == created + 1
+    assert service.charged([yes[1]["key"]]) in ({}, {yes[1]["key"]: 1})
+
+
+@pytest.mark.parametrize(
+    "how", [("--without-prefect",), pytest.param((), marks=pytest.mark.prefect)], ids=str
+)
+def test_a_run(desk: Desk, service: Sandbox, name: str, how: tuple[str, ...]) -> None:
+    wanted = ("run", desk.sheet(f"{name}.csv", simple_sheet(1)), *how)
+    before = service.calls().get("create", 0)
+
+    left = _answer(desk, wanted, None)
+    no = _answer(desk, wanted, NO) if how else left
+
+    assert (left[0], no[0], service.calls().get("create", 0)) == (4, 4, before)
+    assert "Spend 15 credits? [y/N]" in left[2]
+    assert "nothing was spent" in left[1]["error"]
+    if how:
+        assert _answer(desk, wanted, YES)[0] == 0
+
+
+def test_another_take_and_an_end(desk: Desk, service: Sandbox, name: str) -> None:
+    assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 0
+    before = dict(service.calls())
+
+    for words in (("retake", name, "r001"), ("cancel", name, "r001")):
+        for keys in (None, NO):
+            status, said, _ = _answer(desk, words, keys)
+            assert (status, "nothing was done" in said["error"]) == (4, True)
+        if words[0] == "retake":
+            assert _answer(desk, words, YES)[0] == 0
+    after = service.calls()
+    assert after.get("create") == before.get("create")
+    assert desk.rows(name)["r001"]["state"] == "approved"
+
+
+def _answer(
+    desk: Desk, words: tuple[str, ...], keys: bytes | None
+) -> tuple[int, dict[str, Any], str]:
+    """Run a command at a terminal and type `keys` at its question; None interrupts it there.
+
+    Returns the exit status, the document on stdout and what the terminal showed.
+    """
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*CALLSHEET, *words, "--json"],
+        cwd=desk.folder,
+        env=desk.environment(),
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    with open(ours, "r+b", buffering=0) as terminal:
+        shown = b""
+        while b"[y/N]" not in shown:
+            shown += terminal.read(4096)
+        if keys is None:
+            process.send_signal(signal.SIGINT)
+        else:
+            terminal.write(keys)
+        try:
+            out, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    return process.returncode, json.loads(out) if out else {}, shown.decode()
