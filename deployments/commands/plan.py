@@ -93,7 +93,7 @@ async def _price(plan: Plan, sheet: Sheet, service: VideoService, settings: Sett
         async with lanes:
             brief = briefs[row]
             amount, refusal = await ask_price(
-                service, brief.operation, brief.request, brief.max_credits
+                service, brief.operation, brief.request, brief.max_credits, clock=time.time
             )
         prices[row] = amount
         if refusal:

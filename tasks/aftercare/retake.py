@@ -68,7 +68,7 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
     async def offer(row: CampaignRow) -> Offer:
         async with lanes:
             price, refusal = await ask_price(
-                at.service, row.operation, row.asked(), row.max_credits
+                at.service, row.operation, row.asked(), row.max_credits, clock=at.clock
             )
         earlier = spent.get(row.id, Decimal(0))
         refusal = refusal or _above_limit(row, price)

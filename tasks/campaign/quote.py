@@ -27,7 +27,7 @@ async def quote_rows(
             return
         async with lanes:
             amount, refusal = await ask_price(
-                at.service, row.operation, row.asked(), row.max_credits
+                at.service, row.operation, row.asked(), row.max_credits, clock=at.clock
             )
         await record_price(at, Quoted(row, amount, refusal))
         found[row.row] = (amount, refusal)

@@ -232,7 +232,7 @@ class Program:
 
     async def _quote(self, row: CampaignRow) -> None:
         price, refusal = await ask_price(
-            self.at.service, row.operation, row.asked(), row.max_credits
+            self.at.service, row.operation, row.asked(), row.max_credits, clock=self.time.seconds
         )
         quoted = Quoted(row, price, refusal)
         await self.ledger.write(partial(record_quote, quoted=quoted, at=self.time.now))

@@ -22,7 +22,7 @@ async def cancel(row: CampaignRow, at: Context) -> Observation:
     try:
         video = await at.service.cancel(row.take.video_id)
     except ServiceError as error:
-        observation = observation_of(error)
+        observation = observation_of(error, at.clock())
         # Without a clear answer, too: a poll tells what became of it.
         return NotCancelled(str(error)) if isinstance(observation, Troubled) else observation
     return Released(video.charged if video else None)

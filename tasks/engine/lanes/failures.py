@@ -25,11 +25,11 @@ from tasks.errors import (
 UNNAMED_WAIT = 60.0
 
 
-def observation_of(error: ServiceError) -> Observation:
-    """Return what the failure of a read tells."""
+def observation_of(error: ServiceError, now: float) -> Observation:
+    """Return what the failure of a read tells; `now` is in Unix seconds."""
     match error:
         case RateLimited():
-            return closed(error, datetime.now(UTC).timestamp())
+            return closed(error, now)
         case Unauthenticated() | Forbidden():
             return Barred(str(error))
         case NotFound():

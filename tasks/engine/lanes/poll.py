@@ -1,11 +1,14 @@
 """The poll lane: is the film there yet? Reads only.
 
-The status is asked first. The words for a finished render are not in the specification, so the
-proof is a signed address: it is asked for next when the word is not one for a render under way,
-when a webhook named the video, at every fifth poll, and once the row is past its deadline.
+The words for a finished render are not in the specification, so the proof is a signed address. It
+is asked for at once when a webhook named the video; else the status is asked first, and the film
+when the word is not one for a render under way, at every fifth poll, and past the deadline.
 """
 
 from __future__ import annotations
+
+from contextlib import suppress
+from decimal import Decimal
 
 from tasks.engine.context import Context
 from tasks.engine.lanes.failures import observation_of
@@ -14,25 +17,49 @@ from tasks.engine.policy.observations import FilmReady, Observation, Polled
 from tasks.engine.policy.polling import film_is_asked_for
 from tasks.errors import Conflict, ServiceError
 from tasks.ledger import CampaignRow
+from tasks.service import Video
 
 
 async def poll(row: CampaignRow, memory: Memory, at: Context) -> Observation:
     """Poll a render once."""
     assert row.take is not None
     assert row.take.video_id is not None, "a rendering row has a video"
-    accepted = row.take.accepted_at or at.clock()
-    overdue = at.clock() - accepted > at.settings.deadline
+    video_id, accepted = row.take.video_id, row.take.accepted_at or at.clock()
     try:
-        video = await at.service.get(row.take.video_id)
-        # What a render under way has cost so far is not what it will have cost.
-        charged = None if video.status in RUNNING else video.charged
-        urgent = overdue or memory.hint > 0
-        if not film_is_asked_for(video.status, memory.polls + 1, urgent=urgent):
-            return Polled(video.status, video.poll_after, charged)
+        if memory.hint:
+            return await _film_first(video_id, at)
+        video = await at.service.get(video_id)
+        overdue = at.clock() - accepted > at.settings.deadline
+        if not film_is_asked_for(video.status, memory.polls + 1, overdue=overdue):
+            return Polled(video.status, video.poll_after, _charged(video))
         try:
-            signed = await at.service.download(row.take.video_id)
+            signed = await at.service.download(video_id)
         except Conflict:
-            return Polled(video.status, video.poll_after, charged, downloadable=False)
+            return _without_film(video)
+        return FilmReady(signed.url, _charged(video))
     except ServiceError as error:
-        return observation_of(error)
+        return observation_of(error, at.clock())
+
+
+async def _film_first(video_id: str, at: Context) -> Observation:
+    """Ask for the film that a webhook told of; then the status tells what it charged, or why not.
+
+    Without a status the charge is what was set aside.
+    """
+    try:
+        signed = await at.service.download(video_id)
+    except Conflict:
+        return _without_film(await at.service.get(video_id))
+    charged = None
+    with suppress(ServiceError):
+        charged = _charged(await at.service.get(video_id))
     return FilmReady(signed.url, charged)
+
+
+def _without_film(video: Video) -> Polled:
+    return Polled(video.status, video.poll_after, _charged(video), downloadable=False)
+
+
+def _charged(video: Video) -> Decimal | None:
+    """Return the charge: what a render under way has cost so far is not what it will have cost."""
+    return None if video.status in RUNNING else video.charged

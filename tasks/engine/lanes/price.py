@@ -5,7 +5,6 @@ Owns what a failure to quote means before anything is spent. Asking for a price 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ from decimal import Decimal
 from functools import partial
 
 from tasks.brief import CREATE, Json
-from tasks.engine.context import Context
+from tasks.engine.context import Clock, Context
 from tasks.engine.lanes.failures import observation_of
 from tasks.engine.policy.observations import Observation
 from tasks.errors import (
@@ -51,7 +50,12 @@ def before_spending(error: ServiceError, now: float) -> CallsheetError:
 
 
 async def ask_price(
-    service: VideoService, operation: str, request: Mapping[str, Json], limit: Decimal | None
+    service: VideoService,
+    operation: str,
+    request: Mapping[str, Json],
+    limit: Decimal | None,
+    *,
+    clock: Clock,
 ) -> tuple[Decimal | None, str | None]:
     """Return what a request would cost, and the service's words when it refuses the brief.
 
@@ -62,7 +66,7 @@ async def ask_price(
     try:
         return await _ask(service, operation, request, limit)
     except ServiceError as error:
-        raise before_spending(error, time.time()) from error
+        raise before_spending(error, clock()) from error
 
 
 async def _ask(
@@ -96,7 +100,7 @@ async def fresh_price(row: CampaignRow, at: Context) -> CampaignRow | Observatio
     try:
         amount, refusal = await _ask(at.service, row.operation, row.asked(), row.max_credits)
     except ServiceError as error:
-        return observation_of(error)
+        return observation_of(error, at.clock())
     now = at.clock()
     if not await record_price(at, Quoted(row, amount, refusal)):
         return None

@@ -63,7 +63,7 @@ async def search(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observatio
             if raw.get("idempotency_key") == row.take.key:
                 return row, Accepted(video.id)
     except ServiceError as error:
-        return row, observation_of(error)
+        return row, observation_of(error, at.clock())
     return row, NothingFound()
 
 

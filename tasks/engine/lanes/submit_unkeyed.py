@@ -52,7 +52,7 @@ async def submit_unkeyed(row: CampaignRow, at: Context) -> tuple[CampaignRow, Ob
     try:
         await at.baseline.refresh(at=at.clock())
     except ServiceError as error:
-        observation = observation_of(error)
+        observation = observation_of(error, at.clock())
         return row, Troubled("the service lists no videos") if isinstance(
             observation, Missing
         ) else observation
@@ -71,7 +71,7 @@ async def search_made(row: CampaignRow, at: Context) -> tuple[CampaignRow, Obser
     try:
         found, candidates = await made_by(at.baseline, row.take.asked(), row.take.intended_at)
     except ServiceError as error:
-        return row, observation_of(error)
+        return row, observation_of(error, at.clock())
     if found is not None:
         return row, Accepted(found.id, found.poll_after)
     return row, NothingFound(candidates)

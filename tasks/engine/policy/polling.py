@@ -69,12 +69,12 @@ def interval_step(polls: int, number: int, *, scout: bool) -> float:
     return 3.0 * share if polls <= 1 else 3.0
 
 
-def film_is_asked_for(status: str | None, polls: int, *, urgent: bool = False) -> bool:
+def film_is_asked_for(status: str | None, polls: int, *, overdue: bool = False) -> bool:
     """Whether the `polls`-th poll asks for the film after the status, which it has told by then.
 
     The words for a finished render are not in the specification, so a signed address is the proof.
     """
-    return status not in RUNNING or urgent or polls % FILM_EVERY == 0
+    return status not in RUNNING or overdue or polls % FILM_EVERY == 0
 
 
 def after_hint(polls: int) -> float:

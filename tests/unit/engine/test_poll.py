@@ -1,0 +1,113 @@
+"""Which requests one poll makes, in which order, and what they tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, cast
+
+import pytest
+
+from tasks.engine.context import Context
+from tasks.engine.lanes.poll import poll
+from tasks.engine.lanes.price import ask_price
+from tasks.engine.policy.decision import Memory
+from tasks.engine.policy.observations import (
+    Closed,
+    FilmReady,
+    Missing,
+    Observation,
+    Polled,
+    Troubled,
+)
+from tasks.errors import Conflict, NotFound, Parked, RateLimited, ServerTrouble, ServiceError
+from tasks.service.values import SignedUrl, Video
+from tasks.settings import load_settings
+from tests.campaigns import T0, a_row
+
+FILM = "https://film.example/a?signature=s"
+
+
+class Service:
+    """Answers a status and a download as told, and keeps the list of requests."""
+
+    def __init__(self, status: str | ServiceError, film: ServiceError | None = None) -> None:
+        self._status, self._film = status, film
+        self.requests: list[str] = []
+
+    async def get(self, video_id: str) -> Video:
+        self.requests.append("status")
+        if isinstance(self._status, ServiceError):
+            raise self._status
+        return Video(id=video_id, status=self._status, poll_after=None, charged=Decimal(7))
+
+    async def download(self, video_id: str) -> SignedUrl:
+        self.requests.append("film")
+        if self._film is not None:
+            raise self._film
+        return SignedUrl(url=FILM)
+
+    async def estimate(self, request: object) -> None:
+        raise RateLimited("slow down", operation="estimate", status=429)
+
+
+def told(kind: type[ServiceError], status: int) -> ServiceError:
+    return kind(str(status), operation="get", status=status)
+
+
+def at(service: Service, now: float = T0) -> Context:
+    return Context(
+        settings=load_settings(environ={}),
+        ledger=cast(Any, None),
+        service=cast(Any, service),
+        store=cast(Any, None),
+        fetcher=cast(Any, None),
+        baseline=cast(Any, None),
+        clock=lambda: now,
+    )
+
+
+NOT_READY = told(Conflict, 409)
+HINT, FIRST, FIFTH = Memory(hint=1), Memory(), Memory(polls=4)
+GONE, SICK = told(NotFound, 404), told(ServerTrouble, 500)
+
+
+@pytest.mark.parametrize(("memory", "late", "service", "requests", "observation"), [
+    (HINT, 0, Service("completed"), ["film", "status"], FilmReady(FILM, Decimal(7))),
+    (HINT, 0, Service("generating"), ["film", "status"], FilmReady(FILM)),
+    (HINT, 0, Service(SICK), ["film", "status"], FilmReady(FILM)),
+    (HINT, 0, Service("generating", NOT_READY), ["film", "status"],
+     Polled("generating", downloadable=False)),
+    (HINT, 0, Service(SICK, NOT_READY), ["film", "status"], Troubled("500")),
+    (HINT, 0, Service("completed", GONE), ["film"], Missing()),
+    (HINT, 0, Service("completed", SICK), ["film"], Troubled("500")),
+    (FIRST, 0, Service("generating"), ["status"], Polled("generating")),
+    (FIRST, 0, Service(GONE), ["status"], Missing()),
+    (FIRST, 0, Service("wrapped-v2"), ["status", "film"], FilmReady(FILM, Decimal(7))),
+    (FIRST, 0, Service("failed", NOT_READY), ["status", "film"],
+     Polled("failed", charged=Decimal(7), downloadable=False)),
+    (FIFTH, 0, Service("generating"), ["status", "film"], FilmReady(FILM)),
+    (FIRST, 99_999, Service("generating", NOT_READY), ["status", "film"],
+     Polled("generating", downloadable=False)),
+])  # fmt: skip
+async def test_what_a_poll_asks_and_in_which_order(
+    memory: Memory, late: float, service: Service, requests: list[str], observation: Observation
+) -> None:
+    row = a_row("rendering", accepted=T0)
+    assert row.take is not None
+    row = replace(row, take=replace(row.take, video_id="vid_1"))
+    assert await poll(row, memory, at(service, T0 + late)) == observation
+    assert service.requests == requests
+
+
+async def test_a_limit_that_names_no_moment_is_counted_from_the_clock_of_the_run() -> None:
+    limit = told(RateLimited, 429)
+    row = a_row("rendering", accepted=T0)
+    assert row.take is not None
+    row = replace(row, take=replace(row.take, video_id="vid_1"))
+    observation = await poll(row, Memory(), at(Service(limit)))
+    assert observation == Closed(datetime.fromtimestamp(T0 + 60, UTC), "429")
+    with pytest.raises(Parked) as parked:
+        await ask_price(cast(Any, Service("")), "create", {}, None, clock=lambda: T0)
+    assert parked.value.until == datetime.fromtimestamp(T0 + 300, UTC)
