@@ -317,9 +317,10 @@ class Engine:
         carried.memory = decision.memory
         if isinstance(observation, FilmReady):
             carried.address = observation.address
-            if carried.row.state == "rendering" and self._poll_plan.finish(
+            sooner = carried.row.state == "rendering" and self._poll_plan.finish(
                 carried.row, carried.memory, now
-            ):
+            )
+            if sooner and not self._rules.hinted:
                 self._replan()
         row = await record(self.at.ledger, carried.row, observation, decision, now=now)
         if row is None:

@@ -60,7 +60,8 @@ class PollPlan:
             there.add(row.id)
             if len(scouts) < SCOUTS + len(there) // MORE:
                 scouts.add(row.id)
-        return replace(memory, shortest=shortest, scout=row.id in scouts)
+        longest = self._render_times.longest(row)
+        return replace(memory, shortest=shortest, longest=longest, scout=row.id in scouts)
 
     def finish(self, row: CampaignRow, memory: Memory, now: float) -> bool:
         """Learn from a finished render; return whether others are to be polled sooner by it.

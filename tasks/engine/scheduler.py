@@ -1,6 +1,7 @@
 """One due-time schedule for all rows: no task sleeps on behalf of a row.
 
-Owns when a row is due and in which order rows leave a lane. Times are the event loop's.
+Owns when a row is due and in which order rows leave a lane: creates and deliveries by priority and
+position, all others by how long they are due. Times are the event loop's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Generic, Protocol, TypeVar
 from tasks.engine.policy.decision import Lane
 
 LANES: tuple[Lane, ...] = ("submit", "submit_unkeyed", "search", "poll", "cancel", "deliver")
+#: Lanes in which what is more important goes first; in the others nobody waits for ever.
+BY_ORDER: frozenset[Lane] = frozenset({"submit", "submit_unkeyed", "deliver"})
 
 
 class HasOrder(Protocol):
@@ -30,7 +33,7 @@ class Scheduler(Generic[T]):
     """Hold what is not due yet, and put what is due into its lane's queue."""
 
     def __init__(self) -> None:
-        self.queues: Mapping[Lane, asyncio.PriorityQueue[tuple[tuple[int, int], int, T]]] = {
+        self._queues: Mapping[Lane, asyncio.PriorityQueue[tuple[tuple[float, float], int, T]]] = {
             lane: asyncio.PriorityQueue() for lane in LANES
         }
         self._heap: list[tuple[float, int, Lane, T]] = []
@@ -39,10 +42,10 @@ class Scheduler(Generic[T]):
 
     def put(self, lane: Lane, after: float, what: T) -> None:
         """Make `what` due in `lane` after `after` seconds."""
+        due = asyncio.get_running_loop().time() + max(0.0, after)
         if after <= 0:
-            self._release(lane, what)
+            self._release(lane, due, what)
             return
-        due = asyncio.get_running_loop().time() + after
         heapq.heappush(self._heap, (due, next(self._count), lane, what))
         if self._heap[0][0] == due:
             self._changed.set()
@@ -57,7 +60,7 @@ class Scheduler(Generic[T]):
 
     async def next(self, lane: Lane) -> T:
         """Wait for the next that is due in `lane`."""
-        return (await self.queues[lane].get())[2]
+        return (await self._queues[lane].get())[2]
 
     async def run(self) -> None:
         """Release what falls due, until cancelled."""
@@ -66,8 +69,8 @@ class Scheduler(Generic[T]):
             self._changed.clear()
             now = loop.time()
             while self._heap and self._heap[0][0] <= now:
-                _, _, lane, what = heapq.heappop(self._heap)
-                self._release(lane, what)
+                due, _, lane, what = heapq.heappop(self._heap)
+                self._release(lane, due, what)
             timer = None
             if self._heap:
                 timer = loop.call_at(self._heap[0][0], self._changed.set)
@@ -75,5 +78,6 @@ class Scheduler(Generic[T]):
             if timer is not None:
                 timer.cancel()
 
-    def _release(self, lane: Lane, what: T) -> None:
-        self.queues[lane].put_nowait((what.order, next(self._count), what))
+    def _release(self, lane: Lane, due: float, what: T) -> None:
+        rank = what.order if lane in BY_ORDER else (due, 0)
+        self._queues[lane].put_nowait((rank, next(self._count), what))

@@ -67,8 +67,10 @@ class Memory:
     #: An earlier answer to a create of this take was lost, in this run or in one before it.
     doubt: bool = False
     poll_after: float | None = None
-    #: What the shortest render of its kind took, in seconds, and whether this one is to find out.
+    #: What the shortest and the longest render of its kind took, in seconds, and whether this one
+    #: is to find out.
     shortest: float | None = None
+    longest: float | None = None
     scout: bool = False
     #: Polls since a webhook named its video, from 1; 0 when none did.
     hint: int = 0

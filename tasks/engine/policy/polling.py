@@ -19,6 +19,8 @@ EARLY = 0.95
 UNKNOWN_MIN = 3.0
 #: Between two polls of a render whose end a webhook tells of.
 SAFETY_NET = 300.0
+#: A hint is taken for lost once a render has taken so much longer than any of its kind.
+LOST = 1.1
 #: Polls after a hint that came before the film could be fetched; then the usual interval goes on.
 AFTER_HINT = 6
 #: A render said to be under way is asked for its film at every so many polls.
@@ -54,6 +56,15 @@ def poll_interval(
         return min(POLL_MAX, max(least, step * elapsed))
     early = EARLY * shortest - elapsed
     return min(POLL_MAX, max(POLL_MIN, early, LAG * elapsed))
+
+
+def hinted_interval(elapsed: float, longest: float | None) -> float:
+    """Return how long to wait for a webhook's word of a render: its hint may be lost.
+
+    One poll comes soon after renders of its kind were all finished, then the safety net.
+    """
+    late = 0.0 if longest is None else LOST * longest - elapsed
+    return min(SAFETY_NET, late) if late >= POLL_MIN else SAFETY_NET
 
 
 def interval_step(polls: int, number: int, *, scout: bool) -> float:

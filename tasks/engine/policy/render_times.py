@@ -5,7 +5,7 @@ A lost memory costs polls and nothing else; it is filled from the ledger at the 
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect, insort
 from collections import defaultdict
 from decimal import Decimal
 
@@ -14,6 +14,9 @@ from tasks.ledger.values import CampaignRow
 #: The times of a kind that are kept, and the part of them that may be shorter than the rest:
 #: one render that was done in a moment does not have the others polled early.
 KEPT, OUTLIERS = 200, 0.05
+#: The longest is the longest of so many at least, and of those that took no more than so many times
+#: what half of them took: one that was stuck, or found late, does not count.
+ENOUGH, STUCK = 5, 2.0
 
 RenderKind = tuple[str, Decimal | None]
 
@@ -36,6 +39,13 @@ class RenderTimes:
     def shortest(self, row: CampaignRow) -> float | None:
         """Return the shortest time of renders of the row's kind, or None when there is none."""
         return _shortest(self._known.get(kind_of(row), []))
+
+    def longest(self, row: CampaignRow) -> float | None:
+        """Return the longest time of renders of the row's kind, or None where too few are known."""
+        known = self._known.get(kind_of(row), [])
+        if len(known) < ENOUGH:
+            return None
+        return known[bisect(known, STUCK * known[(len(known) - 1) // 2]) - 1]
 
 
 def kind_of(row: CampaignRow) -> RenderKind:

@@ -15,9 +15,9 @@ from tasks.engine.policy.polling import (
     AFTER_HINT,
     ENDS,
     POLL_MIN,
-    SAFETY_NET,
     after_hint,
     first_interval,
+    hinted_interval,
     interval_step,
     poll_interval,
     told_interval,
@@ -42,8 +42,9 @@ def wait_to_poll(
     """Return how long to wait before a render under way is polled again, in seconds."""
     accepted = row.take.accepted_at if row.take else None
     elapsed = max(0.0, now - accepted) if accepted is not None else 0.0
-    wait = SAFETY_NET
-    if not rules.hinted:
+    if rules.hinted:
+        wait = hinted_interval(elapsed, memory.longest)
+    else:
         step = interval_step(memory.polls, row.id, scout=memory.scout)
         wait = poll_interval(elapsed, memory.shortest, told=told, step=step)
     return max(POLL_MIN, min(wait, rules.deadline - elapsed))
@@ -53,7 +54,9 @@ def first_wait(memory: Memory, rules: Rules) -> float:
     if memory.doubt:
         # The service may have had it for long, and told of its film already.
         return told_interval(memory.poll_after, least=0.0)
-    return SAFETY_NET if rules.hinted else first_interval(memory.poll_after, memory.shortest)
+    if rules.hinted:
+        return hinted_interval(0.0, memory.longest)
+    return first_interval(memory.poll_after, memory.shortest)
 
 
 def polled(

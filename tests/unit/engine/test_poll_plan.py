@@ -83,7 +83,7 @@ def simulate(
         end = (row.take.accepted_at or 0.0) + lengths[n]
         if now >= end:
             costs.append(Cost(taken[n], now - end, lengths[n]))
-            if polls.finish(row, memories[n], now):
+            if polls.finish(row, memories[n], now) and not rules.hinted:
                 replan(now)
             if waiting:
                 begin(now)
@@ -131,6 +131,25 @@ def test_a_single_render_of_a_kind_nobody_knows_is_noticed_soon(length: float) -
 def test_with_a_webhook_polls_are_a_safety_net() -> None:
     costs = simulate([600.0] * 10, at_once=10, rules=replace(RULES, hinted=True))
     assert {cost.polls for cost in costs} == {2}
+
+
+@pytest.mark.parametrize("stuck", [[], [3600.0], [1200.0, 5000.0]])
+def test_a_render_whose_hint_is_lost_is_found_soon_after_the_longest_of_its_kind(
+    stuck: list[float],
+) -> None:
+    rules = replace(RULES, hinted=True)
+    costs = simulate(three_minutes(20), at_once=20, rules=rules, known=three_minutes(50) + stuck)
+    assert {cost.polls for cost in costs} == {1}
+    assert max(cost.late for cost in costs) < 80
+
+
+def test_a_render_that_takes_longer_than_any_is_polled_once_and_then_seldom() -> None:
+    rules, known = replace(RULES, hinted=True), three_minutes(50)
+    (cost,) = simulate([1000.0], at_once=1, rules=rules, known=known)
+    assert cost.polls == 4
+    # A few that are finished say nothing of the longest.
+    (cost,) = simulate([200.0], at_once=1, rules=rules, known=known[:4])
+    assert cost.late == 100
 
 
 def test_a_hint_brings_the_next_poll_forward_and_is_used_up_by_it() -> None:
