@@ -146,15 +146,7 @@ class Stage:
         return await self.row(row)
 
     async def moved(self, row: CampaignRow, new: State, reason: str | None = None) -> bool:
-        done: bool = await self.write(
-            move,
-            campaign_id=row.campaign_id,
-            row_id=row.id,
-            old=row.state,
-            new=new,
-            at=NOW,
-            reason=reason,
-        )
+        done: bool = await self.write(move, row, new, at=NOW, reason=reason)
         return done
 
     async def in_state(self, state: State, row: str = "a") -> CampaignRow:

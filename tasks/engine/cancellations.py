@@ -75,11 +75,4 @@ def drop(connection: Connection, row: CampaignRow, at: float) -> bool:
 
 def leave(connection: Connection, row: CampaignRow, at: float) -> bool:
     """Say why a row with a create of unknown outcome stays; False if it had moved on."""
-    return remark(
-        connection,
-        campaign_id=row.campaign_id,
-        row_id=row.id,
-        state=row.state,
-        at=at,
-        words=NOT_YET,
-    )
+    return remark(connection, row, NOT_YET, at=at)

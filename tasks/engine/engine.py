@@ -39,7 +39,7 @@ from tasks.ledger import (
     CampaignRow,
     State,
     lengths_of,
-    move_row,
+    move,
     rows_of,
     tally_of,
 )
@@ -384,7 +384,7 @@ class Engine:
 
     async def _defer(self, carried: Carried, reason: str) -> None:
         row, now = carried.row, self.at.clock()
-        change = partial(move_row, row=row, new="held", at=now, reason=reason)
+        change = partial(move, row=row, new="held", at=now, reason=reason)
         if not await self.at.ledger.write(change):
             await self._reload(carried)
             return

@@ -35,7 +35,7 @@ from tasks.ledger import (
     accept,
     close_call,
     deliver,
-    move_row,
+    move,
     refuse,
     remark,
     settle,
@@ -53,17 +53,12 @@ async def record(
     if to is None:
         if reason is None:
             return row
-        change, after = _remarked(row, reason, now), replace(row, reason=reason)
+        change: Change = partial(remark, row=row, words=reason, at=now)
+        after = replace(row, reason=reason)
     else:
         change, take = _moved(row, to, observation, decision, now)
         after = replace(row, state=to, since=now, reason=reason, take=take)
     return after if await ledger.write(change) else None
-
-
-def _remarked(row: CampaignRow, words: str, now: float) -> Change:
-    return partial(
-        remark, campaign_id=row.campaign_id, row_id=row.id, state=row.state, at=now, words=words
-    )
 
 
 def _moved(
@@ -72,7 +67,7 @@ def _moved(
     """Return the move of a row to the state `to`, and its take as it then is."""
     take, reason = row.take, decision.reason
     if take is None:
-        return partial(move_row, row=row, new=to, at=now, reason=reason), None
+        return partial(move, row=row, new=to, at=now, reason=reason), None
     change: Change
     match observation:
         case Accepted(video_id=video_id):
@@ -95,15 +90,15 @@ def _moved(
             delivery = partial(deliver, row=row, take=take, files=files, new=to, at=now)
             change = partial(delivery, reason=reason)
             return change, replace(take, delivered_at=now) if to == "delivered" else take
-    move = partial(move_row, row=row, new=to, at=now, reason=reason, take_id=take.id)
+    change = partial(move, row=row, new=to, at=now, reason=reason, take=take)
     if isinstance(observation, NothingFound) and not take.keyed:
-        return partial(_given_up, take_id=take.id, at=now, move=move), take
-    return move, take
+        return partial(_given_up, take_id=take.id, at=now, change=change), take
+    return change, take
 
 
-def _given_up(connection: Connection, *, take_id: int, at: float, move: Change) -> bool:
+def _given_up(connection: Connection, *, take_id: int, at: float, change: Change) -> bool:
     close_call(connection, take_id=take_id, outcome="unknown", at=at)
-    return move(connection)
+    return change(connection)
 
 
 def _settled(take: Take, charged: Decimal | None) -> Take:

@@ -37,8 +37,9 @@ from tasks.ledger.cancel import (
     is_paid,
     wake_stalled,
 )
+from tasks.ledger.deliveries import Delivered, add_delivery, deliver, deliveries_of
 from tasks.ledger.foresee import ACTIONS, Action, Foreseen
-from tasks.ledger.history import Event, cells_of, deliveries_of, events_of, lengths_of
+from tasks.ledger.history import Event, cells_of, events_of, lengths_of
 from tasks.ledger.inbox import (
     Heard,
     Hint,
@@ -55,7 +56,7 @@ from tasks.ledger.inbox import (
 )
 from tasks.ledger.ledger import Ledger, open_ledger
 from tasks.ledger.listening import listening
-from tasks.ledger.moves import move, move_row, note, remark
+from tasks.ledger.moves import move, note, remark
 from tasks.ledger.quotes import Quoted, approve, has_grown, record_quote, renew_quote
 from tasks.ledger.resolve import adopt_video, give_up, owner_of_video
 from tasks.ledger.restore import Past, restore_count, restore_take
@@ -69,7 +70,7 @@ from tasks.ledger.subscriptions import (
     plan_subscription,
     retire_subscription,
 )
-from tasks.ledger.takes import Delivered, accept, deliver, open_take, refuse, settle
+from tasks.ledger.takes import accept, correct_charge, open_take, refuse, settle
 from tasks.ledger.terms import Account, AtLimit, Terms, day_of
 from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 from tasks.ledger.whose import Whose, whose_videos
@@ -108,6 +109,7 @@ __all__ = [
     "Terms",
     "Whose",
     "accept",
+    "add_delivery",
     "adopt_sheet",
     "adopt_video",
     "all_accounts",
@@ -120,6 +122,7 @@ __all__ = [
     "cells_of",
     "close_call",
     "close_gate",
+    "correct_charge",
     "count_hints",
     "day_of",
     "deliver",
@@ -148,7 +151,6 @@ __all__ = [
     "lengths_of",
     "listening",
     "move",
-    "move_row",
     "name_subscription",
     "note",
     "note_videos",

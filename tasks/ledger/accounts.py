@@ -14,7 +14,7 @@ from functools import partial
 from sqlalchemy import BigInteger, Connection, String, bindparam, func, or_, select, update
 
 from tasks.credits import from_micro, to_micro
-from tasks.ledger.insert import insert_unless_there
+from tasks.ledger.database import insert_unless_there
 from tasks.ledger.ledger import on_rollback
 from tasks.ledger.schema import accounts, campaigns, rows, takes
 from tasks.ledger.terms import Account, Kind, Terms, does_not_fit, remedy, unreadable

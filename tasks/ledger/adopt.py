@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, update
@@ -163,15 +164,6 @@ def _rest(connection: Connection, row: CampaignRow, foreseen: Foreseen, at: floa
         return
     direct = foreseen.state in TRANSITIONS[row.state]
     steps: list[State] = [foreseen.state] if direct else ["planned", foreseen.state]
-    old = row.state
     for new in steps:
-        move(
-            connection,
-            campaign_id=row.campaign_id,
-            row_id=row.id,
-            old=old,
-            new=new,
-            at=at,
-            reason=foreseen.why,
-        )
-        old = new
+        move(connection, row, new, at=at, reason=foreseen.why)
+        row = replace(row, state=new)

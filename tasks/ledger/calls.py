@@ -12,7 +12,7 @@ from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, func, select, update
 
-from tasks.ledger.insert import insert_missing, insert_unless_there
+from tasks.ledger.database import insert_missing, insert_unless_there
 from tasks.ledger.schema import calls, campaigns, rows, takes, videos_seen
 
 #: The target of a call that makes a video, instead of changing one.

@@ -12,8 +12,8 @@ from decimal import Decimal
 from sqlalchemy import Connection, func, select, update
 
 from tasks.credits import as_text, from_micro, to_micro
-from tasks.ledger.insert import insert_unless_there
-from tasks.ledger.moves import note
+from tasks.ledger.database import insert_unless_there
+from tasks.ledger.moves import note_campaign
 from tasks.ledger.schema import campaigns, gates, rows
 from tasks.ledger.states import STATES, State
 
@@ -77,7 +77,7 @@ def ensure_campaign(
         found = find_campaign(connection, name)
         assert found is not None
         if made:
-            note(connection, campaign_id=found.id, at=at, kind="campaign", words=f"from {sheet}")
+            note_campaign(connection, found.id, "campaign", f"from {sheet}", at=at)
     this = campaigns.c.id == found.id
     connection.execute(update(campaigns).where(this).values(sheet=sheet, sheet_digest=sheet_digest))
     return replace(found, sheet=sheet, sheet_digest=sheet_digest)
@@ -94,8 +94,7 @@ def set_budget(connection: Connection, campaign: Campaign, *, budget: Decimal, a
         .values(budget=to_micro(budget))
     )
     if changed.rowcount:
-        words = f"{as_text(budget)} credits"
-        note(connection, campaign_id=campaign.id, at=at, kind="budget", words=words)
+        note_campaign(connection, campaign.id, "budget", f"{as_text(budget)} credits", at=at)
 
 
 def tally_of(connection: Connection, campaign: Campaign) -> Tally:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from tasks.credits import to_micro
 from tasks.ledger.campaigns import Campaign
-from tasks.ledger.moves import move_row, note
+from tasks.ledger.moves import move, note, note_campaign
 from tasks.ledger.schema import campaigns, rows, takes
 from tasks.ledger.states import NOT_BEGUN, UNDER_WAY
 from tasks.ledger.values import CampaignRow, rows_of
@@ -46,14 +46,13 @@ def ask_to_cancel(
     if only is None:
         this = campaigns.c.id == campaign.id
         connection.execute(update(campaigns).where(this).values(cancel_requested_at=at))
-        words = "the whole campaign"
-        note(connection, campaign_id=campaign.id, at=at, kind="cancel", words=words)
+        note_campaign(connection, campaign.id, "cancel", "the whole campaign", at=at)
     found = [row for row in rows_of(connection, campaign.id) if only is None or row.row in only]
     for row in found:
         if row.state in NOT_BEGUN and _has_film(row):
             _put_back(connection, row, at)
         elif row.state in NOT_BEGUN or (row.state == "held" and not is_paid(row)):
-            move_row(connection, row, "cancelled", at=at, reason=BY_PERSON)
+            move(connection, row, "cancelled", at=at, reason=BY_PERSON)
         elif row.state in ("submitting", "rendering", "stalled"):
             _mark(connection, row, at)
     return found
@@ -85,7 +84,7 @@ def cancels_asked(connection: Connection, campaign_id: int) -> Asked:
 def wake_stalled(connection: Connection, found: Collection[CampaignRow], *, at: float) -> int:
     """Put stalled rows whose take is marked back on the road; return how many."""
     return sum(
-        move_row(connection, row, "rendering", at=at, words="to be cancelled")
+        move(connection, row, "rendering", at=at, words="to be cancelled")
         for row in found
         if row.state == "stalled" and row.take and row.take.cancel_requested_at is not None
     )
@@ -119,11 +118,11 @@ def _put_back(connection: Connection, row: CampaignRow, at: float) -> None:
     assert take is not None
     if row.state != "planned":
         words = "the other take is not wanted any more"
-        if not move_row(connection, row, "planned", at=at, words=words):
+        if not move(connection, row, "planned", at=at, words=words):
             return
         row = replace(row, state="planned")
     words = f"take {take.number} stands"
-    if move_row(connection, row, "delivered", at=at, words=words, take_id=take.id):
+    if move(connection, row, "delivered", at=at, words=words, take=take):
         price = None if take.quoted is None else to_micro(take.quoted)
         connection.execute(
             update(rows).where(rows.c.id == row.id).values(nth=take.nth, quoted=price)
@@ -133,12 +132,4 @@ def _put_back(connection: Connection, row: CampaignRow, at: float) -> None:
 def _mark(connection: Connection, row: CampaignRow, at: float) -> None:
     assert row.take is not None, "a row under way has a take"
     if connection.execute(_MARK, {"the_take": row.take.id, "moment": at}).rowcount:
-        note(
-            connection,
-            campaign_id=row.campaign_id,
-            row_id=row.id,
-            take_id=row.take.id,
-            at=at,
-            kind="cancel",
-            words="asked for by a person",
-        )
+        note(connection, row, "cancel", "asked for by a person", at=at, take=row.take)

@@ -1,6 +1,7 @@
 """How the ledger's database is reached: SQLite with full durability, or PostgreSQL.
 
-Owns addresses, connections and their settings. Knows no table.
+Owns addresses, connections and their settings, and what is written differently for the two. Knows
+no table.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -96,6 +99,20 @@ def make_engine(url: URL, *, writes: bool, lock_wait: float = LOCK_WAIT) -> Engi
     return engine
 
 
+def insert_unless_there(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
+    """Insert a row; return False where another process was first."""
+    # Its key is asked for, since psycopg counts no rows where SQLAlchemy fetches keys by itself.
+    key = next(iter(table.primary_key.columns))
+    statement = _insert(connection, table).values(**values).on_conflict_do_nothing()
+    return connection.execute(statement.returning(key)).first() is not None
+
+
+def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert those of several rows that are not there."""
+    if rows:
+        connection.execute(_insert(connection, table).on_conflict_do_nothing(), rows)
+
+
 def _set_up_postgres(connection: Any, _: ConnectionPoolEntry, *, lock_wait: float) -> None:
     connection.execute(f"SET lock_timeout = {round(lock_wait * 1000)}")
     connection.commit()
@@ -122,3 +139,7 @@ def _use_wal(cursor: Any, *, until: float) -> None:
             if "locked" not in str(error) or time.monotonic() >= until:
                 raise
             time.sleep(0.02)
+
+
+def _insert(connection: Connection, table: Table) -> Any:
+    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)

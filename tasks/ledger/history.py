@@ -1,4 +1,4 @@
-"""What the ledger tells people: deliveries and events of rows."""
+"""What the ledger tells people: events of rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from decimal import Decimal
 from sqlalchemy import Connection, select
 
 from tasks.credits import from_micro
-from tasks.ledger.schema import deliveries, events, rows, takes
-from tasks.ledger.takes import Delivered
+from tasks.ledger.schema import events, rows, takes
 
 #: Finished renders that are asked for at most.
 LENGTHS = 500
@@ -27,23 +26,6 @@ class Event:
     new: str | None
     words: str | None
     take_id: int | None
-
-
-def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list[Delivered]]:
-    """Return the verified files of a campaign, by take."""
-    query = (
-        select(deliveries)
-        .join(takes, takes.c.id == deliveries.c.take_id)
-        .join(rows, rows.c.id == takes.c.row_id)
-        .where(rows.c.campaign_id == campaign_id)
-        .order_by(deliveries.c.id)
-    )
-    found: dict[int, list[Delivered]] = {}
-    for f in connection.execute(query):
-        found.setdefault(f.take_id, []).append(
-            Delivered(kind=f.kind, uri=f.uri, sha256=f.sha256, bytes=f.bytes, seconds=f.seconds)
-        )
-    return found
 
 
 def cells_of(connection: Connection, campaign_id: int) -> Mapping[int, list[tuple[str, str]]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, or_, select, text, update
 
-from tasks.ledger.insert import insert_missing, insert_unless_there
+from tasks.ledger.database import insert_missing, insert_unless_there
 from tasks.ledger.schema import hinted, hints
 
 #: Hints are kept for so long, in seconds: the service retries for some six hours (section 6).

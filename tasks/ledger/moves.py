@@ -14,20 +14,15 @@ from sqlalchemy import Connection, bindparam, insert, update
 from tasks.errors import CallsheetError
 from tasks.ledger.schema import events, rows
 from tasks.ledger.states import TRANSITIONS, State
-from tasks.ledger.values import CampaignRow
+from tasks.ledger.values import CampaignRow, Take
 from tasks.redact import redact
 
 # Built once: making a statement costs more than running it.
-_MOVE = (
-    update(rows)
-    .where(rows.c.id == bindparam("the_row"), rows.c.state == bindparam("old"))
-    .values(state=bindparam("new"), since=bindparam("the_moment"), reason=bindparam("the_reason"))
+_THIS = update(rows).where(rows.c.id == bindparam("the_row"), rows.c.state == bindparam("old"))
+_MOVE = _THIS.values(
+    state=bindparam("new"), since=bindparam("the_moment"), reason=bindparam("the_reason")
 )
-_REMARK = (
-    update(rows)
-    .where(rows.c.id == bindparam("the_row"), rows.c.state == bindparam("old"))
-    .values(reason=bindparam("words"))
-)
+_REMARK = _THIS.values(reason=bindparam("the_reason"))
 _EVENT = insert(events)
 
 
@@ -37,104 +32,79 @@ class UnknownMove(CallsheetError):
 
 def move(
     connection: Connection,
-    *,
-    campaign_id: int,
-    row_id: int,
-    old: State,
-    new: State,
-    at: float,
-    reason: str | None = None,
-    words: str | None = None,
-    take_id: int | None = None,
-) -> bool:
-    """Move a row from `old` to `new` and write the event; return False if it was not in `old`.
-
-    A `reason` stays beside the row for people, `words` stand in the event alone.
-
-    Raises UnknownMove for a pair that `TRANSITIONS` does not list.
-    """
-    if new not in TRANSITIONS[old]:
-        raise UnknownMove(f"a row cannot move from {old} to {new}")
-    changed = connection.execute(
-        _MOVE,
-        {
-            "the_row": row_id,
-            "old": old,
-            "new": new,
-            "the_moment": at,
-            "the_reason": storable(reason),
-        },
-    )
-    if changed.rowcount != 1:
-        return False
-    note(
-        connection,
-        campaign_id=campaign_id,
-        row_id=row_id,
-        take_id=take_id,
-        at=at,
-        kind="state",
-        old=old,
-        new=new,
-        words=words or reason,
-    )
-    return True
-
-
-def move_row(
-    connection: Connection,
     row: CampaignRow,
     new: State,
     *,
     at: float,
     reason: str | None = None,
     words: str | None = None,
-    take_id: int | None = None,
+    take: Take | None = None,
 ) -> bool:
-    """Move a row, as it was read, to `new`; return False if it has moved on since."""
-    return move(
-        connection,
-        campaign_id=row.campaign_id,
-        row_id=row.id,
-        old=row.state,
-        new=new,
-        at=at,
-        reason=reason,
-        words=words,
-        take_id=take_id,
-    )
+    """Move a row, as it was read, to `new` and write the event; return False if it has moved on.
 
+    A `reason` stays beside the row for people, `words` stand in the event alone.
 
-def remark(
-    connection: Connection, *, campaign_id: int, row_id: int, state: State, at: float, words: str
-) -> bool:
-    """Put a reason beside a row that stays where it is; return False if it was elsewhere."""
-    changed = connection.execute(
-        _REMARK, {"the_row": row_id, "old": state, "words": storable(words)}
-    )
+    Raises UnknownMove for a pair that `TRANSITIONS` does not list.
+    """
+    if new not in TRANSITIONS[row.state]:
+        raise UnknownMove(f"a row cannot move from {row.state} to {new}")
+    kept = {"the_reason": storable(reason), "the_moment": at}
+    changed = connection.execute(_MOVE, {"the_row": row.id, "old": row.state, "new": new, **kept})
     if changed.rowcount != 1:
         return False
-    note(connection, campaign_id=campaign_id, row_id=row_id, at=at, kind="remark", words=words)
+    states = {"old": row.state, "new": new}
+    _append(
+        connection, row.campaign_id, "state", words or reason, row=row, take=take, at=at, **states
+    )
+    return True
+
+
+def remark(connection: Connection, row: CampaignRow, words: str, *, at: float) -> bool:
+    """Put a reason beside a row that stays where it is; return False if it has moved on."""
+    values = {"the_row": row.id, "old": row.state, "the_reason": storable(words)}
+    if connection.execute(_REMARK, values).rowcount != 1:
+        return False
+    note(connection, row, "remark", words, at=at)
     return True
 
 
 def note(
     connection: Connection,
-    *,
-    campaign_id: int,
-    at: float,
+    row: CampaignRow,
     kind: str,
-    row_id: int | None = None,
-    take_id: int | None = None,
-    old: str | None = None,
-    new: str | None = None,
-    words: str | None = None,
+    words: str,
+    *,
+    at: float,
+    take: Take | None = None,
+) -> None:
+    """Append an event to a row's history."""
+    _append(connection, row.campaign_id, kind, words, row=row, take=take, at=at)
+
+
+def note_campaign(
+    connection: Connection, campaign_id: int, kind: str, words: str, *, at: float
+) -> None:
+    """Append an event that is about a campaign as a whole."""
+    _append(connection, campaign_id, kind, words, at=at)
+
+
+def _append(
+    connection: Connection,
+    campaign_id: int,
+    kind: str,
+    words: str | None,
+    *,
+    at: float,
+    row: CampaignRow | None = None,
+    take: Take | None = None,
+    old: State | None = None,
+    new: State | None = None,
 ) -> None:
     """Append one event; nothing in the program changes or removes one."""
     event: dict[str, Any] = {
         "campaign_id": campaign_id,
-        "row_id": row_id,
-        "take_id": take_id,
+        "row_id": row.id if row else None,
+        "take_id": take.id if take else None,
         "at": at,
         "kind": kind,
         "old": old,

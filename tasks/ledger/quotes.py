@@ -9,7 +9,7 @@ from decimal import Decimal
 from sqlalchemy import Connection, bindparam, update
 
 from tasks.credits import as_text, to_micro
-from tasks.ledger.moves import move_row
+from tasks.ledger.moves import move
 from tasks.ledger.schema import rows
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow
@@ -41,19 +41,19 @@ def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
     if changed.rowcount != 1:
         return
     if quoted.refusal is not None:
-        move_row(connection, row, "rejected", at=at, reason=quoted.refusal)
+        move(connection, row, "rejected", at=at, reason=quoted.refusal)
     elif _too_dear(quoted):
-        move_row(connection, row, "held", at=at, reason=_above_limit(quoted))
+        move(connection, row, "held", at=at, reason=_above_limit(quoted))
     elif row.state == "planned":
         words = f"{as_text(quoted.amount)} credits"
-        move_row(connection, row, "quoted", at=at, words=words)
+        move(connection, row, "quoted", at=at, words=words)
 
 
 def approve(connection: Connection, found: Collection[CampaignRow], *, by: str, at: float) -> int:
     """Approve quoted rows at their present quotes; return how many were approved."""
     approved = 0
     for row in found:
-        if move_row(connection, row, "approved", at=at, words=by):
+        if move(connection, row, "approved", at=at, words=by):
             price = None if row.quoted is None else to_micro(row.quoted)
             connection.execute(_AGREE, {"the_row": row.id, "price": price})
             approved += 1
@@ -75,7 +75,7 @@ def renew_quote(connection: Connection, quoted: Quoted, *, tolerance: Decimal, a
     if quoted.refusal is not None:
         _step_back(connection, row, "rejected", quoted.refusal, at)
     elif _too_dear(quoted):
-        move_row(connection, row, "held", at=at, reason=_above_limit(quoted))
+        move(connection, row, "held", at=at, reason=_above_limit(quoted))
     elif has_grown(agreed, quoted.amount, tolerance):
         reason = (
             f"it was approved at {as_text(agreed)} credits and costs {as_text(quoted.amount)} "
@@ -98,8 +98,8 @@ def _step_back(
     connection: Connection, row: CampaignRow, new: State, reason: str, at: float
 ) -> None:
     """Take an approval back: by way of `planned`, as the road goes."""
-    if move_row(connection, row, "planned", at=at, reason=reason):
-        move_row(connection, replace(row, state="planned"), new, at=at, reason=reason)
+    if move(connection, row, "planned", at=at, reason=reason):
+        move(connection, replace(row, state="planned"), new, at=at, reason=reason)
 
 
 def _above_limit(quoted: Quoted) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, select, update
 from tasks.credits import to_micro
 from tasks.ledger.accounts import book
 from tasks.ledger.calls import resolve_call
-from tasks.ledger.moves import move_row
+from tasks.ledger.moves import move
 from tasks.ledger.schema import campaigns, rows, takes
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow, Take
@@ -48,7 +48,7 @@ def adopt_video(
     `words` say who knows, where it is not a person.
     """
     words = words or f"a person says it made {video_id}"
-    if not move_row(connection, row, "rendering", at=at, words=words, take_id=take.id):
+    if not move(connection, row, "rendering", at=at, words=words, take=take):
         return False
     connection.execute(_ADOPT, {"the_take": take.id, "moment": at, "video": video_id})
     resolve_call(connection, take_id=take.id, video_id=video_id, at=at)
@@ -71,7 +71,7 @@ def give_up(
     """
     new: State = "planned" if again else "cancelled"
     words = f"take {take.number} given up by a person" + (": another take" if again else "")
-    if not move_row(connection, row, new, at=at, reason=words, take_id=take.id):
+    if not move(connection, row, new, at=at, reason=words, take=take):
         return False
     cost = to_micro(charged)
     connection.execute(_ABANDON, {"the_take": take.id, "moment": at, "cost": cost})

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, insert, update
 
 from tasks.credits import to_micro
 from tasks.ledger.accounts import count_past
-from tasks.ledger.moves import move_row
-from tasks.ledger.schema import deliveries, rows, takes
+from tasks.ledger.deliveries import Delivered, keep_files
+from tasks.ledger.moves import move
+from tasks.ledger.schema import rows, takes
 from tasks.ledger.states import State
-from tasks.ledger.takes import Delivered
 from tasks.ledger.values import CampaignRow
 
 
@@ -47,7 +47,7 @@ def restore_take(connection: Connection, row: CampaignRow, past: Past, *, at: fl
     if row.take is not None:
         return False
     words = f"take {past.number} is known from the store's manifest: {past.video_id}"
-    if not move_row(connection, row, new, at=at, words=words):
+    if not move(connection, row, new, at=at, words=words):
         return False
     price = None if past.quoted is None else to_micro(past.quoted)
     settled = past.charged is not None or bool(past.files)
@@ -74,18 +74,7 @@ def restore_take(connection: Connection, row: CampaignRow, past: Past, *, at: fl
     connection.execute(
         update(rows).where(rows.c.id == row.id).values(take_id=take_id, quoted=price, nth=past.nth)
     )
-    for file in past.files:
-        connection.execute(
-            insert(deliveries).values(
-                take_id=take_id,
-                kind=file.kind,
-                uri=file.uri,
-                sha256=file.sha256,
-                bytes=file.bytes,
-                seconds=file.seconds,
-                verified_at=at,
-            )
-        )
+    keep_files(connection, take_id, past.files, at=at)
     held = 0 if settled else (price or 0)
     spent = cost if settled else 0
     count_past(connection, row, take_id=take_id, at=past.sent_at, reserved=held, cost=spent)

@@ -7,7 +7,7 @@ transaction.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sqlalchemy import Connection, bindparam, select, update
@@ -74,8 +74,9 @@ def approve_retakes(
         price = None if one.price is None else to_micro(one.price)
         renewed = {"the_row": one.row.id, "attempt": attempt, "price": price, "moment": at}
         connection.execute(_RENEW, renewed)
-        _step(connection, one.row, "planned", "quoted", f"{as_text(one.price)} credits", at)
-        _step(connection, one.row, "quoted", "approved", by, at)
+        planned, quoted = replace(one.row, state="planned"), replace(one.row, state="quoted")
+        move(connection, planned, "quoted", at=at, words=f"{as_text(one.price)} credits")
+        move(connection, quoted, "approved", at=at, words=by)
     return late
 
 
@@ -110,30 +111,9 @@ def _leave(connection: Connection, row: CampaignRow, because: str | None, at: fl
         # It may have been paid for, and nothing will ever tell: it counts as paid.
         give_up(connection, row, take, charged=take.reserved, again=True, at=at)
         if because:
-            note(
-                connection,
-                campaign_id=row.campaign_id,
-                row_id=row.id,
-                at=at,
-                kind="retake",
-                words=reason,
-            )
+            note(connection, row, "retake", reason, at=at)
         return
-    _step(connection, row, row.state, "planned", reason, at)
+    move(connection, row, "planned", at=at, words=reason)
     if row.state == "stalled" and take is not None:
         # Its video may still be finished and charged: what was set aside for it stays so.
         connection.execute(_LET_GO, {"the_take": take.id, "moment": at})
-
-
-def _step(
-    connection: Connection, row: CampaignRow, old: State, new: State, words: str, at: float
-) -> None:
-    move(
-        connection,
-        campaign_id=row.campaign_id,
-        row_id=row.id,
-        old=old,
-        new=new,
-        at=at,
-        words=words,
-    )

@@ -1,4 +1,4 @@
-"""Takes and their money: intent, acceptance, refusal, settlement, delivery.
+"""Takes and their money: intent, acceptance, refusal, settlement, correction.
 
 Each function is one change for `Ledger.write`; the move of the row, the take, its accounts
 (`accounts`) and the event are one transaction. Each returns False (or None) when the row had
@@ -7,8 +7,8 @@ moved on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -16,8 +16,8 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from tasks.credits import as_text, from_micro, to_micro
 from tasks.ledger.accounts import book, reserve
 from tasks.ledger.calls import close_call
-from tasks.ledger.moves import move_row, note
-from tasks.ledger.schema import deliveries, rows, takes
+from tasks.ledger.moves import move, note
+from tasks.ledger.schema import rows, takes
 from tasks.ledger.states import State
 from tasks.ledger.terms import Terms
 from tasks.ledger.values import CampaignRow, Take, take_of
@@ -29,8 +29,6 @@ _LAST = (
     .limit(1)
 )
 _INSERT = insert(takes)
-_KINDS = select(deliveries.c.kind).where(deliveries.c.take_id == bindparam("the_take"))
-_FILE = insert(deliveries)
 _TAKE = update(takes).where(takes.c.id == bindparam("the_take"))
 _REINTEND = _TAKE.values(
     intended_at=bindparam("moment"),
@@ -45,7 +43,7 @@ _REINTEND = _TAKE.values(
 _REFUSED = _TAKE.values(refused_at=bindparam("moment"), reserved=0)
 _ACCEPTED = _TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video"))
 _CHARGED = _TAKE.values(ready_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
-_DELIVERED = _TAKE.values(delivered_at=bindparam("moment"))
+_CORRECTED = _TAKE.where(takes.c.charged == bindparam("old")).values(charged=bindparam("cost"))
 _MARKS = ("day", "cost_center", "run")
 #: The accounts that a take counts in, as its columns have them.
 Marks = Mapping[str, str | None]
@@ -59,17 +57,6 @@ _LOCKED = (
     .with_for_update()
 )
 _POINT = update(rows).where(rows.c.id == bindparam("the_row")).values(take_id=bindparam("take"))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Delivered:
-    """One file in the store, verified there; `seconds` is a film's length."""
-
-    kind: str
-    uri: str
-    sha256: str
-    bytes: int
-    seconds: float | None = None
 
 
 def open_take(
@@ -95,13 +82,13 @@ def open_take(
     refused = reserve(connection, row, terms, at=at)
     if refused is not None:
         if refused.reason is not None:
-            move_row(connection, row, "held", at=at, reason=refused.reason)
+            move(connection, row, "held", at=at, reason=refused.reason)
         return None
     counts: dict[str, str] = {account.kind: account.name for account in terms.accounts(row, at=at)}
     marks = {name: counts.get(name) for name in _MARKS}
     take = _again(connection, row, key=key, at=at, marks=marks)
     take = take or _new(connection, row, key=key, body=body, at=at, marks=marks)
-    move_row(connection, row, "submitting", at=at, take_id=take.id)
+    move(connection, row, "submitting", at=at, take=take)
     return take
 
 
@@ -109,7 +96,7 @@ def accept(
     connection: Connection, row: CampaignRow, take: Take, *, video_id: str, at: float
 ) -> bool:
     """Record the service's answer to a create: `submitting -> rendering`."""
-    if not move_row(connection, row, "rendering", at=at, take_id=take.id):
+    if not move(connection, row, "rendering", at=at, take=take):
         return False
     if not take.keyed:
         close_call(connection, take_id=take.id, outcome="made", video_id=video_id, at=at)
@@ -121,7 +108,7 @@ def refuse(
     connection: Connection, row: CampaignRow, take: Take, *, new: State, reason: str, at: float
 ) -> bool:
     """Record that nothing was made, refused or never sent: release the money, move the row."""
-    if not move_row(connection, row, new, at=at, reason=reason, take_id=take.id):
+    if not move(connection, row, new, at=at, reason=reason, take=take):
         return False
     if not take.keyed:
         close_call(connection, take_id=take.id, outcome="refused", at=at)
@@ -145,7 +132,7 @@ def settle(
 
     `charged` is what the service reported, else what was reserved; 0 releases it.
     """
-    if not move_row(connection, row, new, at=at, reason=reason, take_id=take.id):
+    if not move(connection, row, new, at=at, reason=reason, take=take):
         return False
     reserved = connection.scalar(_UNSETTLED, {"the_take": take.id})
     if reserved is not None:
@@ -159,39 +146,22 @@ def settle(
     return True
 
 
-def deliver(
-    connection: Connection,
-    row: CampaignRow,
-    take: Take,
-    *,
-    files: Sequence[Delivered],
-    at: float,
-    new: State = "delivered",
-    reason: str | None = None,
+def correct_charge(
+    connection: Connection, row: CampaignRow, take: Take, *, charged: Decimal, at: float
 ) -> bool:
-    """Record verified files and move the row: `ready -> delivered`, or `held` where some lack."""
-    if not move_row(connection, row, new, at=at, reason=reason, take_id=take.id):
+    """Book what the service says a settled take has cost; return False if it was changed meanwhile.
+
+    A take that is under way is settled by the run that carries it.
+    """
+    if take.charged is None:
         return False
-    have = set(connection.scalars(_KINDS, {"the_take": take.id}))
-    fresh = [file for file in files if file.kind not in have]
-    if fresh:
-        connection.execute(
-            _FILE,
-            [
-                {
-                    "take_id": take.id,
-                    "kind": file.kind,
-                    "uri": file.uri,
-                    "sha256": file.sha256,
-                    "bytes": file.bytes,
-                    "seconds": file.seconds,
-                    "verified_at": at,
-                }
-                for file in fresh
-            ],
-        )
-    if new == "delivered":
-        connection.execute(_DELIVERED, {"the_take": take.id, "moment": at})
+    old, new = to_micro(take.charged), to_micro(charged)
+    values = {"the_take": take.id, "old": old, "cost": new}
+    if connection.execute(_CORRECTED, values).rowcount != 1:
+        return False
+    book(connection, campaign_id=row.campaign_id, take_id=take.id, released=0, cost=new - old)
+    words = f"{as_text(charged)} credits instead of {as_text(take.charged)}, as the service says"
+    note(connection, row, "charge", words, at=at, take=take)
     return True
 
 
@@ -202,15 +172,8 @@ def _note_excess(
     if take.quoted is None or cost <= to_micro(take.quoted):
         return
     excess = as_text(from_micro(cost) - take.quoted)
-    note(
-        connection,
-        campaign_id=row.campaign_id,
-        row_id=row.id,
-        take_id=take.id,
-        at=at,
-        kind="charge",
-        words=f"{as_text(from_micro(cost))} credits, {excess} more than quoted",
-    )
+    words = f"{as_text(from_micro(cost))} credits, {excess} more than quoted"
+    note(connection, row, "charge", words, at=at, take=take)
 
 
 def _again(
@@ -243,15 +206,7 @@ def _again(
         },
     )
     connection.execute(_POINT, {"the_row": row.id, "take": take.id})
-    note(
-        connection,
-        campaign_id=row.campaign_id,
-        row_id=row.id,
-        take_id=take.id,
-        at=at,
-        kind="take",
-        words=f"take {take.number} again, key {take.key}",
-    )
+    note(connection, row, "take", f"take {take.number} again, key {take.key}", at=at, take=take)
     return replace(
         take,
         quoted=price,

@@ -68,8 +68,8 @@ MUTATIONS = (
     Mutation(
         "a move is guarded by the state it starts from",
         "tasks/ledger/moves.py",
-        'rows.c.state == bindparam("old"))\n    .values(state=',
-        '(rows.c.state == bindparam("old")) | (rows.c.id > 0))\n    .values(state=',
+        'rows.c.state == bindparam("old"))',
+        '(rows.c.state == bindparam("old")) | (rows.c.id > 0))',
         ("tests/unit/ledger/test_move.py",),
     ),
     Mutation(

@@ -42,7 +42,7 @@ from tasks.ledger import (
     end_cancel,
     ensure_campaign,
     gate_of,
-    move_row,
+    move,
     record_quote,
     refuse,
     remark,
@@ -145,9 +145,7 @@ class Program:
             await self._leave(live)
             return
         if lane in ("submit", "submit_unkeyed") and live.row.state == "approved" and self.defers:
-            change = partial(
-                move_row, row=live.row, new="held", at=self.time.now, reason=self.defers
-            )
+            change = partial(move, row=live.row, new="held", at=self.time.now, reason=self.defers)
             await self.ledger.write(change)
             self.lives.pop(live.row.row, None)
             return
@@ -222,9 +220,7 @@ class Program:
     async def _leave(self, live: Carried) -> None:
         """Cancel a create that made nothing; rest one of which nobody knows."""
         row, now = live.row, self.time.now
-        change: Any = partial(
-            remark, campaign_id=row.campaign_id, row_id=row.id, state=row.state, words="not yet"
-        )
+        change: Any = partial(remark, row=row, words="not yet")
         if not live.memory.doubt:
             change = partial(refuse, row=row, take=row.take, new="cancelled", reason="not made")
         await self.ledger.write(partial(change, at=now))

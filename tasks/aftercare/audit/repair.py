@@ -31,8 +31,7 @@ from tasks.errors import (
     StoreError,
     StoreUnusable,
 )
-from tasks.ledger import Delivered, Ledger, note
-from tasks.ledger.corrections import add_delivery
+from tasks.ledger import Delivered, Ledger, add_delivery, note
 from tasks.service import VideoService
 from tasks.store import Fetcher, File, Store, check_captions, inspect_film, object_name
 from tasks.store.store import name_below
@@ -162,12 +161,11 @@ async def _record(one: Checked, file: Delivered, words: str, at: Workshop) -> No
     """Write into the row's history what was done; captions that never were become a delivery."""
     what = partial(
         note,
-        campaign_id=one.row.campaign_id,
-        row_id=one.row.id,
-        take_id=one.take.id,
-        at=at.clock(),
+        row=one.row,
         kind="repair",
         words=f"{one.kind} {one.verdict}: {words}",
+        at=at.clock(),
+        take=one.take,
     )
     if one.file is not None:
         await at.ledger.write(what)

@@ -15,8 +15,14 @@ from tasks.aftercare.reconcile.differences import Adopt, Book, Carry, Change, Co
 from tasks.aftercare.reconcile.reconcile import applied
 from tasks.campaign.lease import at_work
 from tasks.engine.context import Clock
-from tasks.ledger import Ledger, adopt_video, all_campaigns, move_row, resolve_call
-from tasks.ledger.corrections import correct_charge
+from tasks.ledger import (
+    Ledger,
+    adopt_video,
+    all_campaigns,
+    correct_charge,
+    move,
+    resolve_call,
+)
 
 
 async def settle(ledger: Ledger, comparison: Comparison, *, clock: Clock) -> Comparison:
@@ -43,7 +49,7 @@ def _carry_out(connection: Connection, change: Change, at: float) -> bool:
     match change:
         case Carry(row, take):
             words = f"reconciled: the service has {take.video_id}"
-            return move_row(connection, row, "rendering", at=at, words=words, take_id=take.id)
+            return move(connection, row, "rendering", at=at, words=words, take=take)
         case Book(row, take, charged):
             return correct_charge(connection, row, take, charged=charged, at=at)
         case Adopt(video_id, row=row, take=take) if row is not None and take is not None:

@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Literal
 
 from tasks.brief import CREATE
+from tasks.ledger.deliveries import Delivered
 from tasks.ledger.states import State
-from tasks.ledger.takes import Delivered
 from tasks.ledger.values import CampaignRow
 
 Lane = Literal["submit", "submit_unkeyed", "search", "poll", "cancel", "deliver"]

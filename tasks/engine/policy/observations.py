@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from tasks.ledger.takes import Delivered
+from tasks.ledger.deliveries import Delivered
 
 
 @dataclass(frozen=True, slots=True)

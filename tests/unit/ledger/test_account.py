@@ -85,8 +85,7 @@ class Play:
             case "deliver" if row.take:
                 await write(deliver, row, row.take, files=[FILM], **named)
             case "hold":
-                ids = {"campaign_id": row.campaign_id, "row_id": row.id}
-                await write(move, **ids, old=row.state, new="held", **named)
+                await write(move, row, "held", **named)
             case "edit":
                 self.topics[n] = ["Tea", "Coffee"][amount % 2]
                 await self.stage.adopt(*(wanted(i, t) for i, t in enumerate(self.topics)))

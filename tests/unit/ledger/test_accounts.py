@@ -16,7 +16,6 @@ from tasks.ledger import (
     all_accounts,
     approve,
     give_up,
-    move,
     open_ledger,
     refuse,
     renew_quote,
@@ -119,8 +118,7 @@ async def test_a_charge_of_the_next_day_counts_on_the_day_of_the_intent(ledger: 
     row = await stage.row()
     # Whose row it is has changed since; whose money it was has not.
     await stage.adopt(brief(cost_center="marketing"))
-    ids = {"campaign_id": row.campaign_id, "row_id": row.id, "at": NOW}
-    assert await stage.write(move, **ids, old="submitting", new="rendering")
+    assert await stage.moved(row, "rendering")
     row = await stage.row()
     cost = {"charged": Decimal(9), "at": NOW + DAY}
     assert await stage.write(settle, row, row.take, new="ready", **cost)

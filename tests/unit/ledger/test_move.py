@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -17,8 +18,8 @@ from tests.campaigns import Stage, brief
 async def test_it_moves_the_row_and_writes_the_event(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     row = await stage.row()
-    change = partial(move, campaign_id=row.campaign_id, row_id=row.id, old="planned", at=7.0)
-    assert await ledger.write(partial(change, new="quoted", reason="why", words="12 credits"))
+    change = partial(move, row=row, new="quoted", at=7.0)
+    assert await ledger.write(partial(change, reason="why", words="12 credits"))
     moved = await stage.row()
     assert (moved.state, moved.since, moved.reason) == ("quoted", 7.0, "why")
     (event,) = await stage.events()
@@ -47,14 +48,7 @@ async def test_a_failure_after_the_move_takes_row_and_event_back(ledger: Ledger)
     row = await stage.row()
 
     def broken(connection):
-        assert move(
-            connection,
-            campaign_id=row.campaign_id,
-            row_id=row.id,
-            old="planned",
-            new="quoted",
-            at=1,
-        )
+        assert move(connection, row, "quoted", at=1)
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
@@ -73,9 +67,9 @@ async def test_a_move_that_no_life_has_is_refused(ledger: Ledger):
 async def test_a_remark_stands_beside_the_row_and_in_its_history(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     row = await stage.row()
-    change = partial(remark, campaign_id=row.campaign_id, row_id=row.id, at=2.0)
-    assert await ledger.write(partial(change, state="planned", words="look"))
-    assert not await ledger.write(partial(change, state="ready", words="never"))
+    change = partial(remark, at=2.0)
+    assert await ledger.write(partial(change, row=row, words="look"))
+    assert not await ledger.write(partial(change, row=replace(row, state="ready"), words="never"))
     assert (await stage.row()).reason == "look"
     assert [event.words for event in await stage.events()] == ["look"]
 
@@ -109,16 +103,13 @@ def test_from_every_state_a_film_can_still_be_delivered(state: State):
 _RACE = """
 import asyncio, sys
 from functools import partial
-from tasks.ledger import move, open_ledger
+from tasks.ledger import move, open_ledger, rows_of
 async def main():
     async with await open_ledger(sys.argv[1]) as ledger:
+        rows = await ledger.read(partial(rows_of, campaign_id=1))
         print("ready", flush=True)
         sys.stdin.readline()
-        won = [
-            await ledger.write(partial(
-                move, campaign_id=1, row_id=n, old="planned", new="quoted", at=1.0))
-            for n in range(1, 31)
-        ]
+        won = [await ledger.write(partial(move, row=row, new="quoted", at=1.0)) for row in rows]
         print(*(int(one) for one in won))
 asyncio.run(main())
 """

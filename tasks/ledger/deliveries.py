@@ -1,0 +1,88 @@
+"""Deliveries: the verified files of a take. Each of a kind is recorded once, whoever records it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from tasks.ledger.database import insert_missing, insert_unless_there
+from tasks.ledger.moves import move, note
+from tasks.ledger.schema import deliveries, rows, takes
+from tasks.ledger.states import State
+from tasks.ledger.values import CampaignRow, Take
+
+_DELIVERED = (
+    update(takes)
+    .where(takes.c.id == bindparam("the_take"))
+    .values(delivered_at=bindparam("moment"))
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Delivered:
+    """One file in the store, verified there; `seconds` is a film's length."""
+
+    kind: str
+    uri: str
+    sha256: str
+    bytes: int
+    seconds: float | None = None
+
+
+def deliver(
+    connection: Connection,
+    row: CampaignRow,
+    take: Take,
+    *,
+    files: Sequence[Delivered],
+    at: float,
+    new: State = "delivered",
+    reason: str | None = None,
+) -> bool:
+    """Record verified files and move the row: `ready -> delivered`, or `held` where some lack."""
+    if not move(connection, row, new, at=at, reason=reason, take=take):
+        return False
+    keep_files(connection, take.id, files, at=at)
+    if new == "delivered":
+        connection.execute(_DELIVERED, {"the_take": take.id, "moment": at})
+    return True
+
+
+def add_delivery(
+    connection: Connection, row: CampaignRow, take: Take, *, file: Delivered, at: float
+) -> bool:
+    """Record a verified file that a delivered take did not have; return False if it has it."""
+    if not insert_unless_there(connection, deliveries, _values(take.id, file, at)):
+        return False
+    note(connection, row, "repair", f"{file.kind} delivered afterwards", at=at, take=take)
+    return True
+
+
+def keep_files(
+    connection: Connection, take_id: int, files: Sequence[Delivered], *, at: float
+) -> None:
+    """Record those files of a take that are of a kind it does not have yet."""
+    insert_missing(connection, deliveries, [_values(take_id, file, at) for file in files])
+
+
+def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list[Delivered]]:
+    """Return the verified files of a campaign, by take."""
+    query = (
+        select(deliveries)
+        .join(takes, takes.c.id == deliveries.c.take_id)
+        .join(rows, rows.c.id == takes.c.row_id)
+        .where(rows.c.campaign_id == campaign_id)
+        .order_by(deliveries.c.id)
+    )
+    found: dict[int, list[Delivered]] = {}
+    for f in connection.execute(query):
+        found.setdefault(f.take_id, []).append(
+            Delivered(kind=f.kind, uri=f.uri, sha256=f.sha256, bytes=f.bytes, seconds=f.seconds)
+        )
+    return found
+
+
+def _values(take_id: int, file: Delivered, at: float) -> dict[str, object]:
+    return {"take_id": take_id, "verified_at": at, **asdict(file)}
