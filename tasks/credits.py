@@ -39,6 +39,11 @@ def from_micro(micro: int) -> Decimal:
     return (Decimal(micro) / MICRO).normalize() + 0
 
 
+def is_above(price: Decimal | None, limit: Decimal | None) -> bool:
+    """Whether a price is above a limit, if there is one; a price that nobody could read is."""
+    return limit is not None and (price is None or price > limit)
+
+
 def as_number(amount: Decimal | None) -> int | float | None:
     """Return `amount` for JSON: an int where it is whole."""
     if amount is None:

@@ -22,7 +22,6 @@ from tasks.ledger import (
     State,
     Take,
     accept,
-    adopt_sheet,
     approve,
     deliver,
     ensure_campaign,
@@ -35,6 +34,7 @@ from tasks.ledger import (
     rows_of,
     set_budget,
     settle,
+    sync_sheet,
 )
 from tasks.ledger.schema import campaigns, rows, takes
 
@@ -74,14 +74,14 @@ class Stage:
         stage = cls(ledger, await ledger.write(change))
         if budget is not None:
             await stage.write(set_budget, campaign=stage.campaign, budget=Decimal(budget), at=NOW)
-        await stage.adopt(*briefs)
+        await stage.sync(*briefs)
         return stage
 
     async def write(self, change: Any, *args: Any, **named: Any) -> Any:
         return await self.ledger.write(lambda connection: change(connection, *args, **named))
 
-    async def adopt(self, *briefs: Brief, at: float = NOW) -> None:
-        await self.write(adopt_sheet, self.campaign.id, briefs, at=at)
+    async def sync(self, *briefs: Brief, at: float = NOW) -> None:
+        await self.write(sync_sheet, self.campaign.id, briefs, at=at)
 
     async def row(self, row: str = "a") -> CampaignRow:
         found = partial(rows_of, campaign_id=self.campaign.id, row=row)

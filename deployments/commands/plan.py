@@ -17,7 +17,7 @@ from deployments.commands.options import budget_of, settings_of, sheet_options
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.campaign.order import Order, Plan, PlanLine
-from tasks.campaign.plan import foresee_plan, plan_document, priced, save_plan
+from tasks.campaign.plan import plan_document, plan_sheet, priced, save_plan
 from tasks.campaign.quote import check_budget
 from tasks.credits import as_text
 from tasks.engine.context import open_service
@@ -75,7 +75,7 @@ async def _plan(args: Namespace, settings: Settings) -> Plan:
         if file is None or file.exists():
             opened = await open_ledger(settings.ledger, create=False)
             ledger = await stack.enter_async_context(opened)
-        plan = await foresee_plan(ledger, sheet, order)
+        plan = await plan_sheet(ledger, sheet, order)
         if not plan.spending:
             return plan
         service = await open_service(settings, ledger, time.time)

@@ -1,6 +1,6 @@
 """What the next run does with a row, and what a person can do about it now. Pure.
 
-The rules are those of `foresee` and `decide`; here they are only put into words.
+The rules are those of `diff_row` and `decide`; here they are only put into words.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from pathlib import PurePath
 
 from tasks.brief import Brief
 from tasks.engine.policy.decision import Lane, Rules, lane_of
-from tasks.ledger import ACTIONS, Action, Campaign, CampaignRow, State
-from tasks.ledger.foresee import foresee
+from tasks.ledger import ACTIONS, Action, Campaign, CampaignRow, State, diff_row
 
 #: What each lane does.
 LANES: dict[Lane, str] = {
@@ -56,13 +55,13 @@ def next_run(row: CampaignRow, *, now: float, rules: Rules) -> Next:
         return Next(
             action="nothing", means=words, why=None, rests="retired", lane=None, lane_means=None
         )
-    foreseen = foresee(row, brief_of(row))
-    lane = _lane(row, foreseen.action, foreseen.state, now, rules)
+    diff = diff_row(row, brief_of(row))
+    lane = _lane(row, diff.action, diff.state, now, rules)
     return Next(
-        action=foreseen.action,
-        means=ACTIONS[foreseen.action],
-        why=foreseen.why,
-        rests=foreseen.state,
+        action=diff.action,
+        means=ACTIONS[diff.action],
+        why=diff.why,
+        rests=diff.state,
         lane=lane,
         lane_means=LANES[lane] if lane else None,
     )

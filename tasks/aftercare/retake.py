@@ -14,7 +14,6 @@ from functools import partial
 from sqlalchemy import Connection
 
 from tasks.campaign.order import Plan, PlanLine
-from tasks.credits import as_text
 from tasks.engine.context import Context
 from tasks.engine.lanes.price import ask_price
 from tasks.errors import SpendRefused
@@ -26,6 +25,7 @@ from tasks.ledger import (
     end_cancel,
     set_budget,
     takes_of,
+    too_dear,
 )
 
 #: What happens to the take before, for people, where anything happens to it.
@@ -71,7 +71,7 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
                 at.service, row.operation, row.asked(), row.max_credits, clock=at.clock
             )
         earlier = spent.get(row.id, Decimal(0))
-        refusal = refusal or _above_limit(row, price)
+        refusal = refusal or too_dear(row, price, instead=" and run that")
         return Offer(row=row, price=price, refusal=refusal, earlier=earlier)
 
     return list(await asyncio.gather(*(offer(row) for row in rows)))
@@ -135,13 +135,3 @@ async def approve_offers(
 def count_films(count: int) -> str:
     """Say how many other takes are wanted."""
     return "1 more film" if count == 1 else f"{count} more films"
-
-
-def _above_limit(row: CampaignRow, price: Decimal | None) -> str | None:
-    limit = row.max_credits
-    if limit is None or (price is not None and price <= limit):
-        return None
-    return (
-        f"the quote ({as_text(price)} credits) is above the row's max_credits ({as_text(limit)}): "
-        "raise it in the sheet and run that"
-    )

@@ -1,12 +1,11 @@
 """Plans: what would happen to every row now, with prices; saved, and checked when applied.
 
-`foresee_plan` only reads; `adopt_plan` takes the sheet into the ledger. Both show the same lines.
+Nothing here writes to the ledger.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -20,42 +19,30 @@ from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import (
     Campaign,
     CampaignRow,
-    Foreseen,
+    Diff,
     Ledger,
-    Take,
-    adopt_sheet,
+    SheetDiff,
+    diff_row,
+    diff_sheet,
     find_campaign,
-    foresee_sheet,
 )
 from tasks.sheet import Sheet
 
 FORMAT = 1
 
-Found = Sequence[tuple[CampaignRow | None, Brief | None, Foreseen, Take | None]]
 
-
-async def foresee_plan(ledger: Ledger | None, sheet: Sheet, order: Order) -> Plan:
+async def plan_sheet(ledger: Ledger | None, sheet: Sheet, order: Order) -> Plan:
     """Return the plan without prices for rows that were never quoted; write nothing."""
     campaign: Campaign | None = None
     if ledger is not None:
         campaign = await ledger.read(partial(find_campaign, name=sheet.campaign))
     if ledger is None:
-        found: Found = [(None, brief, _new(brief), None) for brief in sheet.briefs]
+        found: SheetDiff = [(None, brief, diff_row(None, brief), None) for brief in sheet.briefs]
     else:
         campaign_id = campaign.id if campaign else None
-        query = partial(foresee_sheet, campaign_id=campaign_id, briefs=sheet.briefs)
+        query = partial(diff_sheet, campaign_id=campaign_id, briefs=sheet.briefs)
         found = await ledger.read(query)
     return _plan(sheet, order, campaign, found)
-
-
-async def adopt_plan(
-    ledger: Ledger, campaign: Campaign, sheet: Sheet, order: Order, *, at: float
-) -> Plan:
-    """Take the sheet into the ledger and return the plan that was carried out there."""
-    plan = await foresee_plan(ledger, sheet, order)
-    change = partial(adopt_sheet, campaign_id=campaign.id, briefs=sheet.briefs, at=at)
-    await ledger.write(change)
-    return plan
 
 
 def priced(plan: Plan, prices: dict[str, Decimal | None]) -> Plan:
@@ -149,21 +136,15 @@ def _is_close(before: Decimal | None, now: Decimal | None, tolerance: Decimal) -
     return abs(now - before) <= before * tolerance
 
 
-def _new(brief: Brief) -> Foreseen:
-    from tasks.ledger.foresee import foresee
-
-    return foresee(None, brief)
-
-
-def _plan(sheet: Sheet, order: Order, campaign: Campaign | None, found: Found) -> Plan:
+def _plan(sheet: Sheet, order: Order, campaign: Campaign | None, found: SheetDiff) -> Plan:
     chosen = parse_selection(order.select)
     lines = []
-    for row, brief, foreseen, _ in found:
-        if brief is not None and not chosen(brief, brief.request, foreseen.state):
+    for row, brief, diff, _ in found:
+        if brief is not None and not chosen(brief, brief.request, diff.state):
             continue
-        if brief is None and (row is None or not chosen(row, row.asked(), foreseen.state)):
+        if brief is None and (row is None or not chosen(row, row.asked(), diff.state)):
             continue
-        lines.append(_line(row, brief, foreseen))
+        lines.append(_line(row, brief, diff))
     wished = order.budget if order.budget is not None else sheet.budget
     budget = wished if wished is not None else (campaign.budget if campaign else None)
     committed = campaign.reserved + campaign.charged if campaign else Decimal(0)
@@ -177,15 +158,15 @@ def _plan(sheet: Sheet, order: Order, campaign: Campaign | None, found: Found) -
     )
 
 
-def _line(row: CampaignRow | None, brief: Brief | None, foreseen: Foreseen) -> PlanLine:
+def _line(row: CampaignRow | None, brief: Brief | None, diff: Diff) -> PlanLine:
     named = brief or row
     assert named is not None
     return PlanLine(
         row=named.row,
         title=named.title,
-        action=foreseen.action,
+        action=diff.action,
         digest=named.digest,
-        why=foreseen.why,
-        state=foreseen.state,
+        why=diff.why,
+        state=diff.state,
         priced=row.quoted if row and row.digest == named.digest else None,
     )

@@ -19,7 +19,7 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from tasks.campaign.lease import at_work
-from tasks.campaign.plan import adopt_plan, foresee_plan, priced
+from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.quote import check_budget, check_prices, check_readable, quote_rows
 from tasks.campaign.recovery import recover, refuse_too_old
 from tasks.campaign.report import outcome_of, unreported, write_manifest, write_report
@@ -38,6 +38,7 @@ from tasks.ledger import (
     ensure_campaign,
     find_account,
     set_budget,
+    sync_sheet,
 )
 from tasks.sheet import SheetOptions, read_sheet
 from tasks.webhooks import Subscriber
@@ -93,10 +94,12 @@ async def plan_step(campaign: str) -> None:
     wait = 0.0 if run.order.if_running == "leave" else run.time_left
     await _hold_campaign(run, run.campaign, wait=wait)
     at = run.at
-    plan = await adopt_plan(at.ledger, run.campaign, sheet, run.order, at=at.clock())
+    plan = await plan_sheet(at.ledger, sheet, run.order)
+    sync = partial(sync_sheet, campaign_id=run.campaign.id, briefs=sheet.briefs, at=at.clock())
+    await at.ledger.write(sync)
     run.recovery = await recover(at, run.campaign)
     if run.recovery.restored:
-        plan = await foresee_plan(at.ledger, sheet, run.order)
+        plan = await plan_sheet(at.ledger, sheet, run.order)
     run.plan = plan
 
 

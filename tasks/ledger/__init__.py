@@ -1,7 +1,6 @@
 """What happened to every row: the names other packages may use."""
 
 from tasks.ledger.accounts import all_accounts, find_account, variance_of
-from tasks.ledger.adopt import adopt_sheet, foresee_sheet
 from tasks.ledger.calls import (
     NEW,
     Call,
@@ -38,7 +37,7 @@ from tasks.ledger.cancel import (
     wake_stalled,
 )
 from tasks.ledger.deliveries import Delivered, add_delivery, deliver, deliveries_of
-from tasks.ledger.foresee import ACTIONS, Action, Foreseen
+from tasks.ledger.diff import ACTIONS, Action, Diff, SheetDiff, changed_fields, diff_row, diff_sheet
 from tasks.ledger.history import Event, cells_of, events_of, lengths_of
 from tasks.ledger.inbox import (
     Heard,
@@ -57,7 +56,7 @@ from tasks.ledger.inbox import (
 from tasks.ledger.ledger import Ledger, open_ledger
 from tasks.ledger.listening import listening
 from tasks.ledger.moves import move, note, remark
-from tasks.ledger.quotes import Quoted, approve, has_grown, record_quote, renew_quote
+from tasks.ledger.quotes import Quoted, approve, has_grown, record_quote, renew_quote, too_dear
 from tasks.ledger.resolve import adopt_video, give_up, owner_of_video
 from tasks.ledger.restore import Past, restore_count, restore_take
 from tasks.ledger.retake import RETAKEABLE, Retake, approve_retakes
@@ -70,6 +69,7 @@ from tasks.ledger.subscriptions import (
     plan_subscription,
     retire_subscription,
 )
+from tasks.ledger.sync import sync_sheet
 from tasks.ledger.takes import accept, correct_charge, open_take, refuse, settle
 from tasks.ledger.terms import Account, AtLimit, Terms, day_of
 from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
@@ -94,14 +94,15 @@ __all__ = [
     "Campaign",
     "CampaignRow",
     "Delivered",
+    "Diff",
     "Event",
-    "Foreseen",
     "Heard",
     "Hint",
     "Ledger",
     "Past",
     "Quoted",
     "Retake",
+    "SheetDiff",
     "State",
     "Subscription",
     "Take",
@@ -110,7 +111,6 @@ __all__ = [
     "Whose",
     "accept",
     "add_delivery",
-    "adopt_sheet",
     "adopt_video",
     "all_accounts",
     "all_campaigns",
@@ -120,6 +120,7 @@ __all__ = [
     "ask_to_cancel",
     "cancels_asked",
     "cells_of",
+    "changed_fields",
     "close_call",
     "close_gate",
     "correct_charge",
@@ -127,6 +128,8 @@ __all__ = [
     "day_of",
     "deliver",
     "deliveries_of",
+    "diff_row",
+    "diff_sheet",
     "drop_call",
     "drop_old_hints",
     "drop_owner",
@@ -136,7 +139,6 @@ __all__ = [
     "events_of",
     "find_account",
     "find_campaign",
-    "foresee_sheet",
     "gate_of",
     "give_up",
     "has_grown",
@@ -172,9 +174,11 @@ __all__ = [
     "rows_of",
     "set_budget",
     "settle",
+    "sync_sheet",
     "take_lease",
     "takes_of",
     "tally_of",
+    "too_dear",
     "unsettled_calls",
     "variance_of",
     "videos_hinted",

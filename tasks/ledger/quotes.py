@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, bindparam, update
 
-from tasks.credits import as_text, to_micro
+from tasks.credits import as_text, is_above, to_micro
 from tasks.ledger.moves import move
 from tasks.ledger.schema import rows
 from tasks.ledger.states import State
@@ -42,8 +42,8 @@ def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
         return
     if quoted.refusal is not None:
         move(connection, row, "rejected", at=at, reason=quoted.refusal)
-    elif _too_dear(quoted):
-        move(connection, row, "held", at=at, reason=_above_limit(quoted))
+    elif above := too_dear(row, quoted.amount):
+        move(connection, row, "held", at=at, reason=above)
     elif row.state == "planned":
         words = f"{as_text(quoted.amount)} credits"
         move(connection, row, "quoted", at=at, words=words)
@@ -74,8 +74,8 @@ def renew_quote(connection: Connection, quoted: Quoted, *, tolerance: Decimal, a
     agreed = row.quoted if row.approved is None else row.approved
     if quoted.refusal is not None:
         _step_back(connection, row, "rejected", quoted.refusal, at)
-    elif _too_dear(quoted):
-        move(connection, row, "held", at=at, reason=_above_limit(quoted))
+    elif above := too_dear(row, quoted.amount):
+        move(connection, row, "held", at=at, reason=above)
     elif has_grown(agreed, quoted.amount, tolerance):
         reason = (
             f"it was approved at {as_text(agreed)} credits and costs {as_text(quoted.amount)} "
@@ -89,9 +89,7 @@ def renew_quote(connection: Connection, quoted: Quoted, *, tolerance: Decimal, a
 
 def has_grown(agreed: Decimal | None, now: Decimal | None, tolerance: Decimal) -> bool:
     """Whether a price is above the one agreed to by more than a part of it, or unreadable now."""
-    if agreed is None:
-        return False
-    return now is None or now > agreed * (1 + tolerance)
+    return agreed is not None and is_above(now, agreed * (1 + tolerance))
 
 
 def _step_back(
@@ -102,13 +100,13 @@ def _step_back(
         move(connection, replace(row, state="planned"), new, at=at, reason=reason)
 
 
-def _above_limit(quoted: Quoted) -> str:
+def too_dear(
+    row: CampaignRow, price: Decimal | None, *, instead: str = ", or ask for less"
+) -> str | None:
+    """Say that a price is above what the row may cost, if it is; a remedy ends in `instead`."""
+    if not is_above(price, row.max_credits):
+        return None
     return (
-        f"the quote ({as_text(quoted.amount)} credits) is above the row's max_credits "
-        f"({as_text(quoted.row.max_credits)}): raise it in the sheet, or ask for less"
+        f"the quote ({as_text(price)} credits) is above the row's max_credits "
+        f"({as_text(row.max_credits)}): raise it in the sheet{instead}"
     )
-
-
-def _too_dear(quoted: Quoted) -> bool:
-    limit = quoted.row.max_credits
-    return limit is not None and (quoted.amount is None or quoted.amount > limit)

@@ -27,7 +27,7 @@ RECORDED = {
     "campaigns.ensure_campaign",
     "campaigns.take_lease",
     "campaigns.release_lease",
-    "adopt.adopt_sheet",
+    "sync.sync_sheet",
     "takes.open_take",
     "calls.note_videos",
     "submit_unkeyed._intend",

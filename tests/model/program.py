@@ -36,7 +36,6 @@ from tasks.ledger import (
     CampaignRow,
     Delivered,
     Quoted,
-    adopt_sheet,
     approve,
     close_gate,
     end_cancel,
@@ -47,6 +46,7 @@ from tasks.ledger import (
     refuse,
     remark,
     rows_of,
+    sync_sheet,
 )
 from tasks.service import Gate, VideoService
 from tests.model.plain_ledger import PlainLedger
@@ -115,9 +115,7 @@ class Program:
         now = self.time.now
         change = partial(ensure_campaign, name="spring", sheet="s.csv", sheet_digest="d", at=now)
         campaign = await self.ledger.write(change)
-        await self.ledger.write(
-            partial(adopt_sheet, campaign_id=campaign.id, briefs=briefs, at=now)
-        )
+        await self.ledger.write(partial(sync_sheet, campaign_id=campaign.id, briefs=briefs, at=now))
         wanted = {brief.row for brief in briefs if brief.enabled}
         for row in await self._rows(campaign):
             if row.row in wanted and row.state in ("planned", "quoted"):

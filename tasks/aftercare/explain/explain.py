@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tasks.aftercare.advice import Command, Next, commands_for, next_run
-from tasks.brief import Json
 from tasks.campaign.report import row_document
 from tasks.credits import as_number
 from tasks.engine.policy.decision import Rules
@@ -22,6 +21,7 @@ from tasks.ledger import (
     Event,
     Ledger,
     Take,
+    changed_fields,
     deliveries_of,
     events_of,
     hinted_at,
@@ -101,7 +101,7 @@ def _attempts(
             files=files.get(take.id, ()),
             events=[event for event in events if event.take_id == take.id],
             calls=[call for call in calls if _is_about(call, take)],
-            changed=_changed(take.asked(), wanted),
+            changed=changed_fields(take.asked(), wanted),
             hinted_at=heard.get(take.video_id or ""),
         )
         for take in takes
@@ -112,10 +112,6 @@ def _is_about(call: JournalEntry, take: Take) -> bool:
     if call.take_id == take.id:
         return True
     return take.video_id is not None and take.video_id in (call.target, call.video_id)
-
-
-def _changed(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[str]:
-    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
 def explanation_document(found: Explanation) -> dict[str, Any]:

@@ -55,7 +55,7 @@ async def test_every_command_line_that_is_told_can_be_typed(ledger: Ledger) -> N
 async def test_attempts_are_told_with_what_was_asked_said_and_paid(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief())
     await stage.delivered()
-    await stage.adopt(brief(topic="Coffee"))
+    await stage.sync(brief(topic="Coffee"))
     row = await stage.rendering()
     for n in range(2):
         hint = Hint(digest=f"{n}" * 64, nonce="n", videos=frozenset({"vid_a"}))

@@ -11,17 +11,16 @@ import pytest
 
 from tasks.campaign.order import Order, Plan, PlanLine
 from tasks.campaign.plan import (
-    adopt_plan,
     check_saved_plan,
-    foresee_plan,
     plan_document,
+    plan_sheet,
     priced,
     save_plan,
 )
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import Ledger, find_campaign
 from tasks.sheet import Sheet
-from tests.campaigns import NOW, Stage, brief
+from tests.campaigns import Stage, brief
 
 ORDER = Order(sheet="s.csv")
 
@@ -56,18 +55,18 @@ def file(tmp_path: Path) -> Path:
 
 
 async def test_without_a_ledger_every_row_is_new():
-    plan = await foresee_plan(None, a_sheet(brief("a"), brief("b", enabled=False)), ORDER)
+    plan = await plan_sheet(None, a_sheet(brief("a"), brief("b", enabled=False)), ORDER)
     assert [(found.row, found.action) for found in plan.lines] == [("a", "make"), ("b", "off")]
     assert (plan.unpriced, plan.total, plan.moves_anything) == (1, 0, True)
 
 
-async def test_a_plan_says_what_adopting_does(ledger: Ledger):
+async def test_a_plan_says_what_syncing_does(ledger: Ledger):
     stage = await Stage.set(ledger, brief("a"), brief("b"), brief("c"), brief("gone"))
     await stage.delivered("a")
     await stage.rendering("b")
     await stage.quote("c", "2.5")
     sheet = a_sheet(brief("a", "Coffee"), brief("b"), brief("c"), brief("d"))
-    shown = await foresee_plan(ledger, sheet, ORDER)
+    shown = await plan_sheet(ledger, sheet, ORDER)
     assert [(found.row, found.action, found.state) for found in shown.lines] == [
         ("a", "remake", "planned"),
         ("b", "continue", "rendering"),
@@ -77,8 +76,7 @@ async def test_a_plan_says_what_adopting_does(ledger: Ledger):
     ]
     assert [found.priced for found in shown.lines[:4]] == [None, 12, Decimal("2.5"), None]
     assert (shown.unpriced, shown.total, shown.committed) == (2, Decimal("2.5"), 24)
-    done = await adopt_plan(ledger, stage.campaign, sheet, ORDER, at=NOW)
-    assert done == shown
+    await stage.sync(*sheet.briefs)
     after = {row.row: row.state for row in await stage.rows()}
     assert after == {found.row: found.state for found in shown.lines}
 
@@ -86,7 +84,7 @@ async def test_a_plan_says_what_adopting_does(ledger: Ledger):
 async def test_a_finished_campaign_has_nothing_to_do(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     await stage.delivered()
-    plan = await foresee_plan(ledger, a_sheet(brief()), ORDER)
+    plan = await plan_sheet(ledger, a_sheet(brief()), ORDER)
     assert not plan.moves_anything
     assert plan.spending == []
 
@@ -99,7 +97,7 @@ async def test_only_what_is_selected_is_in_the_plan(ledger: Ledger):
         ("old-*", ["old-b"]),
         ("state:retired", ["old-b"]),
     ]:
-        plan = await foresee_plan(ledger, sheet, replace(ORDER, select=select))
+        plan = await plan_sheet(ledger, sheet, replace(ORDER, select=select))
         assert [found.row for found in plan.lines] == rows
 
 
@@ -110,7 +108,7 @@ async def test_only_what_is_selected_is_in_the_plan(ledger: Ledger):
 async def test_the_nearest_budget_counts(ledger: Ledger, order, sheet, known, budget):
     await Stage.set(ledger, brief(), budget=known)
     wish = replace(ORDER, budget=None if order is None else Decimal(order))
-    plan = await foresee_plan(
+    plan = await plan_sheet(
         ledger, a_sheet(brief(), budget=None if sheet is None else Decimal(sheet)), wish
     )
     assert plan.budget == budget

@@ -88,7 +88,7 @@ class Play:
                 await write(move, row, "held", **named)
             case "edit":
                 self.topics[n] = ["Tea", "Coffee"][amount % 2]
-                await self.stage.adopt(*(wanted(i, t) for i, t in enumerate(self.topics)))
+                await self.stage.sync(*(wanted(i, t) for i, t in enumerate(self.topics)))
 
     async def check(self) -> None:
         account = await self.stage.ledger.read(lambda c: sums(c, self.stage.campaign.id))

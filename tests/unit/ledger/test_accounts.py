@@ -117,7 +117,7 @@ async def test_a_charge_of_the_next_day_counts_on_the_day_of_the_intent(ledger: 
     await open_on(stage, await stage.approve(), Terms(run="r1", run_budget=Decimal(12)))
     row = await stage.row()
     # Whose row it is has changed since; whose money it was has not.
-    await stage.adopt(brief(cost_center="marketing"))
+    await stage.sync(brief(cost_center="marketing"))
     assert await stage.moved(row, "rendering")
     row = await stage.row()
     cost = {"charged": Decimal(9), "at": NOW + DAY}

@@ -72,7 +72,7 @@ async def test_the_tally_adds_up_to_the_sheet(ledger: Ledger):
     await stage.quote("r0", 3)
     await stage.rendering("r1")
     await stage.delivered("r2")
-    await stage.adopt(*(brief(f"r{n}") for n in range(5)))
+    await stage.sync(*(brief(f"r{n}") for n in range(5)))
     tally = await ledger.read(partial(tally_of, campaign=stage.campaign))
     assert tally.as_json() == {
         "total": 6, "planned": 2, "quoted": 1, "rendering": 1, "delivered": 1, "retired": 1,

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from tasks.ledger import Ledger, Retake, approve_retakes, foresee_sheet, takes_of
+from tasks.ledger import Ledger, Retake, approve_retakes, diff_sheet, takes_of
 from tasks.ledger.states import State
 from tests.campaigns import NOW, Stage, brief, key_of, sums
 
@@ -48,13 +48,11 @@ async def test_the_next_run_of_the_same_sheet_makes_it_and_does_not_take_it_back
     stage = await Stage.set(ledger, brief())
     await stage.in_state("delivered")
     await retaken(stage)
-    await stage.adopt(brief())
+    await stage.sync(brief())
     row = await stage.row()
     assert (row.state, row.nth) == ("approved", 2)
-    found = await ledger.read(
-        partial(foresee_sheet, campaign_id=stage.campaign.id, briefs=[brief()])
-    )
-    assert [foreseen.action for _, _, foreseen, _ in found] == ["remake"]
+    found = await ledger.read(partial(diff_sheet, campaign_id=stage.campaign.id, briefs=[brief()]))
+    assert [diff.action for _, _, diff, _ in found] == ["remake"]
 
 
 async def test_a_create_refused_for_lack_of_credits_goes_out_under_its_key(ledger: Ledger):

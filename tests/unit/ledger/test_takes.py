@@ -58,7 +58,7 @@ async def test_a_row_that_nobody_approved_is_not_paid_for(ledger: Ledger, state)
 async def test_a_row_that_was_changed_since_it_was_read_is_not_paid_for(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     stale = await stage.approve()
-    await stage.adopt(brief(topic="Coffee"))
+    await stage.sync(brief(topic="Coffee"))
     await stage.approve()
     assert await stage.open(stale) is None
     assert await stage.ledger.read(lambda c: takes_of(c, stage.campaign.id)) == []
@@ -118,7 +118,7 @@ async def test_refusing_twice_is_a_no_op(ledger: Ledger):
 async def test_a_refused_take_is_taken_up_again_with_its_key_and_number(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     first = (await stage.refused(new="held")).take
-    await stage.adopt(brief())
+    await stage.sync(brief())
     second = (await stage.submitting(amount=15)).take
     assert first is not None
     assert second == replace(
@@ -131,9 +131,9 @@ async def test_a_refused_take_is_found_again_after_another_brief_was_tried(ledge
     """The sheet goes from Tea to Coffee and back: Tea's key is in the ledger already."""
     stage = await Stage.set(ledger, brief())
     first = (await stage.refused()).take
-    await stage.adopt(brief(topic="Coffee"))
+    await stage.sync(brief(topic="Coffee"))
     await stage.delivered()
-    await stage.adopt(brief())
+    await stage.sync(brief())
     again = (await stage.submitting()).take
     assert first is not None
     assert again is not None
@@ -184,7 +184,7 @@ async def test_a_film_that_is_looked_at_again_is_not_charged_again(ledger: Ledge
     stale = await stage.rendering()
     await stage.write(settle, stale, stale.take, new="ready", charged=None, at=NOW)
     await stage.moved(await stage.row(), "held", "disk full")
-    await stage.adopt(brief())
+    await stage.sync(brief())
     assert (await stage.row()).state == "rendering"
     assert await stage.write(settle, stale, stale.take, new="ready", charged=Decimal(5), at=NOW)
     account = await stage.account()
@@ -209,7 +209,7 @@ async def test_what_came_before_the_captions_is_kept(ledger: Ledger):
     words = replace(FILM, kind="srt", seconds=None)
     held = {"new": "held", "reason": "no captions yet"}
     assert await stage.write(deliver, ready, ready.take, files=[FILM], at=NOW, **held)
-    await stage.adopt(brief())
+    await stage.sync(brief())
     again = await stage.row()
     await stage.write(settle, again, again.take, new="ready", charged=None, at=NOW)
     again = await stage.row()

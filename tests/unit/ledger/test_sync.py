@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from tasks.ledger import STATES, TRANSITIONS, Ledger, cells_of, foresee_sheet, takes_of
+from tasks.ledger import STATES, TRANSITIONS, Ledger, cells_of, diff_sheet, takes_of
 from tests.campaigns import Stage, brief
 
 
@@ -17,7 +17,7 @@ async def test_every_row_of_the_sheet_is_in_exactly_one_state(ledger: Ledger):
     for n, state in enumerate(STATES):
         await stage.in_state(state, f"r{n}")
     before = {row.row: row.state for row in await stage.rows()}
-    await stage.adopt(*(brief(f"r{n}", f"Topic {n % 2}") for n in range(3, 20)))
+    await stage.sync(*(brief(f"r{n}", f"Topic {n % 2}") for n in range(3, 20)))
     rows = await stage.rows()
     assert sorted(row.row for row in rows) == sorted(f"r{n}" for n in range(20))
     for row in rows:
@@ -41,7 +41,7 @@ async def test_what_costs_nothing_follows_the_sheet_at_any_time(ledger: Ledger):
         line=9,
         cells=(("Topic", "Tea"),),
     )
-    await stage.adopt(wish)
+    await stage.sync(wish)
     after = await stage.row()
     assert after == replace(
         row,
@@ -60,14 +60,14 @@ async def test_what_costs_nothing_follows_the_sheet_at_any_time(ledger: Ledger):
 async def test_rows_stand_in_sheet_order(ledger: Ledger):
     stage = await Stage.set(ledger, brief("b"), brief("a"))
     assert [row.row for row in await stage.rows()] == ["b", "a"]
-    await stage.adopt(brief("a"), brief("c"), brief("b"))
+    await stage.sync(brief("a"), brief("c"), brief("b"))
     assert [row.row for row in await stage.rows()] == ["a", "c", "b"]
 
 
 async def test_a_changed_row_loses_its_quote_and_counts_attempts_from_one(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     await stage.quote()
-    await stage.adopt(brief(topic="Coffee"))
+    await stage.sync(brief(topic="Coffee"))
     row = await stage.row()
     assert (row.state, row.quoted, row.quoted_at, row.nth) == ("planned", None, None, 1)
     assert row.asked()["topic"] == "Coffee"
@@ -76,7 +76,7 @@ async def test_a_changed_row_loses_its_quote_and_counts_attempts_from_one(ledger
 async def test_a_changed_row_that_was_delivered_gets_another_take(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     first = (await stage.delivered()).take
-    await stage.adopt(brief(topic="Coffee"))
+    await stage.sync(brief(topic="Coffee"))
     second = (await stage.rendering()).take
     assert first is not None
     assert second is not None
@@ -91,9 +91,9 @@ async def test_a_changed_row_that_was_delivered_gets_another_take(ledger: Ledger
 async def test_changing_back_to_a_paid_film_costs_nothing(ledger: Ledger, state, resting):
     stage = await Stage.set(ledger, brief())
     first = (await stage.in_state(state)).take
-    await stage.adopt(brief(topic="Coffee"))
+    await stage.sync(brief(topic="Coffee"))
     assert (await stage.row()).state == "planned"
-    await stage.adopt(brief())
+    await stage.sync(brief())
     row = await stage.row()
     assert (row.state, row.take) == (resting, first)
     assert "already paid for" in (row.reason or "")
@@ -102,11 +102,11 @@ async def test_changing_back_to_a_paid_film_costs_nothing(ledger: Ledger, state,
 async def test_changing_back_after_a_second_film_finds_the_first(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     first = (await stage.delivered()).take
-    await stage.adopt(brief(topic="Coffee"))
+    await stage.sync(brief(topic="Coffee"))
     second = (await stage.delivered()).take
-    await stage.adopt(brief())
+    await stage.sync(brief())
     assert (await stage.row()).take == first
-    await stage.adopt(brief(topic="Coffee"))
+    await stage.sync(brief(topic="Coffee"))
     assert (await stage.row()).take == second
     assert (await stage.account()).charged == 24
     assert len(await ledger.read(lambda c: takes_of(c, stage.campaign.id))) == 2
@@ -115,9 +115,9 @@ async def test_changing_back_after_a_second_film_finds_the_first(ledger: Ledger)
 async def test_a_row_that_left_comes_back_as_it_was(ledger: Ledger):
     stage = await Stage.set(ledger, brief(), brief("b"))
     delivered = await stage.delivered()
-    await stage.adopt()
+    await stage.sync()
     assert [row.state for row in await stage.rows()] == ["retired", "retired"]
-    await stage.adopt(brief(), brief("b"))
+    await stage.sync(brief(), brief("b"))
     assert (await stage.row()).state == "delivered"
     assert (await stage.row()).take == delivered.take
     assert (await stage.row("b")).state == "planned"
@@ -126,7 +126,7 @@ async def test_a_row_that_left_comes_back_as_it_was(ledger: Ledger):
 async def test_a_row_that_left_while_under_way_is_finished(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     await stage.rendering()
-    await stage.adopt()
+    await stage.sync()
     assert (await stage.row()).state == "rendering"
 
 
@@ -134,26 +134,26 @@ async def test_looking_writes_nothing(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     before = await stage.rows()
     found = await ledger.read(
-        lambda c: foresee_sheet(c, stage.campaign.id, [brief(topic="Coffee"), brief("b")])
+        lambda c: diff_sheet(c, stage.campaign.id, [brief(topic="Coffee"), brief("b")])
     )
-    assert [foreseen.action for _, _, foreseen, _ in found] == ["make", "make"]
+    assert [diff.action for _, _, diff, _ in found] == ["make", "make"]
     assert await stage.rows() == before
 
 
 async def test_two_campaigns_do_not_see_each_other(ledger: Ledger):
     spring = await Stage.set(ledger, brief(), name="spring")
     autumn = await Stage.set(ledger, brief(), name="autumn")
-    await spring.adopt()
+    await spring.sync()
     assert (await spring.row()).state == "retired"
     assert (await autumn.row()).state == "planned"
 
 
-async def test_four_thousand_rows_are_adopted_again_in_a_moment(ledger: Ledger):
+async def test_four_thousand_rows_are_synced_again_in_a_moment(ledger: Ledger):
     briefs = [brief(f"row-{n:04}", f"Topic {n}", priority=n % 3) for n in range(4_000)]
     began = time.perf_counter()
     stage = await Stage.set(ledger, *briefs)
     first = time.perf_counter()
-    await stage.adopt(*briefs)
+    await stage.sync(*briefs)
     again = time.perf_counter()
     print(f"\n4,000 rows on {ledger.address.split(':')[0]}: "
           f"{first - began:.2f} s, again {again - first:.2f} s")  # fmt: skip

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.ledger import ACTIONS, STATES, TRANSITIONS, UNDER_WAY, Ledger, State
-from tasks.ledger.foresee import foresee
+from tasks.ledger import ACTIONS, STATES, TRANSITIONS, UNDER_WAY, Ledger, State, diff_row
 from tests.campaigns import Stage, brief
 
 TEA, COFFEE = brief(), brief(topic="Coffee")
@@ -64,21 +63,21 @@ def test_the_table_is_whole():
 async def test_every_state_goes_on_as_the_table_says(ledger: Ledger, state: State):
     stage = await Stage.set(ledger, TEA)
     row = await stage.in_state(state)
-    seen = [foresee(row, wanted) for wanted in (TEA, COFFEE, OFF, COFFEE_OFF, None)]
+    seen = [diff_row(row, wanted) for wanted in (TEA, COFFEE, OFF, COFFEE_OFF, None)]
     assert tuple(f"{f.action} {f.state}" for f in seen) == TABLE[state]
     assert all(f.action in ACTIONS for f in seen)
 
 
 @pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("state", STATES)
-async def test_adopting_carries_out_what_was_foreseen(ledger: Ledger, state: State):
+async def test_syncing_carries_out_what_was_shown(ledger: Ledger, state: State):
     for name, wanted in [("same", TEA), ("new", COFFEE), ("off", OFF), ("gone", None)]:
         stage = await Stage.set(ledger, TEA, name=name)
         row = await stage.in_state(state)
-        foreseen = foresee(row, wanted)
-        await stage.adopt(*([wanted] if wanted else []))
+        diff = diff_row(row, wanted)
+        await stage.sync(*([wanted] if wanted else []))
         after = await stage.row()
-        assert after.state == foreseen.state, name
+        assert after.state == diff.state, name
         moves = [(e.old, e.new) for e in await stage.events() if e.kind == "state"]
         assert all(new in TRANSITIONS[old] for old, new in moves)  # type: ignore[index]
         if state in UNDER_WAY or state == "uncertain":
@@ -90,29 +89,29 @@ async def test_adopting_carries_out_what_was_foreseen(ledger: Ledger, state: Sta
 @pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("wanted", [TEA, COFFEE, OFF, None])
-async def test_adopting_the_same_sheet_twice_changes_nothing(ledger: Ledger, state: State, wanted):
+async def test_syncing_the_same_sheet_twice_changes_nothing(ledger: Ledger, state: State, wanted):
     stage = await Stage.set(ledger, TEA)
     await stage.in_state(state)
     sheet = [wanted] if wanted else []
-    await stage.adopt(*sheet, at=5_000.0)
+    await stage.sync(*sheet, at=5_000.0)
     rows, events = await stage.rows(), await stage.events()
-    await stage.adopt(*sheet, at=6_000.0)
+    await stage.sync(*sheet, at=6_000.0)
     assert await stage.rows() == rows
     assert await stage.events() == events
 
 
 def test_a_new_row_is_made_or_left_off():
-    assert (foresee(None, TEA).action, foresee(None, TEA).state) == ("make", "planned")
-    assert (foresee(None, OFF).action, foresee(None, OFF).state) == ("off", "planned")
+    assert (diff_row(None, TEA).action, diff_row(None, TEA).state) == ("make", "planned")
+    assert (diff_row(None, OFF).action, diff_row(None, OFF).state) == ("off", "planned")
 
 
 @pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
 async def test_a_row_under_way_says_what_the_next_run_takes_up(ledger: Ledger):
     stage = await Stage.set(ledger, TEA)
     row = await stage.in_state("rendering")
-    foreseen = foresee(row, COFFEE)
-    assert foreseen.drifts
-    assert "(topic)" in (foreseen.why or "")
+    diff = diff_row(row, COFFEE)
+    assert diff.drifts
+    assert "(topic)" in (diff.why or "")
 
 
 @pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
@@ -120,9 +119,9 @@ async def test_a_changed_film_says_what_changed_until_it_is_made(ledger: Ledger)
     stage = await Stage.set(ledger, TEA)
     await stage.in_state("delivered")
     for _ in range(2):
-        foreseen = foresee(await stage.row(), COFFEE)
-        assert (foreseen.action, foreseen.why) == ("remake", "changed: topic")
-        await stage.adopt(COFFEE)
+        diff = diff_row(await stage.row(), COFFEE)
+        assert (diff.action, diff.why) == ("remake", "changed: topic")
+        await stage.sync(COFFEE)
         assert (await stage.row()).reason == "changed: topic"
 
 
@@ -130,5 +129,5 @@ async def test_a_changed_film_says_what_changed_until_it_is_made(ledger: Ledger)
 async def test_a_limit_lowered_below_the_quote_takes_the_approval_back(ledger: Ledger):
     stage = await Stage.set(ledger, TEA)
     row = await stage.in_state("approved")
-    assert foresee(row, brief(max_credits=12)).state == "approved"
-    assert foresee(row, brief(max_credits=11)).state == "planned"
+    assert diff_row(row, brief(max_credits=12)).state == "approved"
+    assert diff_row(row, brief(max_credits=11)).state == "planned"

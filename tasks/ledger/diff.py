@@ -1,0 +1,154 @@
+"""What a sheet means for a row, before anything is written.
+
+A row of the ledger and a brief of the sheet in, an action in plain words out. A plan shows it and
+`sync` carries it out, so that what was shown is what happens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from tasks.brief import Brief, Json, canonical_json
+from tasks.credits import is_above
+from tasks.ledger.states import UNDER_WAY, State
+from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
+
+Action = Literal["make", "remake", "continue", "nothing", "person", "off", "retire"]
+
+#: What each action means to a person.
+ACTIONS: dict[Action, str] = {
+    "make": "a first film is made and paid for",
+    "remake": "the row changed: a new film is made and paid for",
+    "continue": "already paid for or under way: carried on, no new charge",
+    "nothing": "delivered and unchanged",
+    "person": "waits for a person; no run spends on it by itself",
+    "off": "switched off in the sheet",
+    "retire": "left the sheet: kept in the ledger, nothing is deleted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What happens to a row: the action, the state it rests in before the run, and why.
+
+    `drifts` says that the sheet differs from what is under way: the ledger keeps its brief.
+    """
+
+    action: Action
+    state: State
+    why: str | None = None
+    drifts: bool = False
+
+
+#: Row, brief, what happens to them, and an earlier take of exactly this brief, if there is one.
+SheetDiff = list[tuple[CampaignRow | None, Brief | None, Diff, Take | None]]
+
+
+def diff_sheet(
+    connection: Connection, campaign_id: int | None, briefs: Sequence[Brief]
+) -> SheetDiff:
+    """Return what a run would do with every row of the sheet and of the ledger; write nothing.
+
+    The take is an earlier one of exactly this brief, where the sheet was changed back to it.
+    """
+    known: dict[str, CampaignRow] = {}
+    past: dict[tuple[int, str], Take] = {}
+    if campaign_id is not None:
+        known = {row.row: row for row in rows_of(connection, campaign_id)}
+        past = {(n, t.digest): t for n, t in takes_of(connection, campaign_id) if t.stands}
+    found: SheetDiff = []
+    for brief in briefs:
+        row = known.pop(brief.row, None)
+        earlier = past.get((row.id, brief.digest)) if row else None
+        found.append((row, brief, diff_row(row, brief, earlier), earlier))
+    for row in known.values():
+        if row.state != "retired":
+            found.append((row, None, diff_row(row, None), None))
+    return found
+
+
+def diff_row(row: CampaignRow | None, brief: Brief | None, past: Take | None = None) -> Diff:
+    """Return what a run of the sheet does with one row.
+
+    `row` is None for a row the ledger does not know, `brief` None for one the sheet no longer
+    has. `past` is an earlier take of exactly this brief and attempt, if there is one.
+    """
+    if brief is None:
+        return _left(row)
+    if row is None:
+        return Diff("make", "planned") if brief.enabled else _off("planned")
+    if row.state in UNDER_WAY or row.state == "uncertain":
+        return _under_way(row, brief)
+    if row.digest != brief.digest:
+        return _changed(row, brief, past)
+    return _unchanged(row, brief)
+
+
+def changed_fields(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[str]:
+    """Return the names of the fields in which one request differs from another."""
+    old, new = (json.loads(canonical_json(request)) for request in (old, new))
+    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+
+
+def _left(row: CampaignRow | None) -> Diff:
+    assert row is not None, "a row is in the sheet, in the ledger, or in both"
+    if row.state in UNDER_WAY or row.state == "uncertain":
+        return Diff("continue", row.state, "left the sheet, but is under way: it is finished")
+    return Diff("retire", "retired")
+
+
+def _off(state: State) -> Diff:
+    return Diff("off", state, "switched off in the sheet (enabled)")
+
+
+def _under_way(row: CampaignRow, brief: Brief) -> Diff:
+    action: Action = "person" if row.state == "uncertain" else "continue"
+    if row.digest == brief.digest:
+        return Diff(action, row.state, row.reason)
+    fields = ", ".join(changed_fields(row.asked(), brief.request))
+    why = f"changed in the sheet ({fields}) while under way: the next run takes it up"
+    return Diff(action, row.state, why, drifts=True)
+
+
+def _changed(row: CampaignRow, brief: Brief, past: Take | None) -> Diff:
+    if past is not None and past.stands:
+        return Diff("continue", resting_state(past), "changed back to a film already paid for")
+    return _wanted(row, brief, "planned")
+
+
+def _unchanged(row: CampaignRow, brief: Brief) -> Diff:
+    if row.state == "delivered":
+        return Diff("nothing", "delivered")
+    if row.state in ("rejected", "failed", "cancelled"):
+        return Diff("person", row.state, row.reason)
+    take = row.take
+    if take is not None and take.stands and take.digest == row.digest and take.nth == row.nth:
+        # Held, stalled or retired with a take that stands: looking again costs nothing.
+        resting = resting_state(take)
+        return Diff("nothing" if resting == "delivered" else "continue", resting, row.reason)
+    # Should the sheet's limit have come to be below the quote, it is to be judged anew.
+    kept = row.state in ("quoted", "approved") and not is_above(row.quoted, brief.max_credits)
+    return _wanted(row, brief, row.state if kept else "planned")
+
+
+def _wanted(row: CampaignRow, brief: Brief, state: State) -> Diff:
+    """Say that a film is to be made, unless the row is switched off."""
+    if not brief.enabled:
+        return _off("planned")
+    take = row.take
+    if take is None or not take.stands:
+        return Diff("make", state)
+    fields = ", ".join(changed_fields(take.asked(), brief.request))
+    return Diff("remake", state, f"changed: {fields}" if fields else "another take")
+
+
+def resting_state(take: Take) -> State:
+    """Return where a row with this take is on the road."""
+    if take.delivered_at is not None:
+        return "delivered"
+    return "rendering" if take.video_id else "submitting"
