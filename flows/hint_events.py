@@ -18,7 +18,7 @@ from typing import Protocol
 
 from tasks.engine.owner import is_dead
 from tasks.errors import CallsheetError
-from tasks.ledger import Hint, Ledger, Whose, whose_videos
+from tasks.ledger import Hint, Ledger, TrackedVideo, tracked_videos
 from tasks.redact import redact
 
 log = logging.getLogger("callsheet.events")
@@ -121,7 +121,7 @@ class News:
 
     async def tell(self, hint: Hint, emit: Emit) -> None:
         """Emit what is to be told of a hint; nothing for videos that are not ours."""
-        for found in await self.ledger.read(partial(whose_videos, videos=hint.videos)):
+        for found in await self.ledger.read(partial(tracked_videos, videos=hint.videos)):
             now = self.clock()
             attended = _is_attended(found, now)
             if attended:
@@ -149,7 +149,7 @@ class News:
         return True
 
 
-def _is_attended(found: Whose, now: float) -> bool:
+def _is_attended(found: TrackedVideo, now: float) -> bool:
     """Whether a run carries the campaign: its lease has not lapsed, nor is its process gone."""
     alive = found.owner is not None and (found.owner_until or 0) > now
     return alive and not is_dead(found.owner or "")
@@ -160,7 +160,7 @@ def _resource(name: str, label: str, *, role: str | None = None) -> Resource:
     return named if role is None else {**named, "prefect.resource.role": role}
 
 
-def _payload(found: Whose, *, attended: bool) -> Payload:
+def _payload(found: TrackedVideo, *, attended: bool) -> Payload:
     return {
         "campaign": found.campaign,
         "row": found.row,

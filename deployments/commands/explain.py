@@ -25,8 +25,7 @@ from tasks.brief import Json
 from tasks.credits import as_text
 from tasks.engine.policy.decision import Rules
 from tasks.errors import BadInput
-from tasks.ledger import CampaignRow, rows_of
-from tasks.ledger.journal import JournalEntry
+from tasks.ledger import CampaignRow, PaidCall, rows_of
 
 #: Characters of a field of the request that are shown; `--json` has all of it.
 SHOWN = 120
@@ -130,7 +129,7 @@ def _show_attempt(one: Attempt, console: Console) -> None:
         console.print(f"  {file.kind} {plain(file.uri)} ({file.bytes} bytes, sha256 {file.sha256})")
 
 
-def _call(call: JournalEntry) -> str:
+def _call(call: PaidCall) -> str:
     whose = "typed by hand" if call.take_id is None else "sent once"
     known = call.outcome or "open: under way, or cut off"
     settled = ", settled by a person" if call.resolved_at else ""

@@ -17,15 +17,15 @@ from tasks.credits import as_text, parse_credits
 from tasks.engine.context import open_service
 from tasks.errors import BadInput, NotFound
 from tasks.ledger import (
-    Call,
     CampaignRow,
     Ledger,
+    PaidCall,
     Take,
     adopt_video,
     give_up,
-    owner_of_video,
     resolve_call,
     rows_of,
+    tracked_videos,
     unsettled_calls,
 )
 
@@ -129,9 +129,8 @@ async def _settle_call(args: Namespace) -> dict[str, Any]:
 
 async def _check_video(args: Namespace, ledger: Ledger, video_id: str) -> None:
     """Raise BadInput for a video that another row has, or that the service does not know."""
-    owner = await ledger.read(partial(owner_of_video, video_id=video_id))
-    if owner is not None:
-        raise BadInput(f"{video_id} belongs to row {owner[1]} of {owner[0]} already")
+    for known in await ledger.read(partial(tracked_videos, videos=[video_id])):
+        raise BadInput(f"{video_id} belongs to row {known.row} of {known.campaign} already")
     async with await open_service(settings_of(args), ledger, time.time) as service:
         try:
             await service.get(video_id)
@@ -157,7 +156,7 @@ def _done(changed: bool, row: CampaignRow) -> None:
 _COLUMNS = ("call", "operation", "whose", "sent", "what is known")
 
 
-def _cells(call: Call) -> tuple[str, ...]:
+def _cells(call: PaidCall) -> tuple[str, ...]:
     whose = f"{call.campaign} {call.row}" if call.row else call.target or "typed by hand"
     sent = f"{datetime.fromtimestamp(call.opened_at, UTC):%Y-%m-%d %H:%M} UTC"
     known = "the answer was lost" if call.outcome else "open: under way, or cut off"

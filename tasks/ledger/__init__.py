@@ -1,19 +1,6 @@
 """What happened to every row: the names other packages may use."""
 
 from tasks.ledger.accounts import all_accounts, find_account, variance_of
-from tasks.ledger.calls import (
-    NEW,
-    Call,
-    CallOutcome,
-    close_call,
-    drop_call,
-    join_call,
-    note_videos,
-    open_call,
-    resolve_call,
-    unsettled_calls,
-    videos_known,
-)
 from tasks.ledger.campaigns import (
     Campaign,
     Tally,
@@ -38,10 +25,10 @@ from tasks.ledger.cancel import (
 )
 from tasks.ledger.deliveries import Delivered, add_delivery, deliver, deliveries_of
 from tasks.ledger.diff import ACTIONS, Action, Diff, SheetDiff, changed_fields, diff_row, diff_sheet
-from tasks.ledger.history import Event, cells_of, events_of, lengths_of
-from tasks.ledger.inbox import (
+from tasks.ledger.hints import (
     Heard,
     Hint,
+    TrackedVideo,
     count_hints,
     drop_old_hints,
     events_heard,
@@ -51,13 +38,28 @@ from tasks.ledger.inbox import (
     last_heard,
     latest_hint,
     pings_heard,
+    tracked_videos,
     videos_hinted,
 )
 from tasks.ledger.ledger import Ledger, open_ledger
-from tasks.ledger.listening import listening
+from tasks.ledger.listen import listening
 from tasks.ledger.moves import move, note, remark
+from tasks.ledger.paid_calls import (
+    NEW,
+    CallOutcome,
+    PaidCall,
+    calls_about,
+    close_call,
+    drop_call,
+    join_call,
+    note_videos,
+    open_call,
+    resolve_call,
+    unsettled_calls,
+    videos_known,
+)
 from tasks.ledger.quotes import Quoted, approve, has_grown, record_quote, renew_quote, too_dear
-from tasks.ledger.resolve import adopt_video, give_up, owner_of_video
+from tasks.ledger.resolve import adopt_video, give_up
 from tasks.ledger.restore import Past, restore_count, restore_take
 from tasks.ledger.retake import RETAKEABLE, Retake, approve_retakes
 from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, ROAD, STATES, TRANSITIONS, UNDER_WAY, State
@@ -72,8 +74,16 @@ from tasks.ledger.subscriptions import (
 from tasks.ledger.sync import sync_sheet
 from tasks.ledger.takes import accept, correct_charge, open_take, refuse, settle
 from tasks.ledger.terms import Account, AtLimit, Terms, day_of
-from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
-from tasks.ledger.whose import Whose, whose_videos
+from tasks.ledger.values import (
+    CampaignRow,
+    Event,
+    Take,
+    cells_of,
+    events_of,
+    lengths_of,
+    rows_of,
+    takes_of,
+)
 
 __all__ = [
     "ACTIONS",
@@ -89,7 +99,6 @@ __all__ = [
     "Action",
     "Asked",
     "AtLimit",
-    "Call",
     "CallOutcome",
     "Campaign",
     "CampaignRow",
@@ -99,6 +108,7 @@ __all__ = [
     "Heard",
     "Hint",
     "Ledger",
+    "PaidCall",
     "Past",
     "Quoted",
     "Retake",
@@ -108,7 +118,7 @@ __all__ = [
     "Take",
     "Tally",
     "Terms",
-    "Whose",
+    "TrackedVideo",
     "accept",
     "add_delivery",
     "adopt_video",
@@ -118,6 +128,7 @@ __all__ = [
     "approve",
     "approve_retakes",
     "ask_to_cancel",
+    "calls_about",
     "cancels_asked",
     "cells_of",
     "changed_fields",
@@ -159,7 +170,6 @@ __all__ = [
     "open_call",
     "open_ledger",
     "open_take",
-    "owner_of_video",
     "pings_heard",
     "plan_subscription",
     "record_quote",
@@ -179,10 +189,10 @@ __all__ = [
     "takes_of",
     "tally_of",
     "too_dear",
+    "tracked_videos",
     "unsettled_calls",
     "variance_of",
     "videos_hinted",
     "videos_known",
     "wake_stalled",
-    "whose_videos",
 ]

@@ -7,31 +7,19 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, update
 
 from tasks.credits import to_micro
 from tasks.ledger.accounts import book
-from tasks.ledger.calls import resolve_call
 from tasks.ledger.moves import move
-from tasks.ledger.schema import campaigns, rows, takes
+from tasks.ledger.paid_calls import resolve_call
+from tasks.ledger.schema import rows, takes
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow, Take
 
 _TAKE = update(takes).where(takes.c.id == bindparam("the_take"))
 _ADOPT = _TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video"))
 _ABANDON = _TAKE.values(abandoned_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
-_OWNER = (
-    select(campaigns.c.name, rows.c.row)
-    .join(rows, rows.c.campaign_id == campaigns.c.id)
-    .join(takes, takes.c.row_id == rows.c.id)
-    .where(takes.c.video_id == bindparam("video"))
-)
-
-
-def owner_of_video(connection: Connection, video_id: str) -> tuple[str, str] | None:
-    """Return campaign and row that a video belongs to in this ledger, if to any."""
-    found = connection.execute(_OWNER, {"video": video_id}).first()
-    return (found[0], found[1]) if found else None
 
 
 def adopt_video(

@@ -210,7 +210,7 @@ videos_seen = Table(
     Column("seen_at", Float, nullable=False),
 )
 
-# The inbox: every signed delivery of a webhook, once. Kept for longer than the service retries.
+# Hints: every signed delivery of a webhook, once. Kept for longer than the service retries.
 hints = Table(
     "hints",
     metadata,

@@ -29,7 +29,7 @@ RECORDED = {
     "campaigns.release_lease",
     "sync.sync_sheet",
     "takes.open_take",
-    "calls.note_videos",
+    "paid_calls.note_videos",
     "submit_unkeyed._intend",
     "quotes.record_quote",
     "campaigns.close_gate",

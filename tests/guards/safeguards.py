@@ -20,7 +20,7 @@ MODEL = ("tests/model/first_story.py",)
 STORIES = ("tests/model/test_stories.py",)
 DECIDE = ("tests/unit/engine/test_decide.py",)
 TAKES = ("tests/unit/ledger/test_takes.py",)
-CALLS = ("tests/unit/ledger/test_calls.py",)
+CALLS = ("tests/unit/ledger/test_paid_calls.py",)
 FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
 REDACT = ("tests/unit/service/test_redact.py",)
@@ -151,9 +151,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a video that is ours already is not adopted again",
-        "tasks/ledger/calls.py",
-        "for query in (seen, ours, direct)",
-        "for query in (seen,)",
+        "tasks/ledger/paid_calls.py",
+        "return set(connection.scalars(seen)) | videos_ours(connection)",
+        "return set(connection.scalars(seen))",
         CALLS,
     ),
     Mutation(
@@ -186,10 +186,10 @@ MUTATIONS = (
     ),
     Mutation(
         "a body that was heard is not heard again under another id",
-        "tasks/ledger/inbox.py",
+        "tasks/ledger/hints.py",
         "if connection.execute(select(hints.c.id).where(same)).first() is not None:",
         "if False:",
-        ("tests/unit/ledger/test_inbox.py", "tests/receiver"),
+        ("tests/unit/ledger/test_hints.py", "tests/receiver"),
     ),
     Mutation(
         "a call without a key is not sent again by the engine",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tasks.ledger import Hint
-from tasks.ledger.inbox import KEPT
+from tasks.ledger.hints import KEPT
 from tests.databases import PostgresServer
 from tests.faults.mounts import small_disk
 from tests.programs import Desk

@@ -15,7 +15,7 @@ import pytest
 from flows import hint_events
 from flows.hint_events import HEARD, PAUSE, UNATTENDED, News, announcer
 from tasks.engine.owner import this_process
-from tasks.ledger import Hint, Ledger, ensure_campaign, release_lease, take_lease, whose_videos
+from tasks.ledger import Hint, Ledger, ensure_campaign, release_lease, take_lease, tracked_videos
 from tests.campaigns import NOW, Stage, brief
 
 
@@ -172,7 +172,7 @@ async def test_a_late_hint_of_a_delivered_film_calls_for_no_run(stage: Stage) ->
 
 
 async def test_whose_a_video_is(stage: Stage) -> None:
-    find = partial(whose_videos, videos=["vid_a", "vid_c", "vid_x"])
+    find = partial(tracked_videos, videos=["vid_a", "vid_c", "vid_x"])
     found = {one.video_id: one for one in await stage.ledger.read(find)}
     assert {video: (one.row, one.under_way) for video, one in found.items()} == {
         "vid_a": ("a", True),

@@ -20,14 +20,15 @@ from tasks.ledger import (
     Delivered,
     Event,
     Ledger,
+    PaidCall,
     Take,
+    calls_about,
     changed_fields,
     deliveries_of,
     events_of,
     hinted_at,
     takes_of,
 )
-from tasks.ledger.journal import JournalEntry, calls_about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class Attempt:
     present: bool
     files: Sequence[Delivered]
     events: Sequence[Event]
-    calls: Sequence[JournalEntry]
+    calls: Sequence[PaidCall]
     changed: Sequence[str]
     hinted_at: float | None = None
 
@@ -108,7 +109,7 @@ def _attempts(
     ]
 
 
-def _is_about(call: JournalEntry, take: Take) -> bool:
+def _is_about(call: PaidCall, take: Take) -> bool:
     if call.take_id == take.id:
         return True
     return take.video_id is not None and take.video_id in (call.target, call.video_id)

@@ -16,8 +16,7 @@ from tasks.aftercare.reconcile.differences import Adopt, Difference, about
 from tasks.engine.lanes.baseline import Baseline
 from tasks.engine.lanes.evidence import made_by
 from tasks.errors import NotFound
-from tasks.ledger import NEW, Campaign, CampaignRow, Ledger
-from tasks.ledger.journal import unsettled_by_hand
+from tasks.ledger import NEW, Campaign, CampaignRow, Ledger, unsettled_calls
 from tasks.service import Video, VideoService
 
 
@@ -70,8 +69,8 @@ async def _of_row(
 
 async def _of_calls(ledger: Ledger, organisation: str, baseline: Baseline) -> list[Difference]:
     found: list[Difference] = []
-    for call in await ledger.read(partial(unsettled_by_hand, organisation=organisation)):
-        if call.target != NEW:
+    for call in await ledger.read(partial(unsettled_calls, organisation=organisation)):
+        if call.take_id is not None or call.target != NEW:
             continue
         video_id = await _made(baseline, json.loads(call.body), call.opened_at)
         if video_id is None:

@@ -21,7 +21,7 @@ from tasks.brief import Brief
 from tasks.engine.policy.decision import FAILED, RUNNING
 from tasks.errors import Conflict, NotFound
 from tasks.ledger import Campaign, CampaignRow, Ledger, Take, all_campaigns, rows_of, takes_of
-from tasks.ledger.journal import changed_by_hand, keys_known, videos_ours
+from tasks.ledger.paid_calls import changed_by_hand, videos_ours
 from tasks.service import Video, VideoService
 
 
@@ -80,17 +80,19 @@ def _known(connection: Connection, campaign: Campaign | None) -> Known:
     rows: list[tuple[Campaign, CampaignRow]] = []
     taken: list[tuple[Campaign, CampaignRow, Take]] = []
     derived: dict[str, tuple[str, str]] = {}
+    keys: set[str] = set()
     for one in all_campaigns(connection):
         mine = {row.id: row for row in rows_of(connection, one.id)}
         takes = [(mine[row_id], take) for row_id, take in takes_of(connection, one.id)]
         derived |= keys_of_rows(mine.values(), takes)
+        keys |= {take.key for _, take in takes}
         if campaign is None or campaign.id == one.id:
             rows += [(one, row) for row in mine.values()]
             taken += [(one, row, take) for row, take in takes if take.video_id]
     return Known(
         rows=rows,
         takes=taken,
-        keys=frozenset(keys_known(connection)),
+        keys=frozenset(keys),
         ours=frozenset(videos_ours(connection)),
         by_hand=frozenset(changed_by_hand(connection)),
         derived=derived,

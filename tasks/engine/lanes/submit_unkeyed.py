@@ -30,8 +30,8 @@ from tasks.engine.policy.observations import (
 from tasks.errors import NotSent, RateLimited, Refused, ServiceError
 from tasks.key import frozen_clip_body, idempotency_key
 from tasks.ledger import (
-    Call,
     CampaignRow,
+    PaidCall,
     Take,
     drop_call,
     join_call,
@@ -122,6 +122,6 @@ async def _send(row: CampaignRow, take: Take, at: Context) -> Observation:
     return Accepted(created.video_id, created.poll_after)
 
 
-def _words(found: Iterable[Call]) -> str:
+def _words(found: Iterable[PaidCall]) -> str:
     named = ", ".join(str(call) for call in found) or "another process"
     return f"waits for paid calls without a key whose outcome is not known yet: {named}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
-from tasks.ledger import Ledger, adopt_video, give_up, owner_of_video, takes_of
+from tasks.ledger import Ledger, adopt_video, give_up, takes_of, tracked_videos
 from tests.campaigns import NOW, Stage, brief, key_of
 
 
@@ -22,8 +23,8 @@ async def test_an_adopted_video_is_watched_and_its_money_stays_set_aside(ledger:
     assert await stage.write(adopt_video, row, row.take, video_id="vid_7", at=NOW)
     found = await stage.row()
     assert (found.state, found.take.video_id, found.take.reserved) == ("rendering", "vid_7", 12)
-    owner = await ledger.read(lambda connection: owner_of_video(connection, "vid_7"))
-    assert owner == ("spring", "a")
+    (known,) = await ledger.read(partial(tracked_videos, videos=["vid_7"]))
+    assert (known.campaign, known.row) == ("spring", "a")
     assert not await stage.write(adopt_video, row, row.take, video_id="vid_8", at=NOW)
 
 

@@ -1,16 +1,16 @@
 """Paid calls that take no idempotency key: what was sent, what was there before, what became of it.
 
-Each function is one change or one query for the ledger. At most one call is open for a target of
+At most one call is open for a target of
 an organisation, in all processes: what a lost answer left behind could not be told apart otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
-from sqlalchemy import ColumnElement, Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, or_, select, update
 
 from tasks.ledger.database import insert_missing, insert_unless_there
 from tasks.ledger.schema import calls, campaigns, rows, takes, videos_seen
@@ -22,19 +22,23 @@ CallOutcome = Literal["made", "refused", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
-    """One paid call without a key; `row` names whose it is, None for one typed by hand.
+class PaidCall:
+    """One paid call without a key, as it was sent; moments in Unix seconds.
 
-    Open until `closed_at` (Unix seconds); with the outcome `unknown` until `resolved_at`.
+    `target` is the video it changes. Campaign, row and take say whose it is; a call typed by hand
+    is nobody's. Open until `closed_at`; with the outcome `unknown` until `resolved_at`.
     """
 
     id: int
     operation: str
     target: str
+    take_id: int | None
+    body: bytes = field(repr=False)
     opened_at: float
     closed_at: float | None
     outcome: CallOutcome | None
     video_id: str | None
+    resolved_at: float | None
     campaign: str | None
     row: str | None
 
@@ -125,32 +129,26 @@ def resolve_call(
     return changed.rowcount >= 1
 
 
-def unsettled_calls(connection: Connection, organisation: str | None = None) -> list[Call]:
+def unsettled_calls(connection: Connection, organisation: str | None = None) -> list[PaidCall]:
     """Return the calls that are open, or whose outcome nobody knows, oldest first."""
-    query = (
-        select(calls, campaigns.c.name.label("campaign"), rows.c.row)
-        .outerjoin(takes, takes.c.id == calls.c.take_id)
-        .outerjoin(rows, rows.c.id == takes.c.row_id)
-        .outerjoin(campaigns, campaigns.c.id == rows.c.campaign_id)
-        .where(calls.c.resolved_at.is_(None), _unsettled())
-        .order_by(calls.c.id)
-    )
+    which = calls.c.resolved_at.is_(None) & _unsettled()
     if organisation is not None:
-        query = query.where(calls.c.organisation == organisation)
-    return [
-        Call(
-            id=found.id,
-            operation=found.operation,
-            target=found.target,
-            opened_at=found.opened_at,
-            closed_at=found.closed_at,
-            outcome=found.outcome,
-            video_id=found.video_id,
-            campaign=found.campaign,
-            row=found.row,
-        )
-        for found in connection.execute(query)
-    ]
+        which &= calls.c.organisation == organisation
+    return _calls(connection, which)
+
+
+def calls_about(
+    connection: Connection, *, take_ids: Collection[int] = (), video_ids: Collection[str] = ()
+) -> list[PaidCall]:
+    """Return the calls sent for these takes or about these videos, oldest first."""
+    about = (calls.c.take_id.in_(take_ids), calls.c.target.in_(video_ids))
+    return _calls(connection, or_(*about, calls.c.video_id.in_(video_ids)))
+
+
+def changed_by_hand(connection: Connection) -> set[str]:
+    """Return the videos that were changed by a paid call typed by hand."""
+    query = select(calls.c.target).where(calls.c.target != NEW, calls.c.outcome != "refused")
+    return set(connection.scalars(query))
 
 
 def note_videos(
@@ -169,12 +167,32 @@ def videos_known(connection: Connection, organisation: str, *, before: float) ->
     seen = select(videos_seen.c.video_id).where(
         videos_seen.c.organisation == organisation, videos_seen.c.seen_at <= before
     )
-    ours = select(takes.c.video_id).where(takes.c.video_id.is_not(None))
-    direct = select(calls.c.video_id).where(calls.c.video_id.is_not(None))
-    return {
-        str(video_id) for query in (seen, ours, direct) for video_id in connection.scalars(query)
-    }
+    return set(connection.scalars(seen)) | videos_ours(connection)
+
+
+def videos_ours(connection: Connection) -> set[str]:
+    """Return every video that a take or a call of this ledger made."""
+    made = select(takes.c.video_id).where(takes.c.video_id.is_not(None))
+    by_hand = select(calls.c.video_id).where(calls.c.video_id.is_not(None))
+    return {str(video_id) for query in (made, by_hand) for video_id in connection.scalars(query)}
 
 
 def _unsettled() -> ColumnElement[bool]:
     return calls.c.closed_at.is_(None) | (calls.c.outcome == "unknown")
+
+
+def _calls(connection: Connection, which: ColumnElement[bool]) -> list[PaidCall]:
+    own = [calls.c[name] for name in _FIELDS if name not in ("campaign", "row")]
+    query = (
+        select(*own, campaigns.c.name.label("campaign"), rows.c.row)
+        .outerjoin(takes, takes.c.id == calls.c.take_id)
+        .outerjoin(rows, rows.c.id == takes.c.row_id)
+        .outerjoin(campaigns, campaigns.c.id == rows.c.campaign_id)
+        .where(which)
+        .order_by(calls.c.id)
+    )
+    found = [one._asdict() for one in connection.execute(query)]
+    return [PaidCall(**{**one, "body": bytes(one["body"])}) for one in found]
+
+
+_FIELDS = tuple(field.name for field in fields(PaidCall))

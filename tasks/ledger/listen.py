@@ -1,4 +1,4 @@
-"""Waiting for news in the inbox, whichever process put it there.
+"""Wait for hints, whichever process heard them.
 
 PostgreSQL tells of it (LISTEN and NOTIFY); a SQLite file is asked, several times a second, for the
 newest id, which is the cheapest question there is.
@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from tasks.errors import LedgerError
-from tasks.ledger.inbox import CHANNEL, latest_hint
+from tasks.ledger.hints import CHANNEL, latest_hint
 from tasks.ledger.ledger import Ledger
 
 #: How often a SQLite file is asked, in seconds.

@@ -1,7 +1,7 @@
-"""The inbox: deliveries of webhooks as they were heard, each once. Nothing in it is believed.
+"""Hints: deliveries of webhooks as they were heard, each once, and whose the videos in them are.
 
-A hint says where to look. Of what it says of itself only the body is signed; event id, kind,
-attempt and moment are kept for people to read.
+A hint says where to look and is never believed. Of what it says of itself only the body is
+signed; event id, kind, attempt and moment are kept for people to read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, func, or_, select, text, update
 
 from tasks.ledger.database import insert_missing, insert_unless_there
-from tasks.ledger.schema import hinted, hints
+from tasks.ledger.schema import campaigns, hinted, hints, rows, takes
+from tasks.ledger.states import UNDER_WAY
 
 #: Hints are kept for so long, in seconds: the service retries for some six hours (section 6).
 KEPT = 8 * 86400.0
@@ -42,7 +43,7 @@ class Hint:
 
 @dataclass(frozen=True, kw_only=True)
 class Heard:
-    """A hint as it lies in the inbox."""
+    """A hint as it was kept."""
 
     id: int
     nonce: str
@@ -51,8 +52,22 @@ class Heard:
     heard_at: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrackedVideo:
+    """A video of ours, and the lease on its campaign as the ledger has it (Unix seconds)."""
+
+    video_id: str
+    campaign: str
+    row: str
+    sheet: str | None
+    owner: str | None
+    owner_until: float | None
+    #: Whether a run would carry the row on: this take of it was asked for, and is not delivered.
+    under_way: bool
+
+
 def keep_hint(connection: Connection, hint: Hint, *, at: float) -> bool:
-    """Put a hint into the inbox; return False if its body is there already.
+    """Keep a hint; return False if its body is there already.
 
     The event id is unique as well, yet not signed: another body under an id that is taken is kept
     without it, so that nobody can silence a delivery by lending its id to another.
@@ -120,7 +135,7 @@ def hints_heard(connection: Connection, *, after: int, since: float) -> list[Hea
 
 
 def latest_hint(connection: Connection) -> int:
-    """Return the id of the newest hint, 0 for an empty inbox: the cheap question."""
+    """Return the id of the newest hint, 0 where there is none: the cheap question."""
     return connection.execute(select(func.max(hints.c.id))).scalar() or 0
 
 
@@ -175,3 +190,37 @@ def events_heard(connection: Connection, events: Collection[str]) -> set[str]:
     """Return those of `events`, ids of a list of deliveries, that came in."""
     query = select(hints.c.event_id).where(hints.c.event_id.in_(events))
     return {event for event in connection.execute(query).scalars() if event is not None}
+
+
+def tracked_videos(connection: Connection, videos: Collection[str]) -> list[TrackedVideo]:
+    """Return those of `videos` that this ledger knows, each once: of several takes the newest."""
+    wanted = sorted(videos)
+    found: dict[str, TrackedVideo] = {}
+    for start in range(0, len(wanted), AT_ONCE):
+        query = (
+            select(
+                takes.c.video_id,
+                campaigns.c.name,
+                campaigns.c.sheet,
+                campaigns.c.owner,
+                campaigns.c.owner_until,
+                rows.c.row,
+                rows.c.state,
+                (rows.c.take_id == takes.c.id).label("present"),
+            )
+            .join(rows, rows.c.id == takes.c.row_id)
+            .join(campaigns, campaigns.c.id == rows.c.campaign_id)
+            .where(takes.c.video_id.in_(wanted[start : start + AT_ONCE]))
+            .order_by(takes.c.id)
+        )
+        for one in connection.execute(query):
+            found[one.video_id] = TrackedVideo(
+                video_id=one.video_id,
+                campaign=one.name,
+                row=one.row,
+                sheet=one.sheet,
+                owner=one.owner,
+                owner_until=one.owner_until,
+                under_way=bool(one.present) and one.state in UNDER_WAY,
+            )
+    return list(found.values())

@@ -22,7 +22,7 @@ from tasks.ledger import (
     open_ledger,
     videos_hinted,
 )
-from tasks.ledger.inbox import KEPT
+from tasks.ledger.hints import KEPT
 
 T0 = 1_800_000_000.0
 HINT = Hint(digest="a" * 64, nonce="n1", videos=frozenset({"vid_1", "vid_2"}), event_id="evt_1")
