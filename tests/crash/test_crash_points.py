@@ -33,10 +33,10 @@ RECORDED = {
     "submit_unkeyed._intend",
     "quotes.record_quote",
     "campaigns.close_gate",
-    "record Accepted",
-    "record RefusedAs",
-    "record FilmReady",
-    "record Stored",
+    "takes.accept",
+    "takes.refuse",
+    "takes.settle",
+    "deliveries.deliver",
 }
 
 #: A film of that length takes seconds to make: this one is visited by the long tests, and here.

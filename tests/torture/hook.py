@@ -96,12 +96,10 @@ def _visits(name: str, of: object) -> Iterable[Visit]:
 
 
 def _change(name: str, change: Any) -> Visit:
-    """Name a change of the ledger by its function, and what is recorded by what was seen."""
+    """Name a change of the ledger by its function."""
     given = change.keywords if isinstance(change, partial) else {}
     function = change.func if isinstance(change, partial) else change
     what = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
-    if "seen" in given:
-        what = f"record {type(given['seen']).__name__}"
     row = given.get("row") or getattr(given.get("quoted"), "row", None)
     return Visit(f"{name} ({what})", row.row if row is not None else "")
 

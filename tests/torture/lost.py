@@ -8,7 +8,7 @@ from tests.torture.hook import Visit
 
 #: What records the answer to a call.
 _ANSWERS = frozenset(
-    f"ledger: after the commit (record {seen})" for seen in ("Accepted", "RefusedAs", "Unmade")
+    f"ledger: after the commit (takes.{change})" for change in ("accept", "refuse")
 )
 
 
