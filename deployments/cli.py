@@ -21,8 +21,7 @@ from deployments.command_words import (
     add_sandbox_command,
     add_sheet_commands,
 )
-from deployments.direct.video_words import add_video_verbs
-from deployments.direct.webhook_words import add_webhook_verbs
+from deployments.direct.arguments import add_video_verbs, add_webhook_verbs
 
 if TYPE_CHECKING:
     from tasks.errors import CallsheetError

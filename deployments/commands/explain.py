@@ -11,7 +11,7 @@ from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
-from deployments.direct.safe import safe
+from deployments.direct.answer_view import redacted
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, state_text
 from tasks.aftercare.explain.explain import (
@@ -46,7 +46,7 @@ def main(args: Namespace) -> int:
     for command in found.commands:
         console.print(f"  {plain(command.line)}  [dim]{plain(command.does)}[/]")
     if args.json:
-        print_json(safe(explanation_document(found)))
+        print_json(redacted(explanation_document(found)))
     return 0
 
 
@@ -137,6 +137,6 @@ def _call(call: PaidCall) -> str:
 
 
 def _short(value: Json) -> str:
-    kept = safe(value)
+    kept = redacted(value)
     text = kept if isinstance(kept, str) else json.dumps(kept, ensure_ascii=False)
     return " ".join(text.split())[:SHOWN]

@@ -5,31 +5,31 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 
-from deployments.direct import changes, clips, create, files, looks, remakes
+from deployments.direct import create, film_verbs, unquoted, video_verbs
 from deployments.direct.session import Verb, carry_out
 
 VERBS: Mapping[str, Verb] = {
     "create": create.create,
     "estimate": create.estimate,
-    "list": looks.list_videos,
-    "show": looks.show,
-    "renders": looks.renders,
-    "templates": looks.templates,
-    "tools": looks.tools,
-    "download": files.download,
-    "captions": files.captions,
-    "edit": changes.edit,
-    "delete": changes.delete,
-    "cancel": changes.cancel,
-    "share": changes.share,
-    "report": changes.report,
-    "generate": remakes.generate,
-    "render": remakes.render,
-    "scene": remakes.scene,
-    "voice": remakes.voice,
-    "animate": clips.animate,
-    "avatar": clips.avatar,
-    "swap": clips.swap,
+    "list": video_verbs.list_videos,
+    "show": video_verbs.show,
+    "renders": video_verbs.renders,
+    "templates": video_verbs.templates,
+    "tools": video_verbs.tools,
+    "download": film_verbs.download,
+    "captions": film_verbs.captions,
+    "edit": video_verbs.edit,
+    "delete": video_verbs.delete,
+    "cancel": video_verbs.cancel,
+    "share": video_verbs.share,
+    "report": video_verbs.report,
+    "generate": unquoted.generate,
+    "render": unquoted.render,
+    "scene": unquoted.scene,
+    "voice": unquoted.voice,
+    "animate": unquoted.animate,
+    "avatar": unquoted.avatar,
+    "swap": unquoted.swap,
 }
 #: These spend credits: they ask first, and are known to the ledger.
 PAYING = frozenset({"create", "generate", "render", "scene", "voice", "animate", "avatar", "swap"})

@@ -5,20 +5,20 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 
-from deployments.direct import subscribing, subscriptions
+from deployments.direct import subscription_verbs, webhook_verbs
 from deployments.direct.session import Verb, carry_out
 
 VERBS: Mapping[str, Verb] = {
-    "ensure": subscribing.ensure,
-    "rotate": subscribing.rotate,
-    "status": subscribing.status,
-    "list": subscriptions.list_webhooks,
-    "create": subscriptions.create,
-    "show": subscriptions.show,
-    "edit": subscriptions.edit,
-    "delete": subscriptions.delete,
-    "test": subscriptions.test,
-    "deliveries": subscriptions.deliveries,
+    "ensure": subscription_verbs.ensure,
+    "rotate": subscription_verbs.rotate,
+    "status": subscription_verbs.status,
+    "list": webhook_verbs.list_webhooks,
+    "create": webhook_verbs.create,
+    "show": webhook_verbs.show,
+    "edit": webhook_verbs.edit,
+    "delete": webhook_verbs.delete,
+    "test": webhook_verbs.test,
+    "deliveries": webhook_verbs.deliveries,
 }
 
 

@@ -9,10 +9,9 @@ from argparse import Namespace
 from decimal import Decimal
 
 from deployments.direct import body
-from deployments.direct.approval import ask
-from deployments.direct.safe import safe
+from deployments.direct.answer_view import redacted
 from deployments.direct.session import Document, Session
-from deployments.terminal import plain
+from deployments.terminal import consent, plain
 from tasks.brief import CREATE, Json, canonical_json, digest_of
 from tasks.credits import as_number, as_text, parse_credits
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound, OtherRefusal, SpendRefused
@@ -26,7 +25,7 @@ async def estimate(at: Session) -> Document:
         at.console.print("the service gave no price that can be read; --json shows what it said")
     else:
         at.console.print(f"{as_text(quote.amount)} credits")
-    return {"credits": as_number(quote.amount), "raw": safe(quote.raw)}
+    return {"credits": as_number(quote.amount), "raw": redacted(quote.raw)}
 
 
 async def create(at: Session) -> Document:
@@ -45,7 +44,7 @@ async def create(at: Session) -> Document:
     question = "Make it at a price nobody knows?"
     if price is not None:
         question = f"Spend {as_text(price)} credits?"
-    await ask(at, question, what=f"{_priced(price)} are")
+    await consent(at.args, question, what=f"{_priced(price)} are")
     frozen = canonical_json({**wanted, "idempotency_key": key})
     made = await at.service.create(frozen, key=key)
     at.console.print(f"{plain(made.video_id)}: {plain(made.status or 'accepted')}")
@@ -57,7 +56,7 @@ async def create(at: Session) -> Document:
         "poll_after_seconds": made.poll_after,
         "key": key,
         "quoted": as_number(price),
-        "raw": safe(made.raw),
+        "raw": redacted(made.raw),
     }
 
 

@@ -1,7 +1,9 @@
 """One direct command: what it holds open, and how it ends.
 
 Opens the client behind the organisation's one gate, which the ledger remembers, so that a moment
-named by the service holds for direct commands and runs alike.
+named by the service holds for direct commands and runs alike. When the service does not do as it
+is told: a definite refusal is 2, nothing was spent. What a later moment may mend is 5, with the
+moment. What may have been carried out, nobody knows, is 3: a person has to look.
 """
 
 from __future__ import annotations
@@ -12,22 +14,44 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
 
 from deployments.commands.options import settings_of
-from deployments.direct.endings import ending
 from deployments.signals import run_command
 from deployments.terminal import console_for, print_json
 from tasks.engine.context import open_service
-from tasks.errors import FilmError, ServiceError, StoreError
+from tasks.engine.lanes.price import LATER
+from tasks.errors import (
+    BadInput,
+    CallsheetError,
+    ConfigurationError,
+    FilmError,
+    NotSent,
+    OutcomeUnknown,
+    Parked,
+    RateLimited,
+    Refused,
+    ServerTrouble,
+    ServiceError,
+    ShapeError,
+    StoreError,
+)
 from tasks.ledger import Ledger, open_ledger
 from tasks.ledger.database import ledger_file, ledger_url
-from tasks.service import VideoService
+from tasks.service import OPERATIONS, Money, VideoService
 from tasks.settings import Settings, make_home
 
 Document = dict[str, Any]
+
+_BY_NAME = {operation.name: operation for operation in OPERATIONS}
+#: What to do after an unknown outcome, where repeating costs nothing.
+_REPEAT = {
+    Money.KEYED: "run the same command again: it has the same key and is paid for once",
+    Money.GENTLE: "look at what it was about, or run the same command again: it charges nothing",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +114,45 @@ async def _carry_out(args: Namespace, verb: Verb, *, pays: bool) -> Document:
 
 async def _open_ledger(settings: Settings, *, make: bool) -> Ledger | None:
     file = ledger_file(ledger_url(settings.ledger))
-    # A look makes nothing, not even an empty ledger.
+    # What only reads makes nothing, not even an empty ledger.
     if not make and file is not None and not file.exists():
         return None
     if make and make_home(settings.home):
         print(f"made {settings.home} for the ledger", file=sys.stderr)
     return await open_ledger(settings.ledger, create=make)
+
+
+class Unsettled(CallsheetError):
+    """Nobody knows whether it was carried out; look before doing it again."""
+
+    exit_status = 3
+
+
+def ending(error: CallsheetError, now: float) -> CallsheetError:
+    """Return what a failed call, download or write means to the person who asked for it."""
+    if isinstance(error, ServiceError):
+        return _ending_of_call(error, now)
+    if isinstance(error, StoreError) and error.permanent:
+        return BadInput(str(error), remedy=error.remedy)
+    # A film that is not whole, a disk that is full: the film itself is still there.
+    words = str(error) if isinstance(error, StoreError) else f"{error}; nothing was written"
+    return Parked(words, until=_later(now), remedy=error.remedy)
+
+
+def _ending_of_call(error: ServiceError, now: float) -> CallsheetError:
+    words = str(error).rstrip(".")
+    if isinstance(error, OutcomeUnknown):
+        known = "may have been carried out"
+        doubtful = words if known in words else f"{words}; it {known}"
+        remedy = _REPEAT.get(_BY_NAME[error.operation].money, error.remedy)
+        return Unsettled(doubtful, remedy=remedy)
+    free = f"{words}; nothing was spent"
+    reachable = isinstance(error, NotSent) and not error.permanent
+    if reachable or isinstance(error, RateLimited | ServerTrouble | ShapeError):
+        return Parked(free, until=error.retry_at or _later(now), remedy=error.remedy)
+    kind = BadInput if isinstance(error, Refused) else ConfigurationError
+    return kind(free, remedy=error.remedy)
+
+
+def _later(now: float) -> datetime:
+    return datetime.fromtimestamp(now + LATER, UTC)

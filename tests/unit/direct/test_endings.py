@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deployments.direct.endings import ending
+from deployments.direct.session import ending
 from tasks.errors import (
     BadRequest,
     CallsheetError,

@@ -1,18 +1,19 @@
-"""The verbs that only look: list, show, renders, templates, tools."""
+"""The verbs on videos that pay nothing: those that only show, and those that change."""
 
 from __future__ import annotations
 
 from contextlib import aclosing, suppress
 
-from deployments.direct.safe import safe, show_record, show_records
+from deployments.direct import body
+from deployments.direct.answer_view import redacted, show_record, show_records
+from deployments.direct.film_verbs import UNSTARTED, wait_for_film
 from deployments.direct.session import Document, Session
-from deployments.direct.waiting import SETTLED, wait_for_film
-from deployments.terminal import plain, table
+from deployments.terminal import consent, plain, table
 from tasks.brief import Json
 from tasks.credits import as_number, as_text
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound
 from tasks.redact import redact
-from tasks.service import Video
+from tasks.service import Video, bodies
 from tasks.service.reading import record_of
 
 #: What a template, a tool or an export is likely to say of itself; its shape is not shown.
@@ -53,7 +54,7 @@ async def show(at: Session) -> Document:
     if ready:
         at.console.print(f"the film is there: callsheet video download {plain(video.id)}")
         return document
-    at.console.print(SETTLED.get(video.status or "", "there is no film and none is on its way"))
+    at.console.print(UNSTARTED.get(video.status or "", "there is no film and none is on its way"))
     return {**document, "exit": 3}
 
 
@@ -68,27 +69,74 @@ async def renders(at: Session) -> Document:
     if progress is not None:
         at.console.print("the present one")
         show_record(progress, at.console)
-    return {"video_id": at.args.id, "renders": safe(past), "progress": safe(progress)}
+    return {"video_id": at.args.id, "renders": redacted(past), "progress": redacted(progress)}
 
 
 async def templates(at: Session) -> Document:
     """Show the template library."""
     found = await at.service.templates()
     _show_list("Templates", found, CATALOG, at)
-    return {"templates": safe(found)}
+    return {"templates": redacted(found)}
 
 
 async def tools(at: Session) -> Document:
     """Show the tools."""
     found = await at.service.tools()
     _show_list("Tools", found, CATALOG, at)
-    return {"tools": safe(found)}
+    return {"tools": redacted(found)}
 
 
-async def look_before(at: Session, video_id: str) -> None:
+async def show_before(at: Session, video_id: str) -> None:
     """Show in a line what is about to be changed, if this key may look; raise NotFound."""
     with suppress(Forbidden):
         _show_line(at, await at.service.get(video_id))
+
+
+async def edit(at: Session) -> Document:
+    """Change title, topic, script or caption settings; the next generate uses them."""
+    args = at.args
+    options = body.given(title=args.title, topic=args.topic, script=body.script(args.script))
+    changes = body.completed({**body.raw_body(args), **options}, args)
+    if not changes:
+        raise BadInput("nothing to change", remedy="give --title, --topic, --script or --set")
+    video = await at.service.edit(args.id, changes)
+    at.console.print(f"{plain(args.id)}: changed {', '.join(sorted(changes))}")
+    if "script" in changes:
+        at.console.print(f"the film stays as it is until callsheet video generate {plain(args.id)}")
+    return {**_seen(args.id, video), "changed": sorted(changes)}
+
+
+async def delete(at: Session) -> Document:
+    """Delete a video and its files, once that was agreed to."""
+    video_id = at.args.id
+    await show_before(at, video_id)
+    await consent(at.args, f"Delete {video_id} and its files?", what=f"to delete {video_id} is")
+    await at.service.delete(video_id)
+    at.console.print(f"{plain(video_id)}: deleted")
+    return {"video_id": video_id, "deleted": True}
+
+
+async def cancel(at: Session) -> Document:
+    """Stop a running render; the credits it reserved are released."""
+    video = await at.service.cancel(at.args.id)
+    at.console.print(f"{plain(at.args.id)}: stopped; the credits it reserved are released")
+    return _seen(at.args.id, video)
+
+
+async def share(at: Session) -> Document:
+    """Make a public link and print it: whoever has it can see the film until it expires."""
+    link = await at.service.share(at.args.id, body.completed({}, at.args) or None)
+    # As it is: markup or a line break would make another address of it.
+    print(link.url, file=at.console.file)
+    return {"video_id": at.args.id, "url": link.url, "raw": redacted(link.raw)}
+
+
+async def report(at: Session) -> Document:
+    """Flag a video for review."""
+    request = body.completed(bodies.report(at.args.reason), at.args)
+    await at.service.report(at.args.id, request)
+    at.console.print(f"{plain(at.args.id)}: flagged for review")
+    return {"video_id": at.args.id, "reported": True}
 
 
 def _shown(at: Session, video: Video) -> Document:
@@ -97,7 +145,7 @@ def _shown(at: Session, video: Video) -> Document:
     return {
         **_line(video),
         "poll_after_seconds": video.poll_after,
-        "raw": safe(video.raw),
+        "raw": redacted(video.raw),
     }
 
 
@@ -138,3 +186,8 @@ def _show_list(title: str, found: Json, likely: tuple[str, ...], at: Session) ->
         at.console.print(f"{title}: none")
         return
     show_records(title, records if isinstance(records, list) else [records], likely, at.console)
+
+
+def _seen(video_id: str, video: Video | None) -> Document:
+    raw = None if video is None else redacted(video.raw)
+    return {"video_id": video_id, "status": video.status if video else None, "raw": raw}

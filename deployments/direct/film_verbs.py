@@ -1,9 +1,13 @@
-"""`callsheet video download` and `captions`: files that appear whole, checked, or not at all."""
+"""A film and its captions: waited for, fetched, checked, and then a file, or no file at all.
+
+A film is waited for by the same rules as in a run: when to poll, and what is proof of a film.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import random
 import sys
 import time
 from datetime import UTC, datetime
@@ -11,19 +15,23 @@ from pathlib import Path
 from typing import NoReturn
 
 from deployments.direct.session import Document, Session
-from deployments.direct.waiting import SETTLED, wait_for_film
 from deployments.terminal import plain
+from tasks.duration import parse_duration, say_duration
 from tasks.engine.context import make_fetcher
-from tasks.engine.policy.decision import CANCELLED, FAILED
-from tasks.engine.policy.polling import told_interval
+from tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
+from tasks.engine.policy.polling import ENDS, film_is_asked_for, poll_interval, told_interval
 from tasks.errors import BadInput, Conflict, Parked
+from tasks.service import Video
 from tasks.store import Fetched, File, Film, Stored, check_captions, inspect_film, open_store
 from tasks.store.disk import say_bytes
 from tasks.store.spool import spool_name
 
+#: What to say of a video that waits for somebody.
+UNSTARTED = {"draft": "it is a draft: `callsheet video generate` renders it"}
+
 
 async def download(at: Session) -> Document:
-    """Fetch a film beside its target, look at it, and give it its name.
+    """Fetch a film beside its target, check it, and give it its name.
 
     Raises BadInput when there is such a file already, or no film and none on its way.
     """
@@ -67,6 +75,50 @@ async def captions(at: Session) -> Document:
     return {**document, "file": str(target), "bytes": stored.bytes, "sha256": sha256}
 
 
+async def wait_for_film(at: Session, video_id: str) -> tuple[Video, bool]:
+    """Return a video and whether its film is there, once that will not change by itself.
+
+    Raises Parked when `--max-wait` (or the deadline of the settings) has passed.
+    """
+    longest = at.settings.deadline
+    if at.args.max_wait is not None:
+        longest = parse_duration(at.args.max_wait)
+    began = time.monotonic()
+    polls = ends = 0
+    while True:
+        video = await at.service.get(video_id)
+        polls += 1
+        if video.status == "draft":
+            return video, False
+        if film_is_asked_for(video.status, polls) and await _is_there(at, video_id):
+            return video, True
+        ends = ends + 1 if video.status in FAILED | CANCELLED else 0
+        if ends == ENDS:
+            return video, False
+        await _pause(video, time.monotonic() - began, longest)
+
+
+async def _is_there(at: Session, video_id: str) -> bool:
+    try:
+        await at.service.download(video_id)
+    except Conflict:
+        return False
+    return True
+
+
+async def _pause(video: Video, elapsed: float, longest: float) -> None:
+    interval = poll_interval(elapsed, None, told=video.poll_after)
+    wait = interval * random.uniform(1.0, SPREAD)
+    left = longest - elapsed
+    if left <= 0:
+        raise Parked(
+            f'{video.id} has no film after {say_duration(longest)}; it says "{video.status}"',
+            until=datetime.fromtimestamp(time.time() + wait, UTC),
+            remedy="run the same command again: waiting costs nothing",
+        )
+    await asyncio.sleep(min(wait, left))
+
+
 def _target(at: Session, usual: str) -> Path:
     """Return where the file goes; raise BadInput when it cannot go there."""
     target = Path(at.args.output or usual)
@@ -85,7 +137,7 @@ async def _fetch(at: Session, video_id: str, target: Path) -> tuple[Film, Fetche
         try:
             return (await at.service.download(video_id)).url
         except Conflict as error:
-            await _say_why(at, video_id, error)
+            await _raise_why(at, video_id, error)
 
     # Beside its target: one disk, so that its name is all it still needs when it is whole.
     async with make_fetcher(at.settings, folder) as fetcher:
@@ -102,22 +154,22 @@ async def _publish(
     at: Session, target: Path, source: Path | bytes, sha256: str, content_type: str
 ) -> Stored:
     """Give a checked file its name, in a way that never shows half of it."""
-    shelf = open_store(str(target.resolve().parent))
+    store = open_store(str(target.resolve().parent))
     try:
         if at.args.force:
-            return await shelf.replace(target.name, source, content_type=content_type)
+            return await store.replace(target.name, source, content_type=content_type)
         file = File(name=target.name, source=source, content_type=content_type, sha256=sha256)
-        return (await shelf.put(file, metadata={}))[0]
+        return (await store.put(file, metadata={}))[0]
     finally:
-        await shelf.aclose()
+        await store.aclose()
 
 
-async def _say_why(at: Session, video_id: str, refused: Conflict) -> NoReturn:
+async def _raise_why(at: Session, video_id: str, refused: Conflict) -> NoReturn:
     """Raise what "not ready" means: come back later, or do something about it."""
     video = await at.service.get(video_id)
-    if video.status in SETTLED or video.status in FAILED | CANCELLED:
+    if video.status in UNSTARTED or video.status in FAILED | CANCELLED:
         words = f'there is no film of {video_id}: the service says "{video.status}"'
-        raise BadInput(words, remedy=SETTLED.get(video.status or "")) from refused
+        raise BadInput(words, remedy=UNSTARTED.get(video.status or "")) from refused
     later = datetime.fromtimestamp(time.time() + told_interval(video.poll_after), UTC)
     words = f"the film of {video_id} is not ready yet"
     raise Parked(words, until=later, remedy="add --wait to wait for it") from refused

@@ -1,21 +1,33 @@
-"""What `callsheet webhooks status` shows: service, ledger, secrets, inbox and receiver together."""
+"""The verbs of `callsheet webhooks` for the subscription that runs learn of films by.
+
+`ensure` and `rotate` do what `tasks.webhooks` does for a run; `status` shows service, ledger,
+secrets, inbox and receiver together.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
 
 from rich.console import Console
 
-from deployments.direct.safe import safe, show_records
-from deployments.direct.session import Document
+from deployments.direct.answer_view import redacted, show_records
+from deployments.direct.session import Document, Session
+from deployments.receiver.endpoint import name_of, split_address, who_is_there
 from deployments.terminal import plain, table
 from tasks.brief import Json
 from tasks.credentials import GIVEN
-from tasks.errors import NotFound
+from tasks.errors import ConfigurationError, NotFound
 from tasks.ledger import count_hints, last_heard
 from tasks.redact import redact
-from tasks.webhooks import Subscriber
+from tasks.webhooks import (
+    Subscriber,
+    SubscriptionStatus,
+    ensure_subscription,
+    rotate_subscription,
+)
 from tasks.webhooks.inventory import OwnWebhook, WebhookInventory, take_inventory
 
 DAY = 86400.0
@@ -28,11 +40,19 @@ _ENSURE = "`callsheet webhooks ensure`"
 _COLUMNS = ("webhook", "address", "active", "secret", "last heard", "hints in 24 h", "failed")
 
 
-async def status_of(at: Subscriber, console: Console, *, receiver: list[str]) -> Document:
-    """Show every subscription; `receiver` is what is wrong with the one of this machine.
+async def ensure(at: Session) -> Document:
+    """Make or mend our subscription, and have it proved by a ping."""
+    return await _tell(at, ensure_subscription)
 
-    The document's `exit` is 3 when something needs a person.
-    """
+
+async def rotate(at: Session) -> Document:
+    """Replace our subscription by one with a new secret, without losing a delivery."""
+    return await _tell(at, rotate_subscription)
+
+
+async def status(session: Session) -> Document:
+    """Show every subscription of ours; the document's `exit` is 3 when one needs a person."""
+    at, receiver = _subscriber(session), await _receiver(session)
     found = await take_inventory(at)
     given = [await _given(at)] if at.settings.webhook_secret else []
     shown = [*given]
@@ -40,7 +60,7 @@ async def status_of(at: Subscriber, console: Console, *, receiver: list[str]) ->
         shown.append(await _shown(at, own, secret))
     here = bool(given) or bool(found.here) or not found.elsewhere
     problems = [*_problems(found, shown), *(receiver if here else [])]
-    _print(console, shown, problems)
+    _print(session.console, shown, problems)
     return {
         "webhook_url": at.settings.webhook_url,
         "receiver": {"address": at.settings.receiver, "answers": not receiver},
@@ -48,6 +68,55 @@ async def status_of(at: Subscriber, console: Console, *, receiver: list[str]) ->
         "problems": problems,
         "exit": 3 if problems else 0,
     }
+
+
+async def _tell(
+    at: Session, verb: Callable[[Subscriber], Awaitable[SubscriptionStatus]]
+) -> Document:
+    status = await verb(_subscriber(at))
+    if status.webhook_id is not None:
+        where = plain(redact(status.url or "-"))
+        at.console.print(f"[bold]{plain(status.webhook_id)}[/] {where}: {_words(status)}")
+    if status.missed:
+        at.console.print(
+            f"{len(status.missed)} events were not heard; a run finds their films by looking"
+        )
+    document: Document = {**vars(status), "missed": list(status.missed), "exit": 0}
+    document["url"] = None if status.url is None else redact(status.url)
+    if status.trouble is not None:
+        told = [status.trouble, *([] if status.heard else await _receiver(at))]
+        for line in told:
+            at.console.print(plain(redact(line)))
+        document |= {"trouble": redact("; ".join(told)), "exit": 3}
+    return document
+
+
+def _words(status: SubscriptionStatus) -> str:
+    said = [word for word in ("made", "enabled") if getattr(status, word)]
+    return ", ".join([*said, "a ping was heard" if status.heard else "no ping was heard"])
+
+
+def _subscriber(at: Session) -> Subscriber:
+    settings = at.settings
+    if not settings.webhook_url and not settings.webhook_secret:
+        raise ConfigurationError(
+            "CALLSHEET_WEBHOOK_URL is not set, so the service cannot be told where to send hints",
+            remedy="set it to the public https address that leads to `callsheet receive`",
+        )
+    assert at.ledger is not None, "a verb that subscribes has a ledger"
+    return Subscriber(settings=settings, ledger=at.ledger, service=at.service)
+
+
+async def _receiver(at: Session) -> list[str]:
+    """Return what is wrong with the receiver of this machine; it may well be on another one."""
+    address = at.settings.receiver
+    there = await asyncio.to_thread(who_is_there, *split_address(address))
+    assert at.ledger is not None, "a verb that subscribes has a ledger"
+    if there is None:
+        return [f"no receiver answers at {address}: start one with `callsheet receive`"]
+    if there != name_of(at.ledger.address):
+        return [f"the receiver at {address} hears for another ledger: see CALLSHEET_LEDGER"]
+    return []
 
 
 def _all(found: WebhookInventory, at: Subscriber) -> list[tuple[OwnWebhook, str | None]]:
@@ -71,7 +140,7 @@ async def _shown(at: Subscriber, own: OwnWebhook, secret: str | None) -> Documen
         "active": webhook.is_active,
         "secret": "here" if secret == at.place else secret,
         **await _heard(at, own.entry.nonce),
-        "failed": [safe(one) for one in attempts if _has_failed(one)],
+        "failed": [redacted(one) for one in attempts if _has_failed(one)],
     }
 
 

@@ -1,24 +1,24 @@
-"""The verbs of `callsheet webhooks`: where the service tells that a film is ready."""
+"""The verbs of `callsheet webhooks` on any subscription, as the service has them."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
 from deployments.direct import body
-from deployments.direct.approval import ask
-from deployments.direct.endings import Unsettled
-from deployments.direct.once import send_once
-from deployments.direct.safe import safe, show_record, show_records
-from deployments.direct.secret_file import SecretFile
-from deployments.direct.session import Document, Session
-from deployments.direct.subscription_status import DELIVERY
-from deployments.terminal import plain, table
+from deployments.direct.answer_view import redacted, show_record, show_records
+from deployments.direct.paid_call import send_once
+from deployments.direct.session import Document, Session, Unsettled
+from deployments.direct.subscription_verbs import DELIVERY
+from deployments.terminal import consent, plain, table
 from tasks.brief import Json
 from tasks.errors import BadInput
 from tasks.redact import redact
 from tasks.service import Webhook
 from tasks.service import operations as ops
-
-#: The one event kind that the specification names (section 6).
-USUAL = "video.ready"
+from tasks.webhooks.inventory import READY
 
 
 async def list_webhooks(at: Session) -> Document:
@@ -43,15 +43,15 @@ async def create(at: Session) -> Document:
     Sent once: a second subscription would sign with a secret that nobody kept.
     """
     args = at.args
-    events = args.event or [USUAL]
+    events = args.event or [READY]
     more = body.completed(body.given(name=args.name), args)
-    with SecretFile(args.secret_file) as file:
+    with _secret_file(args.secret_file) as keep:
         made = await send_once(
             ops.CREATE_WEBHOOK,
             lambda: at.service.create_webhook(args.url, events, more or None),
             _lost,
         )
-        file.keep(made.secret)
+        keep(made.secret)
     _show(at, made)
     document = _document(made)
     if made.secret is None:
@@ -90,7 +90,7 @@ async def delete(at: Session) -> Document:
     """End a subscription, once that was agreed to."""
     webhook_id = at.args.id
     question = f"Delete {webhook_id}? Its secret is lost with it."
-    await ask(at, question, what=f"to delete {webhook_id} is")
+    await consent(at.args, question, what=f"to delete {webhook_id} is")
     await at.service.delete_webhook(webhook_id)
     at.console.print(f"{plain(webhook_id)}: deleted")
     return {"webhook_id": webhook_id, "deleted": True}
@@ -101,7 +101,7 @@ async def test(at: Session) -> Document:
     result = await at.service.test_webhook(at.args.id)
     at.console.print(f"{plain(at.args.id)}: a ping was asked for; the service says")
     show_record(result, at.console)
-    return {"webhook_id": at.args.id, "result": safe(result)}
+    return {"webhook_id": at.args.id, "result": redacted(result)}
 
 
 async def deliveries(at: Session) -> Document:
@@ -111,7 +111,43 @@ async def deliveries(at: Session) -> Document:
         show_records("Deliveries", found, DELIVERY, at.console)
     else:
         at.console.print("no delivery was attempted yet")
-    return {"webhook_id": at.args.id, "deliveries": safe(found)}
+    return {"webhook_id": at.args.id, "deliveries": redacted(found)}
+
+
+@contextmanager
+def _secret_file(path: str | None) -> Iterator[Callable[[str | None], None]]:
+    """Make a file for its owner alone before there is a secret; yield what keeps one in it.
+
+    Left without a secret there is no file; without a path nothing is kept.
+    """
+    if path is None:
+        yield lambda _: None
+        return
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise BadInput(
+            f"--secret-file {path} exists and was left alone",
+            remedy="name a file that is not there yet",
+        ) from error
+    except OSError as error:
+        raise BadInput(f"--secret-file {path} cannot be made: {error.strerror}") from error
+    kept = False
+
+    def keep(secret: str | None) -> None:
+        nonlocal kept
+        if secret is not None:
+            os.write(handle, f"{secret}\n".encode())
+            os.fsync(handle)
+            kept = True
+
+    try:
+        yield keep
+    finally:
+        os.close(handle)
+        if not kept:
+            with suppress(OSError):
+                Path(path).unlink()
 
 
 def _lost(words: str) -> Unsettled:
@@ -138,7 +174,7 @@ def _active(webhook: Webhook) -> str:
 
 
 def _document(webhook: Webhook) -> Document:
-    raw: Json = safe(webhook.raw)
+    raw: Json = redacted(webhook.raw)
     return {
         "webhook_id": webhook.id,
         "url": None if webhook.url is None else redact(webhook.url),

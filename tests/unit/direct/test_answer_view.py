@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deployments.direct.safe import cell, safe
+from deployments.direct.answer_view import cell, redacted
 
 
 def test_secrets_are_taken_out_wherever_they_are() -> None:
@@ -14,7 +14,7 @@ def test_secrets_are_taken_out_wherever_they_are() -> None:
         "tokens_used": 7,
     }
 
-    assert safe(said) == {
+    assert redacted(said) == {
         "id": "vid_1",
         "files": [{"url": "https://cdn.example.com/a.mp4?***"}],
         "webhook": {"secret": "***", "access_token": "***", "signature": None},

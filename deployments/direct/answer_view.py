@@ -18,17 +18,17 @@ _SECRET = re.compile(r"(?:.*_)?(?:token|secret|api_key|password|signature)", re.
 _WIDEST = 120
 
 
-def safe(value: Json) -> Json:
+def redacted(value: Json) -> Json:
     """Return `value` without tokens, secrets and the query strings of addresses."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
         return {
-            redact(str(name)): "***" if inner and _SECRET.fullmatch(str(name)) else safe(inner)
+            redact(str(name)): "***" if inner and _SECRET.fullmatch(str(name)) else redacted(inner)
             for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [safe(inner) for inner in value]
+        return [redacted(inner) for inner in value]
     return value
 
 
@@ -61,7 +61,7 @@ def cell(value: Json, name: str = "") -> str:
     """Return a value on one line, without secrets and never long."""
     if value is None:
         return "-"
-    kept = safe({name: value})[name]
+    kept = redacted({name: value})[name]
     if isinstance(kept, list) and all(isinstance(one, dict) and "name" in one for one in kept):
         kept = ", ".join(str(one["name"]) for one in kept)
     return shorten(kept if isinstance(kept, str) else json.dumps(kept, ensure_ascii=False), _WIDEST)

@@ -1,0 +1,178 @@
+"""Sends what is sent once: a paid call without a key, or one that would leave a second thing.
+
+The one way out for every operation of class ONCE (specification, section 4: none of them takes
+an idempotency key). A paid one is in the ledger before it leaves, and stays there as unsettled
+until its outcome was told or a person has settled it: what nobody was told would be typed again.
+When its answer is lost, what has changed since before the call is looked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from deployments.direct.session import Session, Unsettled
+from deployments.signals import on_signal
+from tasks.engine.context import organisation_of
+from tasks.engine.direct_calls import journaled
+from tasks.engine.lanes.baseline import Baseline
+from tasks.engine.lanes.evidence import Before, before, made_by, was_changed
+from tasks.errors import Forbidden, OutcomeUnknown, ServiceError
+from tasks.ledger import NEW
+from tasks.service import Created, Operation, Started
+
+T = TypeVar("T")
+#: Makes the error of an unknown outcome from what is known of it.
+Doubt = Callable[[str], Unsettled]
+
+#: How often the effect of a call is looked for, and how long apart, in seconds.
+SEARCHES, APART = 5, 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidCall:
+    """One paid call: the operation, its body as it is sent, and the video it changes, if any."""
+
+    operation: Operation
+    body: bytes = b""
+    video_id: str | None = None
+
+
+async def pay_once(
+    at: Session, call: PaidCall, send: Callable[[], Awaitable[Created | Started]]
+) -> Created | Started:
+    """Return what `send` returns; it is called once, whatever becomes of it.
+
+    When its answer is lost, what shows that it was carried out is looked for. Raises SpendRefused,
+    and sends nothing, while an earlier such call is not settled; Unsettled when nobody knows
+    whether this one was carried out; the client's own errors when it was not.
+    """
+    assert at.ledger is not None, "a verb that pays has a ledger"
+    earlier = await _state_before(at, call)
+    record = journaled(
+        at.ledger,
+        organisation=organisation_of(at.settings),
+        operation=call.operation.name,
+        body=call.body,
+        clock=time.time,
+        target=call.video_id or NEW,
+    )
+    entry = await at.until_told.enter_async_context(record)
+    try:
+        made = await send_once(call.operation, send, _doubt_about(call, entry.number))
+    except Unsettled as lost:
+        found = None
+        if isinstance(lost.__cause__, OutcomeUnknown):
+            found = await _search(at, call, earlier)
+        if found is None:
+            raise
+        made = found
+    entry.made(made.video_id)
+    return made
+
+
+async def send_once(operation: Operation, send: Callable[[], Awaitable[T]], doubt: Doubt) -> T:
+    """Return what `send` returns; raise what `doubt` makes of the words, should that be unknown.
+
+    Somebody who stops waiting for the answer does not know the outcome either.
+    """
+    sending = asyncio.ensure_future(send())
+    try:
+        with _first_signal_waits(sending):
+            return await sending
+    except OutcomeUnknown as error:
+        raise doubt(str(error).rstrip(".")) from error
+    except asyncio.CancelledError:
+        raise doubt(f"{operation.name}: sent, but its answer was not waited for") from None
+
+
+def _doubt_about(call: PaidCall, number: int) -> Doubt:
+    look = "`callsheet video list` shows whether there is a new video"
+    if call.video_id is not None:
+        look = f"`callsheet video show {call.video_id}`, `callsheet video renders {call.video_id}`"
+    settle = f"`callsheet resolve --call {number}` with --adopt ID or --abandon"
+    return lambda words: Unsettled(
+        f"{words}; it may have been carried out and charged",
+        remedy=f"look first: {look}; then settle it: {settle}. "
+        "Doing it again may pay a second time",
+    )
+
+
+@contextmanager
+def _first_signal_waits(sending: asyncio.Future[Any]) -> Iterator[None]:
+    """Let a call under way end at the first signal, and be left at the second."""
+    warned = False
+
+    def stop() -> None:
+        nonlocal warned
+        if warned:
+            sending.cancel()
+            return
+        warned = True
+        words = "the call is under way and its answer is waited for; once more leaves it"
+        print(words, file=sys.stderr)
+
+    with on_signal(stop):
+        yield
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StateBefore:
+    """What is known from before a call: the video it changes, or every video that was there."""
+
+    sent_at: float
+    video: Before | None = None
+    videos: Baseline | None = None
+
+
+async def _state_before(at: Session, call: PaidCall) -> _StateBefore:
+    """Read how things stand; what cannot be read cannot be told apart later."""
+    video: Before | None = None
+    videos: Baseline | None = None
+    # A key that may not read can still be told to write: then a lost answer stays lost.
+    with suppress(Forbidden):
+        if call.video_id is not None:
+            video = await before(at.service, call.video_id)
+        elif at.ledger is not None:
+            known = Baseline(at.ledger, at.service, organisation_of(at.settings))
+            await known.refresh(at=time.time())
+            videos = known
+    return _StateBefore(sent_at=time.time(), video=video, videos=videos)
+
+
+async def _search(at: Session, call: PaidCall, earlier: _StateBefore) -> Created | Started | None:
+    """Return what the call made or began, once that is certain; None when it is not."""
+    print("the answer was lost: looking for what the call has done", file=sys.stderr)
+    for _ in range(SEARCHES):
+        with suppress(ServiceError):
+            found = await _effect_of(at, call, earlier)
+            if found is not None:
+                return found
+        await asyncio.sleep(APART)
+    return None
+
+
+async def _effect_of(
+    at: Session, call: PaidCall, earlier: _StateBefore
+) -> Created | Started | None:
+    if call.video_id is not None and earlier.video is not None:
+        if not await was_changed(at.service, call.video_id, earlier.video):
+            return None
+        video = await at.service.get(call.video_id)
+        return Started(
+            video_id=video.id, status=video.status, poll_after=video.poll_after, raw=video.raw
+        )
+    if earlier.videos is None:
+        return None
+    found, _ = await made_by(earlier.videos, json.loads(call.body), earlier.sent_at)
+    if found is None:
+        return None
+    return Created(
+        video_id=found.id, status=found.status, poll_after=found.poll_after, raw=found.raw
+    )

@@ -1,0 +1,128 @@
+"""The paid verbs without a quote: generate, render, scene, voice; animate, avatar, swap.
+
+None of them takes an idempotency key and none is quoted (specification, section 4): each is
+asked for, then sent once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from deployments.direct import body
+from deployments.direct.answer_view import redacted, show_record
+from deployments.direct.paid_call import PaidCall, pay_once
+from deployments.direct.session import Document, Session
+from deployments.direct.video_verbs import show_before
+from deployments.terminal import consent, plain
+from tasks.brief import Json, canonical_json
+from tasks.errors import BadInput
+from tasks.service import Created, Operation, Started, bodies
+from tasks.service import operations as ops
+
+
+async def generate(at: Session) -> Document:
+    """Render a draft, or render again after edits."""
+    return await _change(at, ops.GENERATE, None, lambda: at.service.generate(at.args.id))
+
+
+async def render(at: Session) -> Document:
+    """Export again."""
+    request = body.completed({}, at.args) or None
+    return await _change(at, ops.RENDER, request, lambda: at.service.render(at.args.id, request))
+
+
+async def scene(at: Session) -> Document:
+    """Regenerate one scene; the others stay as they are."""
+    video_id, number = at.args.id, at.args.number
+    if number < 1:
+        raise BadInput(f"there is no scene {number}: they are counted from 1")
+    words = body.speech(at.args.narration, "--narration")
+    request = body.completed(bodies.scene(words), at.args) or None
+    return await _change(
+        at, ops.SCENE, request, lambda: at.service.regenerate_scene(video_id, number, request)
+    )
+
+
+async def voice(at: Session) -> Document:
+    """Regenerate the voiceover; without a voice, show how far the last one is."""
+    video_id, voice_id = at.args.id, at.args.voice_id
+    request = body.completed({} if voice_id is None else bodies.voice(voice_id), at.args)
+    if not request:
+        progress = await at.service.voice_progress(video_id)
+        show_record(progress, at.console)
+        return {"video_id": video_id, "progress": redacted(progress)}
+    return await _change(at, ops.VOICE, request, lambda: at.service.change_voice(video_id, request))
+
+
+async def animate(at: Session) -> Document:
+    """Animate one image into a clip of 5 or 10 seconds; it may speak."""
+    args = at.args
+    words = body.speech(args.narration, "--narration")
+    request = bodies.image_to_video(args.image, seconds=args.seconds, narration=words)
+    return await _make(at, ops.ANIMATE, request)
+
+
+async def avatar(at: Session) -> Document:
+    """Have a filmed clip speak a new script."""
+    words = body.speech(at.args.script, "--script")
+    return await _make(at, ops.AVATAR, bodies.talking_avatar(at.args.clip, words))
+
+
+async def swap(at: Session) -> Document:
+    """Put a character, or the person in photos, into a clip of 3 to 60 seconds."""
+    args = at.args
+    request = bodies.character_swap(
+        args.clip, photos=args.photos, character_id=args.character, seconds=args.seconds
+    )
+    return await _make(at, ops.SWAP, request)
+
+
+async def _change(
+    at: Session, operation: Operation, request: Json, send: Callable[[], Awaitable[Started]]
+) -> Document:
+    """Pay for a change of a video that exists."""
+    video_id = at.args.id
+    await show_before(at, video_id)
+    frozen = b"" if request is None else canonical_json(request)
+    call = PaidCall(operation=operation, body=frozen, video_id=video_id)
+    return await _pay(at, call, send)
+
+
+async def _make(at: Session, operation: Operation, request: dict[str, Json]) -> Document:
+    """Pay for a clip, which is a new video."""
+    args = at.args
+    shared = body.given(
+        title=args.title,
+        topic=args.topic,
+        aspect_ratio=args.aspect_ratio,
+        language=args.language,
+        voice_id=args.voice_id,
+    )
+    frozen = canonical_json(body.completed({**request, **shared}, args))
+    call = PaidCall(operation=operation, body=frozen)
+    return await _pay(at, call, lambda: at.service.make(operation.name, frozen, key=None))
+
+
+async def _pay(
+    at: Session, call: PaidCall, send: Callable[[], Awaitable[Created | Started]]
+) -> Document:
+    """Ask, then send once; say what is known of the cost and invent nothing."""
+    of = "" if call.video_id is None else f" {call.video_id}"
+    at.console.print("the service gives no quote for this: what it will charge is not known")
+    await consent(
+        at.args,
+        f"Spend credits on it without a quote ({call.operation.name}{of})?",
+        what=f"credits for {call.operation.name}{of}, at a price the service did not say, are",
+    )
+    made = await pay_once(at, call, send)
+    video_id, begun = call.video_id or made.video_id, "begun" if call.video_id else "accepted"
+    at.console.print(f"{plain(video_id)}: {plain(made.status or begun)}")
+    at.console.print(f"callsheet video show {plain(video_id)} --wait")
+    return {
+        "video_id": video_id,
+        "operation": call.operation.name,
+        "status": made.status,
+        "poll_after_seconds": made.poll_after,
+        "quoted": None,
+        "raw": redacted(made.raw),
+    }
