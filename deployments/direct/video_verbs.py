@@ -103,7 +103,7 @@ async def edit(at: Session) -> Document:
     at.console.print(f"{plain(args.id)}: changed {', '.join(sorted(changes))}")
     if "script" in changes:
         at.console.print(f"the film stays as it is until callsheet video generate {plain(args.id)}")
-    return {**_seen(args.id, video), "changed": sorted(changes)}
+    return {**_after_change(args.id, video), "changed": sorted(changes)}
 
 
 async def delete(at: Session) -> Document:
@@ -120,7 +120,7 @@ async def cancel(at: Session) -> Document:
     """Stop a running render; the credits it reserved are released."""
     video = await at.service.cancel(at.args.id)
     at.console.print(f"{plain(at.args.id)}: stopped; the credits it reserved are released")
-    return _seen(at.args.id, video)
+    return _after_change(at.args.id, video)
 
 
 async def share(at: Session) -> Document:
@@ -188,6 +188,6 @@ def _show_list(title: str, found: Json, likely: tuple[str, ...], at: Session) ->
     show_records(title, records if isinstance(records, list) else [records], likely, at.console)
 
 
-def _seen(video_id: str, video: Video | None) -> Document:
+def _after_change(video_id: str, video: Video | None) -> Document:
     raw = None if video is None else redacted(video.raw)
     return {"video_id": video_id, "status": video.status if video else None, "raw": raw}
