@@ -105,10 +105,13 @@ def _add_proofs(command: Command) -> None:
     export = command("export", "rows, takes, events or costs, for spreadsheets and programs")
     export.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
     export.add_argument(
-        "--what", choices=("rows", "takes", "events", "chargeback"), default="rows",
-        help="rows unless given; chargeback: credits by cost centre, tag and month",
+        "--what", choices=("rows", "takes", "events", "chargeback", "analysis"), default="rows",
+        help="rows unless given; chargeback: credits by cost centre, tag and month; analysis: "
+        "credits, keep rate and minutes by tool, language, ratio and month",
     )  # fmt: skip
-    export.add_argument("--format", choices=("csv", "jsonl"), help="csv unless FILE says jsonl")
+    export.add_argument(
+        "--format", choices=("csv", "xlsx", "parquet", "jsonl"), help="csv unless FILE says another"
+    )
     export.add_argument("-o", "--output", metavar="FILE", help="written whole or not at all")
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from argparse import Namespace
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
-from tasks.aftercare.export.export import Format, export, whole_file
+from tasks.aftercare.export.export import export, whole_file
+from tasks.aftercare.export.formats import BINARY, Format, format_of
 from tasks.errors import BadInput
 
 
@@ -23,6 +22,8 @@ def main(args: Namespace) -> int:
             "--json tells how an export went, so the export itself needs a file",
             remedy="add -o FILE, or leave --json out and use --format jsonl",
         )
+    if args.format in BINARY and args.output in (None, "-"):
+        raise BadInput(f"{args.format} is no text for a screen", remedy="add -o FILE")
     console = console_for(args)
     campaign, count, format = run_command(_export(args))
     if args.output not in (None, "-"):
@@ -34,23 +35,14 @@ def main(args: Namespace) -> int:
 
 
 async def _export(args: Namespace) -> tuple[str, int, Format]:
-    format = _format(args)
+    format = args.format or format_of(args.output)
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
         query = partial(export, campaign=campaign, what=args.what, format=format)
         if args.output in (None, "-"):
-            out = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="")
-            count = await ledger.read(partial(query, out=out))
-            # Flushed and let go, not closed: stdout is not ours to close.
-            out.detach()
+            count = await ledger.read(partial(query, out=sys.stdout.buffer))
+            sys.stdout.buffer.flush()
         else:
             with whole_file(Path(args.output)) as file:
                 count = await ledger.read(partial(query, out=file))
     return campaign.name, count, format
-
-
-def _format(args: Namespace) -> Format:
-    if args.format:
-        return cast("Format", args.format)
-    lines = args.output is not None and Path(args.output).suffix in (".jsonl", ".ndjson")
-    return "jsonl" if lines else "csv"

@@ -7,6 +7,7 @@ it, safe to open in a spreadsheet. Both are in the store, where the films are.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,7 @@ from tasks.ledger import (
     rows_of,
     tally_of,
 )
+from tasks.spreadsheet import write_csv
 
 if TYPE_CHECKING:
     from tasks.engine.engine import Engine
@@ -158,33 +160,28 @@ def status_sheet(
     cells: Mapping[int, Sequence[tuple[str, str]]],
 ) -> bytes:
     """Return the input columns with `cs_` columns beside them, as CSV for a spreadsheet."""
-    import pandas as pd
-
-    records = []
+    records: list[dict[str, Any]] = []
     for row, line in zip(rows, lines, strict=True):
-        record = {header: _safe(text) for header, text in cells.get(row.id, ())}
-        uris = {f["kind"]: f for f in line["deliveries"]}
-        film = uris.get("mp4", {})
-        record |= {
-            "cs_row": _safe(row.row),
-            "cs_state": row.state,
-            "cs_reason": _safe(line["reason"] or ""),
-            "cs_take": line["take"],
-            "cs_quoted": line["quoted"],
-            "cs_charged": line["charged"],
-            "cs_video_id": _safe(line["video_id"] or ""),
-            "cs_film": _safe(film.get("uri", "")),
-            "cs_sha256": film.get("sha256", ""),
-            "cs_bytes": film.get("bytes"),
-            "cs_srt": _safe(uris.get("srt", {}).get("uri", "")),
-            "cs_vtt": _safe(uris.get("vtt", {}).get("uri", "")),
-        }
-        records.append(record)
-    frame = pd.DataFrame.from_records(records).astype(object)
-    # With a BOM, since spreadsheet programs take plain UTF-8 for their own old encoding.
-    return b"\xef\xbb\xbf" + frame.to_csv(index=False, lineterminator="\r\n").encode()
-
-
-def _safe(text: str) -> str:
-    """Keep a spreadsheet from running a cell as a formula (OWASP: CSV injection)."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r", "\0")) else text
+        files = {file["kind"]: file for file in line["deliveries"]}
+        film = files.get("mp4", {})
+        records.append(
+            {
+                **dict(cells.get(row.id, ())),
+                "cs_row": row.row,
+                "cs_state": row.state,
+                "cs_reason": line["reason"],
+                "cs_take": line["take"],
+                "cs_quoted": line["quoted"],
+                "cs_charged": line["charged"],
+                "cs_video_id": line["video_id"],
+                "cs_film": film.get("uri"),
+                "cs_sha256": film.get("sha256"),
+                "cs_bytes": film.get("bytes"),
+                "cs_srt": files.get("srt", {}).get("uri"),
+                "cs_vtt": files.get("vtt", {}).get("uri"),
+            }
+        )
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    out = io.StringIO(newline="")
+    write_csv(out, columns, records)
+    return out.getvalue().encode()

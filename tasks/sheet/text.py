@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from tasks.brief import Json, canonical_text
 from tasks.sheet.limits import MAX_CELL_CHARACTERS, MAX_DEPTH
+from tasks.spreadsheet import unguarded
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-_ESCAPED = re.compile(r"'[=+\-@]")
 #: Zero width spaces and byte order marks: at the ends of a cell they are never meant.
 _INVISIBLE_ENDS = "\u200b\u2060\ufeff"
 
@@ -26,8 +26,7 @@ def tidy(text: str) -> str:
     if strange := _UNPRINTABLE.search(canonical):
         raise ValueError(f"holds the invisible character U+{ord(strange.group()):04X}")
     trimmed = canonical.strip().strip(_INVISIBLE_ENDS).strip()
-    # Status sheets escape what a spreadsheet would take for a formula; undo it.
-    return trimmed[1:] if _ESCAPED.match(trimmed) else trimmed
+    return unguarded(trimmed)
 
 
 def tidy_value(value: Json, *, depth: int = 0) -> Json:

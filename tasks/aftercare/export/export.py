@@ -1,34 +1,29 @@
-"""Write what the ledger knows of a campaign: CSV for spreadsheets, JSON lines for programs.
+"""Write what the ledger knows of a campaign, for spreadsheets and for programs.
 
-CSV is made safe to open; JSON lines are exact. Neither holds a secret: what was asked of the
-service is left out, and free text goes through the same filter as every log line.
+Nothing written holds a secret: of what was asked of the service no address or text of people is
+told, and free text goes through the same filter as every log line.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from sqlalchemy import Connection
 
-from tasks.aftercare.export import chargeback
-from tasks.aftercare.export.cells import write_csv
-from tasks.credits import as_number
+from tasks.aftercare.export import analysis, chargeback
+from tasks.aftercare.export.formats import WRITE, Format, Lines
 from tasks.errors import BadInput
 from tasks.ledger import Campaign
-from tasks.ledger.extracts import event_lines, row_lines, spent_lines, take_lines
+from tasks.ledger.extracts import event_lines, made_lines, row_lines, spent_lines, take_lines
 from tasks.redact import redact
 
-What = Literal["rows", "takes", "events", "chargeback"]
-Format = Literal["csv", "jsonl"]
-Lines = Iterable[Mapping[str, Any]]
+What = Literal["rows", "takes", "events", "chargeback", "analysis"]
 
 #: The columns of each export, after `campaign`, which begins every line.
 COLUMNS: dict[What, tuple[str, ...]] = {
@@ -45,6 +40,7 @@ COLUMNS: dict[What, tuple[str, ...]] = {
     ),
     "events": ("at", "row", "take", "kind", "old", "new", "words"),
     "chargeback": chargeback.COLUMNS,
+    "analysis": analysis.COLUMNS,
 }  # fmt: skip
 _LINES: dict[What, Callable[[Connection, int], Lines]] = {
     "rows": row_lines,
@@ -53,6 +49,7 @@ _LINES: dict[What, Callable[[Connection, int], Lines]] = {
     "chargeback": lambda connection, campaign: chargeback.chargeback(
         spent_lines(connection, campaign)
     ),
+    "analysis": lambda connection, campaign: analysis.analysis(made_lines(connection, campaign)),
 }
 _MOMENTS = ("at", "since")
 #: What people and services wrote.
@@ -60,40 +57,34 @@ _FREE = ("reason", "words", "title", "notes")
 
 
 def export(
-    connection: Connection, campaign: Campaign, out: IO[str], *, what: What, format: Format
+    connection: Connection, campaign: Campaign, out: IO[bytes], *, what: What, format: Format
 ) -> int:
     """Write every line to `out` as it is read; return how many there were."""
     columns = ("campaign", *COLUMNS[what])
     lines = _told(campaign.name, columns, _LINES[what](connection, campaign.id))
-    if format == "csv":
-        return write_csv(out, columns, lines)
-    count = 0
-    for line in lines:
-        out.write(json.dumps(line, ensure_ascii=False, default=_exact) + "\n")
-        count += 1
-    return count
+    return WRITE[format](out, columns, lines)
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[str]]:
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that appears under its name once it is whole; raise BadInput where it cannot."""
-    draft: str | None = None
+    unfinished: str | None = None
     try:
-        handle, draft = tempfile.mkstemp(prefix=".callsheet-export-", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
+        handle, unfinished = tempfile.mkstemp(prefix=".callsheet-export-", dir=path.parent)
+        with os.fdopen(handle, "wb") as out:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        # A file that others read, unlike a draft: the user's own mask decides.
-        os.chmod(draft, 0o666 & ~_umask())
-        os.replace(draft, path)
-        draft = None
+        # A file that others read, unlike one of ours: the user's own mask decides.
+        os.chmod(unfinished, 0o666 & ~_umask())
+        os.replace(unfinished, path)
+        unfinished = None
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror}") from error
     finally:
-        if draft is not None:
+        if unfinished is not None:
             with suppress(OSError):
-                os.unlink(draft)
+                os.unlink(unfinished)
 
 
 def _told(campaign: str, columns: Iterable[str], lines: Lines) -> Iterator[dict[str, Any]]:
@@ -111,14 +102,6 @@ def _value(name: str, value: Any) -> Any:
     if name in _MOMENTS or name.endswith("_at"):
         return datetime.fromtimestamp(value, UTC)
     return value
-
-
-def _exact(value: object) -> object:
-    """Return what JSON has no word for: amounts as numbers, moments in ISO 8601."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    assert isinstance(value, Decimal)
-    return as_number(value)
 
 
 def _umask() -> int:

@@ -5,55 +5,65 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
+import openpyxl
 import pytest
+from pyarrow import parquet
 
-from tasks.aftercare.export.cells import cell, safe_text
 from tasks.aftercare.export.export import COLUMNS, export, whole_file
+from tasks.aftercare.export.formats import FORMATS, format_of
+from tasks.brief import Brief
 from tasks.errors import BadInput
-from tasks.ledger import Ledger, give_up
-from tests.campaigns import Stage, brief
+from tasks.ledger import Ledger, accept, deliver, give_up, settle
+from tests.campaigns import FILM, NOW, Stage, brief
 
 T0 = 1_750_000_000.0
 
 
 async def exported(stage: Stage, what: str, format: str = "jsonl") -> list[dict]:
-    out = io.StringIO(newline="")
+    out = io.BytesIO()
     campaign = await stage.account()
     query = partial(export, campaign=campaign, out=out, what=what, format=format)
     count = await stage.ledger.read(query)
-    if format == "jsonl":
-        lines = [json.loads(line) for line in out.getvalue().splitlines()]
-    else:
-        lines = list(csv.DictReader(io.StringIO(out.getvalue().removeprefix("\ufeff"))))
+    lines = READ[format](out.getvalue())
     assert count == len(lines)
     return lines
 
 
-@pytest.mark.parametrize("sign", "=+-@＝＋－＠\t\r\0")
-def test_a_cell_that_a_spreadsheet_would_run_is_only_text(sign: str) -> None:
-    assert safe_text(f"{sign}cmd|'/C calc'!A0") == f"'{sign}cmd|'/C calc'!A0"
-    assert safe_text(f"  \u3000{sign}1").startswith("'")
+def read_csv(data: bytes) -> list[dict]:
+    return list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline="")))
 
 
-@pytest.mark.parametrize("text", ["r001", "0042", "vid_-x", "a=b", "cs1_abc", "Kessel „Größe M“"])
-def test_a_harmless_cell_is_left_as_it_is(text: str) -> None:
-    assert safe_text(text) == text
+def read_jsonl(data: bytes) -> list[dict]:
+    return [json.loads(line) for line in data.splitlines()]
 
 
-def test_numbers_and_truths_are_no_text() -> None:
-    assert [cell(value) for value in (Decimal("-1.5"), 7, None, True)] == [-1.5, 7, "", "yes"]
+def read_xlsx(data: bytes) -> list[dict]:
+    sheet = openpyxl.load_workbook(io.BytesIO(data)).active
+    header, *lines = sheet.iter_rows()
+    assert {cell.data_type for line in lines for cell in line} <= {"s", "inlineStr", "n", "d"}
+    names = [cell.value for cell in header]
+    return [dict(zip(names, (cell.value for cell in line), strict=True)) for line in lines]
+
+
+def read_parquet(data: bytes) -> list[dict]:
+    return parquet.read_table(io.BytesIO(data)).to_pylist()
+
+
+READ = {"csv": read_csv, "jsonl": read_jsonl, "xlsx": read_xlsx, "parquet": read_parquet}
 
 
 async def test_a_csv_begins_with_a_mark_and_survives_commas_and_lines(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief(notes='a, "b"\nc', tags=("x", "y")))
-    out = io.StringIO(newline="")
+    out = io.BytesIO()
     query = partial(export, campaign=stage.campaign, out=out, what="rows", format="csv")
     await ledger.read(query)
-    assert out.getvalue().startswith("\ufeffcampaign,row,line,state,")
+    assert out.getvalue().decode().startswith("\ufeffcampaign,row,line,state,")
     (line,) = await exported(stage, "rows", "csv")
     assert list(line) == ["campaign", *COLUMNS["rows"]]
     assert (line["notes"], line["tags"], line["enabled"]) == ('a, "b"\nc', "x, y", "yes")
@@ -126,20 +136,141 @@ async def test_the_chargeback_adds_up_to_the_account(ledger: Ledger) -> None:
     assert all("several tags" in line["note"] for line in lines if line["by"] == "tag")
 
 
+async def priced(ledger: Ledger) -> Stage:
+    """Films of two tools in two months: made, failed, charged differently, and still under way."""
+
+    def film(row: str, tool: str | None, ratio: str = "9:16", **own: object) -> Brief:
+        asked = {"topic": f"Tea {row}", "aspect_ratio": ratio, "language": "de"}
+        return Brief(row=row, request={**asked, **({"tool": tool} if tool else {})}, **own)
+
+    stage = await Stage.set(
+        ledger,
+        film("a", "explainer"),
+        film("b", "explainer"),
+        film("c", "explainer", "1:1"),
+        film("d", None),
+        film("e", None),
+        budget=1000,
+    )
+    # Accepted at 100, seen ready at 460: six minutes; delivered with 90 seconds of film.
+    for row, charged in (("a", "7.1"), ("c", "0.2"), ("d", None)):
+        sent = await stage.submitting(row)
+        await stage.write(accept, sent, sent.take, video_id=f"vid_{row}", at=NOW + 100)
+        sent = await stage.row(row)
+        amount = None if charged is None else Decimal(charged)
+        await stage.write(settle, sent, sent.take, new="ready", charged=amount, at=NOW + 460)
+        ready = await stage.row(row)
+        file = replace(FILM, seconds=90.0)
+        await stage.write(deliver, ready, ready.take, files=[file], at=NOW + 500)
+    # Charged and failed after 200 s: paid, and no film of it.
+    sent = await stage.rendering("b")
+    await stage.write(settle, sent, sent.take, new="failed", charged=Decimal("0.2"), at=NOW + 200)
+    # Under way in another month: set aside, not paid.
+    await stage.open(await stage.approve("e"), at=NOW + 40 * 86400)
+    return stage
+
+
+#: By hand, from the story above: 7.1 + 0.2 credits for one film of two paid takes, and so on.
+FIGURES = [
+    ("1970-01", None, "9:16", 1, 1, 1, 1.0, "12", "0", "12", 6.0, 1.5),
+    ("1970-01", "explainer", "1:1", 1, 1, 1, 1.0, "0.2", "0", "0.2", 6.0, 1.5),
+    ("1970-01", "explainer", "9:16", 2, 2, 1, 0.5, "7.3", "0", "7.3", 9.33, 1.5),
+    ("1970-02", None, "9:16", 1, 0, 0, None, "0", "12", None, 0.0, 0.0),
+]
+SHOWN = (
+    "month", "tool", "aspect_ratio", "takes", "paid", "delivered", "keep_rate", "charged",
+    "reserved", "charged_per_film", "render_minutes", "film_minutes",
+)  # fmt: skip
+AMOUNTS = ("charged", "reserved", "charged_per_film")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+async def test_the_analysis_is_right_in_every_format(ledger: Ledger, format: str) -> None:
+    lines = await exported(await priced(ledger), "analysis", format)
+
+    assert [list(line) for line in lines] == [["campaign", *COLUMNS["analysis"]]] * len(FIGURES)
+    for line, figures in zip(lines, FIGURES, strict=True):
+        for name, wanted in zip(SHOWN, figures, strict=True):
+            found = line[name] if line[name] != "" else None
+            if name in AMOUNTS and wanted is not None:
+                assert Decimal(str(found)) == Decimal(str(wanted)), name
+            elif format == "csv" and isinstance(wanted, int | float):
+                assert float(found) == wanted, name
+            else:
+                assert found == wanted, name
+        assert (line["operation"], line["language"]) == ("create", "de")
+
+
+async def test_the_analysis_adds_up_to_the_account_to_the_millionth(ledger: Ledger) -> None:
+    stage = await priced(ledger)
+    lines = await exported(stage, "analysis", "parquet")
+    account = await stage.account()
+    assert sum(line["charged"] for line in lines) == account.charged == Decimal("19.5")
+    assert sum(line["reserved"] for line in lines) == account.reserved
+
+
+async def test_a_campaign_without_takes_is_analysed_to_nothing(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief())
+    for format in FORMATS:
+        assert await exported(stage, "analysis", format) == []
+
+
+@pytest.mark.parametrize("what", [what for what in COLUMNS if what != "analysis"])
+async def test_every_format_says_the_same(ledger: Ledger, what: str) -> None:
+    own = {"tags": ("x", "y"), "notes": "=1+1\x01", "cost_center": "north"}
+    stage = await Stage.set(ledger, brief("a", **own), brief("b", "Coffee"))
+    await stage.delivered("a")
+    exact = await exported(stage, what, "jsonl")
+    for typed, line in zip(await exported(stage, what, "parquet"), exact, strict=True):
+        told = {
+            name: float(value) if isinstance(value, Decimal)
+            else value.isoformat() if isinstance(value, datetime) else value
+            for name, value in typed.items()
+        }  # fmt: skip
+        assert told == line
+    for cells, line in zip(await exported(stage, what, "xlsx"), exact, strict=True):
+        assert list(cells) == list(line)
+        for name, value in line.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                assert cells[name] == value
+        if what == "rows" and line["row"] == "a":
+            assert (cells["notes"], cells["tags"]) == ("'=1+1\ufffd", "x, y")
+            since = datetime.fromisoformat(line["since"])
+            assert cells["since"].replace(tzinfo=UTC) == since
+
+
+async def test_money_in_parquet_is_decimal(ledger: Ledger) -> None:
+    out = io.BytesIO()
+    stage = await Stage.set(ledger, brief())
+    what = {"what": "chargeback", "format": "parquet"}
+    await ledger.read(partial(export, campaign=stage.campaign, out=out, **what))
+    schema = parquet.read_schema(io.BytesIO(out.getvalue()))
+    assert str(schema.field("charged").type) == "decimal128(24, 6)"
+
+
+@pytest.mark.parametrize(
+    ("path", "format"),
+    [(None, "csv"), ("-", "csv"), ("a.csv", "csv"), ("a.XLSX", "xlsx"), ("a.parquet", "parquet"),
+     ("a.jsonl", "jsonl"), ("a.ndjson", "jsonl"), ("a.txt", "csv")],
+)  # fmt: skip
+def test_the_name_of_a_file_says_its_format(path: str | None, format: str) -> None:
+    assert format_of(path) == format
+
+
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("before")
 
     def break_off() -> None:
         with whole_file(path) as out:
-            out.write("half")
+            out.write(b"half")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         break_off()
     assert path.read_text() == "before"
     with whole_file(path) as out:
-        out.write("whole")
+        out.write(b"whole")
     assert path.read_text() == "whole"
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]
     with pytest.raises(BadInput, match="cannot be written"), whole_file(tmp_path / "no" / "x"):
