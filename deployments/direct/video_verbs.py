@@ -14,7 +14,7 @@ from tasks.credits import as_number, as_text
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound
 from tasks.redact import redact
 from tasks.service import Video, bodies
-from tasks.service.reading import record_of
+from tasks.service.shapes import record_of
 
 #: What a template, a tool or an export is likely to say of itself; its shape is not shown.
 CATALOG = ("id", "slug", "name", "title", "category", "description", "fields")

@@ -22,14 +22,14 @@ class Gate:
         self,
         *,
         closed_until: datetime | None = None,
-        patience: float = 60.0,
+        longest_wait: float = 60.0,
         on_close: Callable[[datetime], None] | None = None,
         clock: Clock = utc_now,
         sleep: Sleep = asyncio.sleep,
         random: Random = chance.random,
     ) -> None:
         self.closed_until = closed_until
-        self.patience = patience
+        self.longest_wait = longest_wait
         self._on_close = on_close
         self._clock = clock
         self._sleep = sleep
@@ -51,7 +51,7 @@ class Gate:
     async def wait(self, *, operation: str = "call", latest: datetime | None = None) -> None:
         """Return when a request may leave; raise RateLimited when that is too far off.
 
-        Too far is more than `patience` seconds from now, or later than `latest`.
+        Too far is more than `longest_wait` seconds from now, or later than `latest`.
         """
         # A loop, because the gate may have been closed again while this call slept.
         while self.closed_until is not None:
@@ -59,7 +59,7 @@ class Gate:
             left = (self.closed_until - now).total_seconds()
             if left <= 0:
                 return
-            if left > self.patience or (latest is not None and self.closed_until > latest):
+            if left > self.longest_wait or (latest is not None and self.closed_until > latest):
                 raise closed(self.closed_until, operation=operation)
             # Spread, so that rows do not all wake together.
             await self._sleep(spread(left, self._random))

@@ -1,6 +1,7 @@
-"""What became of one request: told from a status, or from the exception that ended it.
+"""What became of one request, and whether it is sent again: the retry matrix.
 
-The rule where nothing fits: once a request may have left, its outcome is not known.
+Told from a status, or from the exception that ended it. The rule where nothing fits: once a
+request may have left, its outcome is not known.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ import ssl
 from enum import Enum
 
 import httpx
+
+from tasks.retry import RetryPolicy
+from tasks.service.operations import Money
 
 
 class Outcome(Enum):
@@ -27,6 +31,37 @@ class Outcome(Enum):
 
 #: After these the request may have been carried out.
 UNKNOWN = frozenset({Outcome.TROUBLE, Outcome.LOST, Outcome.CUT, Outcome.SHAPELESS})
+
+
+class Verdict(Enum):
+    """What to do after one outcome."""
+
+    AGAIN = "again"  # the same bytes and, where there is one, the same key
+    STOP = "stop"  # a definite answer: tell it
+    ASK = "ask"  # it may have been carried out: whoever asked must find out
+
+
+A, S, Q = Verdict.AGAIN, Verdict.STOP, Verdict.ASK
+_ROWS: dict[Outcome, tuple[Verdict, Verdict, Verdict, Verdict]] = {
+    #                     R  K  G  N
+    Outcome.UNREACHED: (A, A, A, A),
+    Outcome.UNSENDABLE: (S, S, S, S),
+    Outcome.TROUBLE: (A, A, A, Q),
+    Outcome.LOST: (A, A, A, Q),
+    Outcome.CUT: (A, A, Q, Q),
+    Outcome.SHAPELESS: (S, A, Q, Q),
+    Outcome.LIMITED: (S, S, S, S),  # the gate has waited as long as it may
+    Outcome.CONFLICT: (S, A, S, S),
+    Outcome.REFUSED: (S, S, S, S),
+}
+MATRIX: dict[tuple[Outcome, Money], Verdict] = {
+    (outcome, money): verdict
+    for outcome, row in _ROWS.items()
+    for money, verdict in zip(Money, row, strict=True)
+}
+
+#: Waiting at the gate is not held against the seconds.
+POLICY = RetryPolicy(attempts=3, seconds=60.0, first=0.5, longest=30.0)
 
 _NEVER_LEFT: dict[type[Exception], Outcome] = {
     httpx.ConnectError: Outcome.UNREACHED,

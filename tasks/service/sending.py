@@ -1,4 +1,4 @@
-"""Sends one attempt of a call: the gate before it, and what the answer amounts to after it.
+"""Sends one request in up to three attempts: the gate before each, and the one error in the end.
 
 A cancelled request is not answered for here: CancelledError passes through, and whoever cancels
 a paid call under way must treat its outcome as unknown.
@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
-from tasks.clock import Clock, Random
-from tasks.errors import RateLimited
+from tasks.clock import Clock, Random, Sleep
+from tasks.errors import OutcomeUnknown, RateLimited, ServiceError
+from tasks.retry import retry
 from tasks.retry_after import retry_after
-from tasks.service.answer import Answer, Unparsable
-from tasks.service.call import Call, Progress
-from tasks.service.failure import Failure, from_answer, from_exception
+from tasks.service.failures import Failure, from_exception, from_response, still_unknown
 from tasks.service.gate import Gate
-from tasks.service.operations import Money, Operation
-from tasks.service.outcome import UNKNOWN, Outcome, of_exception, of_status
-from tasks.service.reading import Shapeless
-from tasks.service.retry import POLICY
-from tasks.service.telling import Teller
-from tasks.service.wire import Wire
+from tasks.service.operations import Money
+from tasks.service.outcome import POLICY, UNKNOWN, Outcome, of_exception, of_status
+from tasks.service.request import Request, Wire
+from tasks.service.request_log import OnRequest, log_request
+from tasks.service.response import Response, Shapeless, Unparsable
 
 T = TypeVar("T")
 
@@ -38,109 +39,151 @@ LONGEST = 300.0
 IN_PROGRESS = 2.0
 
 
+@dataclass(slots=True)
+class _Effort:
+    """How far one request has come, over all of its attempts."""
+
+    attempts: int = 0
+    limited: int = 0
+    unknown: bool = False  # one of them may have been carried out
+    sending: timedelta = timedelta()
+    waiting: timedelta = timedelta()
+
+
 class Sender:
-    """Sends attempts: all through the same gate, at most `concurrency` requests at once."""
+    """Sends requests: all through the same gate, at most `concurrency` at once."""
 
     def __init__(
         self,
         wire: Wire,
         gate: Gate,
-        teller: Teller,
         *,
         clock: Clock,
+        sleep: Sleep,
         random: Random,
         concurrency: int,
+        on_request: OnRequest | None = None,
         longest: float = LONGEST,
     ) -> None:
-        self._longest = longest
-        self.gate = gate
         self._wire = wire
-        self._teller = teller
+        self._gate = gate
         self._clock = clock
+        self._sleep = sleep
         self._random = random
         self._slots = asyncio.Semaphore(concurrency)
+        self._on_request = on_request
+        self._longest = longest
 
-    async def attempt(self, call: Call[T], progress: Progress) -> T | Failure:
+    async def send(self, request: Request, read: Callable[[Response], T]) -> T:
+        """Return what is read from the response; raise the ServiceError that it ended with."""
+        effort = _Effort()
+        result = await retry(
+            partial(self._attempt, request, read, effort),
+            POLICY,
+            again=self._again,
+            at_least=self._wait,
+            spent=lambda: effort.sending.total_seconds(),
+            sleep=self._sleep,
+            random=self._random,
+        )
+        if isinstance(result, Failure):
+            raise _settled(result, effort)
+        return result
+
+    def _again(self, result: object) -> bool:
+        wanted = isinstance(result, Failure) and result.again
+        return wanted and self._wait(result) <= self._gate.longest_wait
+
+    def _wait(self, result: object) -> float:
+        until = result.not_before if isinstance(result, Failure) else None
+        return 0.0 if until is None else max(0.0, (until - self._clock()).total_seconds())
+
+    async def _attempt(
+        self, request: Request, read: Callable[[Response], T], effort: _Effort
+    ) -> T | Failure:
         """Send until the answer is not 429; only what comes after the gate is an attempt."""
-        progress.attempts += 1
+        effort.attempts += 1
         limited: Failure | None = None
         for _ in range(LIMITED_TIMES):
             async with self._slots:
                 try:
-                    await self._wait(call.operation, progress)
+                    await self._pass_gate(request, effort)
                 except RateLimited as shut:
-                    progress.attempts -= limited is None
-                    return _kept_out(shut, limited, call.operation.money)
-                result = await self._send(call, progress)
+                    effort.attempts -= limited is None
+                    return _kept_out(shut, limited, request.operation.money)
+                result = await self._once(request, read, effort)
             if not isinstance(result, Failure) or result.outcome is not Outcome.LIMITED:
                 return result
             limited = result
         return result
 
-    async def _wait(self, operation: Operation, progress: Progress) -> None:
-        if self.gate.is_open:
+    async def _pass_gate(self, request: Request, effort: _Effort) -> None:
+        if self._gate.is_open:
             return
         now = self._clock()
-        latest = now + WAITING - progress.waiting
-        await self.gate.wait(operation=operation.name, latest=latest)
-        progress.waiting += self._clock() - now
+        latest = now + WAITING - effort.waiting
+        await self._gate.wait(operation=request.operation.name, latest=latest)
+        effort.waiting += self._clock() - now
 
-    async def _send(self, call: Call[T], progress: Progress) -> T | Failure:
+    async def _once(
+        self, request: Request, read: Callable[[Response], T], effort: _Effort
+    ) -> T | Failure:
         started, now = time.perf_counter(), self._clock()
-        answer: Answer | None = None
+        response: Response | None = None
         result: T | Failure
         try:
             async with asyncio.timeout(self._longest):
-                answer = await self._wire.exchange(call.operation, call.target, call.body)
+                response = await self._wire.send(request)
         except Exception as cause:
             outcome = of_exception(cause)
             if outcome is None:
                 raise
-            result = from_exception(cause, outcome, call.operation, key=call.key)
+            result = from_exception(request, cause, outcome)
         else:
-            result = self._read(call, answer, progress)
-        progress.sending += self._clock() - now
+            result = self._judge(request, response, read, effort)
+        effort.sending += self._clock() - now
         failure = result if isinstance(result, Failure) else None
-        progress.unknown |= failure is not None and failure.outcome in UNKNOWN
-        self._teller.tell(call.operation, progress.attempts, answer, failure, started)
+        effort.unknown |= failure is not None and failure.outcome in UNKNOWN
+        log_request(
+            request.operation,
+            response,
+            failure,
+            number=effort.attempts,
+            started=started,
+            on_request=self._on_request,
+        )
         return result
 
-    def _read(self, call: Call[T], answer: Answer, progress: Progress) -> T | Failure:
-        outcome = of_status(answer.status)
+    def _judge(
+        self, request: Request, response: Response, read: Callable[[Response], T], effort: _Effort
+    ) -> T | Failure:
+        outcome = of_status(response.status)
         if outcome is None:
             try:
-                return call.read(answer)
+                return read(response)
             except Unparsable:
                 outcome = Outcome.CUT
             except Shapeless:
                 outcome = Outcome.SHAPELESS
-        retry_at = self._heed(answer, outcome, progress)
-        not_before = retry_at
-        if outcome is Outcome.CONFLICT and call.operation.money is Money.KEYED:
-            patient = self._clock() + timedelta(seconds=IN_PROGRESS * 2 ** (progress.attempts - 1))
-            not_before = max(patient, retry_at or patient)
-        return from_answer(
-            answer,
-            outcome,
-            call.operation,
-            key=call.key,
-            retry_at=retry_at,
-            not_before=not_before,
-        )
+        retry_at = not_before = self._heed(response, outcome, effort)
+        if outcome is Outcome.CONFLICT and request.operation.money is Money.KEYED:
+            later = self._clock() + timedelta(seconds=IN_PROGRESS * 2 ** (effort.attempts - 1))
+            not_before = max(later, retry_at or later)
+        return from_response(request, response, outcome, retry_at=retry_at, not_before=not_before)
 
-    def _heed(self, answer: Answer, outcome: Outcome, progress: Progress) -> datetime | None:
+    def _heed(self, response: Response, outcome: Outcome, effort: _Effort) -> datetime | None:
         """Return the moment named by Retry-After; close the gate where it is meant for all."""
         now = self._clock()
-        told = retry_after(answer.headers, now=now)
+        told = retry_after(response.headers, now=now)
         if outcome is Outcome.LIMITED:
-            progress.limited += 1
-            told = max(told or 0.0, POLICY.pause(progress.limited, self._random))
+            effort.limited += 1
+            told = max(told or 0.0, POLICY.pause(effort.limited, self._random))
         if told is None:
             return None
         until = now + timedelta(seconds=told)
-        if answer.status in (429, 503):
-            self.gate.close(until)
-            return self.gate.closed_until
+        if response.status in (429, 503):
+            self._gate.close(until)
+            return self._gate.closed_until
         return until
 
 
@@ -150,3 +193,10 @@ def _kept_out(shut: RateLimited, limited: Failure | None, money: Money) -> Failu
         return Failure(outcome=Outcome.LIMITED, error=shut, money=money)
     limited.error.retry_at = shut.retry_at
     return limited
+
+
+def _settled(failure: Failure, effort: _Effort) -> ServiceError:
+    error = failure.error
+    error.attempts = effort.attempts
+    certain = failure.money is Money.READ or isinstance(error, OutcomeUnknown)
+    return error if certain or not effort.unknown else still_unknown(error, failure.money)

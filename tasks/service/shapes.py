@@ -1,13 +1,24 @@
-"""Where things are found in an answer, as far as the specification does not say.
+"""Finds the members of an answer, as far as the specification does not say where they are.
 
 A pointer (RFC 6901) set here wins over the names that are tried; it never falls back on them.
 """
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
 from tasks.brief import Json
+from tasks.credits import parse_credits
+from tasks.redact import redact
+from tasks.service.response import Shapeless, unwrap
+
+_VIDEO_ID = re.compile(r"vid_[A-Za-z0-9_-]+")
+_WEBHOOK_ID = re.compile(r"wh_[A-Za-z0-9_-]+")
+_DEPTH = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +64,76 @@ class Shapes:
     )
     next_names: tuple[str, ...] = ("next_cursor", "next", "next_url", "cursor", "next_page")
 
+    def video_id(self, data: Json) -> str | None:
+        """Return the video id: by its name, else the only text that looks like one."""
+        named = [
+            text for record in (data, record_of(data)) for text in _said(record, self.id_names)
+        ]
+        return _id(named, data, _VIDEO_ID)
+
+    def webhook_id(self, data: Json) -> str | None:
+        """Return the id of a subscription, found as a video's is."""
+        return _id(list(_said(data, self.webhook_id_names)), data, _WEBHOOK_ID)
+
+    def status(self, data: Json) -> str | None:
+        """Return the status word, whatever it is, but for secrets: it is told and kept anywhere."""
+        found = _said(record_of(data), self.status_names)
+        return next((redact(word) for word in found), None)
+
+    def poll_after(self, data: Json) -> float | None:
+        """Return the polling hint in seconds as given, or None for anything not a time."""
+        record = record_of(data)
+        for name in self.poll_names:
+            value = record.get(name) if isinstance(record, dict) else None
+            if isinstance(value, int | float | str) and not isinstance(value, bool):
+                return _seconds(value)
+        return None
+
+    def quoted(self, body: Json) -> Decimal | None:
+        """Return what a quote comes to, or None when no amount can be read with certainty."""
+        if self.quote_amount is not None:
+            return _amount_at(body, self.quote_amount)
+        return _amount(unwrap(body), self.amount_names, depth=4)
+
+    def charged(self, body: Json) -> Decimal | None:
+        """Return what a video is said to have cost, read as a quote is."""
+        if self.charged_amount is not None:
+            return _amount_at(body, self.charged_amount)
+        return _amount(record_of(unwrap(body)), self.charged_names, depth=4)
+
+    def url(self, body: Json, *, pointer: str | None) -> str:
+        """Return an address: by pointer or name, else the only http one; else raise Shapeless."""
+        data = unwrap(body)
+        if pointer is not None:
+            tried = [at_pointer(where, pointer) for where in (data, body)]
+        else:
+            tried = [data.get(name) for name in self.url_names] if isinstance(data, dict) else []
+            addresses = {text for text in _texts(data) if _is_url(text)}
+            tried += addresses if len(addresses) == 1 else ()
+        for found in filter(_is_url, tried):
+            return str(found)
+        raise Shapeless
+
+    def entries(self, body: Json) -> list[Json]:
+        """Return the list in an answer, by its name or as the only one; else raise Shapeless."""
+        data = unwrap(body)
+        if isinstance(data, list):
+            return data
+        if isinstance(data, dict):
+            for name in self.list_names:
+                if isinstance(data.get(name), list):
+                    return list(data[name])
+            lists = [value for value in data.values() if isinstance(value, list)]
+            if len(lists) == 1:
+                return list(lists[0])
+        raise Shapeless
+
+
+def record_of(data: Json) -> Json:
+    """Return the record of a video, also where it is wrapped once more as `video`."""
+    inner = data.get("video") if isinstance(data, dict) else None
+    return inner if isinstance(inner, dict) else data
+
 
 def at_pointer(document: Json, pointer: str) -> Json:
     """Return what a JSON pointer points at, or None."""
@@ -65,3 +146,57 @@ def at_pointer(document: Json, pointer: str) -> Json:
         else:
             return None
     return document
+
+
+def _id(named: list[str], data: Json, form: re.Pattern[str]) -> str | None:
+    for value in named:
+        if form.fullmatch(value):
+            return value
+    looks = {text for text in _texts(data) if form.fullmatch(text)}
+    if len(looks) == 1:
+        return looks.pop()
+    return named[0] if named else None
+
+
+def _amount_at(body: Json, pointer: str) -> Decimal | None:
+    amount = parse_credits(at_pointer(unwrap(body), pointer))
+    return parse_credits(at_pointer(body, pointer)) if amount is None else amount
+
+
+def _amount(data: Json, names: tuple[str, ...], depth: int) -> Decimal | None:
+    if not isinstance(data, dict):
+        return parse_credits(data)
+    if depth == 0:
+        return None
+    for name in names:
+        amount = _amount(data.get(name), names, depth - 1)
+        if amount is not None:
+            return amount
+    return None
+
+
+def _seconds(value: float | str) -> float | None:
+    try:
+        seconds = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _said(data: Json, names: tuple[str, ...]) -> Iterator[str]:
+    for name in names if isinstance(data, dict) else ():
+        if isinstance(data.get(name), str) and data[name].strip():
+            yield data[name]
+
+
+def _is_url(value: Json) -> bool:
+    return isinstance(value, str) and value.lower().startswith(("https://", "http://"))
+
+
+def _texts(data: Json, depth: int = _DEPTH) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif depth and isinstance(data, dict | list):
+        inner: Iterable[Json] = data.values() if isinstance(data, dict) else data
+        for item in inner:
+            yield from _texts(item, depth - 1)

@@ -137,7 +137,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what a service says is redacted before it is in the ledger",
-        "tasks/service/reading.py",
+        "tasks/service/shapes.py",
         "return next((redact(word) for word in found), None)",
         "return next(found, None)",
         (f"{SECRETS}::test_what_a_service_repeats_is_not_repeated",),
@@ -207,7 +207,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a call without a key is not sent again by the client",
-        "tasks/service/retry.py",
+        "tasks/service/outcome.py",
         "Outcome.LOST: (A, A, A, Q),",
         "Outcome.LOST: (A, A, A, A),",
         ("tests/unit/service/test_sent_once.py",),

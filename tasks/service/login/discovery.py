@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tasks.errors import ConfigurationError
-from tasks.service.answer import Answer
 from tasks.service.login.endpoints import (
     Endpoints,
     check_issuer,
@@ -23,6 +22,7 @@ from tasks.service.login.endpoints import (
 )
 from tasks.service.login.exchange import Exchange
 from tasks.service.login.replies import members, plain
+from tasks.service.response import Response
 
 _SERVER = "/.well-known/oauth-authorization-server"
 _RESOURCE = "/.well-known/oauth-protected-resource"
@@ -101,6 +101,6 @@ async def _document(exchange: Exchange, url: str) -> Mapping[str, Any] | None:
     return members(answer) if answer.status == 200 else None
 
 
-def _pointer(answer: Answer) -> str | None:
+def _pointer(answer: Response) -> str | None:
     found = _CHALLENGE.search(answer.headers.get("www-authenticate", ""))
     return found[1] if found and answer.status == 401 else None

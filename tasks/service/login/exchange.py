@@ -19,8 +19,8 @@ import httpx
 from tasks.clock import Clock, Sleep, utc_now
 from tasks.errors import CallsheetError, ConfigurationError, Parked
 from tasks.retry_after import retry_after
-from tasks.service.answer import Answer
 from tasks.service.outcome import Outcome, of_exception
+from tasks.service.response import Response
 from tasks.service.transport import default_transport
 
 Transports = Callable[[str], httpx.AsyncBaseTransport]
@@ -68,20 +68,20 @@ class Exchange:
         for transport in self._open.values():
             await transport.aclose()
 
-    async def get(self, url: str) -> Answer:
+    async def get(self, url: str) -> Response:
         """Read a public document; raise NoAnswer."""
         return await self._send("GET", url, None, {})
 
-    async def post_form(self, url: str, members: Mapping[str, str]) -> Answer:
+    async def post_form(self, url: str, members: Mapping[str, str]) -> Response:
         """Send a form; raise NoAnswer."""
         body = urlencode(members).encode()
         return await self._send("POST", url, body, _FORM)
 
-    async def post_json(self, url: str, members: Mapping[str, Any]) -> Answer:
+    async def post_json(self, url: str, members: Mapping[str, Any]) -> Response:
         """Send a JSON document; raise NoAnswer."""
         return await self._send("POST", url, httpx.Request("POST", url, json=members).read(), _JSON)
 
-    async def patiently(self, send: Callable[[], Any], *, only_unsent: bool = False) -> Answer:
+    async def patiently(self, send: Callable[[], Any], *, only_unsent: bool = False) -> Response:
         """Return the answer of `send()`, sent up to three times while the service is in trouble.
 
         With `only_unsent`, for what works once, it is repeated only where it never left. Raises
@@ -89,7 +89,7 @@ class Exchange:
         """
         for pause in (*PAUSES, None):
             try:
-                answer: Answer = await send()
+                answer: Response = await send()
             except NoAnswer as silence:
                 if pause is None or (only_unsent and silence.left):
                     raise self.trouble(str(silence)) from None
@@ -101,7 +101,7 @@ class Exchange:
             await self.sleep(pause)
         raise AssertionError("unreachable")
 
-    def trouble(self, words: str, answer: Answer | None = None) -> CallsheetError:
+    def trouble(self, words: str, answer: Response | None = None) -> CallsheetError:
         """Return the error for an auth server that is in trouble: nothing is lost, come back."""
         now = self.clock()
         told = retry_after(answer.headers, now=now) if answer else None
@@ -113,7 +113,7 @@ class Exchange:
 
     async def _send(
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> Answer:
+    ) -> Response:
         host = urlsplit(url).netloc
         request = httpx.Request(
             method,
@@ -134,7 +134,7 @@ class Exchange:
             if outcome is None:
                 raise
         else:
-            return Answer(response.status_code, response.headers, content)
+            return Response(response.status_code, response.headers, content)
         if outcome is Outcome.UNSENDABLE:
             raise ConfigurationError(
                 f"{host} cannot be spoken to: its address or its certificate is not right",
@@ -156,6 +156,6 @@ _JSON = {"content-type": "application/json"}
 _HEADERS = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "callsheet"}
 
 
-def in_trouble(answer: Answer) -> bool:
+def in_trouble(answer: Response) -> bool:
     """Return whether the same request may succeed later."""
     return answer.status in (408, 429) or answer.status >= 500

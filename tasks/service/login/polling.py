@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from tasks.errors import CallsheetError, LoginError
 from tasks.retry_after import retry_after
-from tasks.service.answer import Answer
 from tasks.service.login.exchange import Exchange, NoAnswer, in_trouble
 from tasks.service.login.replies import Grant, error_code, members, read_grant, seconds
 from tasks.service.login.sentences import is_known, refusal, told
+from tasks.service.response import Response
 
 Say = Callable[[str], None]
 
@@ -58,7 +58,7 @@ class _Silence:
 
 
 async def poll(
-    exchange: Exchange, ask: Callable[[], Awaitable[Answer]], pace: Pace, *, say: Say
+    exchange: Exchange, ask: Callable[[], Awaitable[Response]], pace: Pace, *, say: Say
 ) -> Grant:
     """Return what was granted; raise LoginError for a no, Parked for a server in trouble."""
     deadline = exchange.monotonic() + pace.lifetime
@@ -80,7 +80,7 @@ async def poll(
 
 
 async def _look(
-    exchange: Exchange, ask: Callable[[], Awaitable[Answer]], pace: Pace, *, lost: bool
+    exchange: Exchange, ask: Callable[[], Awaitable[Response]], pace: Pace, *, lost: bool
 ) -> Grant | _Silence | None:
     """Poll once: return the grant, what kept it from being looked at, or None to go on waiting."""
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tasks.errors import LoginError, shorten
 from tasks.redact import redact, register_secret
-from tasks.service.answer import Answer, Unparsable
+from tasks.service.response import Response, Unparsable
 
 KEY_PREFIX = "mav_"
 
@@ -28,7 +28,7 @@ class Grant:
     lifetime: float | None = None
 
 
-def members(answer: Answer) -> Mapping[str, Any] | None:
+def members(answer: Response) -> Mapping[str, Any] | None:
     """Return the members of a JSON object, out of the REST envelope if it is in one; else None."""
     try:
         found = answer.json()
@@ -40,7 +40,7 @@ def members(answer: Answer) -> Mapping[str, Any] | None:
     return inner if isinstance(inner, dict) and not found.get("error") else found
 
 
-def error_code(answer: Answer) -> str | None:
+def error_code(answer: Response) -> str | None:
     """Return the machine code of a refusal, bare (RFC 6749) or in the envelope; None without."""
     error = (members(answer) or {}).get("error")
     if isinstance(error, dict):
@@ -48,7 +48,7 @@ def error_code(answer: Answer) -> str | None:
     return plain(error)[:64] if isinstance(error, str) and error else None
 
 
-def error_words(answer: Answer) -> str:
+def error_words(answer: Response) -> str:
     """Return what the server says of a refusal in words; empty when it says nothing."""
     found = members(answer) or {}
     error = found.get("error")
@@ -72,7 +72,7 @@ def seconds(value: object, *, default: float) -> float:
     return number if usable else default
 
 
-def read_grant(answer: Answer) -> Grant | None:
+def read_grant(answer: Response) -> Grant | None:
     """Return the grant in a token answer; None when it holds no token at all.
 
     Raises LoginError when what it holds is no key of this service.

@@ -5,8 +5,8 @@ section 5, and RFC 6749, 7591, 8628).
 from __future__ import annotations
 
 from tasks.errors import LoginError
-from tasks.service.answer import Answer
 from tasks.service.login.replies import error_code, error_words, plain
+from tasks.service.response import Response
 
 _AGAIN = "run `callsheet login` again for a fresh code"
 _IN_APP = "in the service's app under Settings, Advanced, API keys"
@@ -67,7 +67,7 @@ def is_known(code: str) -> bool:
     return code in _SENTENCES
 
 
-def refusal(answer: Answer, doing: str) -> LoginError:
+def refusal(answer: Response, doing: str) -> LoginError:
     """Return the error for a refusal met while `doing` something, in words that read on."""
     code, status = error_code(answer), answer.status
     lost = status in (404, 405) and not (code and is_known(code))

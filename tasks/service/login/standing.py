@@ -12,12 +12,12 @@ from typing import Any
 
 import httpx
 
-from tasks.service.answer import Answer
 from tasks.service.login.exchange import in_trouble
 from tasks.service.login.replies import members, plain
 from tasks.service.operations import LIST, ME, Operation
 from tasks.service.outcome import of_exception
-from tasks.service.wire import Wire
+from tasks.service.request import Request, Wire
+from tasks.service.response import Response
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +74,11 @@ async def owner_of(
 
 async def _read(
     operation: Operation, base_url: str, key: str, transport: httpx.AsyncBaseTransport | None
-) -> Answer | str:
+) -> Response | str:
     """Return the answer to one read, or in words why there is none."""
     wire = Wire(base_url=base_url, api_key=key, transport=transport, limit=2)
     try:
-        return await wire.exchange(operation, operation.path, None)
+        return await wire.send(Request(operation=operation, target=operation.path))
     except Exception as error:
         if of_exception(error) is None:
             raise

@@ -14,7 +14,7 @@ from tasks.engine.context import Context
 from tasks.engine.engine import Engine
 from tasks.errors import Conflict
 from tasks.ledger import Ledger
-from tasks.service.values import SignedUrl, Video
+from tasks.service import SignedUrl, Video
 from tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 

@@ -164,7 +164,7 @@ async def test_no_request_leaves_before_the_moment_however_many_wait(talk, time)
     gate = gate_of(time)
     moments = []
     service, seen = talk(
-        limited("30"), OK, gate=gate, on_attempt=lambda _: moments.append(time.now)
+        limited("30"), OK, gate=gate, on_request=lambda _: moments.append(time.now)
     )
     begin = time.now
     await service.get("vid_0")

@@ -245,7 +245,7 @@ async def test_errors_that_are_not_json(talk, status):
 @pytest.mark.parametrize("status", [200, 404])
 async def test_the_name_of_a_request(talk, body, headers, status):
     told = []
-    service, _ = talk((status, body, headers), on_attempt=told.append)
+    service, _ = talk((status, body, headers), on_request=told.append)
     if status == 404:
         with pytest.raises(NotFound) as caught:
             await service.get("vid_1")

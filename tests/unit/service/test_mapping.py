@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from tasks import errors
+from tasks.service.failures import CLASSES
 from tasks.service.outcome import Outcome, of_exception, of_status
-from tasks.service.refusals import CLASSES
 
 NEVER_LEFT = {
     "ConnectError": Outcome.UNREACHED,

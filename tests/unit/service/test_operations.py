@@ -204,7 +204,7 @@ async def test_a_key_that_hides_itself_is_still_sent():
 
 async def test_every_request_is_told_without_anything_secret(talk):
     seen = []
-    service, _ = talk((500, {}), (200, {}), on_attempt=seen.append)
+    service, _ = talk((500, {}), (200, {}), on_request=seen.append)
     await service.get("vid_1")
     assert [(a.operation, a.path, a.number, a.status, a.outcome) for a in seen] == [
         ("get", "/videos/{id}", 1, 500, "trouble"),

@@ -69,7 +69,7 @@ async def test_a_stale_connection_does_not_make_the_transport_send_a_post_twice(
 ):
     seen = []
     server = await serve(answer(202, CREATED), then_close=True)
-    service = connect(server.base_url, transport=transport, on_attempt=seen.append)
+    service = connect(server.base_url, transport=transport, on_request=seen.append)
     for _ in range(4):
         await create(service)
     # Whatever was sent was sent by us, and counted; some may not have reached the server.
@@ -81,7 +81,7 @@ async def test_a_connection_that_ends_under_a_post_is_told_and_not_repaired_in_s
 ):
     seen = []
     server = await serve(answer(202, CREATED), "close", answer(202, CREATED))
-    service = connect(server.base_url, transport=transport, on_attempt=seen.append)
+    service = connect(server.base_url, transport=transport, on_request=seen.append)
     await create(service)
     await create(service)
     assert [attempt.outcome for attempt in seen] == ["ok", "lost", "ok"]

@@ -22,16 +22,12 @@ from tasks.errors import (
     ShapeError,
     Unauthenticated,
 )
-from tasks.service.call import Call
-from tasks.service.calls import Calls
 from tasks.service.gate import Gate
 from tasks.service.operations import Money, Operation
-from tasks.service.outcome import Outcome
-from tasks.service.reading import Shapeless
-from tasks.service.retry import MATRIX, Verdict
+from tasks.service.outcome import MATRIX, Outcome, Verdict
+from tasks.service.request import Request, Wire
+from tasks.service.response import Shapeless
 from tasks.service.sending import Sender
-from tasks.service.telling import Teller
-from tasks.service.wire import Wire
 
 OK = httpx.Response(200, json={"data": {"id": "vid_1"}, "meta": {}})
 MISSING = httpx.Response(202, json={"data": {}, "meta": {}})
@@ -42,22 +38,21 @@ def status(code, **headers):
     return httpx.Response(code, json={"data": None, "error": {"message": "no"}}, headers=headers)
 
 
-def read_id(answer):
-    if "id" not in answer.json()["data"]:
+def read_id(response):
+    if "id" not in response.json()["data"]:
         raise Shapeless
-    return answer.json()["data"]["id"]
+    return response.json()["data"]["id"]
 
 
-def calls_over(time, handler):
+def sender_over(time, handler):
     wire = Wire(
         base_url="http://s.test/api/v1",
         api_key="mav_x1",
         transport=httpx.MockTransport(handler),
         limit=9,
     )
-    gate = Gate(clock=time.clock, sleep=time.sleep, random=time.random)
-    sender = Sender(wire, gate, Teller(None), clock=time.clock, random=time.random, concurrency=9)
-    return Calls(sender, clock=time.clock, sleep=time.sleep, random=time.random)
+    now = {"clock": time.clock, "sleep": time.sleep, "random": time.random}
+    return Sender(wire, Gate(**now), concurrency=9, **now)
 
 
 async def outcome_of(time, money, *steps):
@@ -72,9 +67,9 @@ async def outcome_of(time, money, *steps):
         return step
 
     operation = Operation(name="op", method="POST", path="/x", scope="write", money=money)
-    call = Call(operation=operation, target="/x", read=read_id, body=b"same", key="cs1_k")
+    request = Request(operation=operation, target="/x", body=b"same", key="cs1_k")
     try:
-        result = await calls_over(time, handler).make(call)
+        result = await sender_over(time, handler).send(request, read_id)
     except ServiceError as error:
         result = error
     assert set(sent) <= {b"same"}
@@ -207,5 +202,5 @@ async def test_repeating_ends_after_sixty_seconds_of_sending(time):
 
     operation = Operation(name="op", method="POST", path="/x", scope="write", money=K)
     with pytest.raises(OutcomeUnknown):
-        await calls_over(time, handler).make(Call(operation=operation, target="/x", read=read_id))
+        await sender_over(time, handler).send(Request(operation=operation, target="/x"), read_id)
     assert len(sent) == 1

@@ -1,4 +1,4 @@
-"""One whole answer of the service, and what can be read from it whatever its status."""
+"""One whole response of the service, and what can be read from it whatever its status."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ class Unparsable(Exception):
     """The body is not JSON: cut short, or not from the service at all."""
 
 
+class Shapeless(Exception):
+    """The body lacks the one member that is needed."""
+
+
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """Status, headers and the whole body."""
 
     status: int
@@ -35,6 +39,11 @@ class Answer:
             return _DECODER.decode(self.content.decode("utf-8-sig"))
         except (ValueError, RecursionError):
             raise Unparsable from None
+
+    @property
+    def data(self) -> Json:
+        """What is inside the envelope; None where a success has no body at all."""
+        return unwrap(self.json()) if self.content else None
 
     @property
     def request_id(self) -> str | None:
@@ -85,3 +94,10 @@ class Answer:
         except Unparsable:
             return None
         return body.get(name) if isinstance(body, dict) else None
+
+
+def unwrap(body: Json) -> Json:
+    """Return what is inside the envelope, or the body itself when it comes bare."""
+    if not isinstance(body, dict) or "data" not in body:
+        return body
+    return body["data"] if len(body) == 1 or "meta" in body or "error" in body else body

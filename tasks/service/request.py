@@ -1,4 +1,4 @@
-"""Puts one request on the wire and reads the whole answer, over an httpx transport.
+"""From an operation to the bytes that are sent, over an httpx transport.
 
 Drives the transport itself and no `httpx.AsyncClient`: that one would keep cookies, merge
 addresses and headers for every call, and log whole addresses. Follows no redirect, repeats
@@ -7,17 +7,49 @@ nothing. Time limits are the transport's own; nothing is ended by cancelling it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 
 from tasks.crash import crashpoint
-from tasks.errors import ConfigurationError
+from tasks.errors import BadInput, ConfigurationError
 from tasks.redact import register_secret
-from tasks.service.answer import Answer
 from tasks.service.operations import OPERATIONS, Money, Operation
+from tasks.service.response import Response
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is sent: `target` is path and query, encoded, and `key` stands in `body` too."""
+
+    operation: Operation
+    target: str
+    body: bytes | None = field(default=None, repr=False)
+    key: str | None = None
+
+
+def target_of(
+    operation: Operation,
+    *,
+    video_id: str | None = None,
+    webhook_id: str | None = None,
+    scene: int | None = None,
+) -> str:
+    """Return the path of an operation with its ids in it; raise BadInput for one that is none."""
+    target = operation.path
+    for kind, named in (("video", video_id), ("webhook", webhook_id)):
+        if named is not None:
+            if not named.strip(". /"):
+                raise BadInput(f'"{named}" is not the id of a {kind}')
+            target = target.replace("{id}", quote(named, safe=""))
+    if scene is not None:
+        if scene < 1:
+            raise BadInput(f"there is no scene {scene}: they are counted from 1")
+        target = target.replace("{n}", str(scene))
+    return target
 
 
 class Wire:
@@ -37,28 +69,29 @@ class Wire:
         self._limit = limit
         self._timeouts = {operation: _timeouts(operation) for operation in OPERATIONS}
 
-    async def exchange(self, operation: Operation, target: str, body: bytes | None) -> Answer:
-        """Send one request to `target` (path and query) and return its whole answer."""
+    async def send(self, request: Request) -> Response:
+        """Send one request and return its whole response."""
+        operation, body = request.operation, request.body
         transport = self._ready(fresh=operation.money is Money.ONCE)
-        request = httpx.Request(
+        made = httpx.Request(
             operation.method,
-            self._base + target,
+            self._base + request.target,
             headers=self._headers if body is None else self._with_json,
             content=body,
             extensions={"timeout": self._timeouts.get(operation) or _timeouts(operation)},
         )
         crashpoint("service: before the request", operation.name)
-        response = await transport.handle_async_request(request)
+        came = await transport.handle_async_request(made)
         try:
-            content = await response.aread()
+            content = await came.aread()
         except BaseException as error:
-            await response.aclose()
+            await came.aclose()
             # The status alone is a definite answer, should its explanation have been cut.
-            if response.status_code < 300 or not isinstance(error, Exception):
+            if came.status_code < 300 or not isinstance(error, Exception):
                 raise
             content = b""
         crashpoint("service: after the answer", operation.name)
-        return Answer(response.status_code, response.headers, content)
+        return Response(came.status_code, came.headers, content)
 
     async def aclose(self) -> None:
         """Close the connections."""

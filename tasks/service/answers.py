@@ -1,0 +1,265 @@
+"""What the service answers, as far as we need it; all the rest is kept in `raw`.
+
+Each value reads itself from a response and says by Shapeless that the one member it cannot do
+without is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Self, TypeAlias, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+from tasks.brief import Json
+from tasks.redact import register_secret
+from tasks.service.response import Response, Shapeless, Unparsable, unwrap
+from tasks.service.shapes import Shapes
+
+T = TypeVar("T")
+#: What turns a whole response into a value.
+Reader: TypeAlias = Callable[[Response, Shapes], T]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quote:
+    """What a video would cost; `amount` is None when the answer cannot be read as credits."""
+
+    amount: Decimal | None
+    raw: Json = field(default=None, repr=False)
+
+    @classmethod
+    def read(cls, response: Response, shapes: Shapes) -> Quote:
+        """Read a quote; an amount that cannot be read is None, never a guess."""
+        body = response.json()
+        return cls(amount=shapes.quoted(body), raw=unwrap(body))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Begun:
+    video_id: str
+    status: str | None
+    poll_after: float | None
+    raw: Json = field(default=None, repr=False)
+
+    @classmethod
+    def _of(cls, video_id: str, data: Json, shapes: Shapes) -> Self:
+        status, poll_after = shapes.status(data), shapes.poll_after(data)
+        return cls(video_id=video_id, status=status, poll_after=poll_after, raw=data)
+
+
+class Created(_Begun):
+    """A video that now exists; `poll_after` is a hint in seconds, as it was given."""
+
+    @classmethod
+    def read(cls, response: Response, shapes: Shapes) -> Created:
+        """Read the answer of a create; without an id there is nothing to hold on to."""
+        data = unwrap(response.json())
+        video_id = shapes.video_id(data)
+        if video_id is None:
+            raise Shapeless
+        return cls._of(video_id, data, shapes)
+
+
+class Started(_Begun):
+    """A render that was begun on a video that existed; `poll_after` as for Created."""
+
+    @classmethod
+    def read(cls, response: Response, shapes: Shapes, *, asked: str) -> Started:
+        """Read the answer of a remake; that it is a success says that it was begun."""
+        return cls._of(asked, response.data, shapes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Video:
+    """A video as it was seen; any word may be its status."""
+
+    id: str
+    status: str | None
+    poll_after: float | None
+    charged: Decimal | None
+    raw: Json = field(default=None, repr=False)
+
+    @classmethod
+    def read(cls, response: Response, shapes: Shapes, *, asked: str) -> Video:
+        """Read a video; the id that was `asked` for stands in for one that is not shown."""
+        return cls._of(response.json(), shapes, asked=asked)
+
+    @classmethod
+    def glimpse(cls, response: Response, shapes: Shapes, *, asked: str) -> Video | None:
+        """Read the video that a success may show; a success is a success, whatever it says."""
+        with suppress(Unparsable, Shapeless):
+            return cls.read(response, shapes, asked=asked)
+        return None
+
+    @classmethod
+    def _of(cls, body: Json, shapes: Shapes, *, asked: str | None = None) -> Video:
+        data = unwrap(body)
+        video_id = asked or shapes.video_id(data)
+        if video_id is None or not isinstance(data, dict):
+            raise Shapeless
+        return cls(
+            id=video_id,
+            status=shapes.status(data),
+            poll_after=shapes.poll_after(data),
+            charged=shapes.charged(body),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoPage:
+    """Some videos, and the query that gives the next ones; None where nothing says so."""
+
+    videos: tuple[Video, ...]
+    next: str | None
+
+    @classmethod
+    def read(cls, response: Response, shapes: Shapes) -> VideoPage:
+        """Read one page of the list; raise Shapeless when there is no list in it."""
+        body = response.json()
+        videos = []
+        for entry in shapes.entries(body):
+            # One without an id is nothing that could be looked at.
+            with suppress(Shapeless):
+                videos.append(Video._of({"data": entry}, shapes))
+        return cls(videos=tuple(videos), next=_next_query(body, shapes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareLink:
+    """A public link to a film: whoever has it can see the film until it expires."""
+
+    url: str = field(repr=False)
+    raw: Json = field(default=None, repr=False)
+
+    @classmethod
+    def read(cls, response: Response, shapes: Shapes) -> ShareLink:
+        """Read a public link."""
+        body = response.json()
+        return cls(url=shapes.url(body, pointer=shapes.share_url), raw=unwrap(body))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignedUrl:
+    """An address that gives the film to whoever holds it, for 15 minutes: a secret."""
+
+    url: str = field(repr=False)
+
+    @classmethod
+    def read(cls, response: Response, shapes: Shapes) -> SignedUrl:
+        """Read the signed address of a film."""
+        return cls(url=shapes.url(response.json(), pointer=shapes.signed_url))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Webhook:
+    """A subscription; `secret` is there in the answer to its creation and never again."""
+
+    id: str
+    url: str | None
+    events: tuple[str, ...]
+    name: str | None
+    is_active: bool | None
+    secret: str | None = field(default=None, repr=False)
+    raw: Json = field(default=None, repr=False)
+
+    @classmethod
+    def read(cls, response: Response, shapes: Shapes) -> Webhook:
+        """Read a subscription; its secret, if it is shown, is kept out of every text from now."""
+        return cls._of(unwrap(response.json()), shapes)
+
+    @classmethod
+    def read_list(cls, response: Response, shapes: Shapes) -> list[Webhook]:
+        """Read the list of subscriptions; an entry without an id is none."""
+        found = []
+        for entry in shapes.entries(response.json()):
+            with suppress(Shapeless):
+                found.append(cls._of(entry, shapes))
+        return found
+
+    @classmethod
+    def _of(cls, outer: Json, shapes: Shapes) -> Webhook:
+        inner = outer.get("webhook") if isinstance(outer, dict) else None
+        data = inner if isinstance(inner, dict) else outer
+        webhook_id = shapes.webhook_id(data)
+        if webhook_id is None or not isinstance(data, dict):
+            raise Shapeless
+        # The secret may stand in the record, or beside it.
+        secret = _text(data.get("secret")) or _text(outer.get("secret"))
+        if secret:
+            register_secret(secret)
+        events, active = data.get("events"), data.get("is_active")
+        return cls(
+            id=webhook_id,
+            url=_text(data.get("url")),
+            events=tuple(map(str, events)) if isinstance(events, list) else (),
+            name=_text(data.get("name")),
+            is_active=active if isinstance(active, bool) else None,
+            secret=secret,
+            raw={name: value for name, value in data.items() if name != "secret"},
+        )
+
+
+def opaque(response: Response, _: Shapes) -> Json:
+    """Return what is inside the envelope as it is; None where a success has no body at all."""
+    return response.data
+
+
+def entries(response: Response, shapes: Shapes) -> list[Json]:
+    """Return a list of which nothing more is known."""
+    return shapes.entries(response.json())
+
+
+def nothing(_: Response, __: Shapes) -> None:
+    """Read nothing: a success is a success, whatever it says."""
+
+
+def caption_bytes(response: Response, _: Shapes) -> bytes:
+    """Return a caption file as it is."""
+    # A page in place of the file is a proxy's, and may be gone the next time.
+    if "text/html" in response.headers.get("content-type", ""):
+        raise Unparsable
+    return response.content
+
+
+_AROUND = ("meta", "pagination", "page", "links", "paging")
+
+
+def _next_query(body: Json, shapes: Shapes) -> str | None:
+    for place in _places(body):
+        if place.get("has_more") is False:
+            return None
+        for name in shapes.next_names:
+            value = place.get(name)
+            if isinstance(value, int) and not isinstance(value, bool):
+                return "?" + urlencode({"page" if "page" in name else "cursor": value})
+            if isinstance(value, str) and value:
+                return _query_of(value)
+    return None
+
+
+def _query_of(value: str) -> str | None:
+    # Of an address only the query is used: the key goes to no other host.
+    if "?" in value or "://" in value or value.startswith("/"):
+        query = urlsplit(value).query
+        return "?" + query if query else None
+    return "?" + urlencode({"cursor": value})
+
+
+def _places(body: Json) -> Iterator[dict[str, Json]]:
+    if not isinstance(body, dict):
+        return
+    tops = [top for top in (unwrap(body), body) if isinstance(top, dict)]
+    yield from tops
+    for top in tops:
+        for name in _AROUND:
+            inner = top.get(name)
+            if isinstance(inner, dict):
+                yield inner
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
