@@ -133,7 +133,7 @@ def test_a_call_without_a_key_is_never_sent_again(state: State, name: str):
 
 
 @pytest.mark.parametrize("name", ["nothing", "candidates"])
-def test_what_a_call_without_a_key_made_polls_are_plannedfor_and_then_asked_for(name: str):
+def test_what_a_call_without_a_key_made_is_looked_for_and_then_asked_for(name: str):
     row = a_row("submitting", intended=T0, operation="image-to-video")
     late = decide(row, NEW, OBSERVATIONS[name], T0 + RULES.evidence_wait, RULES)
     assert (late.to, late.lane) == ("uncertain", None)
@@ -239,7 +239,7 @@ def test_a_lost_answer_keeps_the_row_and_its_key():
 @pytest.mark.parametrize(
     ("age", "lane"), [(0, "submit"), (85_499, "submit"), (85_500, "search"), (999_999, "search")]
 )
-def test_too_close_to_its_horizon_a_create_polls_are_plannedfor_and_not_sent(age, lane):
+def test_too_close_to_its_horizon_a_create_is_looked_for_and_not_sent(age, lane):
     row = a_row("submitting", intended=T0 - age)
     assert decide(row, NEW, Resumed(), T0, RULES).lane == lane
 

@@ -40,11 +40,11 @@ HOLES = {
     2: _hole(
         "names of states",
         HERE + "names_of_states",
-        DECIDE + "an_unknown_word_stalls_after_enough_looks_and_time",
+        DECIDE + "an_unknown_word_stalls_after_enough_polls_and_time",
     ),
     3: _hole(
         "the state of a failed render, and why it failed",
-        DECIDE + "a_word_for_failure_needs_two_looks_with_refused_downloads",
+        DECIDE + "a_word_for_failure_needs_two_polls_with_refused_downloads",
         DECIDE + "a_render_past_its_deadline_stalls_once_its_film_was_asked_for",
     ),
     4: _hole("the envelope of a success", HERE + "envelope_of_a_success"),
@@ -52,7 +52,7 @@ HOLES = {
     6: _hole(
         "the range of the polling hint",
         HERE + "range_of_the_polling_hint",
-        DECIDE + "waits_between_looks_are_within_bounds",
+        DECIDE + "waits_between_polls_are_within_bounds",
     ),
     7: _hole(
         "required fields, and the default of start_generation",
@@ -167,7 +167,7 @@ HOLES = {
     40: _hole(
         "the state after a cancel",
         HERE + "state_after_a_cancel",
-        DECIDE + "a_cancelled_render_is_cancelled_at_the_second_look",
+        DECIDE + "a_cancelled_render_is_cancelled_at_the_second_poll",
     ),
     41: _hole(
         "deleting what is generating",
@@ -260,7 +260,7 @@ HOLES = {
         "an event before its film",
         "tests/unit/service/test_operations.py::"
         "test_a_film_that_is_not_ready_is_a_conflict_told_at_once",
-        DECIDE + "every_state_and_everything_seen",
+        DECIDE + "every_state_and_every_observation",
     ),
     63: _hole(
         "a new video that reads do not know yet", DECIDE + "a_new_video_may_be_unknown_for_a_while"
