@@ -22,7 +22,7 @@ from tasks.engine.policy.observations import (
     Troubled,
 )
 from tasks.errors import Conflict, NotFound, Parked, RateLimited, ServerTrouble, ServiceError
-from tasks.service.values import SignedUrl, Video
+from tasks.service import SignedUrl, Video
 from tasks.settings import load_settings
 from tests.campaigns import T0, a_row
 
