@@ -47,7 +47,7 @@ def test_the_same_command_typed_twice_pays_once(
     wanted = ("video", "create", *TOOL, "--field", "product=Aurora kettle", "--title", name)
 
     first = desk.call(*wanted, "--yes", "--json")
-    same = desk.call(*wanted, "--yes", "--json")
+    same = here.call(*wanted, "--yes", "--json")
     varied = here.call(*wanted, "--yes", "--json", "--set", 'language="en"')
     shown = here.call("video", "show", first.json["video_id"], "--wait", "--json")
     other = here.call(*wanted, "--yes", "--json", "--another", "2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import socketserver
 import stat
@@ -37,12 +38,10 @@ def here(
     return Here(tmp_path, monkeypatch, capsys).work_with(service.environ)
 
 
-def test_a_subscription_from_its_secret_to_its_end(here: Here, service: Sandbox) -> None:
-    desk = Desk(here.folder, service.environ)
-
-    made = desk.call("webhooks", "create", NOWHERE, "--name", "Films", "--json")
+def test_a_subscription_from_its_secret_to_its_end(here: Here) -> None:
+    made = here.call("webhooks", "create", NOWHERE, "--name", "Films", "--json")
     webhook_id, secret = made.json["webhook_id"], made.json["secret"]
-    listed = desk.call("webhooks", "list")
+    listed = here.call("webhooks", "list")
     shown = here.call("webhooks", "show", webhook_id, "--json")
     tested = here.call("webhooks", "test", webhook_id, "--json")
     tries = here.call("webhooks", "deliveries", webhook_id, "--json")
@@ -146,18 +145,27 @@ def test_a_lost_answer_says_that_a_secret_may_be_lost(here: Here) -> None:
 
 
 @pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory, service: Sandbox) -> Iterator[Desk]:
+def desk(tmp_path_factory: pytest.TempPathFactory, service: Sandbox) -> Iterator[Desk]:
     """A folder where a receiver is at work, at the address that the service is told."""
-    desk = _office(tmp_path_factory.mktemp("office"), service)
+    desk = _with_address(tmp_path_factory.mktemp("office"), service)
     receiver = desk.start("receive", "--json")
     assert receiver.stdout is not None
-    assert json.loads(receiver.stdout.readline())["receiver"] == f"http://{_address(desk)}"
+    assert (
+        json.loads(receiver.stdout.readline())["receiver"]
+        == f"http://{desk.environ['CALLSHEET_RECEIVER']}"
+    )
     yield desk
     receiver.terminate()
     receiver.communicate(timeout=30)
 
 
-def test_a_subscription_is_made_once_by_whoever_comes_first(office: Desk) -> None:
+@pytest.fixture
+def office(desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    """The same folder, with the command line in this process."""
+    return Here(desk.folder, monkeypatch, capsys).work_with(desk.environ)
+
+
+def test_a_subscription_is_made_once_by_whoever_comes_first(office: Here) -> None:
     first = office.call("webhooks", "ensure", "--json")
     again = office.call("webhooks", "ensure", "--json")
     told = office.call("webhooks", "ensure")
@@ -172,7 +180,7 @@ def test_a_subscription_is_made_once_by_whoever_comes_first(office: Desk) -> Non
     _says_no_secret(office, first, again, told)
 
 
-def test_a_secret_is_replaced_by_hand(office: Desk) -> None:
+def test_a_secret_is_replaced_by_hand(office: Here) -> None:
     before = office.call("webhooks", "ensure", "--json")
     after = office.call("webhooks", "rotate", "--json")
 
@@ -182,7 +190,7 @@ def test_a_secret_is_replaced_by_hand(office: Desk) -> None:
     _says_no_secret(office, after)
 
 
-def test_how_it_stands_is_shown(office: Desk) -> None:
+def test_how_it_stands_is_shown(office: Here) -> None:
     made = office.call("webhooks", "ensure", "--json")
     shown = office.call("webhooks", "status", "--json")
     told = office.call("webhooks", "status")
@@ -192,7 +200,7 @@ def test_how_it_stands_is_shown(office: Desk) -> None:
 
     (one,) = shown.json["subscriptions"]
     assert (shown.status, shown.json["problems"]) == (0, [])
-    assert shown.json["receiver"] == {"address": _address(office), "answers": True}
+    assert shown.json["receiver"] == {"address": _address(), "answers": True}
     assert one["webhook_id"] == made.json["webhook_id"]
     assert (one["active"], one["secret"]) == (True, "here")
     assert one["last_heard"] is not None
@@ -218,7 +226,7 @@ KILLS = [
 
 @pytest.mark.parametrize(("verb", "point"), KILLS, ids=lambda word: word.partition(": ")[2] or word)
 def test_a_kill_at_any_point_leaves_one_that_is_heard(
-    office: Desk, tmp_path: Path, verb: str, point: str
+    desk: Desk, office: Here, tmp_path: Path, verb: str, point: str
 ) -> None:
     if verb == "ensure":
         for webhook_id in _webhooks(office):
@@ -227,7 +235,7 @@ def test_a_kill_at_any_point_leaves_one_that_is_heard(
         assert office.call("webhooks", "ensure").status == 0
     order = {"trace": str(tmp_path / "trace"), "point": point, "nth": 1, "linger": 0.0}
 
-    killed = office.call("webhooks", verb, hook=order)
+    killed = desk.call("webhooks", verb, hook=order)
     after = office.call("webhooks", "ensure", "--json")
     shown = office.call("webhooks", "status", "--json")
 
@@ -241,18 +249,18 @@ def test_a_kill_at_any_point_leaves_one_that_is_heard(
     assert [path.stem for path in live] == [after.json["nonce"]]
 
 
-def test_without_a_receiver_it_says_how_to_start_one(tmp_path: Path, service: Sandbox) -> None:
-    desk = _office(tmp_path, service)
+def test_without_a_receiver_it_says_how_to_start_one(here: Here, service: Sandbox) -> None:
+    alone_there = here.work_with(_with_address(here.folder, service).environ)
 
-    alone = desk.call("webhooks", "ensure", "--json")
-    shown = desk.call("webhooks", "status")
+    alone = alone_there.call("webhooks", "ensure", "--json")
+    shown = alone_there.call("webhooks", "status")
 
     assert alone.status == 3
     assert "was not heard within 10 s" in alone.json["trouble"]
     assert "`callsheet receive`" in alone.err
-    assert _address(desk) in alone.err
+    assert _address() in alone.err
     assert shown.status == 3
-    assert f"no receiver answers at {_address(desk)}" in shown.out
+    assert f"no receiver answers at {_address()}" in shown.out
     assert "Failed for wh_" in shown.out
 
 
@@ -265,7 +273,7 @@ def test_without_an_address_nothing_is_made(here: Here) -> None:
         assert "callsheet receive" in refused.err
 
 
-def _office(folder: Path, service: Sandbox) -> Desk:
+def _with_address(folder: Path, service: Sandbox) -> Desk:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{bound.getsockname()[1]}"
@@ -273,26 +281,26 @@ def _office(folder: Path, service: Sandbox) -> Desk:
     return Desk(folder, {**service.environ, **here})
 
 
-def _address(office: Desk) -> str:
-    return office.environ["CALLSHEET_RECEIVER"]
+def _address() -> str:
+    return os.environ["CALLSHEET_RECEIVER"]
 
 
-def _webhooks(office: Desk) -> list[str]:
+def _webhooks(office: Here) -> list[str]:
     """Return the ids of what the service has under the address of an office."""
     listed = office.call("webhooks", "list", "--json").json["webhooks"]
-    ours = office.environ["CALLSHEET_WEBHOOK_URL"] + "/"
+    ours = os.environ["CALLSHEET_WEBHOOK_URL"] + "/"
     return [one["webhook_id"] for one in listed if one["url"].startswith(ours)]
 
 
-def _secrets(office: Desk) -> list[Path]:
+def _secrets(office: Here) -> list[Path]:
     return sorted((office.folder / ".callsheet" / "webhooks").glob("*.json"))
 
 
-def _secret_file(office: Desk, nonce: str) -> Path:
+def _secret_file(office: Here, nonce: str) -> Path:
     return office.folder / ".callsheet" / "webhooks" / f"{nonce}.json"
 
 
-def _says_no_secret(office: Desk, *calls: Finished) -> None:
+def _says_no_secret(office: Here, *calls: Finished) -> None:
     for path in _secrets(office):
         secret = json.loads(path.read_text())["secret"]
         assert len(secret) >= 16
