@@ -8,7 +8,7 @@ from __future__ import annotations
 from argparse import Namespace
 from decimal import Decimal
 
-from deployments.direct import body
+from deployments.direct import request_body
 from deployments.direct.answer_view import redacted
 from deployments.direct.session import Document, Session
 from deployments.terminal import consent, plain
@@ -62,10 +62,10 @@ async def create(at: Session) -> Document:
 
 def _request(args: Namespace) -> dict[str, Json]:
     """Return the body: the raw one, then what the options say, then `--set`."""
-    options = body.given(
+    options = request_body.given(
         tool=args.tool,
-        fields=body.fields(args),
-        script=body.script(args.script),
+        fields=request_body.fields(args),
+        script=request_body.script(args.script),
         duration_seconds=args.duration,
         title=args.title,
         topic=args.topic,
@@ -79,7 +79,7 @@ def _request(args: Namespace) -> dict[str, Json]:
         language=args.language,
         video_model=args.video_model,
     )
-    request = body.completed({**body.raw_body(args), **options}, args)
+    request = request_body.completed({**request_body.raw_body(args), **options}, args)
     if ("tool" in request) == ("script" in request):
         both = "both a tool and a script" if "tool" in request else "neither a tool nor a script"
         raise BadInput(f"there is {both}: give one of them", remedy="--tool ID or --script FILE")

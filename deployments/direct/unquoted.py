@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from deployments.direct import body
+from deployments.direct import request_body
 from deployments.direct.answer_view import redacted, show_record
-from deployments.direct.paid_call import PaidCall, pay_once
 from deployments.direct.session import Document, Session
+from deployments.direct.unkeyed_call import UnkeyedCall, pay_once
 from deployments.direct.video_verbs import show_before
 from deployments.terminal import consent, plain
 from tasks.brief import Json, canonical_json
@@ -27,7 +27,7 @@ async def generate(at: Session) -> Document:
 
 async def render(at: Session) -> Document:
     """Export again."""
-    request = body.completed({}, at.args) or None
+    request = request_body.completed({}, at.args) or None
     return await _change(at, ops.RENDER, request, lambda: at.service.render(at.args.id, request))
 
 
@@ -36,8 +36,8 @@ async def scene(at: Session) -> Document:
     video_id, number = at.args.id, at.args.number
     if number < 1:
         raise BadInput(f"there is no scene {number}: they are counted from 1")
-    words = body.speech(at.args.narration, "--narration")
-    request = body.completed(bodies.scene(words), at.args) or None
+    words = request_body.speech(at.args.narration, "--narration")
+    request = request_body.completed(bodies.scene(words), at.args) or None
     return await _change(
         at, ops.SCENE, request, lambda: at.service.regenerate_scene(video_id, number, request)
     )
@@ -46,7 +46,7 @@ async def scene(at: Session) -> Document:
 async def voice(at: Session) -> Document:
     """Regenerate the voiceover; without a voice, show how far the last one is."""
     video_id, voice_id = at.args.id, at.args.voice_id
-    request = body.completed({} if voice_id is None else bodies.voice(voice_id), at.args)
+    request = request_body.completed({} if voice_id is None else bodies.voice(voice_id), at.args)
     if not request:
         progress = await at.service.voice_progress(video_id)
         show_record(progress, at.console)
@@ -57,14 +57,14 @@ async def voice(at: Session) -> Document:
 async def animate(at: Session) -> Document:
     """Animate one image into a clip of 5 or 10 seconds; it may speak."""
     args = at.args
-    words = body.speech(args.narration, "--narration")
+    words = request_body.speech(args.narration, "--narration")
     request = bodies.image_to_video(args.image, seconds=args.seconds, narration=words)
     return await _make(at, ops.ANIMATE, request)
 
 
 async def avatar(at: Session) -> Document:
     """Have a filmed clip speak a new script."""
-    words = body.speech(at.args.script, "--script")
+    words = request_body.speech(at.args.script, "--script")
     return await _make(at, ops.AVATAR, bodies.talking_avatar(at.args.clip, words))
 
 
@@ -84,27 +84,27 @@ async def _change(
     video_id = at.args.id
     await show_before(at, video_id)
     frozen = b"" if request is None else canonical_json(request)
-    call = PaidCall(operation=operation, body=frozen, video_id=video_id)
+    call = UnkeyedCall(operation=operation, body=frozen, video_id=video_id)
     return await _pay(at, call, send)
 
 
 async def _make(at: Session, operation: Operation, request: dict[str, Json]) -> Document:
     """Pay for a clip, which is a new video."""
     args = at.args
-    shared = body.given(
+    shared = request_body.given(
         title=args.title,
         topic=args.topic,
         aspect_ratio=args.aspect_ratio,
         language=args.language,
         voice_id=args.voice_id,
     )
-    frozen = canonical_json(body.completed({**request, **shared}, args))
-    call = PaidCall(operation=operation, body=frozen)
+    frozen = canonical_json(request_body.completed({**request, **shared}, args))
+    call = UnkeyedCall(operation=operation, body=frozen)
     return await _pay(at, call, lambda: at.service.make(operation.name, frozen, key=None))
 
 
 async def _pay(
-    at: Session, call: PaidCall, send: Callable[[], Awaitable[Created | Started]]
+    at: Session, call: UnkeyedCall, send: Callable[[], Awaitable[Created | Started]]
 ) -> Document:
     """Ask, then send once; say what is known of the cost and invent nothing."""
     of = "" if call.video_id is None else f" {call.video_id}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import aclosing, suppress
 
-from deployments.direct import body
+from deployments.direct import request_body
 from deployments.direct.answer_view import redacted, show_record, show_records
 from deployments.direct.film_verbs import UNSTARTED, wait_for_film
 from deployments.direct.session import Document, Session
@@ -95,8 +95,10 @@ async def show_before(at: Session, video_id: str) -> None:
 async def edit(at: Session) -> Document:
     """Change title, topic, script or caption settings; the next generate uses them."""
     args = at.args
-    options = body.given(title=args.title, topic=args.topic, script=body.script(args.script))
-    changes = body.completed({**body.raw_body(args), **options}, args)
+    options = request_body.given(
+        title=args.title, topic=args.topic, script=request_body.script(args.script)
+    )
+    changes = request_body.completed({**request_body.raw_body(args), **options}, args)
     if not changes:
         raise BadInput("nothing to change", remedy="give --title, --topic, --script or --set")
     video = await at.service.edit(args.id, changes)
@@ -125,7 +127,7 @@ async def cancel(at: Session) -> Document:
 
 async def share(at: Session) -> Document:
     """Make a public link and print it: whoever has it can see the film until it expires."""
-    link = await at.service.share(at.args.id, body.completed({}, at.args) or None)
+    link = await at.service.share(at.args.id, request_body.completed({}, at.args) or None)
     # As it is: markup or a line break would make another address of it.
     print(link.url, file=at.console.file)
     return {"video_id": at.args.id, "url": link.url, "raw": redacted(link.raw)}
@@ -133,7 +135,7 @@ async def share(at: Session) -> Document:
 
 async def report(at: Session) -> Document:
     """Flag a video for review."""
-    request = body.completed(bodies.report(at.args.reason), at.args)
+    request = request_body.completed(bodies.report(at.args.reason), at.args)
     await at.service.report(at.args.id, request)
     at.console.print(f"{plain(at.args.id)}: flagged for review")
     return {"video_id": at.args.id, "reported": True}

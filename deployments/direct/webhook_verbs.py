@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from deployments.direct import body
+from deployments.direct import request_body
 from deployments.direct.answer_view import redacted, show_record, show_records
-from deployments.direct.paid_call import send_once
 from deployments.direct.session import Document, Session, Unsettled
 from deployments.direct.subscription_verbs import DELIVERY
+from deployments.direct.unkeyed_call import send_once
 from deployments.terminal import consent, plain, table
 from tasks.brief import Json
 from tasks.errors import BadInput
@@ -44,7 +44,7 @@ async def create(at: Session) -> Document:
     """
     args = at.args
     events = args.event or [READY]
-    more = body.completed(body.given(name=args.name), args)
+    more = request_body.completed(request_body.given(name=args.name), args)
     with _secret_file(args.secret_file) as keep:
         made = await send_once(
             ops.CREATE_WEBHOOK,
@@ -75,10 +75,10 @@ async def show(at: Session) -> Document:
 async def edit(at: Session) -> Document:
     """Change a subscription, or switch it on or off."""
     args = at.args
-    changes = body.given(url=args.url, events=args.event, name=args.name)
+    changes = request_body.given(url=args.url, events=args.event, name=args.name)
     if args.enable or args.disable:
         changes["is_active"] = bool(args.enable)
-    changes = body.completed(changes, args)
+    changes = request_body.completed(changes, args)
     if not changes:
         raise BadInput("nothing to change", remedy="give --url, --event, --name or --enable")
     webhook = await at.service.edit_webhook(args.id, changes)

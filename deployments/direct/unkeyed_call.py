@@ -36,7 +36,7 @@ SEARCHES, APART = 5, 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaidCall:
+class UnkeyedCall:
     """One paid call: the operation, its body as it is sent, and the video it changes, if any."""
 
     operation: Operation
@@ -45,7 +45,7 @@ class PaidCall:
 
 
 async def pay_once(
-    at: Session, call: PaidCall, send: Callable[[], Awaitable[Created | Started]]
+    at: Session, call: UnkeyedCall, send: Callable[[], Awaitable[Created | Started]]
 ) -> Created | Started:
     """Return what `send` returns; it is called once, whatever becomes of it.
 
@@ -92,7 +92,7 @@ async def send_once(operation: Operation, send: Callable[[], Awaitable[T]], doub
         raise doubt(f"{operation.name}: sent, but its answer was not waited for") from None
 
 
-def _doubt_about(call: PaidCall, number: int) -> Doubt:
+def _doubt_about(call: UnkeyedCall, number: int) -> Doubt:
     look = "`callsheet video list` shows whether there is a new video"
     if call.video_id is not None:
         look = f"`callsheet video show {call.video_id}`, `callsheet video renders {call.video_id}`"
@@ -131,7 +131,7 @@ class _StateBefore:
     videos: Baseline | None = None
 
 
-async def _state_before(at: Session, call: PaidCall) -> _StateBefore:
+async def _state_before(at: Session, call: UnkeyedCall) -> _StateBefore:
     """Read how things stand; what cannot be read cannot be told apart later."""
     video: Before | None = None
     videos: Baseline | None = None
@@ -146,7 +146,9 @@ async def _state_before(at: Session, call: PaidCall) -> _StateBefore:
     return _StateBefore(sent_at=time.time(), video=video, videos=videos)
 
 
-async def _search(at: Session, call: PaidCall, earlier: _StateBefore) -> Created | Started | None:
+async def _search(
+    at: Session, call: UnkeyedCall, earlier: _StateBefore
+) -> Created | Started | None:
     """Return what the call made or began, once that is certain; None when it is not."""
     print("the answer was lost: looking for what the call has done", file=sys.stderr)
     for _ in range(SEARCHES):
@@ -159,7 +161,7 @@ async def _search(at: Session, call: PaidCall, earlier: _StateBefore) -> Created
 
 
 async def _effect_of(
-    at: Session, call: PaidCall, earlier: _StateBefore
+    at: Session, call: UnkeyedCall, earlier: _StateBefore
 ) -> Created | Started | None:
     if call.video_id is not None and earlier.video is not None:
         if not await was_changed(at.service, call.video_id, earlier.video):
