@@ -12,22 +12,18 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
-from deployments.sandbox.auth.refusals import HANDLERS as AUTH_REFUSALS
+from deployments.sandbox.container import Container
 from deployments.sandbox.dialect import Dialect
-from deployments.sandbox.envelope import Refusal, refused
-from deployments.sandbox.faults.layer import FaultLayer
-from deployments.sandbox.faults.operations import Operations
-from deployments.sandbox.house import House
-from deployments.sandbox.openapi import describe
+from deployments.sandbox.envelope import Refusal, Refused, describe
+from deployments.sandbox.faults.layer import FaultLayer, Operations
 from deployments.sandbox.routes import (
-    auth,
+    account,
     catalog,
-    clips,
+    consent,
     control,
-    mcp,
-    media,
+    films,
+    programs,
     remakes,
-    sharing,
     videos,
     webhooks,
 )
@@ -36,16 +32,16 @@ METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
-def create_app(house: House) -> FastAPI:
-    """Put the service together around one house; the application closes it in the end."""
+def create_app(container: Container) -> FastAPI:
+    """Put the service together around one container; the application closes it in the end."""
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        await house.keyring.open(house.database)
-        house.webhooks.start()
-        await house.studio.reopen()
+        await container.keyring.open(container.database)
+        container.webhooks.start()
+        await container.render_pool.reopen()
         yield
-        await house.close()
+        await container.close()
 
     app = FastAPI(
         title="Video Generation Service",
@@ -55,30 +51,29 @@ def create_app(house: House) -> FastAPI:
         redoc_url=None,
         lifespan=life,
         exception_handlers={
-            Refusal: _refusal,
+            Refused: _refused,
             HTTPException: _http_exception,
             Exception: _fault,
-            **AUTH_REFUSALS,
         },
     )
-    films = (videos, clips, remakes, media, sharing)
-    parts = (*films, webhooks, catalog, control, mcp, *auth.PARTS)
-    routers = [part.router(house) for part in parts]
+    service = (videos, remakes, films, webhooks, catalog)
+    parts = (*service, control, programs, account, consent)
+    routers = [part.router(container) for part in parts]
     for router in routers:
         app.include_router(router)
     describe(app)
-    operations = Operations(routers, house.names)
-    house.faults.operations = operations.names
+    operations = Operations(routers, container.names)
+    container.faults.operations = operations.names
     # The last one added is the outermost: faults strike whatever way of answering was chosen.
-    if house.options.answers != "enveloped":
-        app.add_middleware(Dialect, answers=house.options.answers, operations=operations)
-    app.add_middleware(FaultLayer, house=house, operations=operations)
+    if container.options.answers != "enveloped":
+        app.add_middleware(Dialect, answers=container.options.answers, operations=operations)
+    app.add_middleware(FaultLayer, container=container, operations=operations)
     return app
 
 
-async def _refusal(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    return refused(error)
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return error.answer()
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:
@@ -87,7 +82,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods_at(request))
-    return refused(Refusal(error.status_code, code, str(error.detail), headers=headers))
+    return Refusal(error.status_code, code, str(error.detail), headers=headers).answer()
 
 
 def _methods_at(request: Request) -> list[str]:
@@ -104,4 +99,4 @@ def _methods_at(request: Request) -> list[str]:
 async def _fault(_: Request, error: Exception) -> Response:
     traceback.print_exception(error, file=sys.stderr)
     message = "The sandbox has a fault of its own; where it was started, it says which."
-    return refused(Refusal(500, "internal_error", message, retryable=True))
+    return Refusal(500, "internal_error", message, retryable=True).answer()

@@ -19,7 +19,7 @@ LARGEST = 16_000_000
 DEEPEST = 64
 
 
-class Body(BaseModel):
+class RequestBody(BaseModel):
     """Strict: no unknown field, no text for a number, null only where the specification has it."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -34,7 +34,7 @@ class Body(BaseModel):
         return said
 
 
-AnyBody = TypeVar("AnyBody", bound=Body)
+AnyBody = TypeVar("AnyBody", bound=RequestBody)
 
 
 def body_of(
@@ -46,7 +46,9 @@ def body_of(
     """
 
     async def read(request: Request) -> AnyBody:
-        raw = await _bytes_of(request)
+        raw = await raw_body(request, LARGEST)
+        if raw is None:
+            raise _invalid(f"The body is larger than {LARGEST} bytes.")
         said = {} if optional and not raw else _object(raw)
         try:
             return kind.model_validate(said)
@@ -56,7 +58,7 @@ def body_of(
     return read
 
 
-def described(kind: type[Body], *, optional: bool = False) -> dict[str, object]:
+def described(kind: type[RequestBody], *, optional: bool = False) -> dict[str, object]:
     """Describe a body for the OpenAPI document, which cannot see it in a signature."""
     schema = kind.model_json_schema()
     schema = _without_nulls(_inlined(schema, schema.pop("$defs", {})))
@@ -64,24 +66,32 @@ def described(kind: type[Body], *, optional: bool = False) -> dict[str, object]:
     return {"requestBody": {"required": not optional, "content": content}}
 
 
-async def _bytes_of(request: Request) -> bytes:
-    """Read the body, but never more of it than is ever taken."""
-    parts, size = [], 0
+async def raw_body(request: Request, most: int) -> bytes | None:
+    """Read a body, but never more of it than is ever taken; None for a longer one."""
+    body = bytearray()
     async for part in request.stream():
-        parts.append(part)
-        size += len(part)
-        if size > LARGEST:
-            raise _invalid(f"The body is larger than {LARGEST} bytes.")
-    return b"".join(parts)
+        body += part
+        if len(body) > most:
+            return None
+    return bytes(body)
 
 
-def _object(raw: bytes) -> dict[str, Any]:
+def parsed(raw: bytes) -> Any:
+    """Read JSON, and nothing that only passes for it. Raises ValueError."""
     try:
         said = json.loads(raw, parse_constant=_refuse_constant, parse_float=_number)
         # Half a surrogate pair passes for JSON, but can be neither stored nor answered; nor can
         # a number too large for a float.
         json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    return said
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    try:
+        said = parsed(raw)
+    except ValueError:
         raise _invalid("The body is not JSON.") from None
     if not isinstance(said, dict):
         raise _invalid("The body must be a JSON object.")

@@ -1,12 +1,20 @@
-"""Owns prices, in whole credits: pure functions of what is asked for, the same for quote and bill.
+"""Owns credits, in whole numbers: prices, which are the same for quote and bill; the balance and
+what is reserved of it; and the log of charges, which is only ever appended to.
 
-The specification shows no cost of any operation (section 8); these are the sandbox's own.
+The specification shows no cost of any operation (section 8); these are the sandbox's own. The log
+is written in the transaction that moves the credits, so neither can be without the other, and it
+is kept apart from the videos: one that is deleted or changed leaves it as it is.
 """
 
 from __future__ import annotations
 
 import math
+import sqlite3
 
+from deployments.sandbox.envelope import Refusal
+from deployments.sandbox.renders import Render
+from deployments.sandbox.tables import insert
+from deployments.sandbox.video import Video, stamp
 from deployments.sandbox.video_bodies import CreateVideo
 
 PER_SECOND = {
@@ -54,3 +62,51 @@ def scene_price(seconds: float) -> int:
 def voice_price(duration: int) -> int:
     """Say what another voice over the whole film costs."""
     return VOICE_PER_SECOND * duration
+
+
+def reserve(db: sqlite3.Connection, video: Video, render: Render, *, now: float) -> None:
+    """Set the price of a render aside, or refuse with 402."""
+    enough = db.execute(
+        "UPDATE account SET reserved = reserved + :price WHERE balance - reserved >= :price",
+        {"price": render.credits},
+    )
+    if enough.rowcount == 0:
+        available = account(db)["available"]
+        message = f"This takes {render.credits} credits and {available} are available."
+        raise Refusal(402, "insufficient_credits", message)
+    _write(db, "reserve", video, render, now)
+
+
+def charge(db: sqlite3.Connection, video: Video, render: Render, *, now: float) -> None:
+    """Take what was reserved for a render for good."""
+    db.execute(
+        "UPDATE account SET balance = balance - :credits, reserved = reserved - :credits",
+        {"credits": render.credits},
+    )
+    _write(db, "charge", video, render, now)
+
+
+def release(db: sqlite3.Connection, video: Video, render: Render, *, now: float) -> None:
+    """Give back what was reserved for a render."""
+    db.execute("UPDATE account SET reserved = reserved - ?", (render.credits,))
+    _write(db, "release", video, render, now)
+
+
+def account(db: sqlite3.Connection) -> dict[str, int]:
+    """Say what there is, what of it is set aside, and what can be spent."""
+    row = db.execute("SELECT balance, reserved FROM account").fetchone()
+    balance, reserved = row
+    return {"balance": balance, "reserved": reserved, "available": balance - reserved}
+
+
+def charge_log(db: sqlite3.Connection) -> list[dict[str, object]]:
+    """Give the whole log, oldest first."""
+    rows = db.execute("SELECT * FROM charges ORDER BY n")
+    return [{**dict(row), "time": stamp(row["time"])} for row in rows]
+
+
+def _write(db: sqlite3.Connection, event: str, video: Video, render: Render, now: float) -> None:
+    asked = {name: video.asked[name] for name in ("idempotency_key", "title")}
+    paid = {"credits": render.credits, "operation": render.operation, "render": render.number}
+    row = {"time": now, "event": event, "video_id": video.id, "key_id": render.key}
+    insert(db, "charges", **row, **asked, **paid)

@@ -12,13 +12,12 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from deployments.sandbox import video_tables
-from deployments.sandbox.auth import schema as auth_tables
-from deployments.sandbox.webhooks import tables as webhook_tables
+from deployments.sandbox import tables
 
-Answer = TypeVar("Answer")
+P = ParamSpec("P")
+Result = TypeVar("Result")
 Act = Callable[[sqlite3.Connection], Any]
 Waiting = tuple[Act, "asyncio.Future[Any]"]
 
@@ -34,12 +33,17 @@ class Database:
         self._thread = threading.Thread(target=self._work, name="database", daemon=True)
         self._thread.start()
 
-    async def run(self, act: Callable[[sqlite3.Connection], Answer]) -> Answer:
+    async def run(
+        self,
+        act: Callable[Concatenate[sqlite3.Connection, P], Result],
+        *said: P.args,
+        **named: P.kwargs,
+    ) -> Result:
         """Carry out one act whole or not at all; return when it is on the disk."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.put((act, future))
-        answer: Answer = await future
-        return answer
+        self._waiting.put((lambda db: act(db, *said, **named), future))
+        result: Result = await future
+        return result
 
     def close(self) -> None:
         """Finish what is waiting and close the file."""
@@ -89,9 +93,7 @@ def _open(path: Path, credits: int) -> sqlite3.Connection:
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    video_tables.set_up(connection, credits=credits)
-    connection.executescript(webhook_tables.SCHEMA)
-    connection.executescript(auth_tables.SCHEMA)
+    tables.set_up(connection, credits=credits)
     return connection
 
 

@@ -14,11 +14,11 @@ from urllib.parse import urlencode
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deployments.sandbox.faults.answer import Answer, give, held_back
-from deployments.sandbox.faults.operations import Operations
+from deployments.sandbox.faults.layer import Operations
 from deployments.sandbox.options import Answers
 
-Record = dict[str, Any]
-Renaming = Callable[[Record, str], Record]
+JsonObject = dict[str, Any]
+Renaming = Callable[[JsonObject, str], JsonObject]
 
 VERSION = "2031-04-01"
 
@@ -56,7 +56,7 @@ class Dialect:
         await give(answer, send)
 
 
-def _enveloped(answer: Answer) -> Record | None:
+def _enveloped(answer: Answer) -> JsonObject | None:
     """Read a success that came in the envelope; None for anything else."""
     if not 200 <= answer.status < 300 or not answer.header("content-type").endswith("json"):
         return None
@@ -64,7 +64,7 @@ def _enveloped(answer: Answer) -> Record | None:
     return said if isinstance(said, dict) and set(said) == ENVELOPE else None
 
 
-def _renamed(operation: str, said: Record, scope: Scope) -> Record:
+def _renamed(operation: str, said: JsonObject, scope: Scope) -> JsonObject:
     data = _restated(said["data"])
     rename = RENAMED.get(operation) or _by_shape(data)
     if rename is not None:
@@ -101,12 +101,12 @@ def _by_shape(data: Any) -> Renaming | None:
     return _items if [type(value) for value in data.values()] == [list] else None
 
 
-def _created(data: Record, address: str) -> Record:
+def _created(data: JsonObject, address: str) -> JsonObject:
     called = {"video_id": data.pop("id"), **data}
     return {**called, "object": "video.created", "watch": f"{address}/{called['video_id']}"}
 
 
-def _video(data: Record, _: str) -> Record:
+def _video(data: JsonObject, _: str) -> JsonObject:
     called = {
         "credits_used": data.pop("credits_charged", None),
         "credits_held": data.pop("credits_reserved", None),
@@ -119,12 +119,12 @@ def _video(data: Record, _: str) -> Record:
     }
 
 
-def _quote(data: Record, _: str) -> Record:
+def _quote(data: JsonObject, _: str) -> JsonObject:
     total = {"credits": data["credits"], "unit": "credit"}
     return {"quote": {"total": total, "lines": data.get("breakdown")}, "valid_for_seconds": 900}
 
 
-def _download(data: Record, address: str) -> Record:
+def _download(data: JsonObject, address: str) -> JsonObject:
     return {
         "download_url": data["url"],
         "valid_until": data.get("expires_at"),
@@ -133,27 +133,27 @@ def _download(data: Record, address: str) -> Record:
     }
 
 
-def _share(data: Record, _: str) -> Record:
+def _share(data: JsonObject, _: str) -> JsonObject:
     return {"share_url": data["url"], "valid_until": data.get("expires_at"), "views": 0}
 
 
-def _webhook(data: Record, _: str) -> Record:
+def _webhook(data: JsonObject, _: str) -> JsonObject:
     return {"webhook": {**data, "object": "webhook", "api_version": VERSION}}
 
 
-def _items(data: Record, _: str) -> Record:
+def _items(data: JsonObject, _: str) -> JsonObject:
     [items] = data.values()
     return {"items": items, "count": len(items)}
 
 
-def _list(data: Record, address: str) -> Record:
+def _list(data: JsonObject, address: str) -> JsonObject:
     cursor = data["next_cursor"]
     following = f"{address}?{urlencode({'cursor': cursor})}" if cursor else None
     items = [_video(video, address)["video"] for video in data["videos"]]
     return {"items": items, "next": following, "count": len(items)}
 
 
-def _done(_: Record, __: str) -> Record:
+def _done(_: JsonObject, __: str) -> JsonObject:
     return {"ok": True}
 
 

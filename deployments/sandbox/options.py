@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -41,43 +42,40 @@ class Options:
     json: bool = False
 
     def __post_init__(self) -> None:
-        if not _loopback(self.host):
-            msg = (
-                f"The sandbox listens on this machine only: {self.host} is not a loopback address."
-            )
-            raise OptionRefused(msg)
-        if not 0 <= self.port <= 65535:
-            raise OptionRefused(f"There is no port {self.port}: use 0 (any free one) to 65535.")
-        if not (math.isfinite(self.time_scale) and self.time_scale > 0):
-            raise OptionRefused(
-                "The time scale must be a number above 0; 60 makes minutes seconds."
-            )
-        if self.render not in ("real", "instant"):
-            raise OptionRefused("Rendering is either real or instant.")
-        if self.answers not in get_args(Answers):
-            raise OptionRefused(f"Answers are one of {', '.join(get_args(Answers))}.")
-        if self.credits < 0:
-            raise OptionRefused("The balance of credits cannot begin below 0.")
-        self._check_limits()
-        if self.retry_after not in get_args(RetryAfter):
-            raise OptionRefused(f"Retry-After comes as one of {', '.join(get_args(RetryAfter))}.")
-        if not re.fullmatch(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", self.webhook_vendor):
-            raise OptionRefused(
-                "The webhook vendor is a part of header names: letters, digits and hyphens."
-            )
+        for good, sentence in self._rules():
+            if not good:
+                raise OptionRefused(sentence)
 
-    def _check_limits(self) -> None:
-        if self.rate is not None and self.rate < 1:
-            raise OptionRefused("The rate must be at least one paid call per window.")
-        if not (math.isfinite(self.rate_window) and self.rate_window > 0):
-            raise OptionRefused("The rate window must be a number of seconds above 0.")
-        if self.spend_limit is not None and self.spend_limit < 1:
-            raise OptionRefused("The spend limit must be at least one credit per window.")
-        if not (math.isfinite(self.spend_window) and self.spend_window > 0):
-            raise OptionRefused("The spend window must be a number of seconds above 0.")
+    def _rules(self) -> Iterator[tuple[bool, str]]:
+        here = f"The sandbox listens on this machine only: {self.host} is not a loopback address."
+        yield is_loopback(self.host), here
+        port = f"There is no port {self.port}: use 0 (any free one) to 65535."
+        yield 0 <= self.port <= 65535, port
+        scale = "The time scale must be a number above 0; 60 makes minutes seconds."
+        yield _above_zero(self.time_scale), scale
+        yield self.render in get_args(Rendering), "Rendering is either real or instant."
+        answers = get_args(Answers)
+        yield self.answers in answers, f"Answers are one of {', '.join(answers)}."
+        yield self.credits >= 0, "The balance of credits cannot begin below 0."
+        rate = "The rate must be at least one paid call per window."
+        yield self.rate is None or self.rate >= 1, rate
+        window = "must be a number of seconds above 0."
+        yield _above_zero(self.rate_window), f"The rate window {window}"
+        limit = "The spend limit must be at least one credit per window."
+        yield self.spend_limit is None or self.spend_limit >= 1, limit
+        yield _above_zero(self.spend_window), f"The spend window {window}"
+        forms = get_args(RetryAfter)
+        yield self.retry_after in forms, f"Retry-After comes as one of {', '.join(forms)}."
+        vendor = "The webhook vendor is a part of header names: letters, digits and hyphens."
+        yield bool(re.fullmatch(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", self.webhook_vendor)), vendor
 
 
-def _loopback(host: str) -> bool:
+def _above_zero(number: float) -> bool:
+    return math.isfinite(number) and number > 0
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a host is this machine."""
     if host == "localhost":
         return True
     try:

@@ -1,4 +1,5 @@
-"""Owns the way of one render through its video: it starts, and it ends once, in one of four ways.
+"""Owns the way of one render through its video: it starts, perhaps a fault strikes it, and it ends
+once, in one of four ways.
 
 Each step is one transaction, guarded by the state and the render it starts from, and moves the
 credits with it.
@@ -8,22 +9,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 
-from deployments.sandbox import charges, renders
-from deployments.sandbox.call import Call
+from deployments.sandbox import credits, renders
 from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.renders import Order, Render
-from deployments.sandbox.video import (
-    CANCELLED,
-    COMPLETED,
-    DELETED,
-    FAILED,
-    GENERATING,
-    Video,
-    get,
-)
-from deployments.sandbox.webhooks.events import READY, emit
+from deployments.sandbox.faults.kinds import Fault
+from deployments.sandbox.limits import PaidCall
+from deployments.sandbox.renders import Render, RenderOrder
+from deployments.sandbox.video import CANCELLED, COMPLETED, DELETED, FAILED, GENERATING, Video, get
+from deployments.sandbox.webhooks.outbox import emit
+from deployments.sandbox.webhooks.webhook import READY
 
 
 def refuse_if_generating(video: Video) -> None:
@@ -32,7 +27,7 @@ def refuse_if_generating(video: Video) -> None:
         raise Refusal(409, "already_generating", "This video is already being generated.")
 
 
-def start(connection: sqlite3.Connection, video: Video, order: Order, call: Call) -> Video:
+def start(db: sqlite3.Connection, video: Video, order: RenderOrder, call: PaidCall) -> Video:
     """Begin a render: reserve its credits and move the video to generating.
 
     Raises 402 without credits and 429 over the spend limit; nothing has happened then.
@@ -44,10 +39,10 @@ def start(connection: sqlite3.Connection, video: Video, order: Order, call: Call
         plan=replace(order.plan, render=number).to_json(), scene=order.scene, started_at=now,
         due_at=now + call.timing.render_seconds(video.id, order.seconds),
     )  # fmt: skip
-    charges.reserve(connection, video, render, now=now)
+    credits.reserve(db, video, render, now=now)
     call.spend(order.credits)
-    renders.add(connection, render)
-    connection.execute(
+    renders.add(db, render)
+    db.execute(
         "UPDATE videos SET status = ?, render = ?, plan = ?, reserved = ?, started_at = ?,"
         " due_at = ?, finished_at = NULL, failure = NULL, updated_at = ?"
         " WHERE id = ? AND status = ?",
@@ -56,37 +51,37 @@ def start(connection: sqlite3.Connection, video: Video, order: Order, call: Call
             *(render.due_at, now, video.id, video.status),
         ),
     )
-    return get(connection, video.id)
+    return get(db, video.id)
 
 
 def finish(
-    connection: sqlite3.Connection, video: Video, *, file: str, sha256: str, size: int, now: float
+    db: sqlite3.Connection, video: Video, *, file: str, sha256: str, size: int, now: float
 ) -> bool:
     """Take the film and the credits, and tell of it; False when it was stopped in the meantime."""
-    ended = leave(connection, video, COMPLETED, now, file=file, sha256=sha256, bytes=size)
+    ended = leave(db, video, COMPLETED, now, file=file, sha256=sha256, bytes=size)
     if ended is None:
         return False
-    connection.execute("UPDATE videos SET finished_at = ? WHERE id = ?", (now, video.id))
+    db.execute("UPDATE videos SET finished_at = ? WHERE id = ?", (now, video.id))
     if ended.kind == "voice":
         # From now on the video speaks with this voice, in the next generate too.
         voice = json.loads(ended.plan)["voice"]
-        connection.execute(
+        db.execute(
             "UPDATE videos SET asked = json_set(asked, '$.voice_id', ?) WHERE id = ?",
             (voice, video.id),
         )
-    shown = get(connection, video.id).shown(now)
-    emit(connection, kind=READY, data={**shown, "render_kind": ended.kind}, now=now)
+    shown = get(db, video.id).shown(now)
+    emit(db, kind=READY, data={**shown, "render_kind": ended.kind}, now=now)
     return True
 
 
-def fail(connection: sqlite3.Connection, video: Video, *, reason: str, now: float) -> None:
+def fail(db: sqlite3.Connection, video: Video, *, reason: str, now: float) -> None:
     """Give up a render and give its credits back, unless it was stopped in the meantime."""
-    if leave(connection, video, FAILED, now, failure=reason):
-        connection.execute("UPDATE videos SET failure = ? WHERE id = ?", (reason, video.id))
+    if leave(db, video, FAILED, now, failure=reason):
+        db.execute("UPDATE videos SET failure = ? WHERE id = ?", (reason, video.id))
 
 
 def leave(
-    connection: sqlite3.Connection, video: Video, status: str, now: float, **made: str | int
+    db: sqlite3.Connection, video: Video, status: str, now: float, **made: str | int
 ) -> Render | None:
     """Leave the state and the render that were seen, and settle what was reserved for it.
 
@@ -94,15 +89,47 @@ def leave(
     video has moved on since it was seen.
     """
     charged = video.reserved if status == COMPLETED else 0
-    moved = connection.execute(
+    moved = db.execute(
         "UPDATE videos SET status = ?, reserved = 0, charged = charged + ?, updated_at = ?"
         " WHERE id = ? AND status = ? AND render = ?",
         (status, charged, now, video.id, video.status, video.render),
     )
-    running = renders.find(connection, video.id, video.render)
+    running = renders.find(db, video.id, video.render)
     if not moved.rowcount or video.status != GENERATING or running is None:
         return None
-    settle = charges.charge if status == COMPLETED else charges.release
-    settle(connection, video, running, now=now)
+    move = credits.charge if status == COMPLETED else credits.release
+    move(db, video, running, now=now)
     ended = replace(running, **made)  # type: ignore[arg-type]
-    return renders.end(connection, ended, CANCELLED if status == DELETED else status, now)
+    return renders.end(db, ended, CANCELLED if status == DELETED else status, now)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenderFault:
+    """`do` is fail, never, slow or corrupt; `message` is the reason of a failure."""
+
+    do: str
+    message: str | None = None
+
+
+def strike_render(db: sqlite3.Connection, video: Video, fault: Fault) -> tuple[Video, RenderFault]:
+    """Write down what goes wrong with the running render of a video, and how late it will be."""
+    struck = RenderFault(do=fault.do, message=fault.message)
+    late = fault.seconds if fault.do == "slow" else 0.0
+    db.execute(
+        "UPDATE renders SET fault = ?, due_at = due_at + ? WHERE video_id = ? AND number = ?",
+        (json.dumps(asdict(struck)), late, video.id, video.render),
+    )
+    db.execute(
+        "UPDATE videos SET due_at = due_at + ? WHERE id = ? AND render = ?",
+        (late, video.id, video.render),
+    )
+    assert video.due_at is not None
+    return replace(video, due_at=video.due_at + late), struck
+
+
+def kept_fault(db: sqlite3.Connection, video: Video) -> RenderFault | None:
+    """Give what was to go wrong with the latest render of a video, if anything."""
+    render = renders.find(db, video.id, video.render)
+    if render is None or render.fault is None:
+        return None
+    return RenderFault(**json.loads(render.fault))

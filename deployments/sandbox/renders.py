@@ -10,18 +10,19 @@ import sqlite3
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from deployments.sandbox.film.plan import FilmPlan
+from deployments.sandbox.film.film_plan import FilmPlan
+from deployments.sandbox.tables import insert
 from deployments.sandbox.video import COMPLETED, percent, stamp
 
 RUNNING = "running"
-Kind = Literal["generate", "scene", "voice", "export"]
+RenderKind = Literal["generate", "scene", "voice", "export"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class RenderOrder:
     """A film that is wanted. `seconds` of it are made anew, which says how long it takes."""
 
-    kind: Kind
+    kind: RenderKind
     plan: FilmPlan
     credits: int
     seconds: float
@@ -80,28 +81,22 @@ class Render:
         }
 
 
-def add(connection: sqlite3.Connection, render: Render) -> None:
+def add(db: sqlite3.Connection, render: Render) -> None:
     """Keep a render that begins."""
-    names = [field.name for field in fields(render)]
-    connection.execute(
-        f"INSERT INTO renders ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
-        [getattr(render, name) for name in names],
-    )
+    insert(db, "renders", **vars(render))
 
 
-def find(connection: sqlite3.Connection, video_id: str, number: int) -> Render | None:
+def find(db: sqlite3.Connection, video_id: str, number: int) -> Render | None:
     """Find one render of a video."""
-    row = connection.execute(
+    row = db.execute(
         "SELECT * FROM renders WHERE video_id = ? AND number = ?", (video_id, number)
     ).fetchone()
     return None if row is None else Render.from_row(row)
 
 
-def of_video(
-    connection: sqlite3.Connection, video_id: str, *, kind: str | None = None
-) -> list[Render]:
+def of_video(db: sqlite3.Connection, video_id: str, *, kind: str | None = None) -> list[Render]:
     """Give the renders of a video, newest first; of one kind, if one is named."""
-    rows = connection.execute(
+    rows = db.execute(
         "SELECT * FROM renders WHERE video_id = ? AND kind = coalesce(?, kind)"
         " ORDER BY number DESC",
         (video_id, kind),
@@ -109,19 +104,19 @@ def of_video(
     return [Render.from_row(row) for row in rows]
 
 
-def last_finished(connection: sqlite3.Connection, video_id: str) -> Render | None:
+def last_finished(db: sqlite3.Connection, video_id: str) -> Render | None:
     """Give the newest render of a video that has a film."""
-    row = connection.execute(
+    row = db.execute(
         "SELECT * FROM renders WHERE video_id = ? AND status = ? ORDER BY number DESC LIMIT 1",
         (video_id, COMPLETED),
     ).fetchone()
     return None if row is None else Render.from_row(row)
 
 
-def end(connection: sqlite3.Connection, render: Render, status: str, now: float) -> Render:
+def end(db: sqlite3.Connection, render: Render, status: str, now: float) -> Render:
     """Write down how a running render ended: its film or its failure is in `render`."""
     ended = replace(render, status=status, finished_at=now)
-    connection.execute(
+    db.execute(
         "UPDATE renders SET status = ?, finished_at = ?, file = ?, sha256 = ?, bytes = ?,"
         " failure = ? WHERE video_id = ? AND number = ? AND status = ?",
         (

@@ -1,20 +1,25 @@
-"""Owns what is said in a film: scenes from a caller's script or from a tool's fields.
+"""Owns what is said in a film: scenes from a caller's script or from a tool's fields, and the
+captions cut from their words, as SRT or WebVTT.
 
 The specification does not show the shape of a script, so any JSON object is taken and read as
 well as it can be: `{"scenes": [{"narration" | "text" | "visual": ...}]}`, `{"text": "..."}` with
-a blank line between scenes, or whatever words are in it.
-"""
+a blank line between scenes, or whatever words are in it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 NARRATION = ("narration", "text", "voiceover", "dialogue", "line", "content")
 VISUAL = ("visual", "visuals", "image", "shot", "description")
 
 CLOSING = "call_to_action"
+CAPTION_TYPES = {"srt": "application/x-subrip", "vtt": "text/vtt"}
+LINE_LENGTH = 42
+LINES_PER_CUE = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +35,6 @@ class Scene:
     start: float
     end: float
     take: int = 0
-
-    def as_json(self) -> dict[str, object]:
-        return asdict(self)
 
 
 def scenes_of(
@@ -129,3 +131,44 @@ def _words_in(value: object) -> Iterator[str]:
             yield from _words_in(inner)
     elif value is not None:
         yield str(value)
+
+
+class Cue(NamedTuple):
+    start: float
+    end: float
+    text: str
+
+
+def caption_file(scenes: Sequence[Scene], form: str) -> str:
+    """Write the captions of these scenes in the form `srt` or `vtt`."""
+    cues = [cue for scene in scenes for cue in _cues(scene)]
+    if form == "vtt":
+        blocks = [f"{_clock(c.start, '.')} --> {_clock(c.end, '.')}\n{c.text}\n" for c in cues]
+        return "\n".join(["WEBVTT\n", *blocks])
+    return "\n".join(
+        f"{number}\n{_clock(c.start, ',')} --> {_clock(c.end, ',')}\n{c.text}\n"
+        for number, c in enumerate(cues, 1)
+    )
+
+
+def _cues(scene: Scene) -> Iterator[Cue]:
+    """Cut one scene into cues of at most two lines, timed by their length."""
+    # An arrow would end a WebVTT cue, and its markup begins with < and &.
+    said = scene.narration.replace("-->", "→").replace("<", "‹").replace("&", "+")
+    lines = textwrap.wrap(said, LINE_LENGTH)
+    texts = [
+        "\n".join(lines[at : at + LINES_PER_CUE]) for at in range(0, len(lines), LINES_PER_CUE)
+    ]
+    letters, before, start = sum(map(len, texts)), 0, scene.start
+    for text in texts:
+        before += len(text)
+        end = scene.start + (scene.end - scene.start) * before / letters
+        yield Cue(start, end, text)
+        start = end
+
+
+def _clock(seconds: float, mark: str) -> str:
+    whole = round(seconds * 1000)
+    hours, rest = divmod(whole, 3_600_000)
+    minutes, rest = divmod(rest, 60_000)
+    return f"{hours:02}:{minutes:02}:{rest // 1000:02}{mark}{rest % 1000:03}"

@@ -15,10 +15,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from deployments.sandbox.app import create_app
-from deployments.sandbox.faults.connection import ShowingProtocol
-from deployments.sandbox.faults.entry import FaultRefused
-from deployments.sandbox.faults.script import read_script
-from deployments.sandbox.house import House
+from deployments.sandbox.container import Container
+from deployments.sandbox.faults.entries import FaultRefused, read_script
+from deployments.sandbox.faults.struck import ShowingProtocol
 from deployments.sandbox.options import OptionRefused, Options
 
 
@@ -31,15 +30,15 @@ def serve(options: Options) -> int:
         return 2
     with listening:
         try:
-            house = House(options)
-            app = create_app(house)
+            container = Container(options)
+            app = create_app(container)
             if options.script is not None:
-                house.faults.plan(read_script(options.script), source=f"{options.script}, ")
+                container.faults.plan(read_script(options.script), source=f"{options.script}, ")
         except (OptionRefused, FaultRefused) as refusal:
             print(refusal, file=sys.stderr)
             return 2
-        house.origin = _origin(listening)
-        server = _Server(app, ready=lambda: _announce(house))
+        container.origin = _origin(listening)
+        server = _Server(app, ready=lambda: _announce(container))
         if options.exit_with_parent:
             threading.Thread(target=server.stop_with_parent, daemon=True).start()
         server.run(sockets=[listening])
@@ -114,9 +113,9 @@ def _origin(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _announce(house: House) -> None:
-    keys, origin = house.keyring, house.origin
-    if house.options.json:
+def _announce(container: Container) -> None:
+    keys, origin = container.keyring, container.origin
+    if container.options.json:
         said = {
             "base_url": f"{origin}/api/v1",
             "auth_url": origin,
@@ -126,11 +125,15 @@ def _announce(house: House) -> None:
         }
         print(json.dumps(said), flush=True)
         return
-    scale = house.options.time_scale
-    pace = "at once" if house.options.render == "instant" else f"{scale:g} times as fast as minutes"
+    scale = container.options.time_scale
+    pace = (
+        "at once"
+        if container.options.render == "instant"
+        else f"{scale:g} times as fast as minutes"
+    )
     print(
         f"The video service is on this machine now; films are made {pace}.",
-        f"It keeps itself in {house.options.state}. Stop it with Ctrl+C. In another terminal:",
+        f"It keeps itself in {container.options.state}. Stop it with Ctrl+C. In another terminal:",
         "",
         f"export CALLSHEET_BASE_URL={origin}/api/v1",
         f"export CALLSHEET_AUTH_URL={origin}",

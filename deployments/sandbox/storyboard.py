@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.film.plan import Captions, Clip, FilmPlan
+from deployments.sandbox.film.film_plan import Captions, ClipSource, FilmPlan
 from deployments.sandbox.script import Scene, scenes_of
 from deployments.sandbox.video import Video
 
@@ -94,7 +94,7 @@ def _as_script(script: Mapping[str, Any] | str | None) -> Mapping[str, Any] | No
     return {"text": script} if isinstance(script, str) else script
 
 
-def _clip(video: Video) -> Clip | None:
+def _clip(video: Video) -> ClipSource | None:
     asked = video.asked
     if video.kind == "video":
         return None
@@ -103,7 +103,7 @@ def _clip(video: Video) -> Clip | None:
         photos = len(asked["photos"] or ())
         who = f"character {asked['character_id']}" if not photos else f"{photos} photo(s)"
         source = f"{source}, with {who}"
-    return Clip(operation=video.kind, source=source, picture=video.picture)
+    return ClipSource(operation=video.kind, source=source, picture=video.picture)
 
 
 def _name(address: str) -> str:

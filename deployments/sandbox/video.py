@@ -1,18 +1,26 @@
-"""Owns the record of a video: what is kept of it, and how it is shown to a caller."""
+"""Owns the record of a video: what is kept of it, how it is shown to a caller, and the reports of
+those who flagged it."""
 
 from __future__ import annotations
 
 import json
 import math
+import secrets
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from deployments.sandbox.clip_bodies import CharacterSwap, ImageToVideo, TalkingAvatar
 from deployments.sandbox.envelope import not_found
-from deployments.sandbox.video_bodies import CreateVideo
+from deployments.sandbox.tables import insert
+from deployments.sandbox.video_bodies import (
+    CharacterSwap,
+    CreateVideo,
+    ImageToVideo,
+    ReportVideo,
+    TalkingAvatar,
+)
 
 DRAFT = "draft"
 GENERATING = "generating"
@@ -122,9 +130,9 @@ def stamp(moment: float | None) -> str | None:
     )
 
 
-def get(connection: sqlite3.Connection, video_id: str) -> Video:
+def get(db: sqlite3.Connection, video_id: str) -> Video:
     """Find a video that is still there, or refuse with 404."""
-    row = connection.execute(
+    row = db.execute(
         "SELECT * FROM videos WHERE id = ? AND status <> ?", (video_id, DELETED)
     ).fetchone()
     if row is None:
@@ -133,7 +141,7 @@ def get(connection: sqlite3.Connection, video_id: str) -> Video:
 
 
 def listed(
-    connection: sqlite3.Connection,
+    db: sqlite3.Connection,
     *,
     limit: int,
     before: int | None,
@@ -141,7 +149,7 @@ def listed(
 ) -> tuple[list[Video], int | None]:
     """Give a page of videos, newest first, and where the next page begins."""
     marks = ", ".join("?" * len(statuses))
-    rows = connection.execute(
+    rows = db.execute(
         f"SELECT * FROM videos WHERE status IN ({marks}) AND seq < ? ORDER BY seq DESC LIMIT ?",
         (*statuses, before if before is not None else 2**62, limit + 1),
     ).fetchall()
@@ -149,7 +157,24 @@ def listed(
     return page, page[-1].seq if len(rows) > limit else None
 
 
-def generating(connection: sqlite3.Connection) -> list[Video]:
+def generating(db: sqlite3.Connection) -> list[Video]:
     """Give every video whose render was under way."""
-    rows = connection.execute("SELECT * FROM videos WHERE status = ? ORDER BY seq", (GENERATING,))
+    rows = db.execute("SELECT * FROM videos WHERE status = ? ORDER BY seq", (GENERATING,))
     return [Video.from_row(row) for row in rows]
+
+
+def keep_report(
+    db: sqlite3.Connection, video_id: str, asked: ReportVideo, *, key: str, now: float
+) -> dict[str, object]:
+    """Keep a report about a video that exists; show it as it is answered."""
+    get(db, video_id)
+    report_id = f"rep_{secrets.token_hex(8)}"
+    kept = {"id": report_id, "video_id": video_id, **asked.model_dump()}
+    insert(db, "reports", **kept, time=now, key_id=key)
+    return {**kept, "created_at": stamp(now)}
+
+
+def listed_reports(db: sqlite3.Connection) -> list[dict[str, object]]:
+    """Give every report, oldest first."""
+    rows = db.execute("SELECT * FROM reports ORDER BY n")
+    return [{**dict(row), "time": stamp(row["time"])} for row in rows]

@@ -1,22 +1,31 @@
-"""Owns what the bodies of `POST /videos` and of every operation on a video may hold.
+"""Owns what the bodies of every operation on videos may hold.
 
-Those the specification does not show (sections 2 and 4) are as small as their purpose allows.
+Those the specification does not show (sections 2 and 4) are as small as their purpose allows. No
+idempotency key for clips is in it: one is refused there like any unknown field.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
-from deployments.sandbox.bodies import Body, Name, Text
-from deployments.sandbox.tools import TOOLS
+from deployments.sandbox.bodies import Name, RequestBody, Text
+from deployments.sandbox.catalog import TOOLS
 
 AspectRatio = Literal["9:16", "1:1", "16:9"]
 Mode = Literal["talking-head", "cinematic", "hybrid", "stock-narrated", "smart-mix"]
 Language = Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
-Key = Annotated[str, StringConstraints(min_length=1, max_length=255)]
-Colour = Annotated[str, StringConstraints(pattern=r"^#[0-9a-fA-F]{6}$")]
+IdempotencyKey = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+HexColour = Annotated[str, StringConstraints(pattern=r"^#[0-9a-fA-F]{6}$")]
 Script = Annotated[
     dict[str, JsonValue],
     Field(
@@ -24,6 +33,10 @@ Script = Annotated[
         json_schema_extra={"properties": {"scenes": {"type": "array", "minItems": 1}}},
     ),
 ]
+LINK = r"^https?://[A-Za-z0-9.\-]+(:[0-9]+)?(/[^\s]*)?$"
+UPLOAD = r"^[A-Za-z0-9][A-Za-z0-9._\-]{0,199}$"
+DATA = r"^data:image/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+={0,2}$"
+LONGEST_PICTURE = 12_000_000
 
 
 def _one_of_tool_and_script(schema: dict[str, Any]) -> None:
@@ -41,7 +54,7 @@ def check_scenes(script: object) -> None:
         raise ValueError("scenes must be a list of scenes")
 
 
-class CreateVideo(Body):
+class CreateVideo(RequestBody):
     """What `POST /videos` and `POST /videos/estimate` take."""
 
     model_config = ConfigDict(json_schema_extra=_one_of_tool_and_script)
@@ -61,7 +74,7 @@ class CreateVideo(Body):
     aspect_ratio: AspectRatio = "9:16"
     language: Language = "en"
     start_generation: bool = True
-    idempotency_key: Key | None = None
+    idempotency_key: IdempotencyKey | None = None
     video_model: Text | None = None
 
     @model_validator(mode="after")
@@ -76,7 +89,7 @@ class CreateVideo(Body):
         return self
 
 
-class CaptionSettings(Body):
+class CaptionSettings(RequestBody):
     """How captions look. What else is in it is kept and changes nothing."""
 
     model_config = ConfigDict(extra="allow")
@@ -84,10 +97,10 @@ class CaptionSettings(Body):
     enabled: bool | None = None
     bold: bool | None = None
     position: Literal["top", "bottom"] | None = None
-    color: Colour | None = None
+    color: HexColour | None = None
 
 
-class PatchVideo(Body):
+class PatchVideo(RequestBody):
     """What `PATCH /videos/{id}` takes."""
 
     title: Text | None = None
@@ -102,26 +115,125 @@ class PatchVideo(Body):
         return self
 
 
-class RegenerateScene(Body):
+class RegenerateScene(RequestBody):
     """What `POST /videos/{id}/scenes/{n}/regenerate` takes: other words, or the same again."""
 
     narration: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
 
 
-class ChangeVoice(Body):
+class ChangeVoice(RequestBody):
     """What `POST /videos/{id}/voice` takes."""
 
     voice_id: Name
 
 
-class ExportAgain(Body):
+class ExportAgain(RequestBody):
     """What `POST /videos/{id}/renders` takes; without a ratio the video's own is used."""
 
     aspect_ratio: AspectRatio | None = None
 
 
-class ReportVideo(Body):
+class ReportVideo(RequestBody):
     """What `POST /videos/{id}/report` takes."""
 
     reason: Name
     details: Text | None = None
+
+
+#: A web address, the name of an upload, or the picture itself. Nothing is ever fetched.
+Picture = Annotated[
+    str,
+    StringConstraints(max_length=LONGEST_PICTURE),
+    Field(
+        json_schema_extra={
+            "anyOf": [
+                {"pattern": LINK, "maxLength": 2000},
+                {"pattern": UPLOAD},
+                {"pattern": DATA},
+            ]
+        }
+    ),
+]
+Footage = Annotated[
+    str,
+    StringConstraints(max_length=2000),
+    Field(json_schema_extra={"anyOf": [{"pattern": LINK}, {"pattern": UPLOAD}]}),
+]
+
+
+def _picture(said: str) -> str:
+    if not (re.match(DATA, said) or _footage(said)):
+        raise ValueError("must be a web address, the name of an upload, or a data:image/ address")
+    return said
+
+
+def _footage(said: str) -> str:
+    if not (re.match(LINK, said) or re.match(UPLOAD, said)) or said.endswith("\n"):
+        raise ValueError("must be a web address or the name of an upload")
+    return said
+
+
+class _Clip(RequestBody):
+    title: Text | None = None
+    topic: Text | None = None
+    aspect_ratio: AspectRatio = "9:16"
+
+
+class ImageToVideo(_Clip):
+    """What `POST /videos/image-to-video` takes."""
+
+    image: Picture
+    duration_seconds: Literal[5, 10] = 5
+    narration: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = None
+    language: Language = "en"
+    voice_id: Text | None = None
+
+    _is_a_picture = field_validator("image")(_picture)
+
+
+class TalkingAvatar(_Clip):
+    """What `POST /videos/talking-avatar` takes; the clip is as long as its script takes to say."""
+
+    clip: Footage
+    script: Annotated[str, StringConstraints(min_length=1, max_length=20_000)] | Script
+    language: Language = "en"
+    voice_id: Text | None = None
+
+    _is_footage = field_validator("clip")(_footage)
+
+    @model_validator(mode="after")
+    def _has_scenes(self) -> TalkingAvatar:
+        check_scenes(self.script)
+        return self
+
+
+def _one_of_photos_and_character(schema: dict[str, Any]) -> None:
+    schema["properties"]["character_id"] = {"type": "integer"}
+    schema["oneOf"] = [{"required": ["photos"]}, {"required": ["character_id"]}]
+
+
+class CharacterSwap(_Clip):
+    """What `POST /videos/character-swap` takes."""
+
+    model_config = ConfigDict(json_schema_extra=_one_of_photos_and_character)
+
+    clip: Footage
+    photos: Annotated[list[Picture], Field(min_length=1, max_length=10)] | None = None
+    character_id: int | None = None
+    duration_seconds: Annotated[int, Field(ge=3, le=60)] = 10
+
+    _is_footage = field_validator("clip")(_footage)
+
+    @field_validator("photos")
+    @classmethod
+    def _are_pictures(cls, photos: list[str] | None) -> list[str] | None:
+        return photos and [_picture(one) for one in photos]
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> CharacterSwap:
+        if (self.photos is None) == (self.character_id is None):
+            raise ValueError("give exactly one of photos and character_id")
+        return self
+
+
+ClipBody = ImageToVideo | TalkingAvatar | CharacterSwap

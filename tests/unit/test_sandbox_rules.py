@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from deployments.sandbox.captions import caption_file
 from deployments.sandbox.credits import price, quote
 from deployments.sandbox.envelope import Refusal
 from deployments.sandbox.film.lettering import fit, font, plain
+from deployments.sandbox.limits import Limits, Timing
+from deployments.sandbox.links import Links
 from deployments.sandbox.options import OptionRefused, Options
-from deployments.sandbox.pace import Pace
-from deployments.sandbox.script import Scene
-from deployments.sandbox.share_links import ShareLinks
-from deployments.sandbox.signing import Signer
-from deployments.sandbox.timing import Timing
+from deployments.sandbox.script import Scene, caption_file
 from deployments.sandbox.video_bodies import CreateVideo
 
 
@@ -27,59 +24,59 @@ def test_the_price_is_the_sum_of_its_parts() -> None:
 
 
 def test_a_signed_address_is_good_until_its_moment() -> None:
-    signer = Signer(b"secret", 1.0)
-    signed = signer.sign("vid_a", 2, now=1000.0)
+    links = Links(b"secret", 1.0)
+    signed = links.download("vid_a", 2, now=1000.0)
     query = dict(part.split("=") for part in signed.path.partition("?")[2].split("&"))
     assert signed.expires == 1900
-    assert signer.check("vid_a", **query, now=1899.9) == 2
+    assert links.read_download("vid_a", **query, now=1899.9) == 2
     with pytest.raises(Refusal, match="expired"):
-        signer.check("vid_a", **query, now=1900.0)
+        links.read_download("vid_a", **query, now=1900.0)
     with pytest.raises(Refusal, match="not one of ours"):
-        signer.check("vid_b", **query, now=1000.0)
+        links.read_download("vid_b", **query, now=1000.0)
 
 
 @pytest.mark.parametrize(("scale", "lifetime"), [(1, 900), (60, 15), (10_000, 5)])
 def test_addresses_live_shorter_in_fast_time_but_never_too_short(
     scale: float, lifetime: float
 ) -> None:
-    assert Signer(b"secret", scale).lifetime == lifetime
+    assert Links(b"secret", scale).download_lifetime == lifetime
 
 
 def test_retry_after_is_never_too_early_in_either_form() -> None:
-    pace = Pace(1, 10.0)
-    pace.count(now=1000.4)
+    limits = Limits(Options(rate=1, rate_window=10.0))
+    limits.count(now=1000.4)
     with pytest.raises(Refusal) as seconds:
-        pace.count(now=1003.0)
+        limits.count(now=1003.0)
     assert seconds.value.headers["retry-after"] == "8"
     with pytest.raises(Refusal) as date:
-        pace.count(now=1003.0)
+        limits.count(now=1003.0)
     assert parsedate_to_datetime(date.value.headers["retry-after"]).timestamp() == 1011
-    pace.count(now=1010.5)
+    limits.count(now=1010.5)
 
 
 def test_credits_are_spent_whole_or_not_at_all() -> None:
-    pace = Pace(None, 60.0, spend_limit=30, spend_window=10.0, retry_after="seconds")
-    pace.spend(20, now=0.0)
+    limits = Limits(Options(spend_limit=30, spend_window=10.0, retry_after="seconds"))
+    limits.spend(20, now=0.0)
     for _ in range(2):
         with pytest.raises(Refusal, match="30 credits") as refusal:
-            pace.spend(11, now=4.0)
+            limits.spend(11, now=4.0)
         assert refusal.value.headers["retry-after"] == "6"
-    pace.spend(10, now=9.9)
-    pace.spend(30, now=10.0)
+    limits.spend(10, now=9.9)
+    limits.spend(30, now=10.0)
 
 
 def test_a_share_link_says_what_it_shares_until_its_end() -> None:
-    links = ShareLinks(b"secret", 1.0)
-    link = links.make("vid_a", 3, now=1000.0)
+    links = Links(b"secret", 1.0)
+    link = links.share("vid_a", 3, now=1000.0)
     token = link.path.removeprefix("/share/")
     assert link.expires == 1000 + 7 * 86_400
-    assert links.read(token, now=link.expires - 0.1) == ("vid_a", 3)
+    assert links.read_share(token, now=link.expires - 0.1) == ("vid_a", 3)
     for made_up in (token.replace("vid_a", "vid_b"), token[:-1], "x", "", "é.1.2.3"):
         with pytest.raises(Refusal) as refusal:
-            links.read(made_up, now=1000.0)
+            links.read_share(made_up, now=1000.0)
         assert refusal.value.status == 404
     with pytest.raises(Refusal) as gone:
-        links.read(token, now=float(link.expires))
+        links.read_share(token, now=float(link.expires))
     assert gone.value.status == 410
 
 

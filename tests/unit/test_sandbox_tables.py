@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 
 from deployments.sandbox import renders
+from deployments.sandbox.tables import set_up
 from deployments.sandbox.video import get
-from deployments.sandbox.video_tables import set_up
 
 EARLIER = """
 CREATE TABLE account (one INTEGER PRIMARY KEY, balance INTEGER, reserved INTEGER DEFAULT 0);

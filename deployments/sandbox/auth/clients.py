@@ -1,15 +1,19 @@
-"""Owns the programs that registered themselves (RFC 7591): public clients, without a secret."""
+"""Owns the programs that registered themselves (RFC 7591), public clients without a secret; their
+redirect addresses; and the two documents a program finds its way by (RFC 8414 and RFC 9728)."""
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import SplitResult, urlencode, urlsplit
 
-from deployments.sandbox.auth import redirects
-from deployments.sandbox.auth.fields import Fields
-from deployments.sandbox.auth.refusals import OAuthError
+from deployments.sandbox.auth.oauth import SCOPES, Fields, OAuthError
+from deployments.sandbox.options import is_loopback
+from deployments.sandbox.tables import insert
 
 CODE_GRANT = "authorization_code"
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
@@ -18,6 +22,10 @@ GRANTS = (CODE_GRANT, DEVICE_GRANT, CLAIM_GRANT)
 NAMELESS = "A program without a name"
 LONGEST_NAME = 100
 MOST_REDIRECTS = 10
+LONGEST_REDIRECT = 2048
+_ADDRESS = re.compile(r"[A-Za-z0-9!#$%&'()*+,\-./:;=?@\[\]_~]+")
+_HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f:.]+")
+LISTS = ("redirect_uris", "grant_types")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +40,7 @@ class Client:
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> Client:
-        lists = {name: tuple(json.loads(row[name])) for name in ("redirect_uris", "grant_types")}
+        lists = {name: tuple(json.loads(row[name])) for name in LISTS}
         return cls(**{**dict(row), **lists})
 
     def shown(self) -> dict[str, object]:
@@ -59,7 +67,7 @@ def read_registration(said: dict[str, object], *, now: float) -> Client:
     if len(uris) > MOST_REDIRECTS:
         raise _bad_redirect(f"holds more than {MOST_REDIRECTS} addresses")
     for uri in uris:
-        if trouble := redirects.complaint(uri):
+        if trouble := redirect_complaint(uri):
             raise _bad_redirect(trouble)
     return Client(
         id=f"client_{secrets.token_hex(12)}",
@@ -70,28 +78,19 @@ def read_registration(said: dict[str, object], *, now: float) -> Client:
     )
 
 
-def put(db: sqlite3.Connection, client: Client) -> None:
+def keep_client(db: sqlite3.Connection, client: Client) -> None:
     """Keep a client."""
-    db.execute(
-        "INSERT INTO oauth_clients (id, name, redirect_uris, grant_types, created_at)"
-        " VALUES (?, ?, ?, ?, ?)",
-        (
-            client.id,
-            client.name,
-            json.dumps(client.redirect_uris),
-            json.dumps(client.grant_types),
-            client.created_at,
-        ),
-    )
+    lists = {name: json.dumps(getattr(client, name)) for name in LISTS}
+    insert(db, "oauth_clients", **{**vars(client), **lists})
 
 
-def get(db: sqlite3.Connection, client_id: str) -> Client | None:
+def find_client(db: sqlite3.Connection, client_id: str) -> Client | None:
     """Look a client up."""
     row = db.execute("SELECT * FROM oauth_clients WHERE id = ?", (client_id,)).fetchone()
     return None if row is None else Client.from_row(row)
 
 
-def presented(db: sqlite3.Connection, said: Fields, grant: str) -> Client | None:
+def presented_client(db: sqlite3.Connection, said: Fields, grant: str) -> Client | None:
     """Give the client a request names, if it names one.
 
     Raises invalid_client (401) for an unknown one, unauthorized_client for another grant than
@@ -99,7 +98,7 @@ def presented(db: sqlite3.Connection, said: Fields, grant: str) -> Client | None
     """
     if "client_id" not in said:
         return None
-    client = get(db, said["client_id"])
+    client = find_client(db, said["client_id"])
     if client is None:
         message = "client_id: no program is registered under it; register at /api/oauth/register."
         raise OAuthError("invalid_client", message, status=401)
@@ -144,3 +143,79 @@ def _invalid(description: str) -> OAuthError:
 
 def _bad_redirect(trouble: str) -> OAuthError:
     return OAuthError("invalid_redirect_uri", f"redirect_uris: {trouble}.")
+
+
+def redirect_complaint(uri: str) -> str | None:
+    """Say what keeps this address from being registered; None: nothing.
+
+    https anywhere, http on this machine alone (RFC 8252, 7.3); a fragment could never come back.
+    """
+    if len(uri) > LONGEST_REDIRECT or not _ADDRESS.fullmatch(uri):
+        return "is not an address, or is too long"
+    try:
+        parts = urlsplit(uri)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        return "is not an address"
+    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host):
+        return "has to begin with https:// or, on a loopback address, with http://"
+    if parts.scheme == "http" and not is_loopback(host):
+        return "may be http only on a loopback address: use https"
+    if "#" in uri or "@" in parts.netloc:
+        return "may hold neither a fragment nor a user"
+    return None
+
+
+def with_answer(uri: str, answer: Mapping[str, str | None]) -> str:
+    """Add the members of an answer that there are to the query of an address."""
+    query = urlencode({name: value for name, value in answer.items() if value is not None})
+    return f"{uri}{'&' if '?' in uri else '?'}{query}"
+
+
+def redirect_origin(uri: str) -> str:
+    """Give an address's origin as a content security policy can name it."""
+    parts = urlsplit(uri)
+    # Such a policy knows no IPv6 address; the scheme is as near as it comes.
+    return f"{parts.scheme}:" if "[" in parts.netloc else f"{parts.scheme}://{parts.netloc}"
+
+
+def redirect_place(uri: str) -> str:
+    """Say where an address leads, for a person."""
+    parts: SplitResult = urlsplit(uri)
+    return f"{parts.netloc} on this machine" if is_loopback(parts.hostname or "") else parts.netloc
+
+
+def authorization_server(origin: str) -> dict[str, object]:
+    """Describe the authorization server; the issuer is `auth_url`, to the letter."""
+    return {
+        "issuer": origin,
+        "authorization_endpoint": f"{origin}/api/oauth/authorize",
+        "token_endpoint": f"{origin}/api/oauth/token",
+        "registration_endpoint": f"{origin}/api/oauth/register",
+        "device_authorization_endpoint": f"{origin}/api/oauth/device_authorization",
+        "revocation_endpoint": f"{origin}/api/oauth/revoke",
+        "scopes_supported": list(SCOPES),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": list(GRANTS),
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "authorization_response_iss_parameter_supported": True,
+    }
+
+
+def protected_resource(origin: str) -> dict[str, object]:
+    """Describe the MCP server as a resource that takes our tokens."""
+    return {
+        "resource": f"{origin}/mcp",
+        "authorization_servers": [origin],
+        "scopes_supported": list(SCOPES),
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Video Generation Service",
+    }
+
+
+def resource_address(origin: str) -> str:
+    """Say where the resource is described."""
+    return f"{origin}/mcp/.well-known/oauth-protected-resource"

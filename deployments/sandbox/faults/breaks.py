@@ -6,63 +6,42 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from deployments.sandbox.faults.answer import Answer, begin
-from deployments.sandbox.faults.call import Call
-from deployments.sandbox.faults.connection import head
+from deployments.sandbox.faults.struck import ClientConnection, StruckCall, head
 
 #: What a shell says of a process ended by SIGKILL.
 KILLED = 137
 
 
-async def _drop_before(call: Call) -> None:
-    await call.connection.drop()
+How = Callable[[ClientConnection], Awaitable[None]]
 
 
-async def _drop_after(call: Call) -> None:
-    await call.act()
-    await call.connection.drop()
+async def _end(call: StruckCall, how: How, *, acts: bool = False) -> None:
+    if acts:
+        await call.act()
+    await how(call.connection)
 
 
-async def _reset_before(call: Call) -> None:
-    await call.connection.reset()
-
-
-async def _reset_after(call: Call) -> None:
-    await call.act()
-    await call.connection.reset()
-
-
-async def _hang_before(call: Call) -> None:
-    await call.connection.gone()
-
-
-async def _hang(call: Call) -> None:
-    await call.act()
-    await call.connection.gone()
-
-
-async def _crash_before(call: Call) -> None:
+async def _crash(call: StruckCall, *, acts: bool) -> None:
+    if acts:
+        await call.act()
     os._exit(KILLED)
 
 
-async def _crash_after(call: Call) -> None:
-    await call.act()
-    os._exit(KILLED)
-
-
-async def _slow_before(call: Call) -> None:
+async def _slow_before(call: StruckCall) -> None:
     await asyncio.sleep(call.fault.seconds)
     await call.give(await call.act())
 
 
-async def _slow(call: Call) -> None:
+async def _slow(call: StruckCall) -> None:
     answer = await call.act()
     await asyncio.sleep(call.fault.seconds)
     await call.give(answer)
 
 
-async def _drip(call: Call) -> None:
+async def _drip(call: StruckCall) -> None:
     answer = await call.act()
     await begin(answer, call.send)
     async for drop in _drops(call, answer.body):
@@ -70,15 +49,15 @@ async def _drip(call: Call) -> None:
     await call.send({"type": "http.response.body", "body": b""})
 
 
-async def _drip_headers(call: Call) -> None:
+async def _drip_headers(call: StruckCall) -> None:
     answer = await call.act()
-    whole = head(answer.status, answer.headers, clock=call.house.now()) + answer.body
+    whole = head(answer.status, answer.headers, clock=call.container.now()) + answer.body
     async for drop in _drops(call, whole):
         call.connection.write(drop)
     await call.connection.drop()
 
 
-async def _drops(call: Call, body: bytes) -> AsyncIterator[bytes]:
+async def _drops(call: StruckCall, body: bytes) -> AsyncIterator[bytes]:
     for at in range(0, len(body), call.fault.bytes):
         if call.connection.closing:
             return
@@ -86,13 +65,13 @@ async def _drops(call: Call, body: bytes) -> AsyncIterator[bytes]:
         await asyncio.sleep(call.fault.seconds)
 
 
-async def _close_idle(call: Call) -> None:
+async def _close_idle(call: StruckCall) -> None:
     await call.give(await call.act())
     await asyncio.sleep(call.fault.seconds)
     await call.connection.drop()
 
 
-async def _cut_body(call: Call) -> None:
+async def _cut_body(call: StruckCall) -> None:
     answer = await call.act()
     if call.fault.framing == "close":
         await call.give(replace(answer, body=_half(answer)), "close")
@@ -103,12 +82,12 @@ async def _cut_body(call: Call) -> None:
     await call.connection.drop()
 
 
-async def _reset_midway(call: Call) -> None:
+async def _reset_midway(call: StruckCall) -> None:
     await _begin_half(call, await call.act())
     await call.connection.reset()
 
 
-async def _begin_half(call: Call, answer: Answer) -> None:
+async def _begin_half(call: StruckCall, answer: Answer) -> None:
     await begin(answer, call.send)
     await call.send({"type": "http.response.body", "body": _half(answer), "more_body": True})
 
@@ -117,15 +96,15 @@ def _half(answer: Answer) -> bytes:
     return answer.body[: len(answer.body) // 2]
 
 
-STRIKES: Mapping[str, Callable[[Call], Awaitable[None]]] = {
-    "drop-before": _drop_before,
-    "drop-after": _drop_after,
-    "reset-before": _reset_before,
-    "reset-after": _reset_after,
-    "hang-before": _hang_before,
-    "hang": _hang,
-    "crash-before": _crash_before,
-    "crash-after": _crash_after,
+BREAKS: Mapping[str, Callable[[StruckCall], Awaitable[None]]] = {
+    "drop-before": partial(_end, how=ClientConnection.drop),
+    "drop-after": partial(_end, how=ClientConnection.drop, acts=True),
+    "reset-before": partial(_end, how=ClientConnection.reset),
+    "reset-after": partial(_end, how=ClientConnection.reset, acts=True),
+    "hang-before": partial(_end, how=ClientConnection.gone),
+    "hang": partial(_end, how=ClientConnection.gone, acts=True),
+    "crash-before": partial(_crash, acts=False),
+    "crash-after": partial(_crash, acts=True),
     "slow-before": _slow_before,
     "slow": _slow,
     "drip": _drip,

@@ -1,4 +1,5 @@
-"""Owns what is done to the true answer, and to the request before the service acts on it."""
+"""Owns what is done to answers: the true one spoilt, or another put in its place, before the
+service acted or after."""
 
 from __future__ import annotations
 
@@ -7,23 +8,52 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from email.utils import formatdate
+from functools import partial
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
 
-from deployments.sandbox.faults.call import Call, key_of
+from deployments.sandbox.envelope import Refusal
+from deployments.sandbox.faults.answer import Answer, answer_of
+from deployments.sandbox.faults.kinds import Fault
+from deployments.sandbox.faults.struck import StruckCall, key_of
 
 FROM = re.compile(rb"bytes=([0-9]+)-([0-9]*)")
+HTML = """<!DOCTYPE html>
+<html><head><title>{title}</title></head>
+<body><center><h1>{title}</h1></center><hr><center>proxy</center></body></html>
+"""
+XML = """<?xml version="1.0" encoding="UTF-8"?>
+<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>
+"""
+#: Code, words and whether it is worth repeating, where a fault says nothing of them.
+USUAL: Mapping[int, tuple[str, str, bool]] = {
+    401: ("unauthorized", "The API key is not valid: it was revoked.", False),
+    402: ("insufficient_credits", "There are not enough credits for this.", False),
+    403: ("forbidden", "This key lacks the scope that this needs.", False),
+    409: ("conflict", "The same is being done at this moment.", False),
+    429: ("rate_limited", "A rate or spend limit is reached; come back later.", False),
+}
+EXPIRED = Refusal(403, "url_expired", "This download address has expired; ask for another.")
+NO_BODY = (204, 304)
+#: Where refusals are those of OAuth (RFC 6749, section 5.2) and not the envelope of the API.
+OAUTH = ("/api/oauth/", "/agent/")
 
 
-async def _rewrite(call: Call) -> None:
-    answer = await call.act()
+async def _changed(call: StruckCall, change: Callable[[Answer, Fault], Answer]) -> None:
+    """Act, and answer with the true answer as `change` makes it."""
+    await call.give(change(await call.act(), call.fault))
+
+
+def _rewrite(answer: Answer, fault: Fault) -> Answer:
     said = answer.json()
     record = said["data"] if isinstance(said, dict) and "data" in said else said
-    for path, value in call.fault.set.items():
+    for path, value in fault.set.items():
         _set(record, path.split("."), value)
-    for path in call.fault.remove:
+    for path in fault.remove:
         _remove(record, path.split("."))
-    await call.give(answer.saying(said))
+    return answer.saying(said)
 
 
 def _set(record: Any, path: list[str], value: Any) -> None:
@@ -40,62 +70,69 @@ def _remove(record: Any, path: list[str]) -> None:
         record.pop(path[-1], None)
 
 
-async def _restatus(call: Call) -> None:
-    await call.give(replace(await call.act(), status=call.fault.status))
+def _gzip(answer: Answer, _: Fault) -> Answer:
+    return answer.holding(gzip.compress(answer.body), **{"content-encoding": "gzip"})
 
 
-async def _truncated(call: Call) -> None:
+def _corrupt(answer: Answer, fault: Fault) -> Answer:
+    body = bytearray(answer.body)
+    first = max(0, (len(body) - fault.bytes) // 2)
+    for at in range(first, min(first + fault.bytes, len(body))):
+        body[at] ^= 0xFF
+    return replace(answer, body=bytes(body))
+
+
+def _no_moov(answer: Answer, _: Fault) -> Answer:
+    # `free` is a box that players skip, and without `moov` there is nothing to play.
+    return replace(answer, body=answer.body.replace(b"moov", b"free", 1))
+
+
+def _etag_changed(answer: Answer, _: Fault) -> Answer:
+    other = answer.header("etag").strip('"')[::-1]
+    return answer.labelled(etag=f'"{other}"')
+
+
+def _xml(_: Answer, fault: Fault) -> Answer:
+    return Answer(fault.status).holding(XML.encode(), **{"content-type": "application/xml"})
+
+
+def _not_json(answer: Answer, _: Fault) -> Answer:
+    return answer.holding(b"upstream answered", **{"content-type": "application/json"})
+
+
+def _shapeless(answer: Answer, _: Fault) -> Answer:
+    said = answer.json()
+    return answer.saying({**said, "data": {}} if isinstance(said, dict) and "data" in said else {})
+
+
+async def _truncated(call: StruckCall) -> None:
     answer = await call.act()
     half = answer.body[: len(answer.body) // 2]
     await call.give(answer.holding(half), call.fault.framing)
 
 
-async def _no_length(call: Call) -> None:
+async def _no_length(call: StruckCall) -> None:
     await call.give(await call.act(), "close" if call.fault.close else "chunked")
 
 
-async def _gzip(call: Call) -> None:
-    answer = await call.act()
-    await call.give(answer.holding(gzip.compress(answer.body), **{"content-encoding": "gzip"}))
-
-
-async def _gzip_lie(call: Call) -> None:
-    await call.give((await call.act()).labelled(**{"content-encoding": "gzip"}))
-
-
-async def _forget_key(call: Call) -> None:
+async def _forget_key(call: StruckCall) -> None:
     key = key_of(call.body)
     forgotten = "DELETE FROM idempotency WHERE key = ?"
-    await call.house.database.run(lambda db: db.execute(forgotten, (key,)))
+    await call.container.database.run(lambda db: db.execute(forgotten, (key,)))
     await call.give(await call.act())
 
 
-async def _wrong_format(call: Call) -> None:
+async def _wrong_format(call: StruckCall) -> None:
     other = b"format=srt" if b"format=vtt" in call.scope["query_string"] else b"format=vtt"
     await call.give(await call.act(query_string=other))
 
 
-async def _corrupt(call: Call) -> None:
-    answer = await call.act()
-    body = bytearray(answer.body)
-    first = max(0, (len(body) - call.fault.bytes) // 2)
-    for at in range(first, min(first + call.fault.bytes, len(body))):
-        body[at] ^= 0xFF
-    await call.give(replace(answer, body=bytes(body)))
-
-
-async def _no_moov(call: Call) -> None:
-    answer = await call.act()
-    # `free` is a box that players skip, and without `moov` there is nothing to play.
-    await call.give(replace(answer, body=answer.body.replace(b"moov", b"free", 1)))
-
-
-async def _range_ignored(call: Call) -> None:
+async def _range_ignored(call: StruckCall) -> None:
     headers = [(name, value) for name, value in call.scope["headers"] if name != b"range"]
     await call.give(await call.act(headers=headers))
 
 
-async def _range_shifted(call: Call) -> None:
+async def _range_shifted(call: StruckCall) -> None:
     def shifted(found: re.Match[bytes]) -> bytes:
         return b"bytes=%d-%s" % (int(found[1]) + call.fault.bytes, found[2])
 
@@ -106,33 +143,100 @@ async def _range_shifted(call: Call) -> None:
     await call.give(await call.act(headers=headers))
 
 
-async def _old_film(call: Call) -> None:
+async def _old_film(call: StruckCall) -> None:
     asked = parse_qs(call.scope["query_string"].decode()).get("render", [""])[0]
     before = max(1, int(asked) - 1) if asked.isdigit() else 1
-    signed = call.house.signer.sign(call.video or "", before, now=call.house.now())
+    signed = call.container.links.download(call.video or "", before, now=call.container.now())
     query = signed.path.partition("?")[2].encode()
     await call.give(await call.act(query_string=query))
 
 
-async def _etag_changed(call: Call) -> None:
-    answer = await call.act()
-    other = answer.header("etag").strip('"')[::-1]
-    await call.give(answer.labelled(etag=f'"{other}"'))
+async def _error(call: StruckCall, *, acts: bool) -> None:
+    if acts:
+        await call.act()
+    await _refuse(call, call.fault.status)
 
 
-STRIKES: Mapping[str, Callable[[Call], Awaitable[None]]] = {
+async def _refuse(call: StruckCall, status: int) -> None:
+    answer = _page(status) if call.fault.html else _words(call, status)
+    answer = answer.labelled(**_retry_after(call))
+    if status in NO_BODY:
+        answer = Answer(status)
+    if call.fault.clock_skew is None:
+        await call.give(answer)
+    else:
+        await call.give_raw(answer, clock_skew=call.fault.clock_skew)
+
+
+def _words(call: StruckCall, status: int) -> Answer:
+    fault = call.fault
+    usual, sentence, again = USUAL.get(status, ("planned_fault", "It went wrong.", status >= 500))
+    code, message = fault.code or usual, fault.message or sentence
+    if call.scope["path"].startswith(OAUTH):
+        return Answer(status).saying({"error": code, "error_description": message})
+    retryable = again if fault.retryable is None else fault.retryable
+    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+    return answer_of(Refusal(status, code, message, retryable=retryable, headers=headers).answer())
+
+
+def _retry_after(call: StruckCall) -> dict[str, str]:
+    fault = call.fault
+    if fault.retry_after is not None:
+        return {"retry-after": fault.retry_after}
+    if fault.retry_after_date is None:
+        return {}
+    moment = call.container.now() + (fault.clock_skew or 0.0) + fault.retry_after_date
+    return {"retry-after": formatdate(moment, usegmt=True)}
+
+
+def _page(status: int) -> Answer:
+    phrase = next((known.phrase for known in HTTPStatus if known == status), "")
+    body = HTML.format(title=f"{status} {phrase}".strip()).encode()
+    return Answer(status).holding(body, **{"content-type": "text/html"})
+
+
+async def _redirect(call: StruckCall) -> None:
+    path, query = call.scope["path"], call.scope["query_string"].decode()
+    elsewhere = f"https://elsewhere.invalid{path}" + (f"?{query}" if query else "")
+    answer = Answer(307).holding(b"", location=call.fault.location or elsewhere)
+    await call.give(answer)
+
+
+async def _expired(call: StruckCall) -> None:
+    await call.give(answer_of(EXPIRED.answer()))
+
+
+CHANGES: Mapping[str, Callable[[Answer, Fault], Answer]] = {
     "rewrite": _rewrite,
-    "restatus": _restatus,
-    "truncated": _truncated,
-    "no-length": _no_length,
+    "restatus": lambda answer, fault: replace(answer, status=fault.status),
     "gzip": _gzip,
-    "gzip-lie": _gzip_lie,
-    "forget-key": _forget_key,
-    "wrong-format": _wrong_format,
+    "gzip-lie": lambda answer, _: answer.labelled(**{"content-encoding": "gzip"}),
     "corrupt": _corrupt,
     "no-moov": _no_moov,
+    "etag-changed": _etag_changed,
+    "html": lambda _, fault: _page(fault.status),
+    "xml": _xml,
+    "empty": lambda answer, _: answer.holding(b""),
+    "not-json": _not_json,
+    "shapeless": _shapeless,
+}
+SPOILS: Mapping[str, Callable[[StruckCall], Awaitable[None]]] = {
+    **{do: partial(_changed, change=change) for do, change in CHANGES.items()},
+    "truncated": _truncated,
+    "no-length": _no_length,
+    "forget-key": _forget_key,
+    "wrong-format": _wrong_format,
     "range-ignored": _range_ignored,
     "range-shifted": _range_shifted,
-    "etag-changed": _etag_changed,
     "old-film": _old_film,
+    "error-before": partial(_error, acts=False),
+    "error-after": partial(_error, acts=True),
+    "status": partial(_error, acts=False),
+    "unauthorized": partial(_refuse, status=401),
+    "no-credits": partial(_refuse, status=402),
+    "forbidden": partial(_refuse, status=403),
+    "conflict": partial(_refuse, status=409),
+    "limited": partial(_refuse, status=429),
+    "redirect": _redirect,
+    "expired": _expired,
 }

@@ -13,7 +13,7 @@ import sys
 import threading
 
 from deployments.sandbox.film.encode import encode
-from deployments.sandbox.film.plan import FilmPlan
+from deployments.sandbox.film.film_plan import FilmPlan
 
 
 def main() -> int:

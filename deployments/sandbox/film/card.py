@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
+from deployments.sandbox.film.film_plan import FilmPlan
 from deployments.sandbox.film.lettering import Block, fit, font, plain, width_of
-from deployments.sandbox.film.palette import palette
-from deployments.sandbox.film.plan import FilmPlan
+from deployments.sandbox.film.scenery import palette
 from deployments.sandbox.script import Scene
 
 WHITE = (255, 255, 255, 255)

@@ -11,13 +11,10 @@ from collections.abc import Iterator
 
 from PIL import Image, ImageDraw
 
-from deployments.sandbox.film.camera import drift, zoom
 from deployments.sandbox.film.card import Card
-from deployments.sandbox.film.figure import draw_figure
-from deployments.sandbox.film.ground import ground_of
+from deployments.sandbox.film.film_plan import FilmPlan
 from deployments.sandbox.film.lettering import font
-from deployments.sandbox.film.palette import palette
-from deployments.sandbox.film.plan import FilmPlan
+from deployments.sandbox.film.scenery import draw_figure, drift, ground_of, palette, zoom
 from deployments.sandbox.script import Scene
 
 ENTRY = 0.45

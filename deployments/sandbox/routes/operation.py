@@ -9,10 +9,11 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel
 from starlette.convertors import Convertor, register_url_convertor
 
-from deployments.sandbox.bodies import Body, described
-from deployments.sandbox.call import Call
-from deployments.sandbox.house import House
-from deployments.sandbox.openapi import answers
+from deployments.sandbox.bodies import RequestBody, described
+from deployments.sandbox.container import Container
+from deployments.sandbox.envelope import described_answers, success
+from deployments.sandbox.limits import PaidCall
+from deployments.sandbox.video import Video
 
 
 class _VideoSegment(Convertor[str]):
@@ -36,9 +37,33 @@ SceneNumber = Annotated[str, Path(json_schema_extra={"type": "integer", "minimum
 PAID = (402, 429)
 
 
+class Handlers:
+    """What the handlers of every router share: the parts of the container, and what begins."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        self._run = container.database.run
+        self._now = container.now
+
+    def _call(self, request: Request, name: str) -> PaidCall:
+        """Say who makes a paid call of this name, when, and under which limits."""
+        container, key = self._container, request.state.key.id
+        limits, timing = container.limits, container.timing
+        return PaidCall(operation=name, key=key, now=self._now(), limits=limits, timing=timing)
+
+    async def _begin(
+        self, request: Request, name: str, act: Callable[..., Video], *said: object
+    ) -> Response:
+        """Have a render begin by a paid call of this name, and answer as every such call does."""
+        call = self._call(request, name)
+        started = await self._run(act, *said, call)
+        self._container.render_pool.begin(started)
+        return success(started.created(call.now), status=202)
+
+
 def add(
     routes: APIRouter,
-    house: House,
+    container: Container,
     method: str,
     path: str,
     handler: Callable[..., Awaitable[Response]],
@@ -48,7 +73,7 @@ def add(
     answer: type[BaseModel] | None = None,
     status: int = 200,
     refusals: Sequence[int] = (),
-    body: type[Body] | None = None,
+    body: type[RequestBody] | None = None,
     body_optional: bool = False,
     query: Mapping[str, Mapping[str, Any]] | None = None,
     responses: Mapping[int | str, Mapping[str, Any]] | None = None,
@@ -65,7 +90,7 @@ def add(
             {"name": name, "in": "query", "required": False, "schema": dict(schema)}
             for name, schema in query.items()
         ]
-    shown = answers(status, answer, *refusals) if answer else dict(responses or {})
+    shown = described_answers(status, answer, *refusals) if answer else dict(responses or {})
     routes.add_api_route(
         path,
         handler,
@@ -73,19 +98,8 @@ def add(
         status_code=status,
         operation_id=name,
         description=about,
-        dependencies=[house.operation(name, scope)],
+        dependencies=[container.operation(name, scope)],
         responses=shown,  # type: ignore[arg-type]
         response_class=Response,
         openapi_extra=extra,
-    )
-
-
-def call_of(house: House, request: Request, operation: str) -> Call:
-    """Say who makes a paid call, when, and under which limits."""
-    return Call(
-        operation=operation,
-        key=request.state.key.id,
-        now=house.now(),
-        timing=house.timing,
-        pace=house.pace,
     )

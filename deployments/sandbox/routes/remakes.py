@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from functools import partial
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from deployments.sandbox import remakes, renders, video
+from deployments.sandbox import lifecycle, renders, video
 from deployments.sandbox.bodies import body_of
+from deployments.sandbox.container import Container
 from deployments.sandbox.envelope import Refusal, success
-from deployments.sandbox.house import House
 from deployments.sandbox.records import RenderList, RenderProgress, VideoCreated, VoiceProgress
 from deployments.sandbox.renders import Render
-from deployments.sandbox.routes.operation import PAID, SceneNumber, VideoId, add, call_of
-from deployments.sandbox.video import Video
+from deployments.sandbox.routes.operation import PAID, Handlers, SceneNumber, VideoId, add
 from deployments.sandbox.video_bodies import ChangeVoice, ExportAgain, RegenerateScene
 
 SCENE = Depends(body_of(RegenerateScene, optional=True))
@@ -23,11 +21,11 @@ VOICE = Depends(body_of(ChangeVoice))
 EXPORT = Depends(body_of(ExportAgain, optional=True))
 
 
-def router(house: House) -> APIRouter:
+def router(container: Container) -> APIRouter:
     """Make the routes."""
     routes = APIRouter(prefix="/api/v1/videos/{video_id}", tags=["Videos"])
-    ops = Remakes(house)
-    op = partial(add, routes, house)
+    ops = RemakeRoutes(container)
+    op = partial(add, routes, container)
     op("GET", "/renders", ops.renders, name="renders", scope="read", answer=RenderList,
        refusals=[404])  # fmt: skip
     op("POST", "/renders", ops.export, name="export", scope="write", status=202,
@@ -45,49 +43,38 @@ def router(house: House) -> APIRouter:
     return routes
 
 
-class Remakes:
+class RemakeRoutes(Handlers):
     """The operations themselves."""
-
-    def __init__(self, house: House) -> None:
-        self._house = house
 
     async def scene(
         self, video_id: VideoId, n: SceneNumber, request: Request, asked: RegenerateScene = SCENE
     ) -> Response:
         """Regenerate one scene, counted from 1; the others are untouched."""
-        number = _number(n)
-        call = call_of(self._house, request, "scene")
         return await self._begin(
-            lambda db: remakes.regenerate_scene(db, video_id, number, asked, call), call.now
+            request, "scene", lifecycle.regenerate_scene, video_id, _number(n), asked
         )
 
     async def voice(
         self, video_id: VideoId, request: Request, asked: ChangeVoice = VOICE
     ) -> Response:
         """Regenerate the voiceover with another voice."""
-        call = call_of(self._house, request, "voice")
-        return await self._begin(
-            lambda db: remakes.change_voice(db, video_id, asked, call), call.now
-        )
+        return await self._begin(request, "voice", lifecycle.change_voice, video_id, asked)
 
     async def export(
         self, video_id: VideoId, request: Request, asked: ExportAgain = EXPORT
     ) -> Response:
         """Export again, after edits of titles or caption settings."""
-        call = call_of(self._house, request, "export")
-        return await self._begin(
-            lambda db: remakes.export_again(db, video_id, asked, call), call.now
-        )
+        return await self._begin(request, "export", lifecycle.export_again, video_id, asked)
 
     async def renders(self, video_id: VideoId) -> Response:
         """List past exports, newest first."""
-        now = self._house.now()
+        now = self._now()
         found = await self._of_video(video_id)
         return success({"renders": [one.shown(now) for one in found]})
 
     async def progress(self, video_id: VideoId) -> Response:
         """Give the progress of the current export."""
-        now = self._house.now()
+        now = self._now()
         found = await self._of_video(video_id)
         if not found:
             return success({"status": "idle", "percent": 0, "render": None})
@@ -97,8 +84,8 @@ class Remakes:
 
     async def voice_progress(self, video_id: VideoId) -> Response:
         """Give the progress of the voice regeneration."""
-        now = self._house.now()
-        found = await self._house.database.run(lambda db: video.get(db, video_id))
+        now = self._now()
+        found = await self._run(video.get, video_id)
         changes = await self._of_video(video_id, kind="voice")
         if not changes:
             idle = {"status": "idle", "percent": 0, "voice_id": found.asked["voice_id"]}
@@ -109,17 +96,12 @@ class Remakes:
             shown |= {"status": "failed", "failure_reason": "It was cancelled."}
         return success(shown)
 
-    async def _begin(self, act: Callable[[sqlite3.Connection], Video], now: float) -> Response:
-        started = await self._house.database.run(act)
-        self._house.studio.begin(started)
-        return success(started.created(now), status=202)
-
     async def _of_video(self, video_id: str, *, kind: str | None = None) -> list[Render]:
         def look(db: sqlite3.Connection) -> list[Render]:
             video.get(db, video_id)
             return renders.of_video(db, video_id, kind=kind)
 
-        return await self._house.database.run(look)
+        return await self._run(look)
 
 
 def _number(said: str) -> int:

@@ -1,21 +1,33 @@
-"""Owns the operations on videos: quote, create, look, edit, start, stop, delete."""
+"""Owns the operations on videos: quote, create, look, edit, start, stop, delete, and the helper
+operations that make a clip from the caller's own picture or footage."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 from functools import partial
+from pathlib import Path
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from deployments.sandbox import moves, video
+from deployments.sandbox import lifecycle, video
 from deployments.sandbox.bodies import body_of
+from deployments.sandbox.container import Container
 from deployments.sandbox.credits import price, quote
 from deployments.sandbox.envelope import Refusal, success
-from deployments.sandbox.house import House
+from deployments.sandbox.film_files import keep_picture
+from deployments.sandbox.lifecycle import CLIP_OPERATIONS, create_clip, pictures_in
 from deployments.sandbox.records import Quote, VideoCreated, VideoDeleted, VideoList, VideoRecord
-from deployments.sandbox.routes.operation import PAID, VideoId, add, call_of
-from deployments.sandbox.video_bodies import CreateVideo, PatchVideo
+from deployments.sandbox.routes.operation import PAID, Handlers, VideoId, add
+from deployments.sandbox.video_bodies import (
+    CharacterSwap,
+    ClipBody,
+    CreateVideo,
+    ImageToVideo,
+    PatchVideo,
+    TalkingAvatar,
+)
 
 PAGE = 20
 LONGEST_PAGE = 100
@@ -26,13 +38,16 @@ LIST_QUERY: dict[str, dict[str, object]] = {
 }
 ASKED = Depends(body_of(CreateVideo))
 CHANGES = Depends(body_of(PatchVideo))
+IMAGE = Depends(body_of(ImageToVideo))
+AVATAR = Depends(body_of(TalkingAvatar))
+SWAP = Depends(body_of(CharacterSwap))
 
 
-def router(house: House) -> APIRouter:
+def router(container: Container) -> APIRouter:
     """Make the routes."""
     routes = APIRouter(prefix="/api/v1/videos", tags=["Videos"])
-    ops = Videos(house)
-    op = partial(add, routes, house)
+    ops = VideoRoutes(container)
+    op = partial(add, routes, container)
     op("GET", "", ops.list, name="list", scope="read", answer=VideoList, refusals=[400],
        query=LIST_QUERY)  # fmt: skip
     op("POST", "", ops.create, name="create", scope="write", status=202, answer=VideoCreated,
@@ -49,34 +64,33 @@ def router(house: House) -> APIRouter:
        answer=VideoCreated, refusals=[404, 409, *PAID])  # fmt: skip
     op("POST", "/{video_id}/cancel", ops.cancel, name="cancel", scope="write",
        answer=VideoRecord, refusals=[404, 409])  # fmt: skip
+    clip = partial(op, "POST", scope="ai", status=202, answer=VideoCreated, refusals=[400, *PAID])
+    clip("/image-to-video", ops.image_to_video, name="image-to-video", body=ImageToVideo)
+    clip("/talking-avatar", ops.talking_avatar, name="talking-avatar", body=TalkingAvatar)
+    clip("/character-swap", ops.character_swap, name="character-swap", body=CharacterSwap)
     return routes
 
 
-class Videos:
-    """The operations themselves."""
-
-    def __init__(self, house: House) -> None:
-        self._house = house
+class VideoRoutes(Handlers):
+    """The operations themselves. No clip takes an idempotency key."""
 
     async def list(self, request: Request) -> Response:
         """List videos, newest first."""
         limit, before, statuses = _page(request)
-        found, following = await self._house.database.run(
-            lambda db: video.listed(db, limit=limit, before=before, statuses=statuses)
+        found, following = await self._run(
+            video.listed, limit=limit, before=before, statuses=statuses
         )
-        now = self._house.now()
+        now = self._now()
         cursor = None if following is None else f"v{following}"
         return success({"videos": [one.shown(now) for one in found], "next_cursor": cursor})
 
     async def create(self, request: Request, asked: CreateVideo = ASKED) -> Response:
         """Create a video from a brief or a script."""
-        house, call = self._house, call_of(self._house, request, "create")
+        call = self._call(request, "create")
         video_id = new_video_id()
-        made, begins = await house.database.run(
-            lambda db: moves.create(db, asked, video_id=video_id, call=call)
-        )
+        made, begins = await self._run(lifecycle.create, asked, video_id=video_id, call=call)
         if begins:
-            house.studio.begin(made)
+            self._container.render_pool.begin(made)
         return success(made.created(call.now), status=202)
 
     async def estimate(self, asked: CreateVideo = ASKED) -> Response:
@@ -85,37 +99,55 @@ class Videos:
 
     async def get(self, video_id: VideoId) -> Response:
         """Give the status and progress of a video."""
-        found = await self._house.database.run(lambda db: video.get(db, video_id))
-        return success(found.shown(self._house.now()))
+        found = await self._run(video.get, video_id)
+        return success(found.shown(self._now()))
 
     async def patch(self, video_id: VideoId, changes: PatchVideo = CHANGES) -> Response:
         """Edit title, topic, script or caption settings."""
-        now = self._house.now()
-        edited = await self._house.database.run(
-            lambda db: moves.patch(db, video_id, changes, now=now)
-        )
+        now = self._now()
+        edited = await self._run(lifecycle.patch, video_id, changes, now=now)
         return success(edited.shown(now))
 
     async def delete(self, video_id: VideoId) -> Response:
         """Delete the video and its files."""
-        house = self._house
-        await house.database.run(lambda db: moves.delete(db, video_id, now=house.now()))
-        house.studio.discard(video_id)
+        await self._run(lifecycle.delete, video_id, now=self._now())
+        self._container.render_pool.discard(video_id)
         return success({"id": video_id, "deleted": True})
 
     async def generate(self, video_id: VideoId, request: Request) -> Response:
         """Start or re-run generation, of a draft or after edits."""
-        call = call_of(self._house, request, "generate")
-        started = await self._house.database.run(lambda db: moves.generate(db, video_id, call))
-        self._house.studio.begin(started)
-        return success(started.created(call.now), status=202)
+        return await self._begin(request, "generate", lifecycle.generate, video_id)
 
     async def cancel(self, video_id: VideoId) -> Response:
         """Cancel a running render and release its credits."""
-        now = self._house.now()
-        stopped = await self._house.database.run(lambda db: moves.cancel(db, video_id, now=now))
-        self._house.studio.stop(video_id)
+        now = self._now()
+        stopped = await self._run(lifecycle.cancel, video_id, now=now)
+        self._container.render_pool.stop(video_id)
         return success(stopped.shown(now))
+
+    async def image_to_video(self, request: Request, asked: ImageToVideo = IMAGE) -> Response:
+        """Animate one image into a clip of 5 or 10 seconds."""
+        return await self._create(request, asked)
+
+    async def talking_avatar(self, request: Request, asked: TalkingAvatar = AVATAR) -> Response:
+        """Let the caller's own filmed clip speak a new script."""
+        return await self._create(request, asked)
+
+    async def character_swap(self, request: Request, asked: CharacterSwap = SWAP) -> Response:
+        """Swap the person in a clip, for 3 to 60 seconds."""
+        return await self._create(request, asked)
+
+    async def _create(self, request: Request, asked: ClipBody) -> Response:
+        video_id = new_video_id()
+        file = f"{video_id}-picture.jpg"
+        kept = await asyncio.to_thread(_keep_first, asked, self._container.films / file)
+        picture = file if kept else None
+        try:
+            name = CLIP_OPERATIONS[type(asked)]
+            return await self._begin(request, name, create_clip, asked, video_id, picture)
+        except Exception:
+            self._container.render_pool.discard(video_id)
+            raise
 
 
 def new_video_id() -> str:
@@ -137,3 +169,8 @@ def _page(request: Request) -> tuple[int, int | None, tuple[str, ...]]:
         raise Refusal(400, "invalid_request", f"status: must be one of {names}")
     statuses = video.STATUSES if status is None else (status,)
     return int(limit), None if cursor is None else int(cursor[1:]), statuses
+
+
+def _keep_first(asked: ClipBody, path: Path) -> bool:
+    """Keep the first picture that came with a request; False when none did."""
+    return any(keep_picture(address, path) for address in pictures_in(asked))

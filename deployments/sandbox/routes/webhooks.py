@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends, Response
-from starlette.responses import JSONResponse
+from functools import partial
 
-from deployments.sandbox.bodies import body_of, described
+from fastapi import APIRouter, Depends, Response
+
+from deployments.sandbox.bodies import body_of
+from deployments.sandbox.container import Container
 from deployments.sandbox.envelope import Refusal, success
-from deployments.sandbox.house import House
-from deployments.sandbox.openapi import answers
-from deployments.sandbox.webhooks import attempts, outbox, webhook
+from deployments.sandbox.routes.operation import Handlers, add
+from deployments.sandbox.webhooks import outbox, webhook
 from deployments.sandbox.webhooks.address import AddressRefused, check_url
-from deployments.sandbox.webhooks.bodies import (
+from deployments.sandbox.webhooks.webhook import (
     AttemptList,
     CreateWebhook,
     PatchWebhook,
@@ -22,120 +23,78 @@ from deployments.sandbox.webhooks.bodies import (
     WebhookShown,
 )
 
-ALL = "/api/v1/webhooks"
-ONE = f"{ALL}/{{webhook_id}}"
 ASKED = Depends(body_of(CreateWebhook))
 CHANGES = Depends(body_of(PatchWebhook))
 
 
-def router(house: House) -> APIRouter:
+def router(container: Container) -> APIRouter:
     """Make the routes."""
-    # One router, not several within it: the fault layer names an operation by its routes.
-    routes = APIRouter(tags=["Webhooks"])
-    _collection(routes, house)
-    _one(routes, house)
-    _deliveries(routes, house)
-    _control(routes, house)
+    routes = APIRouter(prefix="/api/v1/webhooks", tags=["Webhooks"])
+    ops = WebhookRoutes(container)
+    op = partial(add, routes, container)
+    op("GET", "", ops.list, name="webhooks_list", scope="read", answer=WebhookList)
+    op("POST", "", ops.create, name="webhooks_create", scope="write", status=201,
+       answer=WebhookCreated, refusals=[400], body=CreateWebhook)  # fmt: skip
+    one = partial(op, path="/{webhook_id}")
+    one("GET", handler=ops.get, name="webhooks_get", scope="read", answer=WebhookShown,
+        refusals=[404])  # fmt: skip
+    one("PATCH", handler=ops.patch, name="webhooks_patch", scope="write", answer=WebhookShown,
+        refusals=[400, 404], body=PatchWebhook)  # fmt: skip
+    one("DELETE", handler=ops.delete, name="webhooks_delete", scope="write",
+        answer=WebhookDeleted, refusals=[404])  # fmt: skip
+    op("POST", "/{webhook_id}/test", ops.test, name="webhooks_test", scope="write",
+       answer=PingResult, refusals=[404])  # fmt: skip
+    op("GET", "/{webhook_id}/deliveries", ops.deliveries, name="webhooks_deliveries",
+       scope="read", answer=AttemptList, refusals=[404])  # fmt: skip
     return routes
 
 
-def _collection(routes: APIRouter, house: House) -> None:
-    @routes.get(
-        ALL,
-        dependencies=[house.operation("webhooks_list", "read")],
-        responses=answers(200, WebhookList),
-    )
-    async def list_webhooks() -> Response:
-        found = await house.database.run(webhook.listed)
+class WebhookRoutes(Handlers):
+    """The operations themselves."""
+
+    async def list(self) -> Response:
+        """List webhooks, oldest first."""
+        found = await self._run(webhook.listed)
         return success({"webhooks": [one.shown() for one in found]})
 
-    @routes.post(
-        ALL,
-        status_code=201,
-        dependencies=[house.operation("webhooks_create", "write")],
-        responses=answers(201, WebhookCreated, 400),
-        openapi_extra=described(CreateWebhook),
-    )
-    async def create_webhook(asked: CreateWebhook = ASKED) -> Response:
-        _check(house, asked.url)
-        made = await house.database.run(lambda db: webhook.create(db, asked, now=house.now()))
+    async def create(self, asked: CreateWebhook = ASKED) -> Response:
+        """Create a webhook; its secret is in this answer alone."""
+        self._check(asked.url)
+        made = await self._run(webhook.create, asked, now=self._now())
         return success({**made.shown(), "secret": made.secret}, status=201)
 
+    async def get(self, webhook_id: str) -> Response:
+        """Give a webhook."""
+        return success((await self._run(webhook.get, webhook_id)).shown())
 
-def _one(routes: APIRouter, house: House) -> None:
-    @routes.get(
-        ONE,
-        dependencies=[house.operation("webhooks_get", "read")],
-        responses=answers(200, WebhookShown, 404),
-    )
-    async def get_webhook(webhook_id: str) -> Response:
-        found = await house.database.run(lambda db: webhook.get(db, webhook_id))
-        return success(found.shown())
-
-    @routes.patch(
-        ONE,
-        dependencies=[house.operation("webhooks_patch", "write")],
-        responses=answers(200, WebhookShown, 400, 404),
-        openapi_extra=described(PatchWebhook),
-    )
-    async def patch_webhook(webhook_id: str, changes: PatchWebhook = CHANGES) -> Response:
+    async def patch(self, webhook_id: str, changes: PatchWebhook = CHANGES) -> Response:
+        """Update URL, events or name, switch off or re-enable."""
         if changes.url is not None:
-            _check(house, changes.url)
-        changed = await house.database.run(
-            lambda db: webhook.patch(db, webhook_id, changes, now=house.now())
-        )
+            self._check(changes.url)
+        changed = await self._run(webhook.patch, webhook_id, changes, now=self._now())
         if not changed.is_active:
-            house.webhooks.stop(webhook_id)
+            self._container.webhooks.stop(webhook_id)
         return success(changed.shown())
 
-    @routes.delete(
-        ONE,
-        dependencies=[house.operation("webhooks_delete", "write")],
-        responses=answers(200, WebhookDeleted, 404),
-    )
-    async def delete_webhook(webhook_id: str) -> Response:
-        await house.database.run(lambda db: webhook.delete(db, webhook_id))
-        house.webhooks.stop(webhook_id)
+    async def delete(self, webhook_id: str) -> Response:
+        """Delete a webhook."""
+        await self._run(webhook.delete, webhook_id)
+        self._container.webhooks.stop(webhook_id)
         return success({"id": webhook_id, "deleted": True})
 
+    async def test(self, webhook_id: str) -> Response:
+        """Send a signed test ping."""
+        found = await self._run(webhook.get, webhook_id)
+        event_id, result = await self._container.webhooks.ping(found)
+        shown = {name: getattr(result, name) for name in ("status", "error", "milliseconds")}
+        return success({"delivered": result.delivered, "event_id": event_id, **shown})
 
-def _deliveries(routes: APIRouter, house: House) -> None:
-    @routes.post(
-        f"{ONE}/test",
-        dependencies=[house.operation("webhooks_test", "write")],
-        responses=answers(200, PingResult, 404),
-    )
-    async def test_webhook(webhook_id: str) -> Response:
-        found = await house.database.run(lambda db: webhook.get(db, webhook_id))
-        event_id, answer = await house.webhooks.ping(found)
-        return success(
-            {
-                "delivered": answer.delivered,
-                "event_id": event_id,
-                "status": answer.status,
-                "error": answer.error,
-                "milliseconds": answer.milliseconds,
-            }
-        )
+    async def deliveries(self, webhook_id: str) -> Response:
+        """List the last 50 delivery attempts, newest first."""
+        return success({"deliveries": await self._run(outbox.listed_attempts, webhook_id)})
 
-    @routes.get(
-        f"{ONE}/deliveries",
-        dependencies=[house.operation("webhooks_deliveries", "read")],
-        responses=answers(200, AttemptList, 404),
-    )
-    async def list_deliveries(webhook_id: str) -> Response:
-        tried = await house.database.run(lambda db: attempts.listed(db, webhook_id))
-        return success({"deliveries": tried})
-
-
-def _control(routes: APIRouter, house: House) -> None:
-    @routes.get("/_sandbox/webhooks", include_in_schema=False)
-    async def webhook_counts() -> Response:
-        return JSONResponse(await house.database.run(outbox.counts))
-
-
-def _check(house: House, url: str) -> None:
-    try:
-        check_url(url, allow_loopback=house.options.allow_loopback_webhooks)
-    except AddressRefused as refusal:
-        raise Refusal(400, "invalid_request", f"url: {refusal}") from None
+    def _check(self, url: str) -> None:
+        try:
+            check_url(url, allow_loopback=self._container.options.allow_loopback_webhooks)
+        except AddressRefused as refusal:
+            raise Refusal(400, "invalid_request", f"url: {refusal}") from None

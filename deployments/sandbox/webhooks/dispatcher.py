@@ -16,7 +16,7 @@ from functools import partial
 
 from deployments.sandbox.database import Database
 from deployments.sandbox.webhooks import outbox
-from deployments.sandbox.webhooks.courier import Courier, Ping
+from deployments.sandbox.webhooks.attempts import DeliveryAttempts, Ping
 from deployments.sandbox.webhooks.outbox import Delivery
 from deployments.sandbox.webhooks.webhook import Webhook
 
@@ -30,9 +30,11 @@ LAST_WORDS = 0.5
 class Dispatcher:
     """Sends what is due to whom it is due."""
 
-    def __init__(self, database: Database, courier: Courier, *, now: Callable[[], float]) -> None:
+    def __init__(
+        self, database: Database, attempts: DeliveryAttempts, *, now: Callable[[], float]
+    ) -> None:
         self._database = database
-        self._courier = courier
+        self._attempts = attempts
         self._now = now
         self._news = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
@@ -54,7 +56,7 @@ class Dispatcher:
 
     async def ping(self, webhook: Webhook) -> Ping:
         """Send a test event now and say what the receiver answered."""
-        return await self._courier.ping(webhook)
+        return await self._attempts.ping(webhook)
 
     async def close(self) -> None:
         """Give what is under way a moment, then stop; the rest is sent at the next start."""
@@ -67,7 +69,7 @@ class Dispatcher:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        await self._courier.close()
+        await self._attempts.close()
 
     async def _run(self) -> None:
         while True:
@@ -117,7 +119,7 @@ class Dispatcher:
 
     async def _attempt(self, delivery: Delivery) -> None:
         try:
-            await self._courier.deliver(delivery)
+            await self._attempts.deliver(delivery)
         except Exception as error:
             await asyncio.sleep(_told(error))
 

@@ -1,4 +1,5 @@
-"""Owns the request to a receiver: one connection, one answer, no redirect, and little patience.
+"""Owns the request to a receiver: the raw bytes and headers of section 6, signed; one connection,
+one answer, no redirect, and little patience.
 
 Receivers are strangers. A host is resolved here and every address it has is judged before a
 connection is opened to it; of an answer the status counts, and its body is hardly looked at.
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import hmac
 import ipaddress
 import socket
 import time
@@ -18,25 +21,52 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from deployments.sandbox.options import Options
-from deployments.sandbox.webhooks.address import (
-    AddressRefused,
-    check_url,
-    is_loopback,
-    is_public,
-)
-from deployments.sandbox.webhooks.message import Message
+from deployments.sandbox.webhooks.address import AddressRefused, check_url, is_loopback, is_public
 
+SENDER = "video-generation-service-webhooks/1.0"
 #: How much of an answer's body is read, in bytes and seconds, before the connection is closed.
 MOST_READ = 65536
 LONGEST_READ = 1.0
 #: Seconds that a receiver has, which the specification does not show, and how few a time scale
 #: may leave it.
-PATIENCE = 10.0
-LEAST_PATIENCE = 2.0
+TIMEOUT = 10.0
+SHORTEST_TIMEOUT = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class WebhookMessage:
+    """One HTTP request to a receiver. `timestamp` is in Unix seconds."""
+
+    url: str
+    body: bytes
+    kind: str
+    event_id: str
+    attempt: int
+    timestamp: int
+    signature: str | None
+
+    def headers(self, vendor: str) -> dict[str, str]:
+        """Give the headers; their names hold the vendor's, `Service` in the specification."""
+        said = {
+            "Content-Type": "application/json",
+            "User-Agent": SENDER,
+            f"X-{vendor}-Event": self.kind,
+            f"X-{vendor}-Event-Id": self.event_id,
+            f"X-{vendor}-Timestamp": str(self.timestamp),
+            f"X-{vendor}-Attempt": str(self.attempt),
+        }
+        if self.signature is not None:
+            said[f"X-{vendor}-Signature"] = self.signature
+        return said
+
+
+def signature_of(body: bytes, secret: str) -> str:
+    """Sign the raw bytes: `sha256=` and the lowercase hexadecimal HMAC-SHA256."""
+    return f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendResult:
     """What became of a request: a status, or the reason why there is none."""
 
     status: int | None
@@ -48,12 +78,12 @@ class Answer:
         return self.error is None
 
 
-class Sender:
+class WebhookSender:
     """Sends messages, all from one event loop."""
 
     def __init__(self, options: Options) -> None:
         self._vendor = options.webhook_vendor
-        self._timeout = max(LEAST_PATIENCE, PATIENCE / options.time_scale)
+        self._timeout = max(SHORTEST_TIMEOUT, TIMEOUT / options.time_scale)
         self._allow_loopback = options.allow_loopback_webhooks
         self._session: aiohttp.ClientSession | None = None
 
@@ -61,7 +91,7 @@ class Sender:
         if self._session is not None:
             await self._session.close()
 
-    async def send(self, message: Message) -> Answer:
+    async def send(self, message: WebhookMessage) -> SendResult:
         """Send one message; whatever happens is an answer, never an exception."""
         began = time.monotonic()
         status = None
@@ -71,11 +101,11 @@ class Sender:
             error = None if 200 <= status < 300 else f"It answered {status}."
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as trouble:
             error = _words(trouble, self._timeout)
-        return Answer(
+        return SendResult(
             status=status, error=error, milliseconds=round(1000 * (time.monotonic() - began))
         )
 
-    async def _post(self, message: Message) -> int:
+    async def _post(self, message: WebhookMessage) -> int:
         async with self._opened().post(
             URL(message.url, encoded=True),
             data=message.body,
