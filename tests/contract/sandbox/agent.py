@@ -92,3 +92,14 @@ def verifier_and_challenge() -> tuple[str, str]:
     verifier = secrets.token_urlsafe(48)
     hashed = hashlib.sha256(verifier.encode()).digest()
     return verifier, base64.urlsafe_b64encode(hashed).rstrip(b"=").decode()
+
+
+def request_for_a_code(client_id: str, challenge: str) -> dict[str, str]:
+    """Give the query of an authorization request."""
+    return {
+        "response_type": "code",
+        "client_id": client_id,
+        "redirect_uri": CALLBACK,
+        "code_challenge": challenge,
+        "code_challenge_method": "S256",
+    }

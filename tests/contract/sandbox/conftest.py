@@ -17,6 +17,10 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.contract.sandbox.agent import ADA, Agent, agent_of
+from tests.contract.sandbox.reader import Reader
+from tests.contract.sandbox.receiver import Receiver, receiving
+
 BRIEF = {
     "tool": "product-launch",
     "fields": {"product": "Aurora kettle", "benefits": ["quiet", "fast"]},
@@ -136,37 +140,51 @@ def anyone() -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture(scope="session")
-def instant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A sandbox whose films are ready at once."""
-    running = _start("--render", "instant", state=tmp_path_factory.mktemp("instant"))
-    yield running
-    _end(running)
+def _shared(*options: str) -> Any:
+    """Make a fixture: one sandbox with these options for the whole session."""
+
+    @pytest.fixture(scope="session")
+    def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+        running = _start(*options, state=tmp_path_factory.mktemp("shared"))
+        yield running
+        _end(running)
+
+    return shared
 
 
-@pytest.fixture(scope="session")
-def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A sandbox whose renders outlast every test."""
-    running = _start("--time-scale", "0.5", state=tmp_path_factory.mktemp("slow"))
-    yield running
-    _end(running)
+HOOKED = ("--render", "instant", "--allow-loopback-webhooks")
+#: Its films are ready at once.
+instant = _shared("--render", "instant")
+#: Its renders outlast every test.
+slow = _shared("--time-scale", "0.5")
+#: It makes real films in about a second.
+quick = _shared("--time-scale", "200")
+#: It sends webhooks to this machine; six hours of retries take seconds.
+hooked = _shared(*HOOKED, "--time-scale", "10000")
+#: It sends webhooks to this machine, and retries after half a minute or more.
+unhurried = _shared(*HOOKED)
 
 
-@pytest.fixture(scope="session")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A sandbox that makes real films in about a second."""
-    running = _start("--time-scale", "200", state=tmp_path_factory.mktemp("quick"))
-    yield running
-    _end(running)
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as one:
+        yield one
 
 
-@pytest.fixture(scope="session")
-def hooked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A sandbox that sends webhooks to this machine; six hours of retries take seconds."""
-    options = ("--render", "instant", "--allow-loopback-webhooks", "--time-scale", "10000")
-    running = _start(*options, state=tmp_path_factory.mktemp("hooked"))
-    yield running
-    _end(running)
+@pytest.fixture(scope="module")
+def agent(instant: Running) -> Iterator[Agent]:
+    """A program at the instant sandbox."""
+    with agent_of(instant) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def reader(agent: Agent) -> Iterator[Reader]:
+    """Ada at the pages."""
+    with httpx.Client(base_url=agent.ready["auth_url"]) as http:
+        one = Reader(http)
+        one.sign_in(ADA)
+        yield one
 
 
 Plan = Callable[..., dict[str, Any]]
@@ -184,12 +202,3 @@ def plan(instant: Running) -> Iterator[Plan]:
 
     yield one
     instant.client.delete(door)
-
-
-@pytest.fixture(scope="session")
-def unhurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A sandbox that sends webhooks to this machine, and retries after half a minute or more."""
-    options = ("--render", "instant", "--allow-loopback-webhooks")
-    running = _start(*options, state=tmp_path_factory.mktemp("unhurried"))
-    yield running
-    _end(running)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.contract.sandbox.agent import ADA, BEN, Agent, agent_of, error_of
+from tests.contract.sandbox.agent import ADA, BEN, Agent, error_of
 from tests.contract.sandbox.reader import Reader
-
-
-@pytest.fixture(scope="module")
-def agent(instant: Any) -> Iterator[Agent]:
-    with agent_of(instant) as one:
-        yield one
 
 
 def test_a_claim_comes_with_a_user_code(agent: Agent) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import httpx
 import pytest
@@ -14,8 +13,8 @@ from tests.contract.sandbox.agent import (
     CALLBACK,
     DEVICE_GRANT,
     Agent,
-    agent_of,
     error_of,
+    request_for_a_code,
     verifier_and_challenge,
 )
 from tests.contract.sandbox.reader import Reader
@@ -62,18 +61,11 @@ def carried(answer: httpx.Response) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def login(instant: Any) -> Iterator[Login]:
-    with agent_of(instant) as agent, httpx.Client(base_url=agent.ready["auth_url"]) as person:
+def login(agent: Agent) -> Iterator[Login]:
+    with httpx.Client(base_url=agent.ready["auth_url"]) as person:
         client_id = agent.client()
         verifier, challenge = verifier_and_challenge()
-        query = {
-            "response_type": "code",
-            "client_id": client_id,
-            "redirect_uri": CALLBACK,
-            "code_challenge": challenge,
-            "code_challenge_method": "S256",
-            "state": "a&b=c ü",
-        }
+        query = {**request_for_a_code(client_id, challenge), "state": "a&b=c ü"}
         reader = Reader(person)
         reader.sign_in(ADA)
         yield Login(agent, client_id, reader, verifier, query)

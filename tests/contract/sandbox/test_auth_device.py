@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import pytest
 
-from tests.contract.sandbox.agent import ADA, BEN, DEVICE_GRANT, Agent, agent_of, error_of
+from tests.contract.sandbox.agent import BEN, DEVICE_GRANT, Agent, error_of
 from tests.contract.sandbox.reader import Reader
-
-
-@pytest.fixture(scope="module")
-def agent(instant: Any) -> Iterator[Agent]:
-    with agent_of(instant) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def reader(agent: Agent) -> Iterator[Reader]:
-    """Ada at the pages."""
-    with httpx.Client(base_url=agent.ready["auth_url"]) as http:
-        one = Reader(http)
-        one.sign_in(ADA)
-        yield one
 
 
 @pytest.mark.parametrize("form", ["data", "json"])

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
-from tests.contract.sandbox.agent import CLAIM_GRANT, DEVICE_GRANT, Agent, agent_of
-
-
-@pytest.fixture(scope="module")
-def agent(instant: Any) -> Iterator[Agent]:
-    with agent_of(instant) as one:
-        yield one
+from tests.contract.sandbox.agent import CLAIM_GRANT, DEVICE_GRANT, Agent
 
 
 def test_the_authorization_server_describes_itself(agent: Agent) -> None:

@@ -15,6 +15,7 @@ from tests.contract.sandbox.agent import (
     Agent,
     agent_of,
     error_of,
+    request_for_a_code,
     verifier_and_challenge,
 )
 from tests.contract.sandbox.reader import Reader
@@ -78,13 +79,7 @@ def test_tokens_and_codes_expire_and_claims_get_fresh_ones_until_they_expire_too
 def authorization_code(agent: Agent) -> tuple[str, str, str]:
     """Have Ada approve a program; give the code, the verifier and the client's id."""
     client_id, (verifier, challenge) = agent.client(), verifier_and_challenge()
-    query = {
-        "response_type": "code",
-        "client_id": client_id,
-        "redirect_uri": CALLBACK,
-        "code_challenge": challenge,
-        "code_challenge_method": "S256",
-    }
+    query = request_for_a_code(client_id, challenge)
     with httpx.Client(base_url=agent.ready["auth_url"]) as http:
         reader = Reader(http)
         reader.sign_in(ADA)

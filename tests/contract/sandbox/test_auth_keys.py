@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,6 @@ from tests.contract.sandbox.agent import ADA, Agent, agent_of
 from tests.contract.sandbox.reader import Reader
 
 SETTINGS = "/settings/api-keys"
-
-
-@pytest.fixture(scope="module")
-def agent(instant: Any) -> Iterator[Agent]:
-    with agent_of(instant) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def reader(agent: Agent) -> Iterator[Reader]:
-    """Ada at the pages."""
-    with httpx.Client(base_url=agent.ready["auth_url"]) as http:
-        one = Reader(http)
-        one.sign_in(ADA)
-        yield one
 
 
 def value_on(page: httpx.Response) -> str:

@@ -6,14 +6,13 @@ import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.contract.sandbox.agent import ADA, BEN, Agent, agent_of, verifier_and_challenge
+from tests.contract.sandbox.agent import ADA, BEN, Agent, verifier_and_challenge
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -25,12 +24,6 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 WITHIN = 30_000
-
-
-@pytest.fixture(scope="module")
-def agent(instant: Any) -> Iterator[Agent]:
-    with agent_of(instant) as one:
-        yield one
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.contract.sandbox.agent import CALLBACK, DEVICE_GRANT, Agent, agent_of, error_of
+from tests.contract.sandbox.agent import CALLBACK, DEVICE_GRANT, Agent, error_of
 
 URI, METADATA = "invalid_redirect_uri", "invalid_client_metadata"
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -35,12 +34,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"client_name": "Bank\u202e"}, METADATA),
     ({"token_endpoint_auth_method": "client_secret_basic"}, METADATA),
 ]
-
-
-@pytest.fixture(scope="module")
-def agent(instant: Any) -> Iterator[Agent]:
-    with agent_of(instant) as one:
-        yield one
 
 
 @pytest.mark.parametrize(

@@ -24,23 +24,19 @@ def limited(answer: httpx.Response, code: str) -> None:
     assert answer.headers["retry-after"]
 
 
-def test_the_rate_is_limited_and_both_forms_say_when_to_come_back(start: Any) -> None:
+def test_the_rate_of_all_that_spends_is_limited_and_both_forms_say_when_to_come_back(
+    start: Any,
+) -> None:
     running = start("--render", "instant", "--rate", "2", "--rate-window", "600")
-    running.create()
-    running.create()
+    film = running.create()
+    running.wait(film)
+    draft = running.create(start_generation=False)
     first, second = post(running, **GOOD), post(running, **GOOD)
     limited(first, "rate_limited")
     limited(second, "rate_limited")
     assert 0 < int(first.headers["retry-after"]) <= 600
     assert second.headers["retry-after"].endswith("GMT")
     assert post(running, "/videos/estimate", **GOOD).status_code == 200
-
-
-def test_every_operation_that_spends_is_limited(start: Any) -> None:
-    running = start("--render", "instant", "--rate", "2", "--rate-window", "600")
-    film = running.create()
-    running.wait(film)
-    draft = running.create(start_generation=False)
     calls = [
         (f"/videos/{draft}/generate", {}),
         (f"/videos/{film}/renders", {}),

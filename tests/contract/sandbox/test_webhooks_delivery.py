@@ -26,12 +26,6 @@ RETRIES = [30, 120, 600, 3600, 21600]
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with receiving() as one:
-        yield one
-
-
-@pytest.fixture
 def subscription(hooked: Any, receiver: Receiver) -> Iterator[Subscription]:
     one = subscribe(hooked, receiver.url)
     yield one

@@ -19,12 +19,6 @@ ONE_RETRY = ("--render", "instant", "--allow-loopback-webhooks", "--time-scale",
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with receiving() as one:
-        yield one
-
-
-@pytest.fixture
 def subscription(unhurried: Any, receiver: Receiver) -> Iterator[Subscription]:
     one = subscribe(unhurried, receiver.url)
     yield one

@@ -9,14 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.sandbox.receiver import Got, Handler, Receiver, receiving, status
+from tests.contract.sandbox.receiver import Got, Handler, Receiver, status
 from tests.contract.sandbox.subscription import Subscription, control, subscribe
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with receiving() as one:
-        yield one
 
 
 @pytest.fixture
@@ -42,6 +36,15 @@ def strike_once(running: Any, do: str, **members: Any) -> None:
     assert planned.status_code == 201, planned.text
 
 
+def deliver(
+    subscription: Subscription, receiver: Receiver, do: str, *, arrive: int, title: str = "Struck"
+) -> list[Got]:
+    """Have a fault strike one delivery; give all that arrives."""
+    strike_once(subscription.running, do)
+    subscription.running.create(title=title)
+    return receiver.wait(arrive)
+
+
 def outcomes(tried: list[dict[str, Any]]) -> list[tuple[int, int]]:
     """Give attempt and status of each, oldest first."""
     return [(one["attempt"], one["status"]) for one in reversed(tried)]
@@ -60,12 +63,8 @@ def test_missing_is_sent_to_nobody(
     assert subscription.pending() == []
 
 
-def test_doubled_is_sent_twice_under_one_id(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
-    strike_once(hooked, "doubled")
-    hooked.create()
-    one, two = receiver.wait(2)
+def test_doubled_is_sent_twice_under_one_id(receiver: Receiver, subscription: Subscription) -> None:
+    one, two = deliver(subscription, receiver, "doubled", arrive=2)
     assert (one.header("Event-Id"), one.body) == (two.header("Event-Id"), two.body)
     assert one.is_signed_with(subscription.secret)
     assert two.is_signed_with(subscription.secret)
@@ -86,12 +85,8 @@ def test_late_is_sent_later_once(
     assert outcomes(subscription.tried(1)) == [(1, 200)]
 
 
-def test_forged_comes_before_the_true_one(
-    hooked: Any, receiver: Receiver, subscription: Subscription
-) -> None:
-    strike_once(hooked, "forged")
-    hooked.create()
-    forged, true = receiver.wait(2)
+def test_forged_comes_before_the_true_one(receiver: Receiver, subscription: Subscription) -> None:
+    forged, true = deliver(subscription, receiver, "forged", arrive=2)
     assert forged.header("Signature").startswith("sha256=")
     assert len(forged.header("Signature")) == len(true.header("Signature"))
     assert not forged.is_signed_with(subscription.secret)
@@ -100,11 +95,9 @@ def test_forged_comes_before_the_true_one(
 
 
 def test_replayed_comes_again_under_another_id(
-    hooked: Any, receiver: Receiver, subscription: Subscription
+    receiver: Receiver, subscription: Subscription
 ) -> None:
-    strike_once(hooked, "replayed")
-    hooked.create()
-    true, replayed = receiver.wait(2)
+    true, replayed = deliver(subscription, receiver, "replayed", arrive=2)
     assert true.body == replayed.body
     assert true.header("Signature") == replayed.header("Signature")
     assert true.header("Event-Id") == true.said["id"] != replayed.header("Event-Id")
@@ -112,11 +105,9 @@ def test_replayed_comes_again_under_another_id(
 
 
 def test_reserialized_does_not_fit_its_signature_and_the_retry_does(
-    hooked: Any, receiver: Receiver, subscription: Subscription
+    receiver: Receiver, subscription: Subscription
 ) -> None:
-    strike_once(hooked, "reserialized")
-    hooked.create(title="Grüße")
-    spoilt, true = receiver.wait(2)
+    spoilt, true = deliver(subscription, receiver, "reserialized", arrive=2, title="Grüße")
     assert json.loads(spoilt.body) == json.loads(true.body)
     assert spoilt.body != true.body
     assert spoilt.header("Signature") == true.header("Signature")
@@ -125,11 +116,9 @@ def test_reserialized_does_not_fit_its_signature_and_the_retry_does(
 
 
 def test_unsigned_has_no_signature_and_the_retry_has(
-    hooked: Any, receiver: Receiver, subscription: Subscription
+    receiver: Receiver, subscription: Subscription
 ) -> None:
-    strike_once(hooked, "unsigned")
-    hooked.create()
-    spoilt, true = receiver.wait(2)
+    spoilt, true = deliver(subscription, receiver, "unsigned", arrive=2)
     assert "X-Service-Signature" not in spoilt.headers
     assert spoilt.body == true.body
     assert outcomes(subscription.tried(2)) == [(1, 401), (2, 200)]
