@@ -19,30 +19,30 @@ from tasks.brief import CREATE, Json
 Mode = Literal["talking-head", "cinematic", "hybrid", "stock-narrated", "smart-mix"]
 Style = Literal["talking-head", "cinematic"]
 AspectRatio = Literal["9:16", "1:1", "16:9"]
-#: Lengths in seconds. The specification gives bounds for clips alone.
-Seconds = Annotated[int, Field(gt=0)]
-ImageSeconds = Literal[5, 10]
-SwapSeconds = Annotated[int, Field(ge=3, le=60)]
+
+# What means the same in several requests.
+_Title = Annotated[str | None, Field(description="What the video is called.")]
+_Topic = Annotated[str | None, Field(description="What the video is about, in a few words.")]
+_Character = Annotated[int | None, Field(description="The character who appears, by number.")]
+_Voice = Annotated[str | None, Field(description="The voice that speaks, by its id.")]
+_Shape = Annotated[
+    AspectRatio | None,
+    Field(description="Width to height: 9:16 is upright, 1:1 square, 16:9 wide."),
+]
+_Language = Annotated[
+    str | None, Field(description="The language that is spoken and written, like en or de.")
+]
+_Clip = Annotated[str | None, Field(description="The address of the filmed clip.")]
 
 
 class VideoRequest(BaseModel):
-    """The members that every operation knows, without what Callsheet adds when a take is frozen."""
+    """A request body, without what Callsheet adds to it when a take is frozen."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
     #: Groups of members of which a request has exactly one; under another name it may be among
     #: the members that are passed through.
     needs: ClassVar[tuple[tuple[str, ...], ...]] = ()
-
-    title: str | None = Field(None, description="What the video is called.")
-    topic: str | None = Field(None, description="What the video is about, in a few words.")
-    aspect_ratio: AspectRatio | None = Field(
-        None, description="Width to height: 9:16 is upright, 1:1 square, 16:9 wide."
-    )
-    language: str | None = Field(
-        None, description="The language that is spoken and written, like en or de."
-    )
-    voice_id: str | None = Field(None, description="The voice that speaks, by its id.")
 
     def body(self) -> dict[str, Json]:
         """Return the members that were given, as they were given."""
@@ -66,15 +66,21 @@ class CreateVideo(VideoRequest):
 
     tool: str | None = Field(None, description="The tool that writes the script, by its id.")
     fields: dict[str, Json] | None = Field(None, description="The inputs of the tool.")
-    duration_seconds: Seconds | None = Field(
-        None, description="How long the video is to be, in seconds."
+    # The specification gives bounds for the lengths of clips alone.
+    duration_seconds: int | None = Field(
+        None, ge=1, description="How long the video is to be, in seconds."
     )
-    script: dict[str, Json] | None = Field(None, description="Your own script.")
+    script: dict[str, Json] | None = Field(None, description="What is said, scene by scene.")
+    title: _Title = None
+    topic: _Topic = None
     mode: Mode | None = Field(None, description="How the video is made.")
     style: Style | None = Field(None, description="How the video looks.")
-    character_id: int | None = Field(None, description="The character who appears, by number.")
+    character_id: _Character = None
+    voice_id: _Voice = None
     music_id: str | None = Field(None, description="The music beneath it, by its id.")
     caption_style: str | None = Field(None, description="How captions look in the picture.")
+    aspect_ratio: _Shape = None
+    language: _Language = None
     video_model: str | None = Field(
         None, description="The model that makes every scene; without one the service chooses."
     )
@@ -86,10 +92,15 @@ class ImageToVideo(VideoRequest):
     needs = (("image",),)
 
     image: str | None = Field(None, description="The address of the image that is animated.")
-    duration_seconds: ImageSeconds | None = Field(
+    duration_seconds: Literal[5, 10] | None = Field(
         None, description="How long the clip is: 5 or 10 seconds."
     )
     narration: str | None = Field(None, description="What the subject of the image says.")
+    title: _Title = None
+    topic: _Topic = None
+    aspect_ratio: _Shape = None
+    language: _Language = None
+    voice_id: _Voice = None
 
 
 class TalkingAvatar(VideoRequest):
@@ -97,8 +108,13 @@ class TalkingAvatar(VideoRequest):
 
     needs = (("clip",), ("script",))
 
-    clip: str | None = Field(None, description="The address of the filmed clip.")
+    clip: _Clip = None
     script: str | dict[str, Json] | None = Field(None, description="What is said in the clip.")
+    title: _Title = None
+    topic: _Topic = None
+    aspect_ratio: _Shape = None
+    language: _Language = None
+    voice_id: _Voice = None
 
 
 class CharacterSwap(VideoRequest):
@@ -106,14 +122,19 @@ class CharacterSwap(VideoRequest):
 
     needs = (("clip",), ("photos", "character_id"))
 
-    clip: str | None = Field(None, description="The address of the filmed clip.")
+    clip: _Clip = None
     photos: list[str] | None = Field(
         None, description="The addresses of photos of the person who appears."
     )
-    character_id: int | None = Field(None, description="The character who appears, by number.")
-    duration_seconds: SwapSeconds | None = Field(
-        None, description="How long the clip is: 3 to 60 seconds."
+    character_id: _Character = None
+    duration_seconds: int | None = Field(
+        None, ge=3, le=60, description="How long the clip is: 3 to 60 seconds."
     )
+    title: _Title = None
+    topic: _Topic = None
+    aspect_ratio: _Shape = None
+    language: _Language = None
+    voice_id: _Voice = None
 
 
 #: Every operation that a row can name, and what it asks for.

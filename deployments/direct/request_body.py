@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tasks.brief import Json, canonical_json
 from tasks.errors import BadInput, shorten
-from tasks.sheet.json_tree import parse_json
 from tasks.sheet.script import read_script, read_speech
+from tasks.sheet.trees import parse_json
 
 #: A file with more than this is no request.
 MOST_BYTES = 8_000_000

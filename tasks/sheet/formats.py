@@ -1,11 +1,12 @@
-"""Which format a sheet is in, and the one reader for it."""
+"""Which format and which encoding a sheet is in, and the one reader for it."""
 
 from __future__ import annotations
 
+import codecs
 import re
 from pathlib import PurePath
 
-from tasks.sheet.decode import decode
+from tasks.errors import shorten
 from tasks.sheet.findings import Findings
 from tasks.sheet.table import Table
 from tasks.sheet.values import SheetOptions
@@ -24,6 +25,15 @@ SUFFIXES = {
     ".ndjson": "json lines",
 }
 _ELSEWHERE = {".xls", ".xlsb", ".ods", ".numbers", ".gsheet", ".pdf", ".docx", ".doc"}
+#: UTF-32 first: its little-endian mark begins with the one of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
+_CELL = re.compile(r"[^,;|\t\r\n]*[^\x00-\x7f][^,;|\t\r\n]*")
 _ZIP = b"PK\x03\x04"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _YAML_START = re.compile(r"(?:\s*(?:#.*)?\n)*(?:---|(?:campaign|budget|defaults|rows)\s*:|- )")
@@ -40,7 +50,7 @@ def read_table(content: bytes, options: SheetOptions, findings: Findings) -> Tab
         return read_workbook(content, findings, worksheet=options.worksheet)
     if SUFFIXES.get(suffix) == "workbook":
         findings.give_up("is not a workbook that can be read; save it again as .xlsx or as CSV")
-    text = decode(content, findings)
+    text = _decoded(content, findings)
     return _read_text(text, SUFFIXES.get(suffix) or _sniffed(text), options, findings)
 
 
@@ -55,13 +65,10 @@ def _read_text(text: str, kind: str, options: SheetOptions, findings: Findings) 
 
         return read_delimited(text, findings, delimiter=options.delimiter)
     from tasks.sheet.mapping import Mapped
+    from tasks.sheet.trees import read_json, read_json_lines, read_yaml
 
     if kind == "yaml":
-        from tasks.sheet.yaml_tree import read_yaml
-
         return Mapped(findings, numbered=False).table(read_yaml(text, findings))
-    from tasks.sheet.json_tree import read_json, read_json_lines
-
     if kind == "json lines":
         return Mapped(findings, numbered=False).table(read_json_lines(text, findings))
     return Mapped(findings, numbered=True).table(read_json(text, findings))
@@ -77,3 +84,33 @@ def _sniffed(text: str) -> str:
         in_lines = len(lines) > 1 and all(line.endswith("}") for line in lines[:2])
         return "json lines" if in_lines and lines[1].startswith("{") else "json"
     return "yaml" if _YAML_START.match(text) else "delimited"
+
+
+def _decoded(content: bytes, findings: Findings) -> str:
+    """Return the text: by a byte order mark, else strict UTF-8, else Windows-1252 with advice."""
+    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        if encoding != "utf-8":
+            findings.give_up(f"is damaged: it begins as {encoding.upper()} but is not")
+        text = _windows_text(content, findings)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        findings.give_up("holds a NUL character; save it as CSV UTF-8", line=line)
+    return text
+
+
+def _windows_text(content: bytes, findings: Findings) -> str:
+    """Never Latin-1: it accepts every byte and turns curly quotes into control characters."""
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        findings.give_up("is neither UTF-8 nor Windows-1252; save it as CSV UTF-8", line=line)
+    samples = [shorten(match.group().strip(' "')) for match in _CELL.finditer(text)][:3]
+    quoted = ", ".join(f'"{sample}"' for sample in samples)
+    findings.advise(
+        f"is not UTF-8 and was read as Windows-1252: is {quoted} right? If not, save it as UTF-8"
+    )
+    return text

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
-from tasks.sheet.columns import Column, Locate, read_header, where
 from tasks.sheet.findings import Findings
-from tasks.sheet.headers import is_kept_only, is_ours
-from tasks.sheet.limits import MAX_ROWS
+from tasks.sheet.headers import canonical_header, check_header, is_kept_only, is_known, is_ours
+from tasks.sheet.limits import MAX_COLUMNS, MAX_ROWS
 from tasks.sheet.table import Cell, Row, Table
 from tasks.sheet.text import tidy
 
 _SPREADSHEET_ERRORS = frozenset(
     ("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!")
 )
+
+
+#: Names a cell by its line and column position the way a spreadsheet does: `Sheet1!D14`.
+Locate = Callable[[int, int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column with a header; one that is not usable has its problem noted already."""
+
+    position: int
+    header: str
+    name: str
+    usable: bool
+    kept_only: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +65,66 @@ class Grid:
         header = next(filled, None)
         if header is None:
             self.findings.give_up("has no rows: it is empty")
-        columns = read_header(header.cells, header.number, self.findings, self.locate)
+        columns = self._header(header.cells, header.number)
         rows = tuple(self._rows(filled, columns))
         kept = tuple(column.header for column in columns if not is_ours(column.name))
         complete = all(column.usable for column in columns)
         return Table(columns=kept, rows=rows, complete=complete)
 
+    def _header(self, cells: tuple[str, ...], line: int) -> tuple[Column, ...]:
+        """Return the columns that have a header; raise when not one of them is known."""
+        written = [cell for cell in cells if cell.strip()]
+        if len(written) == 1 and not is_known(canonical_header(written[0])):
+            self._refuse_header(line)
+        columns: list[Column] = []
+        first: dict[str, Column] = {}
+        for position, cell in enumerate(cells):
+            try:
+                header = tidy(cell)
+            except ValueError as fault:
+                self.findings.refuse(str(fault), line=line, cell=f"column {position + 1}")
+                continue
+            if not header:
+                continue
+            name = canonical_header(header)
+            place = self._place("column", line, position)
+            usable = check_header(header, self.findings, line=line, where=place)
+            column = Column(
+                position, header, name, usable and name.casefold() not in first, is_kept_only(name)
+            )
+            if twin := first.get(name.casefold()):
+                self.findings.refuse(
+                    f'and "{twin.header}" are the same column ({name}), in columns '
+                    f"{twin.position + 1} and {position + 1}: keep one",
+                    line=line,
+                    cell=place,
+                    value=header,
+                )
+            first.setdefault(name.casefold(), column)
+            columns.append(column)
+        if len(columns) > MAX_COLUMNS:
+            self.findings.give_up(f"has {len(columns)} columns; {MAX_COLUMNS} is the limit")
+        if not any(is_known(column.name) for column in columns):
+            self._refuse_header(line)
+        return tuple(columns)
+
+    def _refuse_header(self, line: int) -> NoReturn:
+        self.findings.give_up(
+            "has no column Callsheet knows in its first line: is that the header, "
+            "and is the delimiter right?",
+            line=line,
+        )
+
     def _rows(self, lines: Iterator[Line], columns: tuple[Column, ...]) -> Iterator[Row]:
         width = columns[-1].position + 1
+        read = [column for column in columns if not is_ours(column.name)]
         nameless: set[int] = set()
         for count, line in enumerate(lines, start=1):
             if count > MAX_ROWS:
                 self.findings.give_up(f"has more than {MAX_ROWS:,} rows; split it")
             if self._fits(line, width):
                 self._refuse_nameless(line, columns, nameless)
-                yield self._row(line, columns)
+                yield self._row(line, read)
 
     def _fits(self, line: Line, width: int) -> bool:
         used = len(line.cells)
@@ -88,22 +148,22 @@ class Grid:
         for position, cell in enumerate(line.cells):
             if position not in named and position not in seen and cell.strip():
                 seen.add(position)
-                place = self._where(f"column {position + 1}", line.number, position)
+                place = self._place(f"column {position + 1}", line.number, position)
                 message = "stands in a column without a header"
                 self.findings.refuse(message, line=line.number, cell=place, value=cell.strip())
 
-    def _row(self, line: Line, columns: tuple[Column, ...]) -> Row:
+    def _row(self, line: Line, columns: list[Column]) -> Row:
         cells: dict[str, Cell] = {}
         texts: list[tuple[str, str]] = []
         for column in columns:
-            if is_ours(column.name):
-                continue
             text, fault = self._text(line, column)
             texts.append((column.header, text))
-            place = self._where(column.header, line.number, column.position)
+            if not text and not fault:
+                continue
+            place = self._place(column.header, line.number, column.position)
             if fault:
                 self.findings.refuse(fault, line=line.number, cell=place, value=text)
-            if (text or fault) and column.usable and not is_kept_only(column.name):
+            if column.usable and not column.kept_only:
                 cells[column.name] = Cell(
                     column=column.name,
                     value=text,
@@ -120,11 +180,12 @@ class Grid:
             text = tidy(raw)
         except ValueError as fault:
             return raw, str(fault)
-        if is_kept_only(column.name):
+        if column.kept_only:
             return text, None
         if text in _SPREADSHEET_ERRORS:
             return text, "is an error of the spreadsheet, not a value"
         return text, line.faults.get(column.position)
 
-    def _where(self, name: str, line: int, position: int) -> str:
-        return where(name, line, position, self.locate)
+    def _place(self, name: str, line: int, position: int) -> str:
+        """Return how a message names a cell: `aspect_ratio (Sheet1!D14)`."""
+        return f"{name} ({self.locate(line, position)})" if self.locate else name

@@ -5,49 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 
+from tasks.sheet.columns import ASKED, BODY, FIELDS, Document, OwnColumns
 from tasks.sheet.findings import Findings
 from tasks.sheet.text import plain
 
-#: The columns that go into the request, besides `fields.<name>`.
-REQUEST_COLUMNS = (
-    "tool",
-    "duration_seconds",
-    "script",
-    "title",
-    "topic",
-    "mode",
-    "style",
-    "character_id",
-    "voice_id",
-    "music_id",
-    "caption_style",
-    "aspect_ratio",
-    "language",
-    "video_model",
-    "image",
-    "clip",
-    "photos",
-    "narration",
-)
-#: The columns that are Callsheet's own.
-OWN_COLUMNS = (
-    "id",
-    "operation",
-    "captions",
-    "enabled",
-    "priority",
-    "max_credits",
-    "tags",
-    "cost_center",
-    "notes",
-)
-#: One object of tool inputs, where a column for each will not do.
-FIELDS = "fields"
-#: `body.<name>` is a member of a clip's request as the service spells it.
-BODY = "body"
 #: The parts of a YAML or JSON sheet.
-PARTS = ("campaign", "budget", "defaults", "rows")
-KNOWN_COLUMNS = (*OWN_COLUMNS, *REQUEST_COLUMNS, FIELDS)
+PARTS = tuple(Document.model_fields)
+KNOWN_COLUMNS = (*OwnColumns.model_fields, *ASKED)
 _OURS_TO_SET = ("idempotency_key", "start_generation")
 _MEANT = {
     "duration": "duration_seconds",

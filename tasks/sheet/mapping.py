@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from tasks.brief import Json
+from tasks.sheet.columns import FIELDS
 from tasks.sheet.findings import Findings
 from tasks.sheet.headers import (
     PARTS,
+    canonical_header,
     check_header,
     explain_part,
     is_kept_only,
+    is_ours,
 )
 from tasks.sheet.limits import MAX_COLUMNS, MAX_ROWS
-from tasks.sheet.spread import shown, spread
 from tasks.sheet.table import Cell, Row, Table
-from tasks.sheet.text import is_blank, tidy_value
-from tasks.sheet.tree import Object
+from tasks.sheet.text import as_text, is_blank, tidy_value
+from tasks.sheet.trees import Object
 
 #: Stands for a value whose problem is noted already.
 _FAULTY = object()
@@ -95,7 +98,7 @@ class Mapped:
         cells: dict[str, Cell] = {}
         texts: dict[str, str] = {}
         seen: dict[str, str] = {}
-        for header, column, value in spread(row):
+        for header, column, value in _spread(row):
             place = f"{prefix}{header}"
             if twin := seen.get(column):
                 message = f'and "{twin}" are the same column ({column}): keep one'
@@ -104,7 +107,7 @@ class Mapped:
             if not self._knows(header, row.line, prefix):
                 continue
             clean = self._tidy(value, row.line, place)
-            texts[header] = "" if clean is _FAULTY else shown(clean)
+            texts[header] = "" if clean is _FAULTY else _shown(clean)
             if not is_kept_only(column) and not is_blank(clean):
                 cells[column] = Cell(
                     column=column,
@@ -136,3 +139,29 @@ def _completed(row: Row, columns: tuple[str, ...]) -> Row:
     texts = dict(row.texts)
     full = tuple((header, texts.get(header, "")) for header in columns)
     return Row(line=row.line, cells=row.cells, texts=full)
+
+
+def _spread(row: Object) -> list[tuple[str, str, Json]]:
+    """Return (header, column, value) with an object of `fields` as a column for each.
+
+    A header is matched loosely; inside an object the tool's own spelling is kept to the letter.
+    """
+    columns: list[tuple[str, str, Json]] = []
+    for header, value in row.items():
+        column = canonical_header(header)
+        if is_ours(column):
+            continue
+        if column == FIELDS and isinstance(value, Mapping):
+            columns += [(f"fields.{name}", f"fields.{name}", one) for name, one in value.items()]
+        else:
+            columns.append((header, column, value))
+    return columns
+
+
+def _shown(value: Json) -> str:
+    """Return a value as one text, for the status sheet."""
+    if value is None:
+        return ""
+    if isinstance(value, Mapping | list):
+        return json.dumps(value, ensure_ascii=False)
+    return as_text(value)

@@ -11,10 +11,8 @@ from tasks.redact import unsigned
 from tasks.sheet.cells import amount
 from tasks.sheet.findings import Findings
 from tasks.sheet.formats import SUFFIXES, read_table
-from tasks.sheet.identity import campaign_fault, slugify
 from tasks.sheet.limits import MAX_BYTES, say_bytes
-from tasks.sheet.naming import template_problem
-from tasks.sheet.rows import to_briefs
+from tasks.sheet.names import campaign_fault, slugify, template_problem
 from tasks.sheet.table import Table
 from tasks.sheet.values import Sheet, SheetOptions
 
@@ -50,6 +48,8 @@ def parse_sheet(
     The suffix of `name` tells the format, else the content does. `folder` is where `@file`
     scripts are looked for; without one they are refused.
     """
+    from tasks.sheet.rows import to_briefs
+
     findings = Findings(name)
     if len(content) > MAX_BYTES:
         limit = say_bytes(MAX_BYTES)

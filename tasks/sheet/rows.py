@@ -4,64 +4,254 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from tasks.brief import CREATE, Brief, Json
-from tasks.sheet import cells, clips
-from tasks.sheet.defaults import merged_with
+from pydantic import ValidationError
+
+from tasks.brief import CREATE, Brief, CaptionFormat, Json
+from tasks.errors import shorten
+from tasks.requests import REQUESTS
+from tasks.sheet import cells
+from tasks.sheet.columns import ANY_ROW, ASKED, BODY, CLIP_COLUMNS, FIELDS, ROWS, OwnColumns
 from tasks.sheet.findings import Findings
-from tasks.sheet.identity import content_id, row_id_fault
-from tasks.sheet.requests import Reading
+from tasks.sheet.names import content_id, fold
+from tasks.sheet.script import read_object
 from tasks.sheet.table import Cell, Row, Table
-from tasks.sheet.twins import Draft, refuse_twins
+from tasks.sheet.text import is_blank
+
+Cells = Mapping[str, Cell]
+
+
+class Candidate(NamedTuple):
+    """A brief whose id may yet be another row's too; `place` is the cell the id stands in."""
+
+    brief: Brief
+    place: Cell | None
 
 
 def to_briefs(table: Table, findings: Findings, *, folder: Path | None) -> tuple[Brief, ...]:
     """Return a brief for every row; the problems are noted, and with any the briefs are void."""
-    reading = Reading(findings, folder, complete=table.complete)
-    drafts = [_draft(reading, row, merged_with(row, table.defaults)) for row in table.rows]
-    known = [draft for draft in drafts if draft is not None]
-    refuse_twins(known, findings)
-    if nameless := [draft.brief.line for draft in known if draft.place is None]:
+    reading = _Reading(findings, folder, complete=table.complete)
+    reading.validated(ANY_ROW, table.defaults)
+    found = [reading.candidate(row, _merged(row, table.defaults)) for row in table.rows]
+    known = [candidate for candidate in found if candidate is not None]
+    _refuse_twins(known, findings)
+    if nameless := [brief.line for brief, place in known if place is None]:
         count = len(nameless)
         findings.advise(
             f"has {count} {'row' if count == 1 else 'rows'} without an id (from line "
             f"{nameless[0]} on): give each an id, else a changed row counts as a new film"
         )
-    return tuple(draft.brief for draft in known)
+    return tuple(brief for brief, _ in known)
 
 
-def _draft(reading: Reading, row: Row, merged: Mapping[str, Cell]) -> Draft | None:
-    """Return the brief of a row, or None when something is wrong and it has no id."""
-    reading.failed = False
+def _merged(row: Row, defaults: Cells) -> Cells:
+    """Return the row's cells over the defaults.
 
-    def parsed(column: str, parse: Callable[[Json], Json], absent: Json) -> Json:
-        return reading.parsed(merged.get(column), parse, absent)
-
-    operation = parsed("operation", clips.operation, CREATE)
-    # What a row of an unknown operation lacks, or has too much, nobody can say.
-    request = {} if reading.failed else reading.request(row, merged, operation)
-    usual = cells.captions("both" if operation == CREATE else "none")
-    name = parsed("id", _row_id, "")
-    brief = Brief(
-        row=name or content_id(operation, request),
-        operation=operation,
-        request=request,
-        captions=parsed("captions", cells.captions, usual),
-        enabled=parsed("enabled", cells.truth, True),
-        priority=parsed("priority", cells.whole, 0),
-        max_credits=parsed("max_credits", cells.amount, None),
-        tags=parsed("tags", cells.words, ()),
-        cost_center=parsed("cost_center", cells.text, None),
-        notes=parsed("notes", cells.text, None),
-        line=row.line,
-        cells=row.texts,
-    )
-    # A faulty row with an id still takes part in the search for twins: every problem at once.
-    return None if reading.failed and not name else Draft(brief, merged.get("id"))
+    A row's script replaces a default tool and the other way round, and a clip takes no default
+    that is not for it.
+    """
+    if not defaults:
+        return row.cells
+    operation = _operation(row.cells.get("operation") or defaults.get("operation"))
+    if operation in (None, CREATE):
+        unwanted = {name for name in defaults if _is_for_clips(name) and "operation" in row.cells}
+        if "script" in row.cells:
+            unwanted |= {name for name in defaults if name == "tool" or _is_input(name)}
+        elif "tool" in row.cells:
+            unwanted |= {"script"}
+    else:
+        taken = ROWS[operation].model_fields
+        unwanted = {
+            name for name in defaults if name not in taken and (_is_input(name) or name in ASKED)
+        }
+    return {name: cell for name, cell in defaults.items() if name not in unwanted} | dict(row.cells)
 
 
-def _row_id(value: Json) -> str:
-    said = cells.text(value)
-    if fault := row_id_fault(said):
-        raise ValueError(fault)
-    return said
+def _operation(cell: Cell | None) -> str | None:
+    """Return which operation a cell names: a film where there is no cell, None for none."""
+    return CREATE if cell is None else _salvaged(cell, cells.one_of(tuple(ROWS)))
+
+
+def _is_input(column: str) -> bool:
+    return column == FIELDS or column.startswith(f"{FIELDS}.")
+
+
+def _is_for_clips(column: str) -> bool:
+    return column in CLIP_COLUMNS or column.startswith(f"{BODY}.")
+
+
+class _Reading:
+    """Reads one row at a time; `failed` says that a cell of it had a problem.
+
+    A sheet that is not `complete` had columns refused: what a row lacks may be in one of them.
+    """
+
+    def __init__(self, findings: Findings, folder: Path | None, *, complete: bool) -> None:
+        self.findings = findings
+        self.folder = folder
+        self.complete = complete
+        self.failed = False
+
+    def candidate(self, row: Row, merged: Cells) -> Candidate | None:
+        """Return the brief of a row, or None when something is wrong and it has no id."""
+        self.failed = any(cell.faulty for cell in merged.values())
+        operation = _operation(merged.get("operation"))
+        said = self.validated(ROWS.get(operation or "", OwnColumns), merged)
+        # What a row of an unknown operation lacks, or has too much, nobody can say.
+        request = {} if operation is None else self._request(row, merged, operation, said)
+        place = merged.get("id")
+        if said is None or self.failed:
+            # It takes part in the search for twins all the same: every problem at once.
+            name = _salvaged(place, cells.row_id)
+            return Candidate(Brief(row=name, request={}, line=row.line), place) if name else None
+        usual: tuple[CaptionFormat, ...] = ("srt", "vtt") if operation == CREATE else ()
+        brief = Brief(
+            row=said.id or content_id(operation or "", request),
+            operation=operation or "",
+            request=request,
+            captions=usual if said.captions is None else said.captions,
+            enabled=said.enabled,
+            priority=said.priority,
+            max_credits=said.max_credits,
+            tags=said.tags,
+            cost_center=said.cost_center,
+            notes=said.notes,
+            line=row.line,
+            cells=row.texts,
+        )
+        return Candidate(brief, place)
+
+    def validated(self, model: type[OwnColumns], merged: Cells) -> OwnColumns | None:
+        """Return what the columns of a model say, or None; the problems are noted."""
+        known = model.model_fields
+        values = {
+            name: cell.value for name, cell in merged.items() if name in known and not cell.faulty
+        }
+        try:
+            return model.model_validate(values, context=self.folder)
+        except ValidationError as error:
+            faults = error.errors(include_url=False, include_input=False)
+            for fault in sorted(
+                faults, key=lambda fault: fault["loc"][0] in OwnColumns.model_fields
+            ):
+                self._refuse(merged[str(fault["loc"][0])], str(fault["ctx"]["error"]))
+            return None
+
+    def _request(
+        self, row: Row, merged: Cells, operation: str, said: OwnColumns | None
+    ) -> dict[str, Json]:
+        """Return the body that a row asks for, without what Callsheet adds to it."""
+        asked = REQUESTS[operation].model_fields
+        request = {name: getattr(said, name, None) for name in asked if name in merged}
+        if operation == CREATE:
+            request.pop(FIELDS, None)
+            if inputs := self._inputs(merged, _salvaged(merged.get(FIELDS), read_object) or {}):
+                request[FIELDS] = inputs
+            self._check_film(row, merged)
+        else:
+            self._check_clip(row, merged, operation)
+            members = [name for name in merged if name.startswith(f"{BODY}.")]
+            # Members in the service's own spelling win.
+            request |= {
+                name.removeprefix(f"{BODY}."): cells.member(merged[name].value) for name in members
+            }
+        if said is not None and "aspect_ratio" in request:
+            self._advise_on_time(merged["aspect_ratio"], str(request["aspect_ratio"]))
+        return request
+
+    def _inputs(self, merged: Cells, whole: Mapping[str, Json]) -> dict[str, Json]:
+        inputs = {name: value for name, value in whole.items() if not is_blank(value)}
+        for column, cell in merged.items():
+            if column.startswith(f"{FIELDS}."):
+                name = column.removeprefix(f"{FIELDS}.")
+                if name in inputs:
+                    self._refuse(cell, f"is also in {FIELDS}: keep one")
+                inputs[name] = cell.value
+        return inputs
+
+    def _check_film(self, row: Row, merged: Cells) -> None:
+        if "tool" in merged and "script" in merged:
+            self._refuse_row(row, "has both a tool and a script: give one of them")
+        elif "script" in merged:
+            for column, cell in merged.items():
+                if _is_input(column):
+                    self._refuse(cell, "is an input for a tool, but the row has a script")
+        elif "tool" not in merged:
+            self._refuse_lack(row, "has neither a tool nor a script: give one of them")
+        for column, cell in merged.items():
+            if _is_for_clips(column):
+                clips = ", ".join(name for name in ROWS if name != CREATE)
+                self._refuse(cell, f"is for a row whose operation is one of {clips}")
+
+    def _check_clip(self, row: Row, merged: Cells, operation: str) -> None:
+        request = REQUESTS[operation]
+        for column, cell in merged.items():
+            if column not in request.model_fields and (column in ASKED or _is_input(column)):
+                self._refuse(cell, f"is not for {operation}")
+        # What the service calls it may be another name: then it is among the `body.` columns.
+        passed_through = any(column.startswith(f"{BODY}.") for column in merged)
+        for group in request.needs:
+            count = sum(column in merged for column in group)
+            if count > 1:
+                self._refuse_row(row, f"has both {' and '.join(group)}: give one of them")
+            elif count == 0 and not passed_through:
+                self._refuse_lack(row, f"asks for {operation} and has no {' or '.join(group)}")
+
+    def _advise_on_time(self, cell: Cell, ratio: str) -> None:
+        if cell.value != ratio and cells.is_time_of_day(cell.value):
+            self.findings.advise(
+                f"is a time of day that a spreadsheet made of it; it is read as {ratio}",
+                line=cell.line,
+                cell=cell.where,
+                value=str(cell.value),
+            )
+
+    def _refuse_lack(self, row: Row, message: str) -> None:
+        self.failed = True
+        if self.complete:
+            self._refuse_row(row, message)
+
+    def _refuse_row(self, row: Row, message: str) -> None:
+        self.findings.refuse(message, line=row.line)
+        self.failed = True
+
+    def _refuse(self, cell: Cell, message: str) -> None:
+        shown = str(cell.value) if isinstance(cell.value, str | int | float) else None
+        self.findings.refuse(message, line=cell.line, cell=cell.where, value=shown)
+        self.failed = True
+
+
+def _salvaged(cell: Cell | None, parse: Callable[[Json], Json]) -> Json:
+    """Return what one cell of a row says that has faults elsewhere, or None."""
+    try:
+        return None if cell is None or cell.faulty else parse(cell.value)
+    except ValueError:
+        return None
+
+
+def _refuse_twins(candidates: list[Candidate], findings: Findings) -> None:
+    """Refuse two rows that some file system, or their content, makes one."""
+    first: dict[str, Candidate] = {}
+    for candidate in candidates:
+        brief, place = candidate
+        twin = first.setdefault(fold(brief.row), candidate)
+        if twin is candidate:
+            continue
+        line = twin.brief.line
+        if place is None and twin.place is None:
+            findings.refuse(
+                f"asks for the same film as line {line} (both without an id): "
+                "delete one, or give each an id if two films are wanted",
+                line=brief.line,
+                value=shorten(brief.title),
+            )
+        else:
+            same = "the id" if twin.brief.row == brief.row else "but for its capitals the id"
+            where = place or twin.place
+            findings.refuse(
+                f"is {same} of line {line} too: every row needs one of its own",
+                line=brief.line,
+                cell=where.where if where else "id",
+                value=brief.row,
+            )

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tasks.brief import Json
-from tasks.sheet.json_tree import parse_json
 from tasks.sheet.limits import MAX_CELL_CHARACTERS
 from tasks.sheet.text import is_blank, tidy, tidy_value
+from tasks.sheet.trees import parse_json
 
 _SCENE_BREAK = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 

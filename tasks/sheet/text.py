@@ -22,11 +22,13 @@ def tidy(text: str) -> str:
     """
     if len(text) > MAX_CELL_CHARACTERS:
         raise ValueError(f"has {len(text):,} characters; {MAX_CELL_CHARACTERS:,} is the limit")
+    if text.isascii() and text.isprintable():
+        # Most cells: nothing in them has another form.
+        return unguarded(text.strip())
     canonical = canonical_text(text)
     if strange := _UNPRINTABLE.search(canonical):
         raise ValueError(f"holds the invisible character U+{ord(strange.group()):04X}")
-    trimmed = canonical.strip().strip(_INVISIBLE_ENDS).strip()
-    return unguarded(trimmed)
+    return unguarded(canonical.strip().strip(_INVISIBLE_ENDS).strip())
 
 
 def tidy_value(value: Json, *, depth: int = 0) -> Json:
@@ -46,6 +48,8 @@ def tidy_value(value: Json, *, depth: int = 0) -> Json:
 
 def plain(text: str) -> str:
     """Return text for comparing with known words: no invisible or look-alike characters."""
+    if text.isascii():
+        return text.strip()
     normal = unicodedata.normalize("NFKC", text)
     return "".join(c for c in normal if unicodedata.category(c) != "Cf").strip()
 

@@ -61,7 +61,7 @@ def test_members_it_does_not_know_go_out_to_the_byte(others, inputs):
         ("create", {"tool": "t", "aspect_ratio": "4:5"}, "'9:16', '1:1' or '16:9'"),
         ("create", {"tool": "t", "mode": "loud"}, "'smart-mix'"),
         ("create", {"tool": "t", "style": "hybrid"}, "'cinematic'"),
-        ("create", {"tool": "t", "duration_seconds": 0}, "greater than 0"),
+        ("create", {"tool": "t", "duration_seconds": 0}, "greater than or equal to 1"),
         ("create", {"tool": "t", "duration_seconds": "8"}, "valid integer"),
         ("create", {"tool": "t", "character_id": True}, "valid integer"),
         ("create", {"script": "Hello"}, "valid dictionary"),

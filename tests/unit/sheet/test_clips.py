@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.sheet.clips import CLIPS
-
 IMAGE = "https://img.example/kettle.png"
 CLIP = "https://clips.example/anna.mp4"
 
@@ -81,6 +79,21 @@ def test_defaults_of_films_do_not_reach_into_clips(read):
     assert sheet.briefs[1].request == {"aspect_ratio": "1:1", "image": IMAGE}
 
 
+def test_a_default_that_is_not_for_a_row_is_left_out(read):
+    sheet = read(
+        "defaults: {operation: image-to-video, tool: explainer, fields: {a: x}}\n"
+        "rows:\n"
+        f"  - {{id: a, image: '{IMAGE}'}}\n"
+        "  - {id: b, operation: create}\n"
+        "  - {id: c, operation: create, script: Hello}\n",
+        "campaign.yaml",
+    )
+    clip, film, own = sheet.briefs
+    assert clip.request == {"image": IMAGE}
+    assert film.request == {"tool": "explainer", "fields": {"a": "x"}}
+    assert own.request == {"script": {"scenes": [{"narration": "Hello"}]}}
+
+
 @pytest.mark.parametrize(
     ("columns", "cells", "said"),
     [
@@ -101,9 +114,3 @@ def test_defaults_of_films_do_not_reach_into_clips(read):
 def test_what_does_not_fit_is_named_with_its_cell(refuse, columns, cells, said):
     (problem,) = refuse(f"id,{columns}\na,{cells}\n")
     assert said in problem
-
-
-def test_every_kind_of_clip_says_what_it_needs():
-    assert all(
-        clip.needs and set(sum(clip.needs, ())) <= set(clip.parsers) for clip in CLIPS.values()
-    )

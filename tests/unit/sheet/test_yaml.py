@@ -161,6 +161,12 @@ def test_a_faulty_default_is_told_once(refuse):
     assert problem.startswith('c.yaml:1 defaults.mode "loud" is not one of')
 
 
+def test_a_faulty_default_is_told_where_no_row_takes_it(refuse):
+    text = "defaults: {tool: t, captions: loud}\nrows: [{id: a, captions: srt}]\n"
+    (problem,) = refuse(text, YAML)
+    assert problem.startswith('c.yaml:1 defaults.captions "loud" is not one of')
+
+
 def test_an_id_cannot_be_a_default(refuse):
     assert "cannot be a default" in refuse("defaults: {id: a}\nrows: [{tool: t}]\n", YAML)[0]
 

@@ -1,4 +1,4 @@
-"""Names that are safe everywhere: row ids and campaign names."""
+"""Names that are safe everywhere: of rows, of campaigns, and of every film."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
+from string import Formatter
 
 from tasks.brief import CREATE, Json, canonical_json
 
-_ROW = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_CAMPAIGN = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
-_EXPONENT = re.compile(r"\d+([.,]\d+)?[eE][+-]?\d+")
-_LONG_NUMBER = re.compile(r"\d{16,}")
-_DEVICES = frozenset(
+ROW = r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
+CAMPAIGN = r"[a-z0-9][a-z0-9._-]{0,79}"
+EXPONENT = r"[0-9]+([.,][0-9]+)?[eE][+-]?[0-9]+"
+LONG_NUMBER = r"[0-9]{16,}"
+_ROW, _CAMPAIGN = re.compile(ROW), re.compile(CAMPAIGN)
+_EXPONENT, _LONG_NUMBER = re.compile(EXPONENT), re.compile(LONG_NUMBER)
+_PLACEHOLDERS = ("campaign", "row", "take")
+DEVICES = frozenset(
     ("con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)))
 )
 
@@ -74,13 +78,32 @@ def _path_fault(text: str) -> str | None:
         return "holds two dots in a row, which is a way out of a folder"
     if text.endswith("."):
         return "ends in a dot, which some systems drop"
-    if text.split(".")[0].casefold() in _DEVICES:
+    if text.split(".")[0].casefold() in DEVICES:
         return "is the name of a device on Windows"
     return None
 
 
 def _proposal(text: str) -> str:
     slug = slugify(text)
-    if slug and slug.split(".")[0].casefold() in _DEVICES:
+    if slug and slug.split(".")[0].casefold() in DEVICES:
         slug = f"row-{slug}"
     return f'; try "{slug}"' if slug and row_id_fault(slug) is None else ""
+
+
+def template_problem(template: str, *, rows: int) -> str | None:
+    """Return what is wrong with a name template for so many rows, or None.
+
+    Row ids are different even after case-folding, so a name with `{row}` in it is a name for
+    one row alone.
+    """
+    try:
+        parts = [part for part in Formatter().parse(template) if part[1] is not None]
+    except ValueError:
+        return "has a brace without its partner"
+    for _, name, spec, conversion in parts:
+        if name not in _PLACEHOLDERS or spec or conversion:
+            known = ", ".join(f"{{{one}}}" for one in _PLACEHOLDERS)
+            return f"has a placeholder that is not one of {known}"
+    if rows > 1 and not any(name == "row" for _, name, _, _ in parts):
+        return f"gives {rows} rows the same name; put {{row}} into it"
+    return None
