@@ -48,6 +48,10 @@ class Brief:
         """The sha256 (hex) of what is asked of the service, and of nothing else."""
         return digest_of(self.operation, self.request)
 
+    def asked(self) -> Mapping[str, Json]:
+        """Return what the row asks of the service, as a row of the ledger does."""
+        return self.request
+
     @property
     def title(self) -> str:
         """A few words for people: the title, the topic, or the row's id."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 from argparse import Namespace
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
 from rich.console import Console
@@ -18,17 +15,15 @@ from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.campaign.order import Order, Plan, PlanLine
 from tasks.campaign.plan import plan_document, plan_sheet, priced, save_plan
-from tasks.campaign.quote import check_budget
+from tasks.campaign.quote import ask_prices, check_budget
 from tasks.credits import as_text
 from tasks.engine.context import open_service
-from tasks.engine.lanes.price import ask_price
 from tasks.errors import CallsheetError
 from tasks.ledger import ACTIONS, open_ledger
 from tasks.ledger.database import ledger_file, ledger_url
 from tasks.redact import unsigned
-from tasks.service import VideoService
 from tasks.settings import Settings
-from tasks.sheet import Sheet, read_sheet
+from tasks.sheet import read_sheet
 
 #: Rows of a plan that are shown one by one; the rest is counted.
 SHOWN = 40
@@ -80,33 +75,10 @@ async def _plan(args: Namespace, settings: Settings) -> Plan:
             return plan
         service = await open_service(settings, ledger, time.time)
         await stack.enter_async_context(service)
-        return await _price(plan, sheet, service, settings)
-
-
-async def _price(plan: Plan, sheet: Sheet, service: VideoService, settings: Settings) -> Plan:
-    briefs = {brief.row: brief for brief in sheet.briefs}
-    lanes = asyncio.Semaphore(settings.quotes)
-    prices: dict[str, Decimal | None] = {}
-    refusals: dict[str, str] = {}
-
-    async def ask(row: str) -> None:
-        async with lanes:
-            brief = briefs[row]
-            amount, refusal = await ask_price(
-                service, brief.operation, brief.request, brief.max_credits, clock=time.time
-            )
-        prices[row] = amount
-        if refusal:
-            refusals[row] = refusal
-
-    results = await asyncio.gather(*(ask(line.row) for line in plan.spending))
-    assert len(results) == len(plan.spending)
-    shown = priced(plan, prices)
-    lines = tuple(
-        replace(line, action="person", why=refusals[line.row]) if line.row in refusals else line
-        for line in shown.lines
-    )
-    return replace(shown, lines=lines)
+        wanted = {line.row for line in plan.spending}
+        briefs = [brief for brief in sheet.briefs if brief.row in wanted]
+        quotes = settings.quotes
+        return priced(plan, await ask_prices(service, briefs, at_once=quotes, clock=time.time))
 
 
 def show_plan(plan: Plan, console: Console) -> None:

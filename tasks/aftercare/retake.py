@@ -5,7 +5,6 @@ The ledger has the frozen request of every row, so the sheet need not be there.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,15 +13,14 @@ from functools import partial
 from sqlalchemy import Connection
 
 from tasks.campaign.order import Plan, PlanLine
+from tasks.campaign.quote import ask_prices, check_wanted
 from tasks.engine.context import Context
-from tasks.engine.lanes.price import ask_price
 from tasks.errors import SpendRefused
 from tasks.ledger import (
     Campaign,
     CampaignRow,
-    Retake,
+    Quoted,
     approve_retakes,
-    end_cancel,
     set_budget,
     takes_of,
     too_dear,
@@ -63,18 +61,15 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
     for row_id, take in await at.ledger.read(partial(takes_of, campaign_id=campaign.id)):
         cost = take.reserved if take.charged is None else take.charged
         spent[row_id] = spent.get(row_id, Decimal(0)) + cost
-    lanes = asyncio.Semaphore(at.settings.quotes)
+    prices = await ask_prices(at.service, rows, at_once=at.settings.quotes, clock=at.clock)
 
-    async def offer(row: CampaignRow) -> Offer:
-        async with lanes:
-            price, refusal = await ask_price(
-                at.service, row.operation, row.asked(), row.max_credits, clock=at.clock
-            )
+    def offer(row: CampaignRow) -> Offer:
+        price, refusal = prices[row.row]
         earlier = spent.get(row.id, Decimal(0))
         refusal = refusal or too_dear(row, price, instead=" and run that")
         return Offer(row=row, price=price, refusal=refusal, earlier=earlier)
 
-    return list(await asyncio.gather(*(offer(row) for row in rows)))
+    return [offer(row) for row in rows]
 
 
 def plan_of(campaign: Campaign, found: Sequence[Offer], budget: Decimal | None) -> Plan:
@@ -114,14 +109,11 @@ async def approve_offers(
 
     Raises SpendRefused when a row moved on, or the campaign was cancelled, since it was priced.
     """
-    wanted = [Retake(row=offer.row, price=offer.price) for offer in found if not offer.refusal]
+    wanted = [Quoted(offer.row, offer.price) for offer in found if not offer.refusal]
 
     def change(connection: Connection) -> None:
         now = at.clock()
-        if not end_cancel(connection, campaign):
-            raise SpendRefused(
-                f"campaign {campaign.name} was cancelled in the meantime; nothing was spent"
-            )
+        check_wanted(connection, campaign)
         late = approve_retakes(connection, wanted, by=by, because=because, at=now)
         if late:
             named = ", ".join(row.row for row in late)

@@ -6,20 +6,19 @@ Nothing here writes to the ledger.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
-from tasks.brief import Brief
 from tasks.campaign.order import Order, Plan, PlanLine
 from tasks.campaign.selection import parse_selection
 from tasks.credits import as_number, as_text, parse_credits
+from tasks.engine.lanes.price import Price
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import (
     Campaign,
-    CampaignRow,
-    Diff,
     Ledger,
     SheetDiff,
     diff_row,
@@ -45,15 +44,15 @@ async def plan_sheet(ledger: Ledger | None, sheet: Sheet, order: Order) -> Plan:
     return _plan(sheet, order, campaign, found)
 
 
-def priced(plan: Plan, prices: dict[str, Decimal | None]) -> Plan:
-    """Return the plan with prices by row id."""
-    return replace(
-        plan,
-        lines=tuple(
-            replace(line, priced=prices[line.row]) if line.row in prices else line
-            for line in plan.lines
-        ),
-    )
+def priced(plan: Plan, prices: Mapping[str, Price]) -> Plan:
+    """Return the plan with prices by row id; a row that is refused waits for a person."""
+
+    def put_in(line: PlanLine) -> PlanLine:
+        amount, refusal = prices.get(line.row, (line.priced, None))
+        line = replace(line, priced=amount)
+        return replace(line, action="person", why=refusal) if refusal else line
+
+    return replace(plan, lines=tuple(map(put_in, plan.lines)))
 
 
 def plan_document(plan: Plan) -> dict[str, object]:
@@ -140,11 +139,21 @@ def _plan(sheet: Sheet, order: Order, campaign: Campaign | None, found: SheetDif
     chosen = parse_selection(order.select)
     lines = []
     for row, brief, diff, _ in found:
-        if brief is not None and not chosen(brief, brief.request, diff.state):
-            continue
-        if brief is None and (row is None or not chosen(row, row.asked(), diff.state)):
-            continue
-        lines.append(_line(row, brief, diff))
+        named = brief or row
+        assert named is not None, "a row is in the sheet, in the ledger, or in both"
+        if chosen(named, named.asked(), diff.state):
+            known = row is not None and row.digest == named.digest
+            lines.append(
+                PlanLine(
+                    row=named.row,
+                    title=named.title,
+                    action=diff.action,
+                    digest=named.digest,
+                    why=diff.why,
+                    state=diff.state,
+                    priced=row.quoted if row and known else None,
+                )
+            )
     wished = order.budget if order.budget is not None else sheet.budget
     budget = wished if wished is not None else (campaign.budget if campaign else None)
     committed = campaign.reserved + campaign.charged if campaign else Decimal(0)
@@ -155,18 +164,4 @@ def _plan(sheet: Sheet, order: Order, campaign: Campaign | None, found: SheetDif
         lines=tuple(lines),
         budget=budget,
         committed=committed,
-    )
-
-
-def _line(row: CampaignRow | None, brief: Brief | None, diff: Diff) -> PlanLine:
-    named = brief or row
-    assert named is not None
-    return PlanLine(
-        row=named.row,
-        title=named.title,
-        action=diff.action,
-        digest=named.digest,
-        why=diff.why,
-        state=diff.state,
-        priced=row.quoted if row and row.digest == named.digest else None,
     )

@@ -3,43 +3,63 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from decimal import Decimal
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from sqlalchemy import Connection
 
 from tasks.campaign.order import Plan
 from tasks.credits import as_text
-from tasks.engine.context import Context
-from tasks.engine.lanes.price import ask_price, is_priced, record_price
+from tasks.engine.context import Clock, Context
+from tasks.engine.lanes.price import Price, Priceable, ask_price, is_priced, record_price
 from tasks.errors import SpendRefused
-from tasks.ledger import AtLimit, CampaignRow, Quoted, Terms
+from tasks.ledger import AtLimit, Campaign, CampaignRow, Quoted, Terms, end_cancel
+from tasks.service import VideoService
+
+P = TypeVar("P", bound=Priceable)
 
 
-async def quote_rows(
-    at: Context, rows: Iterable[CampaignRow]
-) -> dict[str, tuple[Decimal | None, str | None]]:
+async def quote_rows(at: Context, rows: Sequence[CampaignRow]) -> dict[str, Price]:
     """Quote rows that have no quote, or one that is too old, and record it; return all of them."""
-    lanes = asyncio.Semaphore(at.settings.quotes)
-    found: dict[str, tuple[Decimal | None, str | None]] = {}
+    known: dict[str, Price] = {row.row: (row.quoted, None) for row in rows if is_priced(row, at)}
 
-    async def quote(row: CampaignRow) -> None:
-        if is_priced(row, at):
-            found[row.row] = (row.quoted, None)
-            return
-        async with lanes:
-            amount, refusal = await ask_price(
-                at.service, row.operation, row.asked(), row.max_credits, clock=at.clock
-            )
-        await record_price(at, Quoted(row, amount, refusal))
-        found[row.row] = (amount, refusal)
+    async def keep(row: CampaignRow, price: Price) -> None:
+        await record_price(at, Quoted(row, *price))
+
+    unknown = [row for row in rows if row.row not in known]
+    quotes, clock = at.settings.quotes, at.clock
+    return known | await ask_prices(at.service, unknown, at_once=quotes, clock=clock, keep=keep)
+
+
+async def ask_prices(
+    service: VideoService,
+    wanted: Iterable[P],
+    *,
+    at_once: int,
+    clock: Clock,
+    keep: Callable[[P, Price], Awaitable[None]] | None = None,
+) -> dict[str, Price]:
+    """Return what each row would cost, by its id; `keep` is given each price as it comes.
+
+    Raises ConfigurationError or Parked when the service cannot be asked.
+    """
+    slots = asyncio.Semaphore(at_once)
+    prices: dict[str, Price] = {}
+
+    async def ask(one: P) -> None:
+        async with slots:
+            price = prices[one.row] = await ask_price(service, one, clock=clock)
+        if keep is not None:
+            await keep(one, price)
 
     try:
         async with asyncio.TaskGroup() as group:
-            for row in rows:
-                group.create_task(quote(row))
+            for one in wanted:
+                group.create_task(ask(one))
     except ExceptionGroup as several:
         # The first is the cause; the others are the same trouble seen by other rows.
         raise several.exceptions[0] from several
-    return found
+    return prices
 
 
 def check_prices(rows: Iterable[CampaignRow], before: Mapping[str, CampaignRow]) -> None:
@@ -88,4 +108,12 @@ def check_budget(plan: Plan, at_limit: AtLimit | None = None) -> None:
             "nothing was spent",
             remedy=f"raise --budget to {as_text(plan.committed + plan.total)}, "
             "choose fewer rows with --select, or have it begin what fits with --at-limit",
+        )
+
+
+def check_wanted(connection: Connection, campaign: Campaign) -> None:
+    """Raise SpendRefused when somebody has cancelled the campaign since it was read."""
+    if not end_cancel(connection, campaign):
+        raise SpendRefused(
+            f"campaign {campaign.name} was cancelled in the meantime; nothing was spent"
         )

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from decimal import Decimal
 from functools import partial
 from uuid import uuid4
 
@@ -20,12 +19,18 @@ from sqlalchemy import Connection
 
 from tasks.campaign.lease import at_work
 from tasks.campaign.plan import plan_sheet, priced
-from tasks.campaign.quote import check_budget, check_prices, check_readable, quote_rows
+from tasks.campaign.quote import (
+    check_budget,
+    check_prices,
+    check_readable,
+    check_wanted,
+    quote_rows,
+)
 from tasks.campaign.recovery import recover, refuse_too_old
 from tasks.campaign.report import outcome_of, unreported, write_manifest, write_report
 from tasks.campaign.run import Run, current_run
 from tasks.engine.engine import Engine
-from tasks.errors import SpendRefused, StoreError, StoreUnusable
+from tasks.errors import StoreError, StoreUnusable
 from tasks.ledger import (
     UNDER_WAY,
     Account,
@@ -34,7 +39,6 @@ from tasks.ledger import (
     State,
     Terms,
     approve,
-    end_cancel,
     ensure_campaign,
     find_account,
     set_budget,
@@ -140,12 +144,11 @@ async def quote_step(campaign: str) -> None:
     rows = [row for row in await run.rows() if row.row in spending]
     run.before |= {row.row: row for row in rows if row.row not in run.before}
     found = await quote_rows(run.at, rows)
-    prices: dict[str, Decimal | None] = {row: amount for row, (amount, _) in found.items()}
-    plan = priced(run.plan, prices)
+    plan = priced(run.plan, found)
     after = {row.row: row for row in await run.rows()}
     lines = tuple(
         replace(line, action="person", why=after[line.row].reason, state=after[line.row].state)
-        if line.spends and after[line.row].state in ("rejected", "held")
+        if line.row in found and after[line.row].state in ("rejected", "held")
         else line
         for line in plan.lines
     )
@@ -184,10 +187,8 @@ async def approve_step(campaign: str) -> int:
         assert run.campaign is not None
         assert run.plan is not None
         now = run.at.clock()
-        if waiting and not end_cancel(connection, run.campaign):
-            raise SpendRefused(
-                f"campaign {run.campaign.name} was cancelled in the meantime; nothing was spent"
-            )
+        if waiting:
+            check_wanted(connection, run.campaign)
         # A budget counts from the approval on: one that was refused leaves nothing behind.
         if run.plan.budget is not None:
             set_budget(connection, run.campaign, budget=run.plan.budget, at=now)

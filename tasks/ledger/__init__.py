@@ -61,7 +61,7 @@ from tasks.ledger.paid_calls import (
 from tasks.ledger.quotes import Quoted, approve, has_grown, record_quote, renew_quote, too_dear
 from tasks.ledger.resolve import adopt_video, give_up
 from tasks.ledger.restore import Past, restore_count, restore_take
-from tasks.ledger.retake import RETAKEABLE, Retake, approve_retakes
+from tasks.ledger.retake import RETAKEABLE, approve_retakes
 from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, ROAD, STATES, TRANSITIONS, UNDER_WAY, State
 from tasks.ledger.subscriptions import (
     Subscription,
@@ -111,7 +111,6 @@ __all__ = [
     "PaidCall",
     "Past",
     "Quoted",
-    "Retake",
     "SheetDiff",
     "State",
     "Subscription",

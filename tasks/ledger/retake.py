@@ -7,13 +7,13 @@ transaction.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, select, update
 
 from tasks.credits import as_text, to_micro
 from tasks.ledger.moves import move, note
+from tasks.ledger.quotes import Quoted
 from tasks.ledger.resolve import give_up
 from tasks.ledger.schema import rows, takes
 from tasks.ledger.states import State
@@ -52,16 +52,8 @@ _LET_GO = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Retake:
-    """A row as it was when its price was asked for; a price of None could not be read."""
-
-    row: CampaignRow
-    price: Decimal | None
-
-
 def approve_retakes(
-    connection: Connection, wanted: Collection[Retake], *, by: str, because: str | None, at: float
+    connection: Connection, wanted: Collection[Quoted], *, by: str, because: str | None, at: float
 ) -> list[CampaignRow]:
     """Approve another take of each row; return those that had moved on, which stay as they are."""
     late = []
@@ -71,11 +63,11 @@ def approve_retakes(
             continue
         attempt = _attempt(connection, one.row)
         _leave(connection, one.row, because, at)
-        price = None if one.price is None else to_micro(one.price)
+        price = None if one.amount is None else to_micro(one.amount)
         renewed = {"the_row": one.row.id, "attempt": attempt, "price": price, "moment": at}
         connection.execute(_RENEW, renewed)
         planned, quoted = replace(one.row, state="planned"), replace(one.row, state="quoted")
-        move(connection, planned, "quoted", at=at, words=f"{as_text(one.price)} credits")
+        move(connection, planned, "quoted", at=at, words=f"{as_text(one.amount)} credits")
         move(connection, quoted, "approved", at=at, words=by)
     return late
 

@@ -225,10 +225,7 @@ class Program:
         self.lives.pop(row.row, None)
 
     async def _quote(self, row: CampaignRow) -> None:
-        price, refusal = await ask_price(
-            self.at.service, row.operation, row.asked(), row.max_credits, clock=self.time.seconds
-        )
-        quoted = Quoted(row, price, refusal)
+        quoted = Quoted(row, *await ask_price(self.at.service, row, clock=self.time.seconds))
         await self.ledger.write(partial(record_quote, quoted=quoted, at=self.time.now))
 
     async def _rows(self, campaign: Campaign) -> list[CampaignRow]:

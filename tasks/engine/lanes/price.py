@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
+from typing import Protocol
 
 from tasks.brief import CREATE, Json
 from tasks.engine.context import Clock, Context
@@ -37,6 +38,22 @@ from tasks.service import VideoService
 LATER = 300.0
 
 
+#: An amount (None: not readable), and the service's words when it refuses the brief.
+Price = tuple[Decimal | None, str | None]
+
+
+class Priceable(Protocol):
+    """A row of a sheet or of the ledger: what it asks of the service, and its limit."""
+
+    @property
+    def row(self) -> str: ...
+    @property
+    def operation(self) -> str: ...
+    @property
+    def max_credits(self) -> Decimal | None: ...
+    def asked(self) -> Mapping[str, Json]: ...
+
+
 def before_spending(error: ServiceError, now: float) -> CallsheetError:
     """Return a failure to quote as what it means to a run that has not spent anything yet.
 
@@ -49,33 +66,24 @@ def before_spending(error: ServiceError, now: float) -> CallsheetError:
     return ConfigurationError(words, remedy=error.remedy)
 
 
-async def ask_price(
-    service: VideoService,
-    operation: str,
-    request: Mapping[str, Json],
-    limit: Decimal | None,
-    *,
-    clock: Clock,
-) -> tuple[Decimal | None, str | None]:
-    """Return what a request would cost, and the service's words when it refuses the brief.
+async def ask_price(service: VideoService, wanted: Priceable, *, clock: Clock) -> Price:
+    """Return what a row would cost, and the service's words when it refuses the brief.
 
     An amount of None without words means that the service gave none that can be read. A clip is
-    not quoted by the service (specification, section 4): what counts is the row's own `limit`,
-    its `max_credits`. Raises ConfigurationError or Parked when the service cannot be asked at all.
+    not quoted by the service (specification, section 4): what counts is the row's own
+    `max_credits`. Raises ConfigurationError or Parked when the service cannot be asked at all.
     """
     try:
-        return await _ask(service, operation, request, limit)
+        return await _ask(service, wanted)
     except ServiceError as error:
         raise before_spending(error, clock()) from error
 
 
-async def _ask(
-    service: VideoService, operation: str, request: Mapping[str, Json], limit: Decimal | None
-) -> tuple[Decimal | None, str | None]:
-    if operation != CREATE:
-        return limit, None
+async def _ask(service: VideoService, wanted: Priceable) -> Price:
+    if wanted.operation != CREATE:
+        return wanted.max_credits, None
     try:
-        return (await service.estimate(request)).amount, None
+        return (await service.estimate(wanted.asked())).amount, None
     except BadRequest as error:
         return None, str(error)
     except (NotFound, Conflict, OtherRefusal):
@@ -98,7 +106,7 @@ async def fresh_price(row: CampaignRow, at: Context) -> CampaignRow | Observatio
     if is_priced(row, at):
         return row
     try:
-        amount, refusal = await _ask(at.service, row.operation, row.asked(), row.max_credits)
+        amount, refusal = await _ask(at.service, row)
     except ServiceError as error:
         return observation_of(error, at.clock())
     now = at.clock()

@@ -116,9 +116,14 @@ async def test_the_nearest_budget_counts(ledger: Ledger, order, sheet, known, bu
 
 
 def test_prices_are_put_in_by_row():
-    plan = priced(a_plan(line("a", None), line("b", None)), {"a": Decimal(3), "b": None})
-    assert [found.priced for found in plan.lines] == [3, None]
+    prices = {"a": (Decimal(3), None), "b": (None, None), "c": (None, "no")}
+    plan = priced(a_plan(*(line(name, None) for name in "abc")), prices)
+    assert [found.priced for found in plan.lines] == [3, None, None]
     assert (plan.total, plan.unpriced) == (3, 1)
+    assert [(found.action, found.why) for found in plan.lines[1:]] == [
+        ("make", None),
+        ("person", "no"),
+    ]
 
 
 def test_a_saved_plan_that_still_holds_passes(file: Path):

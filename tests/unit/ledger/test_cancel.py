@@ -10,7 +10,7 @@ import pytest
 
 from tasks.ledger import (
     Ledger,
-    Retake,
+    Quoted,
     approve_retakes,
     ask_to_cancel,
     cancels_asked,
@@ -86,7 +86,7 @@ async def test_an_approval_ends_an_older_request_and_not_a_newer_one(ledger: Led
 async def test_another_take_that_is_not_wanted_leaves_the_film_delivered(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     delivered = await stage.in_state("delivered")
-    again = [Retake(row=delivered, price=Decimal(30))]
+    again = [Quoted(delivered, Decimal(30))]
     await stage.write(approve_retakes, again, by="Alice", because=None, at=NOW)
     await asked(stage)
     row = await stage.row()

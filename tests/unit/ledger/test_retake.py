@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from tasks.ledger import Ledger, Retake, approve_retakes, diff_sheet, takes_of
+from tasks.ledger import Ledger, Quoted, approve_retakes, diff_sheet, takes_of
 from tasks.ledger.states import State
 from tests.campaigns import NOW, Stage, brief, key_of, sums
 
@@ -17,7 +17,7 @@ AGAIN: list[State] = ["failed", "stalled", "delivered", "uncertain"]
 async def retaken(stage: Stage, price: int | None = 12) -> list[str]:
     """Take the one row again; return the rows that had moved on."""
     amount = None if price is None else Decimal(price)
-    wanted = [Retake(row=await stage.row(), price=amount)]
+    wanted = [Quoted(await stage.row(), amount)]
     late = await stage.write(approve_retakes, wanted, by="Alice", because="the logo", at=NOW)
     return [row.row for row in late]
 
@@ -79,7 +79,7 @@ async def test_a_row_cancelled_before_it_began_has_its_first_key_still(ledger: L
 
 async def test_a_row_that_moved_on_stays_as_it_is(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
-    seen = [Retake(row=await stage.in_state("delivered"), price=Decimal(12))]
+    seen = [Quoted(await stage.in_state("delivered"), Decimal(12))]
     await stage.write(approve_retakes, seen, by="Alice", because=None, at=NOW)
     late = await stage.write(approve_retakes, seen, by="Bob", because=None, at=NOW)
     assert [row.row for row in late] == ["a"]
