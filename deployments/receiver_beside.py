@@ -17,7 +17,7 @@ async def receiver_beside(run: Run) -> AsyncIterator[None]:
     With `--wait webhook` raises ConfigurationError where they cannot be; else films are found by
     looking for them, which is said.
     """
-    settings, wait = run.at.settings, run.order.wait
+    settings, wait = run.at.settings, run.options.wait
     if wait == "webhook" and not (settings.webhook_url or settings.webhook_secret):
         raise ConfigurationError(
             "--wait webhook needs the public address of a receiver; nothing was spent",

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from deployments.terminal import plain, state_text, table
 from tasks.aftercare.retake import Offer
-from tasks.campaign.order import Outcome
+from tasks.campaign.values import RunOutcome
 from tasks.credits import as_number, as_text
 from tasks.ledger import RETAKEABLE, Campaign, CampaignRow
 
@@ -63,7 +63,7 @@ def document(
     choice: Choice,
     found: Sequence[Offer],
     after: Mapping[str, CampaignRow],
-    outcome: Outcome | None,
+    outcome: RunOutcome | None,
 ) -> dict[str, Any]:
     """Return the one document of `--json`; `after` has the rows that were carried."""
     lines = []

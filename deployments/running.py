@@ -21,9 +21,9 @@ from deployments.signals import stopping
 from deployments.terminal import consent, console_for, plain, print_json, say
 from deployments.under_prefect import travel_under_prefect
 from flows.pipeline import PLAIN, run_pipeline
-from tasks.campaign.order import Order, Outcome, Plan
 from tasks.campaign.plan import check_saved_plan
 from tasks.campaign.run import Run, open_run
+from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.credits import as_text
 from tasks.ledger import deliveries_of
 from tasks.settings import Settings
@@ -34,7 +34,7 @@ async def run_here(
 ) -> int:
     """Carry a campaign from its sheet to its report; return the exit status."""
     console = console_for(args)
-    order = Order(
+    options = RunOptions(
         sheet=args.sheet,
         campaign=args.campaign,
         budget=budget_of(args),
@@ -49,7 +49,7 @@ async def run_here(
         wait=args.wait,
     )
     approval = partial(_approve, args, console, settings.quote_tolerance)
-    async with open_run(order, settings, approval) as run, AsyncExitStack() as hearing:
+    async with open_run(options, settings, approval) as run, AsyncExitStack() as hearing:
         run.on_plan = partial(_show, run, console)
         run.on_wait = _say_who_is_at_work
         run.on_hints = say
@@ -89,7 +89,7 @@ async def _approve(args: Namespace, console: Console, tolerance: Decimal, plan: 
     return await consent(args, f"Spend {credits}?", what=f"{credits} are")
 
 
-async def _tell(run: Run, outcome: Outcome, console: Console) -> None:
+async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
     """Show the one table at the end, and what comes next."""
     assert run.campaign is not None
     assert run.plan is not None

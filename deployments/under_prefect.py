@@ -18,9 +18,9 @@ from rich.console import Console
 
 from deployments.prefect_server import SERVER, PrefectServer, is_healthy
 from flows.pipeline import PLAIN, carry, prepare
-from tasks.campaign.order import Outcome
 from tasks.campaign.run import Run
 from tasks.campaign.steps import report_step
+from tasks.campaign.values import RunOutcome
 from tasks.errors import Parked
 from tasks.redact import redact
 
@@ -34,7 +34,7 @@ LET_GO = 10.0
 
 async def travel_under_prefect(
     run: Run, server: PrefectServer, args: Namespace, console: Console
-) -> Outcome:
+) -> RunOutcome:
     """Take the whole road as a flow run; raise what `flows.pipeline.run_pipeline` raises.
 
     What moves nothing never waits for Prefect.
@@ -49,10 +49,10 @@ async def travel_under_prefect(
             await asyncio.to_thread(server.wait)
         arguments = {
             # For the eyes alone: the run is open already, and what signs an address stays here.
-            "sheet": redact(run.order.sheet),
+            "sheet": redact(run.options.sheet),
             "campaign": campaign,
-            "budget": None if run.order.budget is None else float(run.order.budget),
-            "select": run.order.select,
+            "budget": None if run.options.budget is None else float(run.options.budget),
+            "select": run.options.select,
             "profile": args.profile,
         }
         carried = asyncio.create_task(flow.run_campaign(**arguments))

@@ -19,8 +19,8 @@ from prefect.states import Completed
 from flows.artifacts import ProgressArtifact, publish_report
 from flows.pipeline import Steps, run_pipeline
 from flows.prefect_logs import redact_prefect_logs
-from tasks.campaign.order import Order, Outcome, Plan
 from tasks.campaign.run import open_run
+from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.duration import parse_duration
 from tasks.errors import SpendRefused
 from tasks.ledger import AtLimit
@@ -75,7 +75,7 @@ async def run_campaign(
         at_limit: begin nothing more at the end of a budget (stop), or what still fits (fit).
     """
     redact_prefect_logs()
-    order = Order(
+    options = RunOptions(
         sheet=sheet,
         campaign=campaign,
         budget=None if budget is None else Decimal(str(budget)),
@@ -93,7 +93,7 @@ async def run_campaign(
             remedy="look at it with `callsheet plan`, then run the flow with approve=true",
         )
 
-    async with open_run(order, load_settings(profile=profile), approval) as run:
+    async with open_run(options, load_settings(profile=profile), approval) as run:
         artifact = ProgressArtifact()
         run.listeners.append(artifact.hear)
         try:
@@ -105,7 +105,7 @@ async def run_campaign(
     return ending(outcome)
 
 
-def ending(outcome: Outcome) -> State[dict[str, Any]]:
+def ending(outcome: RunOutcome) -> State[dict[str, Any]]:
     """Return the state that a flow run ends in."""
     counts = ", ".join(f"{count} {state}" for state, count in outcome.rows.items())
     name = ENDINGS.get(outcome.exit_status, "Completed")

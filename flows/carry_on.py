@@ -16,9 +16,9 @@ from flows.artifacts import publish_report
 from flows.campaign import AS_TASKS, ending
 from flows.pipeline import carry
 from flows.prefect_logs import redact_prefect_logs
-from tasks.campaign.order import Order
 from tasks.campaign.run import no_approval, open_run
 from tasks.campaign.steps import carry_only
+from tasks.campaign.values import RunOptions
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, Parked
 from tasks.ledger import UNDER_WAY, find_campaign, rows_of
@@ -43,8 +43,8 @@ async def carry_on(
     """
     redact_prefect_logs()
     wait = None if max_wait is None else parse_duration(max_wait)
-    order = Order(sheet=campaign, max_wait=wait)
-    async with open_run(order, load_settings(profile=profile), no_approval) as run:
+    options = RunOptions(sheet=campaign, max_wait=wait)
+    async with open_run(options, load_settings(profile=profile), no_approval) as run:
         ledger = run.at.ledger
         found = await ledger.read(partial(find_campaign, name=campaign))
         if found is None:

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.campaign.order import Outcome
 from tasks.campaign.run import Run
 from tasks.campaign.steps import (
     approve_step,
@@ -22,6 +21,7 @@ from tasks.campaign.steps import (
     read_step,
     report_step,
 )
+from tasks.campaign.values import RunOutcome
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,20 @@ async def prepare(run: Run, steps: Steps) -> str:
     Doing it twice asks nothing and writes nothing the second time. Raises SheetError,
     SpendRefused, Parked, or whatever keeps the service, ledger or store from being used.
     """
-    campaign = await steps.read_sheet(run.order.sheet)
+    campaign = await steps.read_sheet(run.options.sheet)
     await steps.plan_rows(campaign)
     await steps.quote_rows(campaign)
     await approve_step(campaign)
     return campaign
 
 
-async def run_pipeline(run: Run, steps: Steps) -> Outcome:
+async def run_pipeline(run: Run, steps: Steps) -> RunOutcome:
     """Take every step and return how it ended."""
     campaign = await prepare(run, steps)
     return await carry(run, steps, campaign)
 
 
-async def carry(run: Run, steps: Steps, campaign: str) -> Outcome:
+async def carry(run: Run, steps: Steps, campaign: str) -> RunOutcome:
     """Produce what is approved or under way, report, and return how it ended."""
     async with production(run) as shards:
         labels = [

@@ -17,11 +17,11 @@ from flows.campaign import AS_TASKS, ending
 from flows.pipeline import carry
 from flows.prefect_logs import redact_prefect_logs
 from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
-from tasks.campaign.order import Order
 from tasks.campaign.quote import check_budget
 from tasks.campaign.run import no_approval, open_run
 from tasks.campaign.selection import parse_selection
 from tasks.campaign.steps import carry_only
+from tasks.campaign.values import RunOptions
 from tasks.credits import as_text
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, SpendRefused
@@ -55,8 +55,8 @@ async def retake_rows(
     """
     redact_prefect_logs()
     wait = None if max_wait is None else parse_duration(max_wait)
-    order = Order(sheet=campaign, max_wait=wait)
-    async with open_run(order, load_settings(profile=profile), no_approval) as run:
+    options = RunOptions(sheet=campaign, max_wait=wait)
+    async with open_run(options, load_settings(profile=profile), no_approval) as run:
         chosen, rows = await _choose(run.at.ledger, campaign, select)
         found = [offer for offer in await offers(run.at, chosen, rows) if not offer.refusal]
         plan = plan_of(chosen, found, None)

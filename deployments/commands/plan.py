@@ -13,9 +13,9 @@ from rich.console import Console
 from deployments.commands.options import budget_of, settings_of, sheet_options
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
-from tasks.campaign.order import Order, Plan, PlanLine
 from tasks.campaign.plan import plan_document, plan_sheet, priced, save_plan
 from tasks.campaign.quote import ask_prices, check_budget
+from tasks.campaign.values import Plan, PlanLine, RunOptions
 from tasks.credits import as_text
 from tasks.engine.context import open_service
 from tasks.errors import CallsheetError
@@ -62,7 +62,7 @@ def _main(args: Namespace) -> int:
 
 async def _plan(args: Namespace, settings: Settings) -> Plan:
     sheet = await read_sheet(args.sheet, sheet_options(args, settings))
-    order = Order(sheet=args.sheet, budget=budget_of(args), select=args.select)
+    options = RunOptions(sheet=args.sheet, budget=budget_of(args), select=args.select)
     file = ledger_file(ledger_url(settings.ledger))
     async with AsyncExitStack() as stack:
         ledger = None
@@ -70,7 +70,7 @@ async def _plan(args: Namespace, settings: Settings) -> Plan:
         if file is None or file.exists():
             opened = await open_ledger(settings.ledger, create=False)
             ledger = await stack.enter_async_context(opened)
-        plan = await plan_sheet(ledger, sheet, order)
+        plan = await plan_sheet(ledger, sheet, options)
         if not plan.spending:
             return plan
         service = await open_service(settings, ledger, time.time)

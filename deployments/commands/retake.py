@@ -19,10 +19,10 @@ from deployments.signals import run_command, stopping
 from deployments.terminal import consent, console_for, plain, print_json
 from flows.pipeline import PLAIN, carry
 from tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
-from tasks.campaign.order import Order, Outcome
 from tasks.campaign.quote import check_budget
 from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.steps import carry_only
+from tasks.campaign.values import RunOptions, RunOutcome
 from tasks.credits import as_text
 from tasks.duration import parse_duration
 from tasks.errors import BadInput
@@ -43,8 +43,8 @@ async def _main(args: Namespace) -> dict[str, Any]:
     if not choice.again and not (args.run and choice.as_is):
         return _nothing(choice, console)
     max_wait = None if args.max_wait is None else parse_duration(args.max_wait)
-    order = Order(sheet=choice.campaign.sheet or "", max_wait=max_wait)
-    async with open_run(order, settings_of(args), no_approval) as run:
+    options = RunOptions(sheet=choice.campaign.sheet or "", max_wait=max_wait)
+    async with open_run(options, settings_of(args), no_approval) as run:
         found = await offers(run.at, choice.campaign, choice.again)
         if found:
             show_offers(choice.campaign, found, console)
@@ -116,7 +116,9 @@ async def _approve(
     await approve_offers(run.at, campaign, approved, by=by, because=because, budget=budget)
 
 
-async def _carry(run: Run, campaign: Campaign, names: Sequence[str], console: Console) -> Outcome:
+async def _carry(
+    run: Run, campaign: Campaign, names: Sequence[str], console: Console
+) -> RunOutcome:
     await carry_only(run, campaign, names)
     with stopping(run) as hear, ProgressView(console) as view:
         run.listeners += [hear, view.hear]
@@ -130,7 +132,7 @@ def _last_word(
     args: Namespace,
     choice: Choice,
     approved: Sequence[Offer],
-    outcome: Outcome | None,
+    outcome: RunOutcome | None,
     console: Console,
 ) -> None:
     if outcome is None and approved:

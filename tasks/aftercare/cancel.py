@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
-from tasks.campaign.lease import at_work
+from tasks.campaign.lease import leased
 from tasks.campaign.report import write_report
 from tasks.engine.cancellations import NOT_YET
 from tasks.engine.context import Context, organisation_of
@@ -81,7 +81,7 @@ async def settle(at: Context, campaign: Campaign, only: Collection[str]) -> None
     loop = asyncio.get_running_loop()
     until = loop.time() + PATIENCE
     while True:
-        held = at_work(at.ledger, campaign, clock=at.clock, lapse=at.settings.lease)
+        held = leased(at.ledger, campaign, clock=at.clock, lapse=at.settings.lease)
         async with AsyncExitStack() as holding:
             try:
                 await holding.enter_async_context(held)

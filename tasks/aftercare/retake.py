@@ -12,8 +12,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.campaign.order import Plan, PlanLine
 from tasks.campaign.quote import ask_prices, check_wanted
+from tasks.campaign.values import Plan, PlanLine
 from tasks.engine.context import Context
 from tasks.errors import SpendRefused
 from tasks.ledger import (

@@ -23,10 +23,10 @@ from tasks.errors import LedgerError, Parked
 from tasks.ledger import (
     Campaign,
     Ledger,
+    acquire_lease,
     drop_owner,
     find_campaign,
     release_lease,
-    take_lease,
 )
 
 log = logging.getLogger("callsheet.production")
@@ -37,7 +37,7 @@ LAPSE = 60.0
 PAUSE = 0.5
 
 #: Hears a sentence for people.
-Teller = Callable[[str], None]
+Notify = Callable[[str], None]
 
 _count = itertools.count(1)
 _held: ContextVar[frozenset[int]] = ContextVar("callsheet_leases", default=frozenset())
@@ -53,7 +53,7 @@ class Lease:
         clock: Clock,
         *,
         lapse: float,
-        on_lost: Teller | None = None,
+        on_lost: Notify | None = None,
     ) -> None:
         # One process may do several runs (the board does): each is an owner of its own.
         self.owner = f"{this_process()}:{next(_count)}"
@@ -69,13 +69,13 @@ class Lease:
         """Whether the run still has its campaign: asks the ledger only after a silence."""
         if self.lost is None and self._clock() >= self._until:
             # This process was stopped, or its ledger was out of reach, until the lease lapsed.
-            await self.take()
+            await self.acquire()
         return self.lost is None
 
-    async def take(self) -> Campaign | None:
-        """Take the lease or renew it; return the campaign as another run has it, or None."""
+    async def acquire(self) -> Campaign | None:
+        """Acquire the lease or renew it; return the campaign as another run has it, or None."""
         now = self._clock()
-        change = partial(take_lease, campaign=self._campaign, owner=self.owner)
+        change = partial(acquire_lease, campaign=self._campaign, owner=self.owner)
         other = await self._ledger.write(partial(change, at=now, seconds=self._lapse))
         if other is None:
             self._until = now + self._lapse
@@ -83,14 +83,14 @@ class Lease:
             self._lose(f"campaign {other.name} was taken over by {name_of(other.owner)}")
         return other
 
-    async def follow(self, *, until: float | None, tell: Teller | None) -> None:
-        """Take the lease as soon as nobody alive has it.
+    async def acquire_when_free(self, *, until: float | None, tell: Notify | None) -> None:
+        """Acquire the lease as soon as nobody alive has it.
 
         Tells once who has it. Raises Parked at `until`, a moment of the loop's clock; None never
         gives up.
         """
         told = False
-        while (other := await self._try()) is not None:
+        while (other := await self._try_to_acquire()) is not None:
             words = f"campaign {other.name} is being run by {name_of(other.owner)} " + _since(other)
             if until is not None and asyncio.get_running_loop().time() >= until:
                 raise Parked(
@@ -103,8 +103,8 @@ class Lease:
             told = True
             await asyncio.sleep(PAUSE)
 
-    async def _try(self) -> Campaign | None:
-        """Take the lease if that looks possible; return who has it instead, or None."""
+    async def _try_to_acquire(self) -> Campaign | None:
+        """Acquire the lease if that looks possible; return who has it instead, or None."""
         # A look first: those who wait are not to keep the owner from writing.
         found = await self._ledger.read(partial(find_campaign, name=self._campaign.name))
         if found is not None and found.owner is not None:
@@ -112,16 +112,16 @@ class Lease:
                 await self._ledger.write(partial(drop_owner, campaign=found))
             elif (found.owner_until or 0) > self._clock():
                 return found
-        return await self.take()
+        return await self.acquire()
 
-    async def keep(self) -> None:
+    async def renew(self) -> None:
         """Renew the lease for as long as this runs, or until it is lost."""
         while True:
             await asyncio.sleep(self._lapse / 4)
             if self.lost is not None:
                 return
             try:
-                await self.take()
+                await self.acquire()
             except LedgerError as error:
                 # A ledger that is busy now is asked again; the lease lasts for several beats.
                 log.warning("the lease was not renewed: %s", error)
@@ -135,15 +135,15 @@ class Lease:
 
 
 @asynccontextmanager
-async def at_work(
+async def leased(
     ledger: Ledger,
     campaign: Campaign,
     *,
     clock: Clock,
     lapse: float = LAPSE,
     wait: float | None = 0.0,
-    on_wait: Teller | None = None,
-    on_lost: Teller | None = None,
+    on_wait: Notify | None = None,
+    on_lost: Notify | None = None,
 ) -> AsyncIterator[Lease | None]:
     """Hold the campaign for this run; None for a part of a run that holds it already.
 
@@ -155,9 +155,9 @@ async def at_work(
         return
     lease = Lease(ledger, campaign, clock, lapse=lapse, on_lost=on_lost)
     until = None if wait is None else asyncio.get_running_loop().time() + wait
-    await lease.follow(until=until, tell=on_wait)
+    await lease.acquire_when_free(until=until, tell=on_wait)
     _held.set(_held.get() | {campaign.id})
-    beat = asyncio.create_task(lease.keep(), name="lease")
+    beat = asyncio.create_task(lease.renew(), name="lease")
     try:
         yield lease
     finally:

@@ -12,8 +12,8 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
-from tasks.campaign.order import Order, Plan, PlanLine
 from tasks.campaign.selection import parse_selection
+from tasks.campaign.values import Plan, PlanLine, RunOptions
 from tasks.credits import as_number, as_text, parse_credits
 from tasks.engine.lanes.price import Price
 from tasks.errors import BadInput, SpendRefused
@@ -30,7 +30,7 @@ from tasks.sheet import Sheet
 FORMAT = 1
 
 
-async def plan_sheet(ledger: Ledger | None, sheet: Sheet, order: Order) -> Plan:
+async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -> Plan:
     """Return the plan without prices for rows that were never quoted; write nothing."""
     campaign: Campaign | None = None
     if ledger is not None:
@@ -41,7 +41,7 @@ async def plan_sheet(ledger: Ledger | None, sheet: Sheet, order: Order) -> Plan:
         campaign_id = campaign.id if campaign else None
         query = partial(diff_sheet, campaign_id=campaign_id, briefs=sheet.briefs)
         found = await ledger.read(query)
-    return _plan(sheet, order, campaign, found)
+    return _plan(sheet, options, campaign, found)
 
 
 def priced(plan: Plan, prices: Mapping[str, Price]) -> Plan:
@@ -135,8 +135,8 @@ def _is_close(before: Decimal | None, now: Decimal | None, tolerance: Decimal) -
     return abs(now - before) <= before * tolerance
 
 
-def _plan(sheet: Sheet, order: Order, campaign: Campaign | None, found: SheetDiff) -> Plan:
-    chosen = parse_selection(order.select)
+def _plan(sheet: Sheet, options: RunOptions, campaign: Campaign | None, found: SheetDiff) -> Plan:
+    chosen = parse_selection(options.select)
     lines = []
     for row, brief, diff, _ in found:
         named = brief or row
@@ -154,7 +154,7 @@ def _plan(sheet: Sheet, order: Order, campaign: Campaign | None, found: SheetDif
                     priced=row.quoted if row and known else None,
                 )
             )
-    wished = order.budget if order.budget is not None else sheet.budget
+    wished = options.budget if options.budget is not None else sheet.budget
     budget = wished if wished is not None else (campaign.budget if campaign else None)
     committed = campaign.reserved + campaign.charged if campaign else Decimal(0)
     return Plan(

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from tasks.campaign.order import Plan
+from tasks.campaign.values import Plan
 from tasks.credits import as_text
 from tasks.engine.context import Clock, Context
 from tasks.engine.lanes.price import Price, Priceable, ask_price, is_priced, record_price

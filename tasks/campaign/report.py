@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tasks.campaign.order import Outcome
+from tasks.campaign.values import RunOutcome
 from tasks.credits import as_number
 from tasks.engine.context import Context
 from tasks.errors import CallsheetError
@@ -45,12 +45,12 @@ MANIFEST = "manifest.json"
 
 async def outcome_of(
     at: Context, campaign: Campaign, rows: Sequence[CampaignRow], engine: Engine | None
-) -> Outcome:
+) -> RunOutcome:
     """Return how a run ended for the rows it was asked to do."""
     tally: Tally = await at.ledger.read(partial(tally_of, campaign=campaign))
     parked = engine.parked_until if engine else None
     words = engine.parked_because if engine else None
-    return Outcome(
+    return RunOutcome(
         campaign=campaign.name,
         rows=tally.rows,
         quoted=tally.quoted,
@@ -62,7 +62,7 @@ async def outcome_of(
     )
 
 
-def unreported(outcome: Outcome, error: CallsheetError) -> Outcome:
+def unreported(outcome: RunOutcome, error: CallsheetError) -> RunOutcome:
     """Return an outcome whose manifest could not be written: a run that is not done yet."""
     words = f"manifest and status sheet could not be written: {error}"
     log.warning("%s", words)

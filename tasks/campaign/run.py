@@ -13,9 +13,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 
-from tasks.campaign.order import Order, Outcome, Plan
 from tasks.campaign.recovery import Recovery
 from tasks.campaign.selection import Selection, parse_selection
+from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.engine.context import Context, connect
 from tasks.engine.engine import Engine
 from tasks.engine.progress import Snapshot
@@ -33,7 +33,7 @@ Listener = Callable[[Snapshot], None]
 class Run:
     """What the steps of one run share. Everything in it can be lost: the ledger has the truth."""
 
-    order: Order
+    options: RunOptions
     at: Context
     approval: Approval
     on_plan: Callable[[Plan], None] | None = None
@@ -45,7 +45,7 @@ class Run:
     plan: Plan | None = None
     recovery: Recovery = field(default_factory=Recovery)
     engine: Engine | None = None
-    outcome: Outcome | None = None
+    outcome: RunOutcome | None = None
     #: The rows that it carries; None for all that `--select` chooses.
     only: frozenset[str] | None = None
     #: Rows as they were before they were quoted, by id.
@@ -59,7 +59,7 @@ class Run:
     @property
     def chosen(self) -> Selection:
         """The test of `--select`."""
-        return parse_selection(self.order.select)
+        return parse_selection(self.options.select)
 
     @property
     def time_left(self) -> float | None:
@@ -98,16 +98,18 @@ def current_run() -> Run:
 
 
 @asynccontextmanager
-async def open_run(order: Order, settings: Settings, approval: Approval) -> AsyncIterator[Run]:
+async def open_run(
+    options: RunOptions, settings: Settings, approval: Approval
+) -> AsyncIterator[Run]:
     """Open a run, or take up the one that is open already."""
     already = _current.get(None)
     if already is not None:
         yield already
         return
     async with connect(settings) as at, AsyncExitStack() as holding:
-        run = Run(order=order, at=at, approval=approval, holding=holding)
-        if order.max_wait is not None:
-            run.until = asyncio.get_running_loop().time() + order.max_wait
+        run = Run(options=options, at=at, approval=approval, holding=holding)
+        if options.max_wait is not None:
+            run.until = asyncio.get_running_loop().time() + options.max_wait
         token = _current.set(run)
         try:
             yield run

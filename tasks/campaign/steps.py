@@ -1,4 +1,4 @@
-"""The steps of a run: plain functions of ids. Their order is in `flows.pipeline`.
+"""The steps of a run: plain functions of ids. What follows what is in `flows.pipeline`.
 
 Each reads what it needs from the run at hand, and leaves there what the next one needs; what is
 durable is in the ledger.
@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from tasks.campaign.lease import at_work
+from tasks.campaign.lease import leased
 from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.quote import (
     check_budget,
@@ -70,12 +70,11 @@ async def read_step(sheet: str) -> str:
     """Read the sheet; return the campaign's name. Raises SheetError with every problem."""
     run = current_run()
     if run.sheet is None:
-        order = run.order
         options = SheetOptions(
-            campaign=order.campaign,
-            budget=order.budget,
-            delimiter=order.delimiter,
-            worksheet=order.worksheet,
+            campaign=run.options.campaign,
+            budget=run.options.budget,
+            delimiter=run.options.delimiter,
+            worksheet=run.options.worksheet,
             name_template=run.at.settings.names,
         )
         run.sheet = await read_sheet(sheet, options)
@@ -95,15 +94,15 @@ async def plan_step(campaign: str) -> None:
         at=at.clock(),
     )
     run.campaign = await at.ledger.write(change)
-    wait = 0.0 if run.order.if_running == "leave" else run.time_left
+    wait = 0.0 if run.options.if_running == "leave" else run.time_left
     await _hold_campaign(run, run.campaign, wait=wait)
     at = run.at
-    plan = await plan_sheet(at.ledger, sheet, run.order)
+    plan = await plan_sheet(at.ledger, sheet, run.options)
     sync = partial(sync_sheet, campaign_id=run.campaign.id, briefs=sheet.briefs, at=at.clock())
     await at.ledger.write(sync)
     run.recovery = await recover(at, run.campaign)
     if run.recovery.restored:
-        plan = await plan_sheet(at.ledger, sheet, run.order)
+        plan = await plan_sheet(at.ledger, sheet, run.options)
     run.plan = plan
 
 
@@ -112,8 +111,8 @@ async def _hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
 
     Raises Parked when another run has it for longer than `wait` seconds (None: no matter how long).
     """
-    at, order = run.at, run.order
-    holding = at_work(
+    at, options = run.at, run.options
+    holding = leased(
         at.ledger,
         campaign,
         clock=at.clock,
@@ -129,9 +128,9 @@ async def _hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
         owner=lease.owner,
         day_budget=at.settings.day_budget,
         cost_center_budgets=at.settings.cost_center_budgets,
-        run=None if order.run_budget is None else uuid4().hex,
-        run_budget=order.run_budget,
-        at_limit=order.at_limit or "stop",
+        run=None if options.run_budget is None else uuid4().hex,
+        run_budget=options.run_budget,
+        at_limit=options.at_limit or "stop",
     )
     run.at = replace(at, terms=terms, in_charge=lease.holds)
 
@@ -168,11 +167,11 @@ async def approve_step(campaign: str) -> int:
         run.plan = replace(run.plan, accounts=await _limits(run, rows))
         run.on_plan(run.plan)
         run.on_plan = None
-    if not run.order.pay_again:
+    if not run.options.pay_again:
         wanted = {line.row for line in run.plan.spending}
         refuse_too_old(run.recovery, wanted, horizon=run.at.settings.horizon)
     check_prices(rows, run.before)
-    check_budget(run.plan, run.order.at_limit)
+    check_budget(run.plan, run.options.at_limit)
     check_readable(
         (row for row in rows if row.state in ("quoted", "approved")),
         run.at.terms,
@@ -241,7 +240,7 @@ async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
 
 def _following_hints(run: Run, engine: Engine) -> AbstractAsyncContextManager[None]:
     """Follow webhooks while the engine works, where there is an address for them."""
-    at, wait = run.at, run.order.wait
+    at, wait = run.at, run.options.wait
     if wait == "poll" or not (at.settings.webhook_url or at.settings.webhook_secret):
         return nullcontext()
     who = Subscriber(settings=at.settings, ledger=at.ledger, service=at.service, clock=at.clock)

@@ -4,6 +4,7 @@ from tasks.ledger.accounts import all_accounts, find_account, variance_of
 from tasks.ledger.campaigns import (
     Campaign,
     Tally,
+    acquire_lease,
     all_campaigns,
     close_gate,
     drop_owner,
@@ -12,7 +13,6 @@ from tasks.ledger.campaigns import (
     gate_of,
     release_lease,
     set_budget,
-    take_lease,
     tally_of,
 )
 from tasks.ledger.cancel import (
@@ -119,6 +119,7 @@ __all__ = [
     "Terms",
     "TrackedVideo",
     "accept",
+    "acquire_lease",
     "add_delivery",
     "adopt_video",
     "all_accounts",
@@ -184,7 +185,6 @@ __all__ = [
     "set_budget",
     "settle",
     "sync_sheet",
-    "take_lease",
     "takes_of",
     "tally_of",
     "too_dear",

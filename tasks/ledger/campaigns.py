@@ -115,7 +115,7 @@ def tally_of(connection: Connection, campaign: Campaign) -> Tally:
     )
 
 
-def take_lease(
+def acquire_lease(
     connection: Connection, campaign: Campaign, *, owner: str, at: float, seconds: float
 ) -> Campaign | None:
     """Make `owner` the one at work on the campaign; return who is instead, or None on success."""

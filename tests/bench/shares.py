@@ -121,15 +121,15 @@ def _part(thread: int) -> str:
 async def main() -> str:
     """Carry the campaign of this folder, sampled while its rows are on their way."""
     from flows.pipeline import PLAIN, prepare
-    from tasks.campaign.order import Order, Plan
     from tasks.campaign.run import open_run
     from tasks.campaign.steps import production
+    from tasks.campaign.values import Plan, RunOptions
     from tasks.settings import load_settings
 
     async def approve(plan: Plan) -> str:
         return "approved for the benchmark"
 
-    async with open_run(Order(sheet="bench.csv"), load_settings(), approve) as run:
+    async with open_run(RunOptions(sheet="bench.csv"), load_settings(), approve) as run:
         campaign = await prepare(run, PLAIN)
         async with production(run) as shards:
             sampler = Sampler()

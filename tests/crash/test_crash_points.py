@@ -25,7 +25,7 @@ EVERY, SECONDS = 64, 1
 #: What is recorded on the way of a film and of a clip; each is a commit of its own.
 RECORDED = {
     "campaigns.ensure_campaign",
-    "campaigns.take_lease",
+    "campaigns.acquire_lease",
     "campaigns.release_lease",
     "sync.sync_sheet",
     "takes.open_take",

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 
 from flows.pipeline import PLAIN, prepare
-from tasks.campaign.order import Order, Plan
 from tasks.campaign.run import open_run
 from tasks.campaign.steps import produce_step
 from tasks.campaign.steps import production as producing
+from tasks.campaign.values import Plan, RunOptions
 from tasks.service import VideoService
 from tasks.settings import load_settings
 from tasks.store import Fetcher
@@ -92,7 +92,7 @@ async def test_a_step_that_is_carried_out_again_after_it_succeeded_pays_nothing(
     async def yes(plan: Plan) -> str:
         return "approved by the test"
 
-    async with open_run(Order(sheet=str(folder / production.sheet)), settings, yes) as run:
+    async with open_run(RunOptions(sheet=str(folder / production.sheet)), settings, yes) as run:
         campaign = await prepare(run, PLAIN)
         async with producing(run) as shards:
             for shard in range(len(shards)):

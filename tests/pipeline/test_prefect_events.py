@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from deployments.prefect_server import PrefectServer, find_or_start
-from tasks.ledger import open_ledger, take_lease
+from tasks.ledger import acquire_lease, open_ledger
 from tests.campaigns import Stage, brief
 from tests.programs import ROOT
 
@@ -56,7 +56,7 @@ def ledger(tmp_path: Path) -> str:
             await idle.rendering("b")
             carried = await Stage.set(ledger, brief("z", "Rum"), name="autumn")
             await carried.rendering("z")
-            owned = partial(take_lease, campaign=carried.campaign, owner="elsewhere:1:1:there:1")
+            owned = partial(acquire_lease, campaign=carried.campaign, owner="elsewhere:1:1:there:1")
             await ledger.write(partial(owned, at=time.time(), seconds=600))
 
     asyncio.run(fill())

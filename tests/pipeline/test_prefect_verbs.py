@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from deployments.prefect_server import PrefectServer
-from tasks.ledger import find_campaign, open_ledger, take_lease
+from tasks.ledger import acquire_lease, find_campaign, open_ledger
 from tests.programs import ROOT, Desk, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
@@ -139,7 +139,7 @@ async def _hold(desk: Desk, name: str) -> None:
     async with await open_ledger(f"sqlite:///{desk.folder}/.callsheet/ledger.db") as ledger:
         campaign = await ledger.read(partial(find_campaign, name=name))
         assert campaign is not None
-        held = partial(take_lease, campaign=campaign, owner="elsewhere:1:1:there:1")
+        held = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:there:1")
         await ledger.write(partial(held, at=time.time(), seconds=600))
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from tasks.aftercare.reconcile.differences import Adopt, Book, Carry, Change, Comparison
 from tasks.aftercare.reconcile.reconcile import applied
-from tasks.campaign.lease import at_work
+from tasks.campaign.lease import leased
 from tasks.engine.context import Clock
 from tasks.ledger import (
     Ledger,
@@ -34,7 +34,7 @@ async def settle(ledger: Ledger, comparison: Comparison, *, clock: Clock) -> Com
     async with AsyncExitStack() as held:
         for campaign in await ledger.read(all_campaigns):
             if campaign.name in concerned:
-                await held.enter_async_context(at_work(ledger, campaign, clock=clock))
+                await held.enter_async_context(leased(ledger, campaign, clock=clock))
         done = []
         for one in comparison.differences:
             change = one.change

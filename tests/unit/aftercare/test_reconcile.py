@@ -22,7 +22,7 @@ from tasks.aftercare.reconcile.unrecorded import find_unrecorded, keys_of_briefs
 from tasks.brief import CREATE, digest_of
 from tasks.errors import Parked
 from tasks.key import DIRECT, idempotency_key
-from tasks.ledger import Campaign, CampaignRow, Ledger, take_lease
+from tasks.ledger import Campaign, CampaignRow, Ledger, acquire_lease
 from tasks.service import Video
 from tests.campaigns import NOW, Stage, a_row, brief, sums
 
@@ -169,7 +169,7 @@ async def test_a_row_that_has_moved_on_is_left_alone(ledger: Ledger) -> None:
 async def test_nothing_is_settled_while_a_run_is_at_work(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief())
     row = await stage.in_state("stalled")
-    take = partial(take_lease, campaign=stage.campaign, owner="x:1:2:3", at=NOW, seconds=60)
+    take = partial(acquire_lease, campaign=stage.campaign, owner="x:1:2:3", at=NOW, seconds=60)
     await ledger.write(take)
     with pytest.raises(Parked):
         await settled(stage, Carry(row, row.take))

@@ -11,10 +11,10 @@ from functools import partial
 
 import pytest
 
-from tasks.campaign.lease import LAPSE, at_work
+from tasks.campaign.lease import LAPSE, leased
 from tasks.engine import owner
 from tasks.errors import LedgerError, Parked
-from tasks.ledger import Ledger, find_campaign, release_lease, take_lease
+from tasks.ledger import Ledger, acquire_lease, find_campaign, release_lease
 from tests.campaigns import Stage
 
 
@@ -35,38 +35,38 @@ async def owner_of(stage: Stage) -> str | None:
 
 async def owned_by(stage: Stage, owner: str, *, at: float = 999.0) -> None:
     named = {"owner": owner, "at": at, "seconds": LAPSE}
-    assert await stage.write(take_lease, campaign=stage.campaign, **named) is None
+    assert await stage.write(acquire_lease, campaign=stage.campaign, **named) is None
 
 
 async def test_it_is_held_for_the_block_and_given_back(stage: Stage):
-    async with at_work(stage.ledger, stage.campaign, clock=clock):
+    async with leased(stage.ledger, stage.campaign, clock=clock):
         assert str(os.getpid()) in (await owner_of(stage) or "")
     assert await owner_of(stage) is None
 
 
 async def test_it_is_given_back_after_a_failure(stage: Stage):
     with pytest.raises(ValueError, match="no"):
-        async with at_work(stage.ledger, stage.campaign, clock=clock):
+        async with leased(stage.ledger, stage.campaign, clock=clock):
             raise ValueError("no")
     assert await owner_of(stage) is None
 
 
 async def test_a_part_of_the_same_run_holds_it_already(stage: Stage):
-    async with at_work(stage.ledger, stage.campaign, clock=clock):
-        async with at_work(stage.ledger, stage.campaign, clock=clock):
+    async with leased(stage.ledger, stage.campaign, clock=clock):
+        async with leased(stage.ledger, stage.campaign, clock=clock):
             pass
         assert await owner_of(stage)
 
 
 async def test_another_run_of_the_same_process_is_refused(stage: Stage):
     async def run() -> None:
-        async with at_work(stage.ledger, stage.campaign, clock=clock):
+        async with leased(stage.ledger, stage.campaign, clock=clock):
             pass
 
     begun, over = asyncio.Event(), asyncio.Event()
 
     async def first() -> None:
-        async with at_work(stage.ledger, stage.campaign, clock=clock):
+        async with leased(stage.ledger, stage.campaign, clock=clock):
             begun.set()
             await over.wait()
 
@@ -80,7 +80,7 @@ async def test_another_run_of_the_same_process_is_refused(stage: Stage):
 
 async def test_it_may_be_left_in_another_context_than_it_was_entered(stage: Stage):
     """A Prefect step enters it, the run leaves it."""
-    held = at_work(stage.ledger, stage.campaign, clock=clock)
+    held = leased(stage.ledger, stage.campaign, clock=clock)
     await asyncio.create_task(held.__aenter__())
     await held.__aexit__(None, None, None)
     assert await owner_of(stage) is None
@@ -97,7 +97,7 @@ async def test_a_live_owner_is_named(stage: Stage):
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:  # noqa: ASYNC220
         await owned_by(stage, as_owner(other.pid))
         with pytest.raises(Parked) as caught:
-            async with at_work(stage.ledger, stage.campaign, clock=clock):
+            async with leased(stage.ledger, stage.campaign, clock=clock):
                 pass
         other.communicate(b"\n")
     assert f"process {other.pid} on {socket.gethostname()}" in str(caught.value)
@@ -110,13 +110,13 @@ async def test_a_dead_owner_on_this_machine_is_followed_at_once(stage: Stage):
     with subprocess.Popen([sys.executable, "-c", ""]) as other:  # noqa: ASYNC220
         other.wait()
     await owned_by(stage, as_owner(other.pid, started="123"))
-    async with at_work(stage.ledger, stage.campaign, clock=clock):
+    async with leased(stage.ledger, stage.campaign, clock=clock):
         assert str(os.getpid()) in (await owner_of(stage) or "")
 
 
 async def test_a_process_that_has_the_number_of_a_dead_one_is_not_taken_for_it(stage: Stage):
     await owned_by(stage, as_owner(os.getpid(), started="1"))
-    async with at_work(stage.ledger, stage.campaign, clock=clock):
+    async with leased(stage.ledger, stage.campaign, clock=clock):
         pass
 
 
@@ -135,9 +135,9 @@ async def test_a_number_of_another_place_says_nothing(stage: Stage, place: str):
         other.wait()
     await owned_by(stage, as_owner(other.pid, started="123", place=place))
     with pytest.raises(Parked):
-        async with at_work(stage.ledger, stage.campaign, clock=clock):
+        async with leased(stage.ledger, stage.campaign, clock=clock):
             pass
-    async with at_work(stage.ledger, stage.campaign, clock=lambda: 1_000.0 + LAPSE):
+    async with leased(stage.ledger, stage.campaign, clock=lambda: 1_000.0 + LAPSE):
         pass
 
 
@@ -149,7 +149,7 @@ async def test_whoever_waits_is_told_once_and_goes_on_when_it_is_free(stage: Sta
         heard.set()
 
     async def first() -> None:
-        async with at_work(stage.ledger, stage.campaign, clock=clock):
+        async with leased(stage.ledger, stage.campaign, clock=clock):
             begun.set()
             await heard.wait()
             # Long enough for whoever waits to look again, and not to say so again.
@@ -157,7 +157,7 @@ async def test_whoever_waits_is_told_once_and_goes_on_when_it_is_free(stage: Sta
 
     holding = asyncio.create_task(first())
     await begun.wait()
-    waiting = at_work(stage.ledger, stage.campaign, clock=clock, wait=None, on_wait=hear)
+    waiting = leased(stage.ledger, stage.campaign, clock=clock, wait=None, on_wait=hear)
     async with waiting as lease:
         assert lease is not None
         assert await owner_of(stage) == lease.owner
@@ -170,13 +170,13 @@ async def test_whoever_waits_is_told_once_and_goes_on_when_it_is_free(stage: Sta
 async def test_whoever_waits_gives_up_in_time(stage: Stage):
     await owned_by(stage, "elsewhere:1:1:there:1")
     with pytest.raises(Parked, match="process 1 on elsewhere"):
-        async with at_work(stage.ledger, stage.campaign, clock=clock, wait=0.6):
+        async with leased(stage.ledger, stage.campaign, clock=clock, wait=0.6):
             pass
 
 
 async def test_a_lease_that_somebody_took_over_is_lost_for_good(stage: Stage):
     now, lost = [1_000.0], []
-    holding = at_work(stage.ledger, stage.campaign, clock=lambda: now[0], on_lost=lost.append)
+    holding = leased(stage.ledger, stage.campaign, clock=lambda: now[0], on_lost=lost.append)
     async with holding as lease:
         assert lease is not None
         assert await lease.holds()
@@ -191,7 +191,7 @@ async def test_a_lease_that_somebody_took_over_is_lost_for_good(stage: Stage):
 
 async def test_a_lapsed_lease_that_nobody_wants_is_renewed(stage: Stage):
     now = [1_000.0]
-    async with at_work(stage.ledger, stage.campaign, clock=lambda: now[0]) as lease:
+    async with leased(stage.ledger, stage.campaign, clock=lambda: now[0]) as lease:
         assert lease is not None
         now[0] += 10 * LAPSE
         assert await lease.holds()
@@ -201,9 +201,9 @@ async def test_a_lapsed_lease_that_nobody_wants_is_renewed(stage: Stage):
 async def test_an_owner_on_another_machine_is_waited_for_until_it_lapses(stage: Stage):
     await owned_by(stage, "elsewhere:1:1:1", at=1_000.0 - LAPSE + 1)
     with pytest.raises(Parked, match="on elsewhere"):
-        async with at_work(stage.ledger, stage.campaign, clock=clock):
+        async with leased(stage.ledger, stage.campaign, clock=clock):
             pass
-    async with at_work(stage.ledger, stage.campaign, clock=lambda: 1_001.0):
+    async with leased(stage.ledger, stage.campaign, clock=lambda: 1_001.0):
         pass
 
 
@@ -228,7 +228,7 @@ class Stumbling:
 
 async def test_a_ledger_in_trouble_for_a_while_does_not_end_the_lease(stage: Stage):
     ledger = Stumbling(stage.ledger)
-    async with at_work(ledger, stage.campaign, clock=clock, lapse=0.04):  # type: ignore[arg-type]
+    async with leased(ledger, stage.campaign, clock=clock, lapse=0.04):  # type: ignore[arg-type]
         await asyncio.wait_for(ledger.went_on.wait(), 5)
         assert await owner_of(stage)
     assert await owner_of(stage) is None

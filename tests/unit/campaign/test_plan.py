@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tasks.campaign.order import Order, Plan, PlanLine
 from tasks.campaign.plan import (
     check_saved_plan,
     plan_document,
@@ -17,12 +16,13 @@ from tasks.campaign.plan import (
     priced,
     save_plan,
 )
+from tasks.campaign.values import Plan, PlanLine, RunOptions
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import Ledger, find_campaign
 from tasks.sheet import Sheet
 from tests.campaigns import Stage, brief
 
-ORDER = Order(sheet="s.csv")
+OPTIONS = RunOptions(sheet="s.csv")
 
 
 def a_sheet(*briefs, budget=None) -> Sheet:
@@ -55,7 +55,7 @@ def file(tmp_path: Path) -> Path:
 
 
 async def test_without_a_ledger_every_row_is_new():
-    plan = await plan_sheet(None, a_sheet(brief("a"), brief("b", enabled=False)), ORDER)
+    plan = await plan_sheet(None, a_sheet(brief("a"), brief("b", enabled=False)), OPTIONS)
     assert [(found.row, found.action) for found in plan.lines] == [("a", "make"), ("b", "off")]
     assert (plan.unpriced, plan.total, plan.moves_anything) == (1, 0, True)
 
@@ -66,7 +66,7 @@ async def test_a_plan_says_what_syncing_does(ledger: Ledger):
     await stage.rendering("b")
     await stage.quote("c", "2.5")
     sheet = a_sheet(brief("a", "Coffee"), brief("b"), brief("c"), brief("d"))
-    shown = await plan_sheet(ledger, sheet, ORDER)
+    shown = await plan_sheet(ledger, sheet, OPTIONS)
     assert [(found.row, found.action, found.state) for found in shown.lines] == [
         ("a", "remake", "planned"),
         ("b", "continue", "rendering"),
@@ -84,7 +84,7 @@ async def test_a_plan_says_what_syncing_does(ledger: Ledger):
 async def test_a_finished_campaign_has_nothing_to_do(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     await stage.delivered()
-    plan = await plan_sheet(ledger, a_sheet(brief()), ORDER)
+    plan = await plan_sheet(ledger, a_sheet(brief()), OPTIONS)
     assert not plan.moves_anything
     assert plan.spending == []
 
@@ -97,7 +97,7 @@ async def test_only_what_is_selected_is_in_the_plan(ledger: Ledger):
         ("old-*", ["old-b"]),
         ("state:retired", ["old-b"]),
     ]:
-        plan = await plan_sheet(ledger, sheet, replace(ORDER, select=select))
+        plan = await plan_sheet(ledger, sheet, replace(OPTIONS, select=select))
         assert [found.row for found in plan.lines] == rows
 
 
@@ -107,7 +107,7 @@ async def test_only_what_is_selected_is_in_the_plan(ledger: Ledger):
 )
 async def test_the_nearest_budget_counts(ledger: Ledger, order, sheet, known, budget):
     await Stage.set(ledger, brief(), budget=known)
-    wish = replace(ORDER, budget=None if order is None else Decimal(order))
+    wish = replace(OPTIONS, budget=None if order is None else Decimal(order))
     plan = await plan_sheet(
         ledger, a_sheet(brief(), budget=None if sheet is None else Decimal(sheet)), wish
     )

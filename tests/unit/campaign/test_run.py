@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.campaign.order import Order, Plan
 from tasks.campaign.run import current_run, open_run
+from tasks.campaign.values import Plan, RunOptions
 from tasks.errors import CallsheetError
 from tasks.settings import load_settings
 
@@ -19,12 +19,12 @@ async def nobody(plan: Plan) -> str:
 async def test_a_missing_key_in_an_inner_run_is_not_swallowed(tmp_path: Path) -> None:
     environ = {"CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1", "CALLSHEET_API_KEY": "mav_x"}
     settings = load_settings(environ=environ, folder=tmp_path)
-    order = Order(sheet="s.csv")
+    options = RunOptions(sheet="s.csv")
 
     async def fail_inside() -> None:
         async with (
-            open_run(order, settings, nobody) as outer,
-            open_run(order, settings, nobody) as inner,
+            open_run(options, settings, nobody) as outer,
+            open_run(options, settings, nobody) as inner,
         ):
             assert inner is outer
             raise KeyError("fault")

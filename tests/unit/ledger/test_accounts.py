@@ -13,6 +13,7 @@ from tasks.ledger import (
     Ledger,
     Quoted,
     Terms,
+    acquire_lease,
     all_accounts,
     approve,
     give_up,
@@ -21,7 +22,6 @@ from tasks.ledger import (
     renew_quote,
     set_budget,
     settle,
-    take_lease,
     variance_of,
 )
 from tests.campaigns import NOW, Stage, brief
@@ -203,7 +203,7 @@ async def test_a_run_that_lost_its_campaign_begins_nothing_in_it(ledger: Ledger)
     stage = await Stage.set(ledger, brief())
     row = await stage.approve()
     lease = {"campaign": stage.campaign, "at": NOW, "seconds": 60}
-    await stage.write(take_lease, **lease, owner="b")
+    await stage.write(acquire_lease, **lease, owner="b")
     assert await open_on(stage, row, Terms(owner="a")) is None
     assert (await stage.row()).state == "approved"
     assert {a.reserved for a in (await accounts(stage)).values()} <= {0}

@@ -11,6 +11,7 @@ import pytest
 from tasks.ledger import (
     Campaign,
     Ledger,
+    acquire_lease,
     all_campaigns,
     close_gate,
     drop_owner,
@@ -20,7 +21,6 @@ from tasks.ledger import (
     open_ledger,
     release_lease,
     set_budget,
-    take_lease,
     tally_of,
 )
 from tests.campaigns import NOW, Stage, brief
@@ -82,7 +82,7 @@ async def test_the_tally_adds_up_to_the_sheet(ledger: Ledger):
 
 
 async def test_one_owner_at_a_time(ledger: Ledger, campaign: Campaign):
-    take = partial(take_lease, campaign=campaign, seconds=60)
+    take = partial(acquire_lease, campaign=campaign, seconds=60)
     assert await ledger.write(partial(take, owner="Alice", at=0.0)) is None
     other = await ledger.write(partial(take, owner="Bob", at=59.0))
     assert other is not None
@@ -90,7 +90,7 @@ async def test_one_owner_at_a_time(ledger: Ledger, campaign: Campaign):
 
 
 async def test_renewing_keeps_since_when(ledger: Ledger, campaign: Campaign):
-    take = partial(take_lease, campaign=campaign, owner="Alice", seconds=60)
+    take = partial(acquire_lease, campaign=campaign, owner="Alice", seconds=60)
     assert await ledger.write(partial(take, at=0.0)) is None
     assert await ledger.write(partial(take, at=30.0)) is None
     found = await ledger.read(partial(find_campaign, name="spring"))
@@ -99,7 +99,7 @@ async def test_renewing_keeps_since_when(ledger: Ledger, campaign: Campaign):
 
 
 async def test_a_lease_that_nobody_renews_lapses(ledger: Ledger, campaign: Campaign):
-    take = partial(take_lease, campaign=campaign, seconds=60)
+    take = partial(acquire_lease, campaign=campaign, seconds=60)
     await ledger.write(partial(take, owner="Alice", at=0.0))
     assert await ledger.write(partial(take, owner="Bob", at=60.0)) is None
     other = await ledger.write(partial(take, owner="Alice", at=61.0))
@@ -108,7 +108,7 @@ async def test_a_lease_that_nobody_renews_lapses(ledger: Ledger, campaign: Campa
 
 
 async def test_only_its_owner_gives_a_lease_back(ledger: Ledger, campaign: Campaign):
-    take = partial(take_lease, campaign=campaign, seconds=60)
+    take = partial(acquire_lease, campaign=campaign, seconds=60)
     await ledger.write(partial(take, owner="Alice", at=0.0))
     await ledger.write(partial(release_lease, campaign=campaign, owner="Bob"))
     assert await ledger.write(partial(take, owner="Bob", at=1.0)) is not None
@@ -119,7 +119,7 @@ async def test_only_its_owner_gives_a_lease_back(ledger: Ledger, campaign: Campa
 async def test_an_owner_known_to_be_dead_is_dropped_and_no_other(
     ledger: Ledger, campaign: Campaign
 ):
-    take = partial(take_lease, campaign=campaign, seconds=60)
+    take = partial(acquire_lease, campaign=campaign, seconds=60)
     await ledger.write(partial(take, owner="Alice", at=0.0))
     dead = await ledger.write(partial(take, owner="Bob", at=1.0))
     assert dead is not None
@@ -136,7 +136,7 @@ async def test_of_many_who_want_a_lease_one_gets_it(
         took = await asyncio.gather(
             *(
                 which.write(
-                    partial(take_lease, campaign=campaign, owner=f"{n}", at=0.0, seconds=60)
+                    partial(acquire_lease, campaign=campaign, owner=f"{n}", at=0.0, seconds=60)
                 )
                 for n, which in enumerate([ledger, other] * 10)
             )

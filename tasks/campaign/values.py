@@ -1,4 +1,4 @@
-"""What a person asks for when they start a run, and what comes of it."""
+"""What a run is asked for, what it would do, and what comes of it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tasks.ledger import Account, Action, AtLimit, State
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
-    """A run to be done: a sheet and the limits put on it; `max_wait` in seconds."""
+class RunOptions:
+    """What a run is asked for: a sheet and the limits put on it; `max_wait` in seconds."""
 
     sheet: str
     campaign: str | None = None
@@ -88,7 +88,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """How a run ended: rows by state, credits, exit status, and a word on what comes next."""
 
     campaign: str
