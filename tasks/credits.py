@@ -6,6 +6,7 @@ An amount is a Decimal with at most six places; the ledger keeps whole millionth
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
+from typing import overload
 
 MICRO = 1_000_000
 
@@ -29,14 +30,22 @@ def parse_credits(value: object) -> Decimal | None:
     return amount.quantize(Decimal(1) / MICRO).normalize() + 0
 
 
-def to_micro(amount: Decimal) -> int:
-    """Return `amount` in millionths of a credit."""
-    return int(amount * MICRO)
+@overload
+def to_micro(amount: Decimal) -> int: ...
+@overload
+def to_micro(amount: Decimal | None) -> int | None: ...
+def to_micro(amount: Decimal | None) -> int | None:
+    """Return `amount`, if there is one, in millionths of a credit."""
+    return None if amount is None else int(amount * MICRO)
 
 
-def from_micro(micro: int) -> Decimal:
-    """Return an amount from millionths of a credit."""
-    return (Decimal(micro) / MICRO).normalize() + 0
+@overload
+def from_micro(micro: int) -> Decimal: ...
+@overload
+def from_micro(micro: int | None) -> Decimal | None: ...
+def from_micro(micro: int | None) -> Decimal | None:
+    """Return an amount, if there is one, from millionths of a credit."""
+    return None if micro is None else (Decimal(micro) / MICRO).normalize() + 0
 
 
 def is_above(price: Decimal | None, limit: Decimal | None) -> bool:

@@ -26,7 +26,7 @@ from tasks.ledger import (
     Campaign,
     CampaignRow,
     Delivered,
-    Past,
+    PastTake,
     restore_count,
     restore_take,
     rows_of,
@@ -57,10 +57,10 @@ async def recover(at: Context, campaign: Campaign) -> Recovery:
     made_at = _moment(manifest.get("made_at")) or at.clock()
     lanes = asyncio.Semaphore(at.settings.watches)
 
-    async def judge(row: CampaignRow) -> tuple[CampaignRow, Past | None, float | None]:
+    async def judge(row: CampaignRow) -> tuple[CampaignRow, PastTake | None, float | None]:
         line = lines[row.row]
         async with lanes:
-            past = await _past(at, row, line, made_at)
+            past = await _past_take(at, row, line, made_at)
         return row, past, _too_old(at, row, line, made_at) if past is None else None
 
     found = await at.ledger.read(partial(rows_of, campaign_id=campaign.id))
@@ -118,7 +118,7 @@ def _same(row: CampaignRow, line: Line) -> bool:
     return line.get("digest") == row.digest and line.get("operation") == row.operation
 
 
-async def _past(at: Context, row: CampaignRow, line: Line, made_at: float) -> Past | None:
+async def _past_take(at: Context, row: CampaignRow, line: Line, made_at: float) -> PastTake | None:
     """Return the take that a line tells of; None when no video of it is known."""
     nth, number, video_id = line.get("nth"), line.get("take"), line.get("video_id")
     if not isinstance(video_id, str) or not isinstance(nth, int) or not isinstance(number, int):
@@ -133,7 +133,7 @@ async def _past(at: Context, row: CampaignRow, line: Line, made_at: float) -> Pa
         body = frozen_body(row.asked(), key=key)
     else:
         body = frozen_clip_body(row.asked(), key=key if keyed else None)
-    return Past(
+    return PastTake(
         number=number,
         nth=nth,
         key=key,

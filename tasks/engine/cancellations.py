@@ -11,7 +11,15 @@ from functools import partial
 from sqlalchemy import Connection
 
 from tasks.engine.policy.decision import NEVER_MADE, unwanted
-from tasks.ledger import UNDER_WAY, Asked, CampaignRow, Ledger, cancels_asked, refuse, remark
+from tasks.ledger import (
+    UNDER_WAY,
+    CampaignRow,
+    CancelRequests,
+    Ledger,
+    cancel_requests,
+    refuse,
+    remark,
+)
 
 #: A create that was to be cancelled before anybody knew whether it arrived.
 NOT_YET = (
@@ -19,7 +27,7 @@ NOT_YET = (
     "under the same key, and cancels what it made"
 )
 
-_NOTHING = Asked(frozenset(), frozenset())
+_NOTHING = CancelRequests(frozenset(), frozenset())
 
 
 class Cancellations:
@@ -38,7 +46,9 @@ class Cancellations:
 
     async def refresh(self) -> None:
         """Ask the ledger; raise LedgerError when it cannot be read."""
-        self._asked = await self._ledger.read(partial(cancels_asked, campaign_id=self._campaign_id))
+        self._asked = await self._ledger.read(
+            partial(cancel_requests, campaign_id=self._campaign_id)
+        )
 
     def is_over(self, row: CampaignRow) -> bool:
         """Whether a row that has not begun in this run is cancelled in the ledger."""

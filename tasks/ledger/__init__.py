@@ -16,9 +16,9 @@ from tasks.ledger.campaigns import (
     tally_of,
 )
 from tasks.ledger.cancel import (
-    Asked,
+    CancelRequests,
     ask_to_cancel,
-    cancels_asked,
+    cancel_requests,
     end_cancel,
     is_paid,
     wake_stalled,
@@ -60,7 +60,7 @@ from tasks.ledger.paid_calls import (
 )
 from tasks.ledger.quotes import Quoted, approve, has_grown, record_quote, renew_quote, too_dear
 from tasks.ledger.resolve import adopt_video, give_up
-from tasks.ledger.restore import Past, restore_count, restore_take
+from tasks.ledger.restore import PastTake, restore_count, restore_take
 from tasks.ledger.retake import RETAKEABLE, approve_retakes
 from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, ROAD, STATES, TRANSITIONS, UNDER_WAY, State
 from tasks.ledger.subscriptions import (
@@ -97,11 +97,11 @@ __all__ = [
     "UNDER_WAY",
     "Account",
     "Action",
-    "Asked",
     "AtLimit",
     "CallOutcome",
     "Campaign",
     "CampaignRow",
+    "CancelRequests",
     "Delivered",
     "Diff",
     "Event",
@@ -109,7 +109,7 @@ __all__ = [
     "Hint",
     "Ledger",
     "PaidCall",
-    "Past",
+    "PastTake",
     "Quoted",
     "SheetDiff",
     "State",
@@ -129,7 +129,7 @@ __all__ = [
     "approve_retakes",
     "ask_to_cancel",
     "calls_about",
-    "cancels_asked",
+    "cancel_requests",
     "cells_of",
     "changed_fields",
     "close_call",

@@ -17,7 +17,7 @@ from tasks.credits import from_micro, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.ledger import on_rollback
 from tasks.ledger.schema import accounts, campaigns, rows, takes
-from tasks.ledger.terms import Account, Kind, Terms, does_not_fit, remedy, unreadable
+from tasks.ledger.terms import Account, AccountKind, Terms, does_not_fit, remedy, unreadable
 from tasks.ledger.values import CampaignRow
 
 
@@ -35,7 +35,7 @@ def reserve(
 
     A price that nobody could read fits no account that has a limit.
     """
-    price = None if row.quoted is None else to_micro(row.quoted)
+    price = to_micro(row.quoted)
     day, *others = terms.accounts(row, at=at)
     campaign = Account(kind="campaign", name=row.campaign, budget=None)
     # The day first, since all share it: who waits for it holds nothing that others wait for.
@@ -56,7 +56,7 @@ def book(
 ) -> None:
     """Turn what a take has set aside into what it cost (millionths), wherever the take counts."""
     found = connection.execute(_WHERE, {"the_take": take_id}).one()
-    named: tuple[tuple[Kind, str | None], ...] = (
+    named: tuple[tuple[AccountKind, str | None], ...] = (
         ("day", found.day),
         ("campaign", ""),
         ("cost_center", found.cost_center),
@@ -88,7 +88,7 @@ def all_accounts(connection: Connection) -> list[Account]:
         Account(
             kind=found.kind,
             name=found.name,
-            budget=None if found.budget is None else from_micro(found.budget),
+            budget=from_micro(found.budget),
             reserved=from_micro(found.reserved),
             charged=from_micro(found.charged),
         )
@@ -198,7 +198,7 @@ def _reserve(connection: Connection, account: Account, price: int | None) -> boo
     if price is None and account.budget is not None:
         return False
     named: dict[str, object] = {"the_kind": account.kind, "the_name": account.name}
-    limit = None if account.budget is None else to_micro(account.budget)
+    limit = to_micro(account.budget)
     values = {**named, "more": price or 0, "the_limit": limit}
     if connection.execute(_RESERVE, values).rowcount == 1:
         return True
@@ -223,7 +223,7 @@ def _campaign_account(connection: Connection, row: CampaignRow) -> tuple[str | N
     return found.owner, Account(
         kind="campaign",
         name=row.campaign,
-        budget=None if found.budget is None else from_micro(found.budget),
+        budget=from_micro(found.budget),
         reserved=from_micro(found.reserved),
         charged=from_micro(found.charged),
     )

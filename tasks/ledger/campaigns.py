@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from tasks.credits import as_text, from_micro, to_micro
 from tasks.ledger.database import insert_unless_there
@@ -180,20 +181,11 @@ def _campaigns(connection: Connection, name: str | None) -> list[Campaign]:
     query = select(campaigns).order_by(campaigns.c.id.desc())
     if name is not None:
         query = query.where(campaigns.c.name == name)
-    return [
-        Campaign(
-            id=found.id,
-            name=found.name,
-            sheet=found.sheet,
-            sheet_digest=found.sheet_digest,
-            budget=None if found.budget is None else from_micro(found.budget),
-            reserved=from_micro(found.reserved),
-            charged=from_micro(found.charged),
-            created_at=found.created_at,
-            cancel_requested_at=found.cancel_requested_at,
-            owner=found.owner,
-            owner_since=found.owner_since,
-            owner_until=found.owner_until,
-        )
-        for found in connection.execute(query)
-    ]
+    return [_campaign(found) for found in connection.execute(query)]
+
+
+def _campaign(found: Row[Any]) -> Campaign:
+    values = found._asdict()
+    for name in ("budget", "reserved", "charged"):
+        values[name] = from_micro(values[name])
+    return Campaign(**values)

@@ -28,7 +28,7 @@ _MARK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CancelRequests:
     """What a process that carries rows has to heed: takes to cancel, and rows that are."""
 
     takes: frozenset[int]
@@ -66,7 +66,7 @@ def is_paid(row: CampaignRow) -> bool:
     return (take.digest, take.nth) == (row.digest, row.nth)
 
 
-def cancels_asked(connection: Connection, campaign_id: int) -> Asked:
+def cancel_requests(connection: Connection, campaign_id: int) -> CancelRequests:
     """Return what is to be heeded in a campaign now."""
     marked = (
         select(takes.c.id)
@@ -78,7 +78,9 @@ def cancels_asked(connection: Connection, campaign_id: int) -> Asked:
         )
     )
     over = select(rows.c.id).where(rows.c.campaign_id == campaign_id, rows.c.state == "cancelled")
-    return Asked(frozenset(connection.scalars(marked)), frozenset(connection.scalars(over)))
+    return CancelRequests(
+        frozenset(connection.scalars(marked)), frozenset(connection.scalars(over))
+    )
 
 
 def wake_stalled(connection: Connection, found: Collection[CampaignRow], *, at: float) -> int:
@@ -123,7 +125,7 @@ def _put_back(connection: Connection, row: CampaignRow, at: float) -> None:
         row = replace(row, state="planned")
     words = f"take {take.number} stands"
     if move(connection, row, "delivered", at=at, words=words, take=take):
-        price = None if take.quoted is None else to_micro(take.quoted)
+        price = to_micro(take.quoted)
         connection.execute(
             update(rows).where(rows.c.id == row.id).values(nth=take.nth, quoted=price)
         )

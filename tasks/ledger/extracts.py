@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, Label, Select, and_, select
@@ -165,14 +164,10 @@ def _plain(found: Line) -> dict[str, Any]:
     """Return a line with amounts as such, and a key only where it was sent."""
     line = dict(found)
     for name in ("quoted", "reserved", "charged", "max_credits"):
-        if line.get(name) is not None:
-            line[name] = _amount(line[name])
+        if name in line:
+            line[name] = from_micro(line[name])
     if "body" in line:
         body, key = line.pop("body"), line["key"]
         keyed = key is not None and canonical_json(key) in bytes(body)
         line["key"] = key if keyed else None
     return line
-
-
-def _amount(micro: int) -> Decimal:
-    return from_micro(micro)

@@ -34,19 +34,14 @@ class Quoted:
 def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
     """Record a quote: the row becomes `quoted`, `rejected` (refused) or `held` (too dear)."""
     row = quoted.row
-    price = None if quoted.amount is None else to_micro(quoted.amount)
-    changed = connection.execute(
-        _QUOTE, {"the_row": row.id, "old": row.state, "price": price, "moment": at}
-    )
-    if changed.rowcount != 1:
+    if not _set_quote(connection, quoted, at):
         return
     if quoted.refusal is not None:
         move(connection, row, "rejected", at=at, reason=quoted.refusal)
     elif above := too_dear(row, quoted.amount):
         move(connection, row, "held", at=at, reason=above)
     elif row.state == "planned":
-        words = f"{as_text(quoted.amount)} credits"
-        move(connection, row, "quoted", at=at, words=words)
+        move(connection, row, "quoted", at=at, words=f"{as_text(quoted.amount)} credits")
 
 
 def approve(connection: Connection, found: Collection[CampaignRow], *, by: str, at: float) -> int:
@@ -54,8 +49,7 @@ def approve(connection: Connection, found: Collection[CampaignRow], *, by: str, 
     approved = 0
     for row in found:
         if move(connection, row, "approved", at=at, words=by):
-            price = None if row.quoted is None else to_micro(row.quoted)
-            connection.execute(_AGREE, {"the_row": row.id, "price": price})
+            connection.execute(_AGREE, {"the_row": row.id, "price": to_micro(row.quoted)})
             approved += 1
     return approved
 
@@ -67,9 +61,7 @@ def renew_quote(connection: Connection, quoted: Quoted, *, tolerance: Decimal, a
     `quoted`, with both prices as the reason: it has to be approved again.
     """
     row = quoted.row
-    price = None if quoted.amount is None else to_micro(quoted.amount)
-    values = {"the_row": row.id, "old": row.state, "price": price, "moment": at}
-    if row.state != "approved" or connection.execute(_QUOTE, values).rowcount != 1:
+    if row.state != "approved" or not _set_quote(connection, quoted, at):
         return False
     agreed = row.quoted if row.approved is None else row.approved
     if quoted.refusal is not None:
@@ -90,6 +82,12 @@ def renew_quote(connection: Connection, quoted: Quoted, *, tolerance: Decimal, a
 def has_grown(agreed: Decimal | None, now: Decimal | None, tolerance: Decimal) -> bool:
     """Whether a price is above the one agreed to by more than a part of it, or unreadable now."""
     return agreed is not None and is_above(now, agreed * (1 + tolerance))
+
+
+def _set_quote(connection: Connection, quoted: Quoted, at: float) -> bool:
+    row, price = quoted.row, to_micro(quoted.amount)
+    values = {"the_row": row.id, "old": row.state, "price": price, "moment": at}
+    return connection.execute(_QUOTE, values).rowcount == 1
 
 
 def _step_back(

@@ -18,7 +18,7 @@ from tasks.ledger.values import CampaignRow
 
 
 @dataclass(frozen=True, kw_only=True)
-class Past:
+class PastTake:
     """A take as it was remembered elsewhere; moments in Unix seconds."""
 
     number: int
@@ -38,7 +38,7 @@ def restore_count(connection: Connection, row: CampaignRow, *, nth: int) -> None
     connection.execute(update(rows).where(rows.c.id == row.id, untouched).values(nth=nth))
 
 
-def restore_take(connection: Connection, row: CampaignRow, past: Past, *, at: float) -> bool:
+def restore_take(connection: Connection, row: CampaignRow, past: PastTake, *, at: float) -> bool:
     """Put a take back: `planned -> delivered` with its files, else `planned -> rendering`.
 
     Returns False when the row had moved on, or has a take of its own.
@@ -49,7 +49,7 @@ def restore_take(connection: Connection, row: CampaignRow, past: Past, *, at: fl
     words = f"take {past.number} is known from the store's manifest: {past.video_id}"
     if not move(connection, row, new, at=at, words=words):
         return False
-    price = None if past.quoted is None else to_micro(past.quoted)
+    price = to_micro(past.quoted)
     settled = past.charged is not None or bool(past.files)
     cost = to_micro(past.charged) if past.charged is not None else (price or 0)
     made = connection.execute(

@@ -63,7 +63,7 @@ def approve_retakes(
             continue
         attempt = _attempt(connection, one.row)
         _leave(connection, one.row, because, at)
-        price = None if one.amount is None else to_micro(one.amount)
+        price = to_micro(one.amount)
         renewed = {"the_row": one.row.id, "attempt": attempt, "price": price, "moment": at}
         connection.execute(_RENEW, renewed)
         planned, quoted = replace(one.row, state="planned"), replace(one.row, state="quoted")

@@ -87,7 +87,7 @@ def _wishes(brief: Brief, position: int) -> dict[str, Any]:
         "captions": " ".join(brief.captions),
         "enabled": brief.enabled,
         "priority": brief.priority,
-        "max_credits": None if brief.max_credits is None else to_micro(brief.max_credits),
+        "max_credits": to_micro(brief.max_credits),
         "tags": json.dumps(brief.tags, ensure_ascii=False),
         "cost_center": brief.cost_center,
         "notes": brief.notes,
@@ -101,7 +101,7 @@ def _renewal(row: CampaignRow, brief: Brief, earlier: Take | None, given_up: int
     return {
         "nth": earlier.nth if earlier else given_up + 1,
         "take_id": earlier.id if earlier else (row.take.id if row.take else None),
-        "quoted": None if price is None else to_micro(price),
+        "quoted": to_micro(price),
         **_asked(brief),
     }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -37,7 +38,7 @@ _REINTEND = _TAKE.values(
     reserved=bindparam("held"),
     quoted=bindparam("price"),
     day=bindparam("the_day"),
-    cost_center=bindparam("the_center"),
+    cost_center=bindparam("the_cost_center"),
     run=bindparam("the_run"),
 )
 _REFUSED = _TAKE.values(refused_at=bindparam("moment"), reserved=0)
@@ -177,12 +178,7 @@ def _note_excess(
 
 
 def _again(
-    connection: Connection,
-    row: CampaignRow,
-    *,
-    key: str,
-    at: float,
-    marks: Marks,
+    connection: Connection, row: CampaignRow, *, key: str, at: float, marks: Marks
 ) -> Take | None:
     """Take up a refused take of the same brief: nothing was made, so the same key goes again.
 
@@ -199,10 +195,8 @@ def _again(
             "the_take": take.id,
             "moment": at,
             "held": to_micro(price or Decimal(0)),
-            "price": None if price is None else to_micro(price),
-            "the_day": marks["day"],
-            "the_center": marks["cost_center"],
-            "the_run": marks["run"],
+            "price": to_micro(price),
+            **{f"the_{name}": marks[name] for name in _MARKS},
         },
     )
     connection.execute(_POINT, {"the_row": row.id, "take": take.id})
@@ -218,47 +212,20 @@ def _again(
 
 
 def _new(
-    connection: Connection,
-    row: CampaignRow,
-    *,
-    key: str,
-    body: bytes,
-    at: float,
-    marks: Marks,
+    connection: Connection, row: CampaignRow, *, key: str, body: bytes, at: float, marks: Marks
 ) -> Take:
     number = (connection.scalar(_LAST, {"the_row": row.id}) or 0) + 1
-    price = None if row.quoted is None else to_micro(row.quoted)
-    made = connection.execute(
-        _INSERT,
-        {
-            "row_id": row.id,
-            "number": number,
-            "nth": row.nth,
-            "key": key,
-            "digest": row.digest,
-            "body": body,
-            "quoted": price,
-            "reserved": price or 0,
-            "intended_at": at,
-            **marks,
-        },
-    )
+    values: dict[str, Any] = {
+        "number": number,
+        "nth": row.nth,
+        "key": key,
+        "digest": row.digest,
+        "body": body,
+        "intended_at": at,
+    }
+    price = to_micro(row.quoted)
+    amounts = {"quoted": price, "reserved": price or 0}
+    made = connection.execute(_INSERT, {"row_id": row.id, **values, **amounts, **marks})
     take_id = int(made.inserted_primary_key[0])  # type: ignore[index]
     connection.execute(_POINT, {"the_row": row.id, "take": take_id})
-    return Take(
-        id=take_id,
-        number=number,
-        nth=row.nth,
-        key=key,
-        digest=row.digest,
-        body=body,
-        quoted=row.quoted,
-        reserved=from_micro(price or 0),
-        charged=None,
-        video_id=None,
-        intended_at=at,
-        accepted_at=None,
-        refused_at=None,
-        ready_at=None,
-        delivered_at=None,
-    )
+    return Take(id=take_id, quoted=row.quoted, reserved=row.quoted or Decimal(0), **values)

@@ -14,7 +14,7 @@ from typing import Literal
 from tasks.credits import as_text
 from tasks.ledger.values import CampaignRow
 
-Kind = Literal["day", "campaign", "cost_center", "run"]
+AccountKind = Literal["day", "campaign", "cost_center", "run"]
 AtLimit = Literal["stop", "fit"]
 
 
@@ -25,7 +25,7 @@ class Account:
     `name` is a day as 2026-11-20, a campaign's or a cost centre's name, or a run's id.
     """
 
-    kind: Kind
+    kind: AccountKind
     name: str
     budget: Decimal | None
     reserved: Decimal = Decimal(0)
@@ -60,7 +60,7 @@ class Terms:
     run_budget: Decimal | None = None
     at_limit: AtLimit = "stop"
     #: Which row did not fit which account: changed by the ledger's one writer alone.
-    full: dict[tuple[Kind, str], str] = field(default_factory=dict)
+    full: dict[tuple[AccountKind, str], str] = field(default_factory=dict)
 
     def accounts(self, row: CampaignRow, *, at: float) -> list[Account]:
         """Return where a row that is begun at `at` counts beside its campaign, with limits."""

@@ -37,13 +37,13 @@ class Take:
     body: bytes = field(repr=False)
     quoted: Decimal | None
     reserved: Decimal
-    charged: Decimal | None
-    video_id: str | None
+    charged: Decimal | None = None
+    video_id: str | None = None
     intended_at: float
-    accepted_at: float | None
-    refused_at: float | None
-    ready_at: float | None
-    delivered_at: float | None
+    accepted_at: float | None = None
+    refused_at: float | None = None
+    ready_at: float | None = None
+    delivered_at: float | None = None
     abandoned_at: float | None = None
     cancel_requested_at: float | None = None
 
@@ -147,32 +147,17 @@ def rows_of(
 
 
 def _row(found: Record[Any]) -> CampaignRow:
-    return CampaignRow(
-        id=found.id,
-        campaign_id=found.campaign_id,
-        campaign=found.campaign,
-        row=found.row,
-        position=found.position,
-        line=found.line,
-        state=found.state,
-        since=found.since,
-        reason=found.reason,
-        operation=found.operation,
-        request=found.request,
-        digest=found.digest,
-        nth=found.nth,
-        captions=cast("tuple[CaptionFormat, ...]", tuple(found.captions.split())),
-        enabled=bool(found.enabled),
-        priority=found.priority,
-        max_credits=_amount(found.max_credits),
-        tags=tuple(json.loads(found.tags)),
-        cost_center=found.cost_center,
-        notes=found.notes,
-        quoted=_amount(found.quoted),
-        quoted_at=found.quoted_at,
-        take=None if found.take_id is None else take_of(found, prefix="take_"),
-        approved=_amount(found.approved),
-    )
+    values = {name: getattr(found, name) for name in _ROW_FIELDS if name != "take"}
+    for name in ("max_credits", "quoted", "approved"):
+        values[name] = from_micro(values[name])
+    values["captions"] = tuple(found.captions.split())
+    values["tags"] = tuple(json.loads(found.tags))
+    values["enabled"] = bool(found.enabled)
+    take = None if found.take_id is None else take_of(found, prefix="take_")
+    return CampaignRow(take=take, **values)
+
+
+_ROW_FIELDS = tuple(field.name for field in fields(CampaignRow))
 
 
 def takes_of(connection: Connection, campaign_id: int) -> list[tuple[int, Take]]:
@@ -190,17 +175,12 @@ def take_of(found: Record[Any], *, prefix: str = "") -> Take:
     """Return the take in a database row whose columns begin with `prefix`."""
     values = {name: getattr(found, prefix + name) for name in _TAKE_FIELDS}
     values["body"] = bytes(values["body"])
-    values["reserved"] = from_micro(values["reserved"])
-    values["quoted"] = _amount(values["quoted"])
-    values["charged"] = _amount(values["charged"])
+    for name in ("quoted", "reserved", "charged"):
+        values[name] = from_micro(values[name])
     return Take(**values)
 
 
 _TAKE_FIELDS = tuple(field.name for field in fields(Take))
-
-
-def _amount(micro: int | None) -> Decimal | None:
-    return None if micro is None else from_micro(micro)
 
 
 def cells_of(connection: Connection, campaign_id: int) -> Mapping[int, list[tuple[str, str]]]:
@@ -233,6 +213,6 @@ def lengths_of(connection: Connection, campaign_id: int) -> list[tuple[str, Deci
     )
     own = connection.execute(query.where(rows.c.campaign_id == campaign_id)).all()
     return [
-        (operation, None if price is None else from_micro(price), max(0.0, seconds))
+        (operation, from_micro(price), max(0.0, seconds))
         for operation, price, seconds in own or connection.execute(query).all()
     ]

@@ -13,7 +13,7 @@ from tasks.ledger import (
     Quoted,
     approve_retakes,
     ask_to_cancel,
-    cancels_asked,
+    cancel_requests,
     end_cancel,
     wake_stalled,
 )
@@ -32,7 +32,7 @@ async def test_what_has_not_begun_is_cancelled_at_once(ledger: Ledger, state: St
     row = await stage.in_state(state)
     await asked(stage)
     assert (await stage.row()).state == "cancelled"
-    found = await ledger.read(partial(cancels_asked, campaign_id=stage.campaign.id))
+    found = await ledger.read(partial(cancel_requests, campaign_id=stage.campaign.id))
     assert found.cancelled == {row.id}
     # An engine that still thinks it approved cannot begin it.
     assert await stage.open(replace(row, state="approved")) is None
