@@ -24,7 +24,7 @@ from tasks.ledger.cancel import (
     wake_stalled,
 )
 from tasks.ledger.deliveries import Delivered, add_delivery, deliver, deliveries_of
-from tasks.ledger.diff import ACTIONS, Action, Diff, SheetDiff, changed_fields, diff_row, diff_sheet
+from tasks.ledger.diff import ACTIONS, Action, SheetDiff, changed_fields, diff_row, diff_sheet
 from tasks.ledger.hints import (
     Heard,
     Hint,
@@ -39,7 +39,6 @@ from tasks.ledger.hints import (
     latest_hint,
     pings_heard,
     tracked_videos,
-    videos_hinted,
 )
 from tasks.ledger.ledger import Ledger, open_ledger
 from tasks.ledger.listen import listening
@@ -58,11 +57,11 @@ from tasks.ledger.paid_calls import (
     unsettled_calls,
     videos_known,
 )
-from tasks.ledger.quotes import Quoted, approve, has_grown, record_quote, renew_quote, too_dear
+from tasks.ledger.quotes import Quoted, approve, record_quote, renew_quote, too_dear
 from tasks.ledger.resolve import adopt_video, give_up
 from tasks.ledger.restore import PastTake, restore_count, restore_take
 from tasks.ledger.retake import RETAKEABLE, approve_retakes
-from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, ROAD, STATES, TRANSITIONS, UNDER_WAY, State
+from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, STATES, TRANSITIONS, UNDER_WAY, State
 from tasks.ledger.subscriptions import (
     Subscription,
     all_subscriptions,
@@ -91,7 +90,6 @@ __all__ = [
     "NEW",
     "NOT_BEGUN",
     "RETAKEABLE",
-    "ROAD",
     "STATES",
     "TRANSITIONS",
     "UNDER_WAY",
@@ -103,7 +101,6 @@ __all__ = [
     "CampaignRow",
     "CancelRequests",
     "Delivered",
-    "Diff",
     "Event",
     "Heard",
     "Hint",
@@ -152,7 +149,6 @@ __all__ = [
     "find_campaign",
     "gate_of",
     "give_up",
-    "has_grown",
     "hinted_at",
     "hints_heard",
     "is_paid",
@@ -191,7 +187,6 @@ __all__ = [
     "tracked_videos",
     "unsettled_calls",
     "variance_of",
-    "videos_hinted",
     "videos_known",
     "wake_stalled",
 ]

@@ -84,7 +84,7 @@ def cancel_requests(connection: Connection, campaign_id: int) -> CancelRequests:
 
 
 def wake_stalled(connection: Connection, found: Collection[CampaignRow], *, at: float) -> int:
-    """Put stalled rows whose take is marked back on the road; return how many."""
+    """Put stalled rows whose take is marked back to `rendering`; return how many."""
     return sum(
         move(connection, row, "rendering", at=at, words="to be cancelled")
         for row in found

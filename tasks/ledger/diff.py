@@ -148,7 +148,7 @@ def _wanted(row: CampaignRow, brief: Brief, state: State) -> Diff:
 
 
 def resting_state(take: Take) -> State:
-    """Return where a row with this take is on the road."""
+    """Return the state in which a row with this take rests."""
     if take.delivered_at is not None:
         return "delivered"
     return "rendering" if take.video_id else "submitting"

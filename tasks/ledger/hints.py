@@ -139,17 +139,6 @@ def latest_hint(connection: Connection) -> int:
     return connection.execute(select(func.max(hints.c.id))).scalar() or 0
 
 
-def videos_hinted(connection: Connection, videos: Collection[str]) -> set[str]:
-    """Return those of `videos` that a hint has named."""
-    wanted, found = sorted(videos), set[str]()
-    for start in range(0, len(wanted), AT_ONCE):
-        query = select(hinted.c.video_id).where(
-            hinted.c.video_id.in_(wanted[start : start + AT_ONCE])
-        )
-        found.update(connection.execute(query).scalars())
-    return found
-
-
 def hinted_at(connection: Connection, videos: Collection[str]) -> dict[str, float]:
     """Return when each of `videos` was named first, in Unix seconds, as far as it was."""
     query = (

@@ -68,7 +68,7 @@ def renew_quote(connection: Connection, quoted: Quoted, *, tolerance: Decimal, a
         _step_back(connection, row, "rejected", quoted.refusal, at)
     elif above := too_dear(row, quoted.amount):
         move(connection, row, "held", at=at, reason=above)
-    elif has_grown(agreed, quoted.amount, tolerance):
+    elif _has_grown(agreed, quoted.amount, tolerance):
         reason = (
             f"it was approved at {as_text(agreed)} credits and costs {as_text(quoted.amount)} "
             "now: run again and approve the new price"
@@ -79,7 +79,7 @@ def renew_quote(connection: Connection, quoted: Quoted, *, tolerance: Decimal, a
     return False
 
 
-def has_grown(agreed: Decimal | None, now: Decimal | None, tolerance: Decimal) -> bool:
+def _has_grown(agreed: Decimal | None, now: Decimal | None, tolerance: Decimal) -> bool:
     """Whether a price is above the one agreed to by more than a part of it, or unreadable now."""
     return agreed is not None and is_above(now, agreed * (1 + tolerance))
 
@@ -93,7 +93,7 @@ def _set_quote(connection: Connection, quoted: Quoted, at: float) -> bool:
 def _step_back(
     connection: Connection, row: CampaignRow, new: State, reason: str, at: float
 ) -> None:
-    """Take an approval back: by way of `planned`, as the road goes."""
+    """Take an approval back: by way of `planned`, as the moves go."""
     if move(connection, row, "planned", at=at, reason=reason):
         move(connection, replace(row, state="planned"), new, at=at, reason=reason)
 

@@ -2,7 +2,7 @@
 
     planned -> quoted -> approved -> submitting -> rendering -> ready -> delivered
 
-Beside the road stand the states that wait for somebody. This dict is the only list of moves;
+Beside it stand the states that wait for somebody. This dict is the only list of moves;
 the ledger refuses any other.
 """
 
@@ -27,7 +27,6 @@ State = Literal[
     "retired",
 ]
 STATES: tuple[State, ...] = get_args(State)
-ROAD: tuple[State, ...] = STATES[:7]
 
 #: A paid request may be under way: the row is carried on by any run, whatever the sheet says now.
 UNDER_WAY: frozenset[State] = frozenset({"submitting", "rendering", "ready"})

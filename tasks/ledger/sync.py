@@ -115,7 +115,7 @@ def _reason(row: CampaignRow, diff: Diff) -> str | None:
 
 
 def _rest(connection: Connection, row: CampaignRow, diff: Diff, at: float) -> None:
-    """Move the row to where it rests before the run; by way of `planned` where that is the road."""
+    """Move the row to where it rests before the run; by way of `planned` where that is the way."""
     if diff.state == row.state:
         return
     direct = diff.state in TRANSITIONS[row.state]
