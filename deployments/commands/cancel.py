@@ -17,7 +17,7 @@ from deployments.commands.named_rows import campaign_and_words, chosen_rows
 from deployments.commands.options import settings_of
 from deployments.signals import run_command
 from deployments.terminal import consent, console_for, plain, print_json, state_text, table
-from tasks.aftercare.cancel import Ending, endings, exit_status, needs_service, settle
+from tasks.aftercare.cancel import Ending, carry_out, endings, exit_status, needs_service
 from tasks.credits import as_number, as_text
 from tasks.engine.context import connect
 from tasks.ledger import NOT_BEGUN, Campaign, CampaignRow, Ledger, ask_to_cancel, rows_of
@@ -51,7 +51,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
         after = await _rows(ledger, campaign, names)
     if needs_service(after):
         async with connect(settings_of(args)) as at:
-            await settle(at, campaign, names)
+            await carry_out(at, campaign, names)
             after = await _rows(at.ledger, campaign, names)
     found = endings(before, after)
     _show(campaign, found, console)

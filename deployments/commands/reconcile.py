@@ -14,7 +14,7 @@ from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
-from tasks.aftercare.reconcile.apply import settle
+from tasks.aftercare.reconcile.apply import apply_changes
 from tasks.aftercare.reconcile.differences import Comparison, Difference
 from tasks.aftercare.reconcile.reconcile import names_of, reconcile
 from tasks.brief import Brief
@@ -54,7 +54,7 @@ async def _reconcile(args: Namespace) -> Comparison:
                 )
             except ServiceError as error:
                 raise _unasked(error) from error
-        return await settle(ledger, found, clock=time.time) if args.apply else found
+        return await apply_changes(ledger, found, clock=time.time) if args.apply else found
 
 
 async def _briefs(

@@ -44,7 +44,7 @@ def main(args: Namespace) -> int:
             "say which row, and one of --adopt ID, --resend and --abandon",
             remedy="`callsheet resolve` alone lists what is unsettled",
         )
-    document = run_command(_settle_call(args) if args.call is not None else _settle_row(args))
+    document = run_command(_resolve_call(args) if args.call is not None else _resolve_row(args))
     console_for(args).print(plain(document["words"]))
     if args.json:
         print_json({**document, "exit": 0})
@@ -64,7 +64,7 @@ async def _list(args: Namespace) -> int:
     return 0
 
 
-async def _settle_row(args: Namespace) -> dict[str, Any]:
+async def _resolve_row(args: Namespace) -> dict[str, Any]:
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
         query = partial(rows_of, campaign_id=campaign.id, row=args.row)
@@ -111,7 +111,7 @@ async def _give_up(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take
     return f"{row.row} is cancelled; {spent}"
 
 
-async def _settle_call(args: Namespace) -> dict[str, Any]:
+async def _resolve_call(args: Namespace) -> dict[str, Any]:
     if args.resend:
         raise BadInput("a call typed by hand is typed again: settle it with --abandon first")
     async with reading(args) as ledger:

@@ -73,7 +73,7 @@ def needs_service(rows: Sequence[CampaignRow]) -> bool:
     return any(_waits(row) or row.state == "ready" for row in rows)
 
 
-async def settle(at: Context, campaign: Campaign, only: Collection[str]) -> None:
+async def carry_out(at: Context, campaign: Campaign, only: Collection[str]) -> None:
     """Have what was asked done: by the run that is at work, else here.
 
     Returns when every row is settled, or will not be for now.

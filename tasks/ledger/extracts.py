@@ -136,7 +136,7 @@ def made_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
     for found in _stream(connection, query, campaign_id, takes.c.number):
         asked = json.loads(found["body"])
         line = {name: asked.get(name) for name in ("tool", "language", "aspect_ratio")}
-        amounts = {name: _amount(found[name] or 0) for name in ("reserved", "charged")}
+        amounts = {name: from_micro(found[name] or 0) for name in ("reserved", "charged")}
         yield {**line, **{k: v for k, v in found.items() if k != "body"}, **amounts}
 
 

@@ -7,14 +7,17 @@ signed; event id, kind, attempt and moment are kept for people to read.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlalchemy import Connection, delete, func, or_, select, text, update
 
 from tasks.ledger.database import insert_missing, insert_unless_there
 from tasks.ledger.schema import campaigns, hinted, hints, rows, takes
 from tasks.ledger.states import UNDER_WAY
+
+T = TypeVar("T")
 
 #: Hints are kept for so long, in seconds: the service retries for some six hours (section 6).
 KEPT = 8 * 86400.0
@@ -117,10 +120,8 @@ def hints_heard(connection: Connection, *, after: int, since: float) -> list[Hea
         .order_by(hints.c.id)
     ).all()
     videos: dict[int, set[str]] = defaultdict(set)
-    ids = [hint.id for hint in found]
-    for start in range(0, len(ids), AT_ONCE):
-        named = select(hinted).where(hinted.c.hint_id.in_(ids[start : start + AT_ONCE]))
-        for one in connection.execute(named):
+    for some in _portions(hint.id for hint in found):
+        for one in connection.execute(select(hinted).where(hinted.c.hint_id.in_(some))):
             videos[one.hint_id].add(one.video_id)
     return [
         Heard(
@@ -141,13 +142,16 @@ def latest_hint(connection: Connection) -> int:
 
 def hinted_at(connection: Connection, videos: Collection[str]) -> dict[str, float]:
     """Return when each of `videos` was named first, in Unix seconds, as far as it was."""
-    query = (
-        select(hinted.c.video_id, func.min(hints.c.heard_at))
-        .join(hints, hints.c.id == hinted.c.hint_id)
-        .where(hinted.c.video_id.in_(videos))
-        .group_by(hinted.c.video_id)
-    )
-    return {found.video_id: found[1] for found in connection.execute(query)}
+    found: dict[str, float] = {}
+    for some in _portions(videos):
+        query = (
+            select(hinted.c.video_id, func.min(hints.c.heard_at).label("first"))
+            .join(hints, hints.c.id == hinted.c.hint_id)
+            .where(hinted.c.video_id.in_(some))
+            .group_by(hinted.c.video_id)
+        )
+        found |= {one.video_id: one.first for one in connection.execute(query)}
+    return found
 
 
 def last_heard(connection: Connection, nonce: str) -> float | None:
@@ -183,9 +187,8 @@ def events_heard(connection: Connection, events: Collection[str]) -> set[str]:
 
 def tracked_videos(connection: Connection, videos: Collection[str]) -> list[TrackedVideo]:
     """Return those of `videos` that this ledger knows, each once: of several takes the newest."""
-    wanted = sorted(videos)
     found: dict[str, TrackedVideo] = {}
-    for start in range(0, len(wanted), AT_ONCE):
+    for some in _portions(videos):
         query = (
             select(
                 takes.c.video_id,
@@ -199,7 +202,7 @@ def tracked_videos(connection: Connection, videos: Collection[str]) -> list[Trac
             )
             .join(rows, rows.c.id == takes.c.row_id)
             .join(campaigns, campaigns.c.id == rows.c.campaign_id)
-            .where(takes.c.video_id.in_(wanted[start : start + AT_ONCE]))
+            .where(takes.c.video_id.in_(some))
             .order_by(takes.c.id)
         )
         for one in connection.execute(query):
@@ -213,3 +216,9 @@ def tracked_videos(connection: Connection, videos: Collection[str]) -> list[Trac
                 under_way=bool(one.present) and one.state in UNDER_WAY,
             )
     return list(found.values())
+
+
+def _portions(ids: Iterable[T]) -> Iterator[list[T]]:
+    wanted = list(ids)
+    for start in range(0, len(wanted), AT_ONCE):
+        yield wanted[start : start + AT_ONCE]

@@ -25,7 +25,7 @@ from tasks.ledger import (
 )
 
 
-async def settle(ledger: Ledger, comparison: Comparison, *, clock: Clock) -> Comparison:
+async def apply_changes(ledger: Ledger, comparison: Comparison, *, clock: Clock) -> Comparison:
     """Carry out every change of a comparison; say of each whether it was.
 
     Raises Parked, before anything is changed, while a run is at work on one of the campaigns.

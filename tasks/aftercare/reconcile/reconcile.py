@@ -1,4 +1,4 @@
-"""Compare the ledger with what the service says. Reads only; what is set right is in `settling`.
+"""Compare the ledger with what the service says. Reads only; what is set right is in `apply`.
 
 The service's list is read once; a video of ours that is not in it is asked for by its id, since
 absence from a list proves nothing.

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tasks.aftercare.reconcile.apply import settle
+from tasks.aftercare.reconcile.apply import apply_changes
 from tasks.aftercare.reconcile.differences import (
     Adopt,
     Book,
@@ -135,7 +135,7 @@ async def settled(stage: Stage, *changes) -> list[bool]:
         Difference(kind="match", words="", campaign="spring", change=change) for change in changes
     ]
     comparison = Comparison(differences=listed)
-    done = await settle(stage.ledger, comparison, clock=lambda: NOW)
+    done = await apply_changes(stage.ledger, comparison, clock=lambda: NOW)
     return [one.applied for one in done.differences]
 
 

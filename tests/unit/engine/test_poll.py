@@ -24,7 +24,7 @@ from tasks.engine.policy.observations import (
 from tasks.errors import Conflict, NotFound, Parked, RateLimited, ServerTrouble, ServiceError
 from tasks.service import SignedUrl, Video
 from tasks.settings import load_settings
-from tests.campaigns import T0, a_row
+from tests.campaigns import T0, a_row, brief
 
 FILM = "https://film.example/a?signature=s"
 
@@ -109,5 +109,5 @@ async def test_a_limit_that_names_no_moment_is_counted_from_the_clock_of_the_run
     observation = await poll(row, Memory(), at(Service(limit)))
     assert observation == Closed(datetime.fromtimestamp(T0 + 60, UTC), "429")
     with pytest.raises(Parked) as parked:
-        await ask_price(cast(Any, Service("")), "create", {}, None, clock=lambda: T0)
+        await ask_price(cast(Any, Service("")), brief(), clock=lambda: T0)
     assert parked.value.until == datetime.fromtimestamp(T0 + 300, UTC)

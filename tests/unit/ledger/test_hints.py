@@ -14,13 +14,13 @@ from tasks.ledger import (
     count_hints,
     drop_old_hints,
     events_heard,
+    hinted_at,
     hints_heard,
     keep_hint,
     last_heard,
     latest_hint,
     listening,
     open_ledger,
-    videos_hinted,
 )
 from tasks.ledger.hints import KEPT
 
@@ -67,8 +67,10 @@ async def test_hints_are_read_from_an_id_on_and_again_for_a_while(ledger: Ledger
 async def test_what_was_hinted_can_be_asked_for_many_videos_at_once(ledger: Ledger) -> None:
     await _keep(ledger, HINT)
     asked = [f"vid_{n}" for n in range(2000)]
-    assert await ledger.read(partial(videos_hinted, videos=asked)) == {"vid_1", "vid_2"}
-    assert await ledger.read(partial(videos_hinted, videos=[])) == set()
+    assert await ledger.read(partial(hinted_at, videos=asked)) == dict.fromkeys(
+        ("vid_1", "vid_2"), T0
+    )
+    assert await ledger.read(partial(hinted_at, videos=[])) == {}
 
 
 async def test_a_subscription_knows_when_it_was_last_heard(ledger: Ledger) -> None:
