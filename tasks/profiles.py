@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection
 from pathlib import Path
+from typing import NamedTuple
 
 from tasks.errors import ConfigurationError
 
 
+class Found(NamedTuple):
+    """A setting as it is written, and where: what a person is told when it is wrong."""
+
+    value: str
+    where: str
+
+
 def read_profile(
     profile: str, folder: Path, *, known: Collection[str], secrets: Collection[str], needed: bool
-) -> dict[str, str | None]:
+) -> dict[str, Found]:
     """Return the settings of a profile, looked for from `folder` upward; none if it is not needed.
 
     Raises ConfigurationError for one that is missing, cannot be read, or says what is not `known`.
@@ -23,27 +32,35 @@ def read_profile(
             raise
         return {}
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        table = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigurationError(f"profile {path} cannot be read: {error}") from error
-    found: dict[str, str | None] = {}
+    found: dict[str, Found] = {}
     for name, value in table.items():
+        where = f"profile {path}, line {_line_of(name, text)}: {name}"
         secret = name.removesuffix("_file")
         if name.endswith("_file") and secret in secrets:
-            found[secret] = read_secret(f"{path.name} {name}", path.parent / str(value))
-        elif name in known and isinstance(value, str | int):
-            found[name] = str(value)
-        elif name in known and isinstance(value, dict):
-            # A table is the same as its text: marketing = 500 as marketing=500.
-            found[name] = ",".join(f"{key}={entry}" for key, entry in value.items())
-        elif name in known:
-            raise ConfigurationError(f"profile {path}: {name} is not a text or a whole number")
-        else:
+            value = read_secret(where, path.parent / str(value))
+            name = secret
+        elif name not in known:
             raise ConfigurationError(
-                f"profile {path} has an unknown setting {name}",
+                f"profile {path}, line {_line_of(name, text)}: unknown setting {name}",
                 remedy="the settings are: " + ", ".join(known),
             )
+        elif isinstance(value, dict):
+            # A table is the same as its text: marketing = 500 as marketing=500.
+            value = ",".join(f"{key}={entry}" for key, entry in value.items())
+        elif not isinstance(value, str | int):
+            raise ConfigurationError(f"{where} is not a text or a whole number")
+        found[name] = Found(str(value), where)
     return found
+
+
+def _line_of(name: str, text: str) -> int:
+    """Return the line on which a profile says a setting, or begins its table."""
+    begins = re.compile(rf"\s*\[?\s*[\"']?{re.escape(name)}[\"']?\s*[\]=.]")
+    return next((n for n, line in enumerate(text.splitlines(), 1) if begins.match(line)), 1)
 
 
 def read_secret(name: str, path: Path) -> str:

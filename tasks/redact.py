@@ -40,8 +40,7 @@ _reporting = threading.RLock()
 
 def register_secret(value: str) -> None:
     """Have `value` taken out of every text from now on; very short values are not taken."""
-    # str.__str__ because a settings.Secret shows itself as ***.
-    plain = str.__str__(value).strip()
+    plain = value.strip()
     if len(plain) >= 6:
         _values.add(plain)
 

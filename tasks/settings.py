@@ -10,126 +10,197 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from tasks.credits import parse_credits
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, ConfigurationError
-from tasks.profiles import read_profile, read_secret
+from tasks.home import find_home
+from tasks.profiles import Found, read_profile, read_secret
 
 if TYPE_CHECKING:
     from tasks.credentials import Login, Register
+else:
+    # Nothing of a login is loaded where nobody ever logged in.
+    Login = Register = Any
 
-HOME = ".callsheet"
-
-#: name, default, what it is: the table behind the README's list and `callsheet doctor`.
-KNOWN: dict[str, tuple[str | None, str]] = {
-    "base_url": (None, "the service's REST root; ends in /api/v1"),
-    "auth_url": (None, "the service's login root"),
-    "mcp_url": (None, "the service's MCP root"),
-    "api_key": (None, "the organisation's key (mav_...); a secret"),
-    "ledger": (None, "SQLAlchemy URL of the ledger; default a SQLite file under .callsheet/"),
-    "store": ("deliveries/", "where films go: s3://bucket/prefix or a folder"),
-    "webhook_url": (None, "the receiver's public address, as the service sees it"),
-    "receiver": ("127.0.0.1:8790", "host:port the receiver binds to"),
-    "names": ("{campaign}/{row}/{row}-take{take}.mp4", "template of a film's name in the store"),
-    "horizon": ("24h", "how long the service is trusted to know an idempotency key"),
-    "deadline": ("3h", "how long a render may take before its row is stalled"),
-    "captions_wait": ("2m", "how long captions may come later than their film"),
-    "submits": ("8", "creates under way at once"),
-    "watches": ("16", "looks at renders under way at once"),
-    "deliveries": ("8", "downloads under way at once"),
-    "quotes": ("16", "estimates under way at once"),
-    "failed_words": ("failed,failure,error,errored", "statuses of a render that will not come"),
-    "clip_keys": ("no", "yes once the service is known to take idempotency keys for clips"),
-    "evidence_wait": ("10m", "how long a clip is searched for after a lost answer"),
-    "quote_age": ("15m", "how long a quote holds before it is asked again"),
-    "quote_tolerance": ("0%", "how far a price may rise after its approval without a new one"),
-    "day_budget": (None, "credits that all campaigns of the ledger may cost in a day (UTC)"),
-    "cost_center_budgets": (None, "credits a cost center may cost in all: marketing=500,sales=200"),
-    "lease": ("60s", "how long a run that gives no sign of life keeps its campaign"),
-    "credentials": (
-        None,
-        "where `login` keeps the key: keyring or file; default the best there is",
-    ),
-    "claim_grant": (
-        "urn:service:agent-auth:grant-type:claim",
-        "the grant type of `login --email`; its vendor part is the service's own",
-    ),
-    "webhook_secret": (
-        None,
-        "secrets that webhooks made elsewhere sign with, separated by commas; a secret",
-    ),
-    "prefect_events": ("no", "yes to have the receiver tell Prefect of every hint"),
-    "webhook_vendor": ("Service", "vendor part of the webhook headers' names, X-Service-Signature"),
-}
-SECRETS = ("api_key", "webhook_secret")
+PREFIX = "CALLSHEET_"
 
 
-class Secret(str):
-    """Text that does not show itself: use `.reveal()` where it is needed."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "Secret(***)"
-
-    def __str__(self) -> str:
-        return "***"
-
-    def __format__(self, spec: str) -> str:
-        return "***"
-
-    def reveal(self) -> str:
-        """Return the secret itself."""
-        return str.__str__(self)
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+def _read(parse: Callable[[str], T | None], words: str) -> BeforeValidator:
+    """Return what reads a value; one that `parse` makes nothing of is said to be `words`."""
+
+    def read(value: str | None) -> T:
+        found = None if value is None else parse(value)
+        if found is None:
+            raise ValueError(f' "{value}" is {words}')
+        return found
+
+    return BeforeValidator(read)
+
+
+def _address(value: str) -> str | None:
+    try:
+        parts = urlsplit(value)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        right = False
+    return value.rstrip("/") if right else None
+
+
+def _seconds(value: str) -> float:
+    try:
+        return parse_duration(value)
+    except BadInput as error:
+        raise ValueError(f": {error}") from error
+
+
+def _count(value: str) -> int | None:
+    return int(value) if value.isdecimal() and 1 <= int(value) <= 512 else None
+
+
+def _amounts(value: str) -> dict[str, Decimal]:
+    """Read `marketing=500,sales=200`."""
+    found: dict[str, Decimal] = {}
+    for part in filter(None, (part.strip() for part in value.split(","))):
+        who, _, text = part.rpartition("=")
+        amount = parse_credits(text)
+        if not who.strip() or who.strip() in found or amount is None:
+            raise ValueError(
+                f' "{part}" is not an amount for one name; nothing was spent',
+                "write it like marketing=500,sales=200, every name once",
+            )
+        found[who.strip()] = amount
+    return found
+
+
+def _percent(value: str) -> Decimal | None:
+    """Read `10%` as 0.1."""
+    amount = parse_credits(value.removesuffix("%")) if value.endswith("%") else None
+    return None if amount is None else amount / 100
+
+
+def _split(separator: str) -> BeforeValidator:
+    return BeforeValidator(lambda text: [w.strip() for w in re.split(separator, text) if w.strip()])
+
+
+def _lease(value: str) -> float | None:
+    seconds = _seconds(value)
+    return seconds if seconds >= 1 else None
+
+
+def _vendor(value: str) -> str | None:
+    return value if value.isascii() and value.replace("-", "").isalnum() else None
+
+
+Url = Annotated[str, _read(_address, "not an http(s) address; nothing was spent")]
+Seconds = Annotated[float, BeforeValidator(_seconds)]
+Lease = Annotated[float, _read(_lease, "too short; 1s is the least")]
+Count = Annotated[int, _read(_count, "not a whole number from 1 to 512")]
+Truth = Annotated[bool, _read({"yes": True, "no": False}.get, "neither yes nor no")]
+Amount = Annotated[Decimal, _read(parse_credits, "not an amount of credits; nothing was spent")]
+Amounts = Annotated[dict[str, Decimal], BeforeValidator(_amounts)]
+Percent = Annotated[Decimal, _read(_percent, "not a part of a price; write it like 10%")]
+Place = Annotated[
+    str, _read({"keyring": "keyring", "file": "file"}.get, "neither keyring nor file")
+]
+Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
+Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
+Words = Annotated[frozenset[str], _split(",")]
+
+
+def _setting(default: str | Callable[[dict[str, Any]], str] | None, words: str) -> Any:
+    """Return a setting as people read of it: its default as they would write it, what it is."""
+    if callable(default):
+        return Field(default_factory=default, description=words)
+    return Field(default, description=words, validate_default=True)
+
+
+class Settings(BaseSettings):
     """What a command runs with; durations in seconds."""
 
+    model_config = SettingsConfigDict(frozen=True, extra="forbid")
+
     home: Path
-    ledger: str
-    store: str
-    names: str
-    base_url: str | None
-    auth_url: str | None
-    mcp_url: str | None
-    api_key: Secret | None
-    webhook_url: str | None
-    receiver: str
-    horizon: float
-    deadline: float
-    captions_wait: float
-    failed_words: frozenset[str]
-    clip_keys: bool
-    evidence_wait: float
-    quote_age: float
-    quote_tolerance: Decimal
-    day_budget: Decimal | None
-    cost_center_budgets: Mapping[str, Decimal]
-    lease: float
-    submits: int
-    watches: int
-    deliveries: int
-    quotes: int
-    credentials: str | None
-    claim_grant: str
-    webhook_vendor: str
-    webhook_secret: tuple[Secret, ...]
-    prefect_events: bool
+    base_url: Url | None = _setting(None, "the service's REST root; ends in /api/v1")
+    auth_url: Url | None = _setting(None, "the service's login root")
+    mcp_url: Url | None = _setting(None, "the service's MCP root")
+    api_key: SecretStr | None = _setting(None, "the organisation's key (mav_...); a secret")
+    ledger: str = _setting(
+        lambda above: f"sqlite:///{above['home'] / 'ledger.db'}",
+        "SQLAlchemy URL of the ledger; default a SQLite file under .callsheet/",
+    )
+    store: str = _setting("deliveries/", "where films go: s3://bucket/prefix or a folder")
+    webhook_url: Url | None = _setting(
+        None, "the receiver's public address, as the service sees it"
+    )
+    receiver: str = _setting("127.0.0.1:8790", "host:port the receiver binds to")
+    names: str = _setting(
+        "{campaign}/{row}/{row}-take{take}.mp4", "template of a film's name in the store"
+    )
+    horizon: Seconds = _setting("24h", "how long the service is trusted to know an idempotency key")
+    deadline: Seconds = _setting("3h", "how long a render may take before its row is stalled")
+    captions_wait: Seconds = _setting("2m", "how long captions may come later than their film")
+    submits: Count = _setting("8", "creates under way at once")
+    watches: Count = _setting("16", "looks at renders under way at once")
+    deliveries: Count = _setting("8", "downloads under way at once")
+    quotes: Count = _setting("16", "estimates under way at once")
+    failed_words: Words = _setting(
+        "failed,failure,error,errored", "statuses of a render that will not come"
+    )
+    clip_keys: Truth = _setting(
+        "no", "yes once the service is known to take idempotency keys for clips"
+    )
+    evidence_wait: Seconds = _setting("10m", "how long a clip is searched for after a lost answer")
+    quote_age: Seconds = _setting("15m", "how long a quote holds before it is asked again")
+    quote_tolerance: Percent = _setting(
+        "0%", "how far a price may rise after its approval without a new one"
+    )
+    day_budget: Amount | None = _setting(
+        None, "credits that all campaigns of the ledger may cost in a day (UTC)"
+    )
+    cost_center_budgets: Amounts = _setting(
+        "", "credits a cost center may cost in all: marketing=500,sales=200"
+    )
+    lease: Lease = _setting("60s", "how long a run that gives no sign of life keeps its campaign")
+    credentials: Place | None = _setting(
+        None, "where `login` keeps the key: keyring or file; default the best there is"
+    )
+    claim_grant: str = _setting(
+        "urn:service:agent-auth:grant-type:claim",
+        "the grant type of `login --email`; its vendor part is the service's own",
+    )
+    webhook_secret: Secrets = _setting(
+        "", "secrets that webhooks made elsewhere sign with, separated by commas; a secret"
+    )
+    prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
+    webhook_vendor: Vendor = _setting(
+        "Service", "vendor part of the webhook headers' names, X-Service-Signature"
+    )
     #: What `callsheet login` kept for the profile, and the login of these that is in force.
-    register: Register | None = field(default=None, repr=False)
+    kept_logins: Register | None = Field(None, repr=False)
     login: Login | None = None
     #: Where `api_key` came from: CALLSHEET_API_KEY, CALLSHEET_API_KEY_FILE or a profile's name.
     key_source: str | None = None
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: Any, *_: Any, **__: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read what `load_settings` names, and nothing by itself."""
+        return tuple(_Source(settings_cls, read) for read in init_settings.init_kwargs["sources"])
 
     @property
     def spool(self) -> Path:
@@ -144,8 +215,8 @@ class Settings:
     def service(self) -> tuple[str, str]:
         """Return the service's address and key; raise ConfigurationError when one is missing."""
         if not self.base_url:
-            if self.register and self.register.trouble:
-                raise self.register.trouble
+            if self.kept_logins and self.kept_logins.trouble:
+                raise self.kept_logins.trouble
             raise ConfigurationError(
                 "no video service is configured; nothing was spent",
                 remedy="set CALLSHEET_BASE_URL and CALLSHEET_API_KEY, or add --sandbox",
@@ -158,12 +229,12 @@ class Settings:
         Asks the keyring, should the login be kept there: call it where the key is needed.
         """
         if self.api_key:
-            return self.api_key.reveal()
+            return self.api_key.get_secret_value()
         if self.login:
             return self._kept_key
-        if self.register and self.register.trouble:
-            raise self.register.trouble
-        others = ", ".join(self.register.logins) if self.register else ""
+        if self.kept_logins and self.kept_logins.trouble:
+            raise self.kept_logins.trouble
+        others = ", ".join(self.kept_logins.logins) if self.kept_logins else ""
         raise ConfigurationError(
             "no key for the video service is configured; nothing was spent"
             + (f" (`callsheet login` kept one for {others})" if others else ""),
@@ -177,6 +248,30 @@ class Settings:
 
         assert self.login is not None
         return key_of(self.login)
+
+
+#: Every setting: its default, and what it is.
+KNOWN: dict[str, tuple[str | None, str]] = {
+    name: (None if field.default_factory else field.default or None, field.description)
+    for name, field in Settings.model_fields.items()
+    if field.description
+}
+SECRETS = ("api_key", "webhook_secret")
+
+
+class _Source(PydanticBaseSettingsSource):
+    """One place that settings come from: `read` is called with what those before it say."""
+
+    def __init__(self, settings_cls: type[BaseSettings], read: Callable[[Any], Any]) -> None:
+        super().__init__(settings_cls)
+        self._read = read
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Return one setting, as every source has to."""
+        return self().get(field_name), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        return dict(self._read(self.current_state))
 
 
 def load_settings(
@@ -194,27 +289,72 @@ def load_settings(
     environ = os.environ if environ is None else environ
     folder = folder or Path.cwd()
     register = _register(profile, credentials_folder(environ))
-    known = logging_in or bool(register and (register.logins or register.trouble))
-    values = {name: default for name, (default, _) in KNOWN.items()}
-    values |= (
-        read_profile(profile, folder, known=KNOWN, secrets=SECRETS, needed=not known)
-        if profile
-        else {}
-    )
-    source = f"profile {profile}" if values["api_key"] else None
-    values |= _from_environment(environ)
-    source = next((name for name in _KEY_NAMES if environ.get(name)), source)
-    values |= dict(overrides or {})
-    login = (
-        register.of(_url("base_url", (values["base_url"] or "").strip() or None))
-        if register
-        else None
-    )
-    if login:
-        stored = {"base_url": login.base_url, "auth_url": login.auth_url, "mcp_url": login.mcp_url}
-        values |= {name: url for name, url in stored.items() if not values[name]}
-    made = _settings(values, home=find_home(folder))
-    return replace(made, register=register, login=login, key_source=source)
+    #: Of every setting where it comes from, as a person would find it.
+    origins: dict[str, str] = {}
+
+    def noted(found: Mapping[str, Found]) -> dict[str, str]:
+        for name, one in found.items():
+            origins.setdefault(name, one.where)
+        return {name: one.value.strip() for name, one in found.items() if one.value.strip()}
+
+    def given(_: Mapping[str, Any]) -> dict[str, Any]:
+        return {"home": find_home(folder), **(overrides or {})}
+
+    def environment(_: Mapping[str, Any]) -> dict[str, str]:
+        return noted(_from_environment(environ))
+
+    def in_profile(_: Mapping[str, Any]) -> dict[str, str]:
+        if profile is None:
+            return {}
+        needed = not (logging_in or (register and (register.logins or register.trouble)))
+        return noted(read_profile(profile, folder, known=KNOWN, secrets=SECRETS, needed=needed))
+
+    def kept(above: Mapping[str, Any]) -> dict[str, Any]:
+        source = origins.get("api_key")
+        if source and not source.startswith(PREFIX):
+            source = f"profile {profile}"
+        return {"key_source": source, **_kept(register, above.get("base_url"))}
+
+    try:
+        return Settings.model_validate({"sources": (given, environment, in_profile, kept)})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = str(problem["loc"][0])
+        words, *remedy = problem["ctx"]["error"].args
+        raise ConfigurationError(
+            f"{origins.get(name, PREFIX + name.upper())}{words}", remedy="".join(remedy) or None
+        ) from None
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Found]:
+    found: dict[str, Found] = {}
+    for variable in sorted(environ):
+        name, value = variable.removeprefix(PREFIX).lower(), environ[variable]
+        if not variable.startswith(PREFIX) or not value.strip():
+            continue
+        if name.removesuffix("_file") in SECRETS:
+            # `API_KEY_FILE` comes after `API_KEY`, and wins.
+            text = read_secret(variable, Path(value)) if name.endswith("_file") else value
+            found[name.removesuffix("_file")] = Found(text, variable)
+        elif name in KNOWN:
+            found[name] = Found(value, variable)
+        else:
+            raise ConfigurationError(
+                f"{variable} is no setting; nothing was spent",
+                remedy="unset it, or correct its name: the settings are "
+                + ", ".join(PREFIX + name.upper() for name in KNOWN),
+            )
+    return found
+
+
+def _kept(register: Register | None, base_url: str | None) -> dict[str, Any]:
+    """Return what a login says, if one is kept for this service, or for one at all."""
+    address = _address(base_url) if base_url else None
+    login = register.of(address) if register and bool(address) == bool(base_url) else None
+    if login is None:
+        return {"kept_logins": register}
+    urls = {"base_url": login.base_url, "auth_url": login.auth_url, "mcp_url": login.mcp_url}
+    return {"kept_logins": register, "login": login, **{n: url for n, url in urls.items() if url}}
 
 
 def credentials_folder(environ: Mapping[str, str] | None = None) -> Path | None:
@@ -223,171 +363,6 @@ def credentials_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     home = environ.get("HOME") or environ.get("USERPROFILE")
     config = environ.get("XDG_CONFIG_HOME") or (home and f"{home}/.config")
     return Path(config) / "callsheet" / "credentials" if config else None
-
-
-def find_home(folder: Path) -> Path:
-    """Return the nearest `.callsheet/` at or above `folder`, else where it would be made."""
-    for place in (folder, *folder.parents):
-        if (place / HOME).is_dir():
-            return place / HOME
-    return folder / HOME
-
-
-def make_home(home: Path) -> bool:
-    """Make the folder, closed to others; return whether it was missing.
-
-    Raises ConfigurationError when it cannot be made.
-    """
-    if home.is_dir():
-        return False
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (home / ".gitignore").write_text("*\n")
-    except OSError as error:
-        raise ConfigurationError(
-            f"cannot make {home}: {error.strerror}; nothing was spent",
-            remedy="run in a folder you may write to",
-        ) from error
-    return True
-
-
-def _settings(values: Mapping[str, str | None], *, home: Path) -> Settings:
-    text = {name: (value or "").strip() or None for name, value in values.items()}
-    key, secrets = text["api_key"], text["webhook_secret"] or ""
-    return Settings(
-        home=home,
-        ledger=text["ledger"] or f"sqlite:///{home / 'ledger.db'}",
-        store=text["store"] or "deliveries/",
-        names=text["names"] or "",
-        base_url=_url("base_url", text["base_url"]),
-        auth_url=_url("auth_url", text["auth_url"]),
-        mcp_url=_url("mcp_url", text["mcp_url"]),
-        api_key=Secret(key) if key else None,
-        webhook_url=_url("webhook_url", text["webhook_url"]),
-        receiver=text["receiver"] or "",
-        credentials=_kept_in(text["credentials"]),
-        claim_grant=text["claim_grant"] or "",
-        webhook_vendor=_vendor(text["webhook_vendor"] or ""),
-        webhook_secret=tuple(map(Secret, filter(None, re.split(r"[\s,]+", secrets)))),
-        prefect_events=_truth("prefect_events", text["prefect_events"]),
-        failed_words=_words(text["failed_words"]),
-        clip_keys=_truth("clip_keys", text["clip_keys"]),
-        quote_tolerance=_percent("quote_tolerance", text["quote_tolerance"]),
-        day_budget=_amount("day_budget", text["day_budget"]) if text["day_budget"] else None,
-        cost_center_budgets=_amounts("cost_center_budgets", text["cost_center_budgets"]),
-        lease=_lease(text["lease"]),
-        **{name: _seconds(name, text[name]) for name in _DURATIONS},
-        **{name: _count(name, text[name]) for name in _COUNTS},
-    )
-
-
-_KEY_NAMES = ("CALLSHEET_API_KEY_FILE", "CALLSHEET_API_KEY")
-_DURATIONS = ("horizon", "deadline", "captions_wait", "evidence_wait", "quote_age")
-_COUNTS = ("submits", "watches", "deliveries", "quotes")
-
-
-def _url(name: str, value: str | None) -> str | None:
-    if value is None:
-        return None
-    try:
-        parts = urlsplit(value)
-        right = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        right = False
-    if not right:
-        raise ConfigurationError(
-            f'CALLSHEET_{name.upper()} "{value}" is not an http(s) address; nothing was spent'
-        )
-    return value.rstrip("/")
-
-
-def _kept_in(value: str | None) -> str | None:
-    if value not in (None, "keyring", "file"):
-        raise ConfigurationError(f'CALLSHEET_CREDENTIALS "{value}" is neither keyring nor file')
-    return value
-
-
-def _vendor(value: str) -> str:
-    if not value.isascii() or not value.replace("-", "").isalnum():
-        raise ConfigurationError(f'CALLSHEET_WEBHOOK_VENDOR "{value}" is no part of a header name')
-    return value
-
-
-def _seconds(name: str, value: str | None) -> Any:
-    try:
-        return parse_duration(value or "")
-    except BadInput as error:
-        raise ConfigurationError(f"CALLSHEET_{name.upper()}: {error}") from error
-
-
-def _lease(value: str | None) -> float:
-    seconds: float = _seconds("lease", value)
-    if seconds < 1:
-        raise ConfigurationError(f'CALLSHEET_LEASE "{value}" is too short; 1s is the least')
-    return seconds
-
-
-def _amount(name: str, value: str) -> Decimal:
-    amount = parse_credits(value)
-    if amount is None:
-        raise ConfigurationError(
-            f'CALLSHEET_{name.upper()} "{value}" is not an amount of credits; nothing was spent'
-        )
-    return amount
-
-
-def _amounts(name: str, value: str | None) -> dict[str, Decimal]:
-    """Read `marketing=500,sales=200`."""
-    found: dict[str, Decimal] = {}
-    for part in filter(None, (part.strip() for part in (value or "").split(","))):
-        who, equals, amount = part.rpartition("=")
-        if not equals or not who.strip() or who.strip() in found:
-            raise ConfigurationError(
-                f'CALLSHEET_{name.upper()} "{part}" is not an amount for one name; '
-                "nothing was spent",
-                remedy="write it like marketing=500,sales=200, every name once",
-            )
-        found[who.strip()] = _amount(name, amount)
-    return found
-
-
-def _percent(name: str, value: str | None) -> Decimal:
-    """Read `10%` as 0.1."""
-    amount = parse_credits((value or "").removesuffix("%"))
-    if amount is None or not (value or "").endswith("%"):
-        raise ConfigurationError(
-            f'CALLSHEET_{name.upper()} "{value}" is not a part of a price; write it like 10%'
-        )
-    return amount / 100
-
-
-def _words(value: str | None) -> frozenset[str]:
-    return frozenset(word.strip() for word in (value or "").split(",") if word.strip())
-
-
-def _truth(name: str, value: str | None) -> bool:
-    if value not in ("yes", "no"):
-        raise ConfigurationError(f'CALLSHEET_{name.upper()} "{value}" is neither yes nor no')
-    return value == "yes"
-
-
-def _count(name: str, value: str | None) -> Any:
-    if not (value or "").isdecimal() or not 1 <= int(value or 0) <= 512:
-        raise ConfigurationError(
-            f'CALLSHEET_{name.upper()} "{value}" is not a whole number from 1 to 512'
-        )
-    return int(value or 0)
-
-
-def _from_environment(environ: Mapping[str, str]) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for name in KNOWN:
-        variable = f"CALLSHEET_{name.upper()}"
-        if environ.get(variable):
-            found[name] = environ[variable]
-        if name in SECRETS and environ.get(f"{variable}_FILE"):
-            found[name] = read_secret(f"{variable}_FILE", Path(environ[f"{variable}_FILE"]))
-    return found
 
 
 def _register(profile: str | None, folder: Path | None) -> Register | None:

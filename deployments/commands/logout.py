@@ -39,8 +39,8 @@ def main(args: Namespace) -> int:
 
 
 def _nobody(args: Namespace, settings: Settings) -> int:
-    if settings.register and settings.register.trouble:
-        raise settings.register.trouble
+    if settings.kept_logins and settings.kept_logins.trouble:
+        raise settings.kept_logins.trouble
     document = {"logged_out": False, "key": None, "revoked": False, "exit": 0}
     _print(args, document, settings.base_url, "nobody is logged in: nothing to do")
     _tell_of_others(settings, None)
@@ -97,7 +97,7 @@ def _print(args: Namespace, document: dict[str, Any], base_url: str | None, word
 def _tell_of_others(settings: Settings, gone: Login | None) -> None:
     if settings.key_source:
         say(f"the key in {settings.key_source} is not touched, and stays in force")
-    logins = settings.register.logins if settings.register else {}
+    logins = settings.kept_logins.logins if settings.kept_logins else {}
     others = [url for url in logins if gone is None or url != gone.base_url]
     if others:
         say(f"still logged in to {', '.join(others)} (set CALLSHEET_BASE_URL to leave one)")

@@ -18,8 +18,9 @@ from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.credentials import LiveSecrets
 from tasks.errors import CallsheetError
+from tasks.home import make_home
 from tasks.ledger import Ledger, open_ledger
-from tasks.settings import Settings, make_home
+from tasks.settings import Settings
 
 
 def main(args: Namespace) -> int:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from deployments.signals import run_command
 from tasks.duration import parse_duration
-from tasks.settings import load_settings, make_home
+from tasks.home import make_home
+from tasks.settings import load_settings
 
 if TYPE_CHECKING:
     from deployments.prefect_server import PrefectServer

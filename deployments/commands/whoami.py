@@ -67,10 +67,10 @@ def _origin(settings: Settings) -> Origin:
         kind = "environment" if source.startswith("CALLSHEET_") else "profile"
         return Origin(kind=kind, where=source)
     assert settings.login is not None
-    assert settings.register is not None
+    assert settings.kept_logins is not None
     if settings.login.kept_in == "keyring":
         return Origin(kind="keyring", where="the keyring of this machine")
-    return Origin(kind="file", where=str(settings.register.path))
+    return Origin(kind="file", where=str(settings.kept_logins.path))
 
 
 def _scopes(settings: Settings, standing: Standing, owner: Owner) -> tuple[list[str], list[str]]:

@@ -39,10 +39,11 @@ from tasks.errors import (
     ShapeError,
     StoreError,
 )
+from tasks.home import make_home
 from tasks.ledger import Ledger, open_ledger
 from tasks.ledger.database import ledger_file, ledger_url
 from tasks.service import OPERATIONS, Money, VideoService
-from tasks.settings import Settings, make_home
+from tasks.settings import Settings
 
 Document = dict[str, Any]
 

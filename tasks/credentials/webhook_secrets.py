@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from tasks.credentials.private_file import make_private_folder, read_private, write_private
 from tasks.errors import ConfigurationError
 from tasks.redact import register_secret
@@ -91,13 +93,16 @@ class LiveSecrets:
     Called, it returns pairs of nonce and secret; those given in the settings come first.
     """
 
-    def __init__(self, folder: Path, given: Sequence[str], *, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, folder: Path, given: Sequence[SecretStr], *, clock: Callable[[], float]
+    ) -> None:
         self._folder = folder
-        self._given = [(GIVEN, secret.encode()) for secret in given]
+        plain = [secret.get_secret_value() for secret in given]
+        self._given = [(GIVEN, secret.encode()) for secret in plain]
         self._clock = clock
         self._changed: int | None = -1
         self._kept: list[WebhookSecret] = []
-        for secret in given:
+        for secret in plain:
             register_secret(secret)
 
     def __call__(self) -> list[tuple[str, bytes]]:

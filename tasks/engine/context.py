@@ -16,9 +16,10 @@ from functools import partial
 from pathlib import Path
 
 from tasks.engine.lanes.baseline import Baseline
+from tasks.home import make_home
 from tasks.ledger import Ledger, Terms, close_gate, gate_of, open_ledger
 from tasks.service import Gate, VideoService
-from tasks.settings import Settings, make_home
+from tasks.settings import Settings
 from tasks.store import Fetcher, Store, open_store
 
 Clock = Callable[[], float]

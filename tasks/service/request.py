@@ -132,8 +132,7 @@ def _checked(base_url: str) -> str:
 
 
 def _headers(api_key: str) -> httpx.Headers:
-    # str.__str__ because a settings.Secret shows itself as ***.
-    key = str.__str__(api_key).strip()
+    key = api_key.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigurationError(
             "CALLSHEET_API_KEY is empty or holds characters that no key has",

@@ -7,9 +7,11 @@ import stat
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from tasks.errors import ConfigurationError
-from tasks.settings import KNOWN, Secret, Settings, find_home, load_settings, make_home
+from tasks.home import find_home, make_home
+from tasks.settings import KNOWN, Settings, load_settings
 
 
 def load(folder: Path, profile: str | None = None, /, overrides=None, **environ: str) -> Settings:
@@ -35,7 +37,7 @@ def test_without_anything_the_defaults_hold(tmp_path: Path):
 
 
 def test_every_setting_that_is_known_is_in_force(tmp_path: Path):
-    assert set(KNOWN) <= set(Settings.__dataclass_fields__)
+    assert set(KNOWN) <= set(Settings.model_fields)
 
 
 def test_the_environment_wins_over_the_profile_and_that_over_the_default(
@@ -77,6 +79,8 @@ def test_a_profile_is_looked_for_upward(tmp_path: Path, profiles: Path):
         ("submits = 1.5", "submits is not a text or a whole number"),
         ("submits = true", "not a whole number"),
         ("submits = ", "cannot be read"),
+        ("# Ours.\n\nsubmits = 0", r"studio\.toml, line 3: submits \"0\" is not a whole number"),
+        ("[cost_center_budgets]\nsales = 'x'", 'line 1: cost_center_budgets "sales=x" is not an'),
     ],
 )
 def test_a_profile_with_something_wrong_is_refused(
@@ -105,6 +109,12 @@ def test_a_profile_that_is_not_there_is_named(tmp_path: Path, name: str):
         ({"base_url": "http://"}, "is not an http"),
         ({"base_url": "http://[::1"}, "is not an http"),
         ({"webhook_url": "ftp://h/"}, "CALLSHEET_WEBHOOK_URL"),
+        ({"clip_keys": "true"}, 'CALLSHEET_CLIP_KEYS "true" is neither yes nor no'),
+        ({"day_budget": "lots"}, 'CALLSHEET_DAY_BUDGET "lots" is not an amount of credits'),
+        ({"cost_center_budgets": "a=1,a=2"}, 'CALLSHEET_COST_CENTER_BUDGETS "a=2"'),
+        ({"quote_tolerance": "0.1"}, "write it like 10%"),
+        ({"lease": "0s"}, "1s is the least"),
+        ({"submit": "3"}, "CALLSHEET_SUBMIT is no setting"),
     ],
 )
 def test_a_setting_that_cannot_work_is_named(tmp_path: Path, environ, words: str):
@@ -118,7 +128,7 @@ def test_a_secret_may_come_from_a_file_which_wins(tmp_path: Path):
     (tmp_path / "key").write_text("mav_file\n")
     found = load(tmp_path, api_key="mav_plain", api_key_file=str(tmp_path / "key"))
     assert found.api_key is not None
-    assert found.api_key.reveal() == "mav_file"
+    assert found.api_key.get_secret_value() == "mav_file"
 
 
 def test_a_profile_names_a_secret_file_beside_itself(tmp_path: Path, profiles: Path):
@@ -126,7 +136,7 @@ def test_a_profile_names_a_secret_file_beside_itself(tmp_path: Path, profiles: P
     (profiles / "studio.key").write_text("mav_beside\n")
     found = load(tmp_path, "studio")
     assert found.api_key is not None
-    assert found.api_key.reveal() == "mav_beside"
+    assert found.api_key.get_secret_value() == "mav_beside"
 
 
 @pytest.mark.parametrize(("text", "words"), [(None, "cannot be read"), (" \n", "empty")])
@@ -139,7 +149,8 @@ def test_a_secret_file_without_a_secret_is_refused(tmp_path: Path, text, words: 
 
 def test_only_a_secret_may_come_from_a_file(tmp_path: Path):
     (tmp_path / "store").write_text("s3://other")
-    assert load(tmp_path, store_file=str(tmp_path / "store")).store == "deliveries/"
+    with pytest.raises(ConfigurationError, match="CALLSHEET_STORE_FILE is no setting"):
+        load(tmp_path, store_file=str(tmp_path / "store"))
 
 
 def test_a_secret_does_not_show_itself(tmp_path: Path):
@@ -155,7 +166,7 @@ def test_a_secret_is_revealed_where_it_is_needed(tmp_path: Path):
     settings = load(tmp_path, api_key=" mav_canary ", base_url="https://h/api/v1/")
     assert settings.service() == ("https://h/api/v1", "mav_canary")
     assert type(settings.service()[1]) is str
-    assert isinstance(settings.api_key, Secret)
+    assert isinstance(settings.api_key, SecretStr)
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_what_is_wrong_with_the_file_is_told_only_to_who_needs_the_key(log_in, l
 def test_where_nobody_is_at_home_there_is_no_login(tmp_path: Path):
     assert credentials_folder({}) is None
     found = load_settings(environ={}, folder=tmp_path)
-    assert (found.register, found.login) == (None, None)
+    assert (found.kept_logins, found.login) == (None, None)
     home = credentials_folder({"HOME": "/home/ada"})
     assert home == Path("/home/ada/.config/callsheet/credentials")
 
