@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tasks.credentials import PendingClaim, drop_claim, keep_claim, read_claim
-from tasks.service.login import Claim, Pace, UserCode
+from tasks.service.login import Claim, PollInterval, UserCode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,11 +26,11 @@ class ClaimDesk:
             return None
         if (kept.auth_url, kept.email) != (self.issuer, self.email):
             return None
-        pace = Pace(interval=kept.interval)
+        polling = PollInterval(seconds=kept.interval)
         return Claim(
             token=kept.token,
             expires_at=kept.expires_at,
-            code=UserCode(code=kept.user_code, address=kept.address, pace=pace),
+            code=UserCode(code=kept.user_code, address=kept.address, polling=polling),
             code_until=kept.code_until,
         )
 
@@ -46,7 +46,7 @@ class ClaimDesk:
             user_code=claim.code.code,
             address=claim.code.address,
             code_until=claim.code_until,
-            interval=claim.code.pace.interval,
+            interval=claim.code.polling.seconds,
         )
         keep_claim(self.folder, self.profile, kept)
 

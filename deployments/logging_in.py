@@ -129,7 +129,7 @@ def _show(code: UserCode) -> None:
     say(f"open  {code.address}\nenter {code.code}")
     if code.complete:
         say(f"(or open {code.complete}, and compare the code)")
-    say(f"waiting up to {say_duration(code.pace.lifetime)} for the approval; Ctrl+C stops")
+    say(f"waiting up to {say_duration(code.polling.lifetime)} for the approval; Ctrl+C stops")
 
 
 async def _by_device(exchange: Exchange, endpoints: Endpoints, order: Order) -> Grant:

@@ -10,7 +10,7 @@ from deployments.logging_in import Order
 from deployments.scope_words import SCOPES, what_lacks
 from deployments.terminal import print_json, say
 from tasks.credentials import Login
-from tasks.service.login import Standing
+from tasks.service.login import KeyStatus
 from tasks.settings import Settings
 
 
@@ -20,7 +20,7 @@ class Outcome:
 
     order: Order
     login: Login
-    standing: Standing
+    status: KeyStatus
     destination: Destination
 
     @property
@@ -28,7 +28,7 @@ class Outcome:
         """The scopes that were asked for and not granted, as far as that is known."""
         if self.login.scopes is not None:
             return [scope for scope in self.order.scopes if scope not in self.login.scopes]
-        return ["read"] if self.standing.may_read is False else []
+        return ["read"] if self.status.may_read is False else []
 
 
 def show_outcome(outcome: Outcome, settings: Settings, *, json: bool) -> None:
@@ -49,8 +49,8 @@ def _to_heed(outcome: Outcome, settings: Settings) -> list[str]:
     if found:
         everything = ",".join(SCOPES)
         found.append(f"for more: `callsheet login --scopes {everything}`, and approve all of them")
-    if outcome.standing.accepted is None:
-        found.append(f"the key could not be tried yet: {outcome.standing.words}")
+    if outcome.status.accepted is None:
+        found.append(f"the key could not be tried yet: {outcome.status.words}")
     if outcome.destination.kept_in not in ("keyring", "file"):
         return found
     before = settings.login
@@ -73,7 +73,7 @@ def _document(outcome: Outcome) -> dict[str, Any]:
         "key": login.fingerprint,
         "scopes": None if login.scopes is None else list(login.scopes),
         "missing": outcome.missing,
-        "accepted": outcome.standing.accepted,
+        "accepted": outcome.status.accepted,
         "stored_in": destination.kept_in,
         "where": None if destination.path is None else str(destination.path),
         "exit": 0,

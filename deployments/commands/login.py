@@ -19,7 +19,7 @@ from deployments.terminal import console_for, say
 from tasks.credentials import Login, fingerprint, profile_name
 from tasks.errors import BadInput, ConfigurationError, LoginError, Parked
 from tasks.redact import register_secret
-from tasks.service.login import Grant, Standing, is_key, owner_of, standing_of
+from tasks.service.login import Grant, KeyStatus, is_key, key_status, owner_of
 from tasks.settings import Settings, credentials_folder, load_settings
 
 
@@ -84,8 +84,8 @@ async def _log_in(
     else:
         got = Obtained(grant=Grant(key=key), auth_url=settings.auth_url, given=True)
     try:
-        standing = await _tried(order.base_url, got)
-        login = await _login(order, settings, got, standing)
+        status = await _tried(order.base_url, got)
+        login = await _login(order, settings, got, status)
         destination.keep(login, got.grant.key)
     except BaseException:
         # Ctrl+C too: a key that is kept nowhere would live on unseen.
@@ -93,30 +93,30 @@ async def _log_in(
         raise
     if destination.kept_in is None:
         await take_back(got)
-    return Outcome(order=order, login=login, standing=standing, destination=destination)
+    return Outcome(order=order, login=login, status=status, destination=destination)
 
 
-async def _tried(base_url: str, got: Obtained) -> Standing:
+async def _tried(base_url: str, got: Obtained) -> KeyStatus:
     """Return how the key stands; raise when it cannot be the right one to keep."""
-    standing = await standing_of(base_url, got.grant.key)
-    if standing.accepted is False:
+    status = await key_status(base_url, got.grant.key)
+    if status.accepted is False:
         raise LoginError(
             f"{base_url} does not accept the key (401); it was not kept",
             remedy="check the key, and that it belongs to the service at CALLSHEET_BASE_URL"
             if got.given
             else "CALLSHEET_AUTH_URL and CALLSHEET_BASE_URL have to be the same service's",
         )
-    if standing.accepted is None and got.given:
-        words = f"the key could not be tried ({standing.words}); it was not kept"
-        if standing.later:
+    if status.accepted is None and got.given:
+        words = f"the key could not be tried ({status.words}); it was not kept"
+        if status.later:
             raise Parked(words, until=datetime.now(UTC) + timedelta(minutes=1))
         raise ConfigurationError(words, remedy="check CALLSHEET_BASE_URL")
-    return standing
+    return status
 
 
-async def _login(order: Order, settings: Settings, got: Obtained, standing: Standing) -> Login:
+async def _login(order: Order, settings: Settings, got: Obtained, status: KeyStatus) -> Login:
     now, grant = datetime.now(UTC), got.grant
-    if grant.scopes is None and standing.accepted:
+    if grant.scopes is None and status.accepted:
         owner = await owner_of(order.base_url, grant.key)
         grant = replace(grant, scopes=owner.scopes)
     return Login(

@@ -14,7 +14,7 @@ from deployments.signals import run_command
 from deployments.terminal import console_for, print_json, say
 from tasks.credentials import Login, forget, key_of, profile_name
 from tasks.errors import CallsheetError
-from tasks.service.login import Exchange, revoke, standing_of
+from tasks.service.login import Exchange, key_status, revoke
 from tasks.settings import Settings, credentials_folder, load_settings
 
 
@@ -67,8 +67,8 @@ async def _revoked(login: Login, settings: Settings, key: str) -> bool:
             say(f"{error}: the key cannot be revoked from here")
         else:
             await revoke(exchange, auth_url, key)
-    standing = await standing_of(login.base_url, key)
-    return standing.accepted is False
+    status = await key_status(login.base_url, key)
+    return status.accepted is False
 
 
 def _words(login: Login, *, dead: bool, spared: bool) -> str:

@@ -13,7 +13,7 @@ from deployments.scope_words import SCOPES
 from deployments.signals import run_command
 from deployments.terminal import console_for, print_json, say
 from tasks.credentials import fingerprint, profile_name
-from tasks.service.login import Owner, Standing, owner_of, standing_of
+from tasks.service.login import KeyStatus, Owner, key_status, owner_of
 from tasks.settings import Settings, load_settings
 
 
@@ -30,11 +30,11 @@ def main(args: Namespace) -> int:
     console_for(args)
     settings = load_settings(profile=args.profile)
     base_url, key = settings.service()
-    standing, owner = run_command(_ask(base_url, key))
-    known, unknown = _scopes(settings, standing, owner)
-    status = 2 if standing.accepted is False else 0
-    if standing.accepted is None:
-        status = 5 if standing.later else 2
+    status, owner = run_command(_ask(base_url, key))
+    known, unknown = _scopes(settings, status, owner)
+    code = 2 if status.accepted is False else 0
+    if status.accepted is None:
+        code = 5 if status.later else 2
     origin = _origin(settings)
     document: dict[str, Any] = {
         "profile": profile_name(args.profile),
@@ -45,20 +45,20 @@ def main(args: Namespace) -> int:
         "organisation": owner.organisation,
         "scopes": known,
         "unknown_scopes": unknown,
-        "accepted": standing.accepted,
-        "exit": status,
+        "accepted": status.accepted,
+        "exit": code,
     }
     if args.json:
         print_json(document)
     else:
         _show(document)
-    _advise(settings, standing)
-    return status
+    _advise(settings, status)
+    return code
 
 
-async def _ask(base_url: str, key: str) -> tuple[Standing, Owner]:
-    standing = await standing_of(base_url, key)
-    return standing, await owner_of(base_url, key) if standing.accepted else Owner()
+async def _ask(base_url: str, key: str) -> tuple[KeyStatus, Owner]:
+    status = await key_status(base_url, key)
+    return status, await owner_of(base_url, key) if status.accepted else Owner()
 
 
 def _origin(settings: Settings) -> Origin:
@@ -73,7 +73,7 @@ def _origin(settings: Settings) -> Origin:
     return Origin(kind="file", where=str(settings.kept_logins.path))
 
 
-def _scopes(settings: Settings, standing: Standing, owner: Owner) -> tuple[list[str], list[str]]:
+def _scopes(settings: Settings, status: KeyStatus, owner: Owner) -> tuple[list[str], list[str]]:
     """Return the scopes that the key is known to hold, and those nobody told us about."""
     login = None if settings.key_source else settings.login
     told = owner.scopes
@@ -81,8 +81,8 @@ def _scopes(settings: Settings, standing: Standing, owner: Owner) -> tuple[list[
         told = login.scopes
     if told is not None:
         return list(told), []
-    known = ["read"] if standing.may_read else []
-    open_questions = SCOPES if standing.may_read is None else SCOPES[1:]
+    known = ["read"] if status.may_read else []
+    open_questions = SCOPES if status.may_read is None else SCOPES[1:]
     return known, list(open_questions)
 
 
@@ -103,10 +103,10 @@ def _show(document: dict[str, Any]) -> None:
         print(f"{name:<13}{value}")
 
 
-def _advise(settings: Settings, standing: Standing) -> None:
-    if standing.accepted is False:
+def _advise(settings: Settings, status: KeyStatus) -> None:
+    if status.accepted is False:
         where = f"set {settings.key_source} to a good key" if settings.key_source else ""
-        say(f"{standing.words}: {where or 'run `callsheet login`'}")
-    elif standing.accepted is None:
-        later = "; run this again later" if standing.later else "; check CALLSHEET_BASE_URL"
-        say(f"whether the key is good could not be found out: {standing.words}{later}")
+        say(f"{status.words}: {where or 'run `callsheet login`'}")
+    elif status.accepted is None:
+        later = "; run this again later" if status.later else "; check CALLSHEET_BASE_URL"
+        say(f"whether the key is good could not be found out: {status.words}{later}")

@@ -1,17 +1,24 @@
 """Logging in: the client side of the specification's section 5. Knows no storage and no person."""
 
-from tasks.service.login.browser import Opener, log_in_by_browser
-from tasks.service.login.claim import ENDED, Claim, log_in_by_claim
-from tasks.service.login.device import UserCode, log_in_by_device
-from tasks.service.login.discovery import auth_url_beside, discover, find_auth_url
-from tasks.service.login.endpoints import Endpoints, endpoints_of
+from tasks.service.login.browser import Opener, Way, fitting_way, log_in_by_browser, open_browser
+from tasks.service.login.discovery import (
+    Endpoints,
+    auth_url_beside,
+    discover,
+    endpoints_of,
+    find_auth_url,
+)
 from tasks.service.login.exchange import Exchange
-from tasks.service.login.opening import open_browser
-from tasks.service.login.polling import Pace
-from tasks.service.login.replies import Grant, is_key
-from tasks.service.login.revoke import revoke
-from tasks.service.login.standing import Owner, Standing, owner_of, standing_of
-from tasks.service.login.ways import Way, fitting_way
+from tasks.service.login.key_status import KeyStatus, Owner, key_status, owner_of, revoke
+from tasks.service.login.polling import PollInterval
+from tasks.service.login.responses import Grant, is_key
+from tasks.service.login.user_code import (
+    ENDED,
+    Claim,
+    UserCode,
+    log_in_by_claim,
+    log_in_by_device,
+)
 
 __all__ = [
     "ENDED",
@@ -19,10 +26,10 @@ __all__ = [
     "Endpoints",
     "Exchange",
     "Grant",
+    "KeyStatus",
     "Opener",
     "Owner",
-    "Pace",
-    "Standing",
+    "PollInterval",
     "UserCode",
     "Way",
     "auth_url_beside",
@@ -31,11 +38,11 @@ __all__ = [
     "find_auth_url",
     "fitting_way",
     "is_key",
+    "key_status",
     "log_in_by_browser",
     "log_in_by_claim",
     "log_in_by_device",
     "open_browser",
     "owner_of",
     "revoke",
-    "standing_of",
 ]

@@ -6,21 +6,56 @@ The order is what makes it safe: bind, register the exact address, only then ope
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import secrets
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from hmac import compare_digest
+from typing import Literal
 from urllib.parse import urlencode
 
 from tasks.errors import ConfigurationError, LoginError
 from tasks.redact import register_secret
-from tasks.service.login.endpoints import Endpoints
+from tasks.service.login.discovery import Endpoints
 from tasks.service.login.exchange import Exchange
 from tasks.service.login.loopback import Landing
-from tasks.service.login.pkce import RandomBytes, new_proof, unguessable
 from tasks.service.login.polling import Say
-from tasks.service.login.replies import Grant, members, read_grant, text
-from tasks.service.login.sentences import refusal, told
+from tasks.service.login.responses import Grant, members, read_grant, refusal, text, told
+
+RandomBytes = Callable[[int], bytes]
+#: Bytes of chance in a verifier; 86 characters of the 128 allowed.
+VERIFIER_BYTES = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """A verifier, which only the token endpoint gets to see, and its challenge."""
+
+    verifier: str = field(repr=False)
+    challenge: str
+
+
+def new_proof(random_bytes: RandomBytes) -> Proof:
+    """Return a fresh verifier and its challenge."""
+    verifier = unguessable(random_bytes, VERIFIER_BYTES)
+    digest = hashlib.sha256(verifier.encode("ascii")).digest()
+    return Proof(verifier=verifier, challenge=_urlsafe(digest))
+
+
+def unguessable(random_bytes: RandomBytes, count: int = 32) -> str:
+    """Return a text of `count` random bytes that will never be shown."""
+    made = _urlsafe(random_bytes(count))
+    register_secret(made)
+    return made
+
+
+def _urlsafe(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+
 
 #: Opens an address for a person; returns False when no browser could be opened.
 Opener = Callable[[str], Awaitable[bool]]
@@ -106,7 +141,7 @@ async def _register(
     exchange: Exchange, endpoints: Endpoints, client_name: str, address: str
 ) -> str:
     wanted = {"client_name": client_name, "redirect_uris": [address]}
-    answer = await exchange.patiently(partial(exchange.post_json, endpoints.register, wanted))
+    answer = await exchange.with_retries(partial(exchange.post_json, endpoints.register, wanted))
     client_id = text(members(answer) or {}, "client_id")
     if answer.status >= 300 or client_id is None:
         raise refusal(answer, "register this client")
@@ -121,8 +156,54 @@ async def _open(open_browser: Opener, address: str, say: Say) -> None:
 async def _redeem(exchange: Exchange, endpoints: Endpoints, form: Mapping[str, str]) -> Grant:
     # A code works once: it is sent again only where it is proved not to have arrived.
     send = partial(exchange.post_form, endpoints.token, form)
-    answer = await exchange.patiently(send, only_unsent=True)
+    answer = await exchange.with_retries(send, only_unsent=True)
     grant = read_grant(answer)
     if grant is None:
         raise refusal(answer, "turn the approval into a key")
     return grant
+
+
+#: How long a browser that cannot be opened may take to say so, in seconds.
+SAYS_SO = 5.0
+_PROGRAM = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
+
+
+async def open_browser(address: str) -> bool:
+    """Open a page for whoever sits here; return False where it is sure that nobody will see it.
+
+    In a process of its own: some browsers write to our standard output, which is for one document,
+    end with Ctrl+C, or keep whoever called them waiting until they are closed.
+    """
+    # Not asyncio's: that one ends its children when the loop ends.
+    child = subprocess.Popen(  # noqa: ASYNC220
+        [sys.executable, "-I", "-c", _PROGRAM, address],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    for _ in range(int(SAYS_SO * 10)):
+        if child.poll() is not None:
+            return child.returncode == 0
+        await asyncio.sleep(0.1)
+    return True
+
+
+Way = Literal["browser", "device"]
+_SSH = ("SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY")
+_DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
+
+
+def fitting_way(environ: Mapping[str, str], *, platform: str, terminal: bool) -> tuple[Way, str]:
+    """Return the way, and why it is this one, to be read on after "because".
+
+    `terminal` says whether somebody sits at one; `platform` is `sys.platform`'s word.
+    """
+    if any(environ.get(name) for name in _SSH):
+        return "device", "this is an SSH session, and its browser is on another machine"
+    if not terminal:
+        return "device", "nobody sits at this terminal"
+    shown = environ.get("BROWSER") or any(environ.get(name) for name in _DISPLAYS)
+    if platform not in ("darwin", "win32") and not shown:
+        return "device", "there is no display to open a browser on"
+    return "browser", "there is a display to open a browser on"

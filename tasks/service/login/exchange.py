@@ -7,8 +7,9 @@ leaves this file carries a request, an address with a query, or a body.
 from __future__ import annotations
 
 import asyncio
+import random as chance
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Any, Self
@@ -16,8 +17,9 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 
-from tasks.clock import Clock, Sleep, utc_now
+from tasks.clock import Clock, Random, Sleep, utc_now
 from tasks.errors import CallsheetError, ConfigurationError, Parked
+from tasks.retry import RetryPolicy, retry
 from tasks.retry_after import retry_after
 from tasks.service.outcome import Outcome, of_exception
 from tasks.service.response import Response
@@ -27,8 +29,10 @@ Transports = Callable[[str], httpx.AsyncBaseTransport]
 
 #: One exchange may take so long, in seconds, however its answer drips.
 LONGEST = 60.0
-#: Pauses before a request that made nothing yet is sent again, in seconds.
-PAUSES = (1.0, 3.0)
+#: For a request that made nothing yet.
+POLICY = RetryPolicy(attempts=3, first=1.0, factor=3.0, jitter=0.0)
+#: What asks to be left alone for longer, in seconds, is told to a person instead of waited for.
+LONGEST_WAIT = 30.0
 #: Where the service does not say when to come back, in seconds.
 LATER = 60.0
 _TIMEOUTS = {"connect": 10.0, "read": 30.0, "write": 30.0, "pool": 30.0}
@@ -52,11 +56,13 @@ class Exchange:
         sleep: Sleep = asyncio.sleep,
         clock: Clock = utc_now,
         monotonic: Callable[[], float] = time.monotonic,
+        random: Random = chance.random,
         longest: float = LONGEST,
     ) -> None:
         self._transports = transports or partial(default_transport, limit=4)
         self._open: dict[str, httpx.AsyncBaseTransport] = {}
         self._longest = longest
+        self.random = random
         self.sleep = sleep
         self.clock = clock
         self.monotonic = monotonic
@@ -81,33 +87,50 @@ class Exchange:
         """Send a JSON document; raise NoAnswer."""
         return await self._send("POST", url, httpx.Request("POST", url, json=members).read(), _JSON)
 
-    async def patiently(self, send: Callable[[], Any], *, only_unsent: bool = False) -> Response:
-        """Return the answer of `send()`, sent up to three times while the service is in trouble.
+    async def with_retries(
+        self, send: Callable[[], Awaitable[Response]], *, only_unsent: bool = False
+    ) -> Response:
+        """Return the response to `send()`, sent up to three times while the service is in trouble.
 
         With `only_unsent`, for what works once, it is repeated only where it never left. Raises
-        Parked when the trouble stays.
+        Parked when the trouble stays, or is to stay for long.
         """
-        for pause in (*PAUSES, None):
-            try:
-                answer: Response = await send()
-            except NoAnswer as silence:
-                if pause is None or (only_unsent and silence.left):
-                    raise self.trouble(str(silence)) from None
-            else:
-                if not in_trouble(answer):
-                    return answer
-                if pause is None or only_unsent:
-                    raise self.trouble(f"it answered {answer.status}", answer)
-            await self.sleep(pause)
-        raise AssertionError("unreachable")
 
-    def trouble(self, words: str, answer: Response | None = None) -> CallsheetError:
+        async def attempt() -> Response | NoAnswer:
+            try:
+                return await send()
+            except NoAnswer as silence:
+                return silence
+
+        def again(result: Response | NoAnswer) -> bool:
+            if isinstance(result, NoAnswer):
+                return not (only_unsent and result.left)
+            return in_trouble(result) and not only_unsent and self.told(result) <= LONGEST_WAIT
+
+        result = await retry(
+            attempt,
+            POLICY,
+            again=again,
+            at_least=lambda result: self.told(result) if isinstance(result, Response) else 0.0,
+            sleep=self.sleep,
+            random=self.random,
+        )
+        if isinstance(result, NoAnswer):
+            raise self.trouble(str(result))
+        if in_trouble(result):
+            raise self.trouble(f"it answered {result.status}", result)
+        return result
+
+    def told(self, response: Response) -> float:
+        """Return how many seconds the server asks to be left alone."""
+        return retry_after(response.headers, now=self.clock()) or 0.0
+
+    def trouble(self, words: str, response: Response | None = None) -> CallsheetError:
         """Return the error for an auth server that is in trouble: nothing is lost, come back."""
-        now = self.clock()
-        told = retry_after(answer.headers, now=now) if answer else None
+        told = self.told(response) if response else 0.0
         return Parked(
             f"the auth server is in trouble ({words}); nobody was logged in",
-            until=now + timedelta(seconds=told or LATER),
+            until=self.clock() + timedelta(seconds=told or LATER),
             remedy="run the same command again then; if this stays so, check CALLSHEET_AUTH_URL",
         )
 
@@ -124,17 +147,17 @@ class Exchange:
         )
         try:
             async with asyncio.timeout(self._longest):
-                response = await self._transport(url).handle_async_request(request)
+                came = await self._transport(url).handle_async_request(request)
                 try:
-                    content = await response.aread()
+                    content = await came.aread()
                 finally:
-                    await response.aclose()
+                    await came.aclose()
         except Exception as cause:
             outcome = Outcome.LOST if isinstance(cause, TimeoutError) else of_exception(cause)
             if outcome is None:
                 raise
         else:
-            return Response(response.status_code, response.headers, content)
+            return Response(came.status_code, came.headers, content)
         if outcome is Outcome.UNSENDABLE:
             raise ConfigurationError(
                 f"{host} cannot be spoken to: its address or its certificate is not right",
@@ -156,6 +179,6 @@ _JSON = {"content-type": "application/json"}
 _HEADERS = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "callsheet"}
 
 
-def in_trouble(answer: Response) -> bool:
+def in_trouble(response: Response) -> bool:
     """Return whether the same request may succeed later."""
-    return answer.status in (408, 429) or answer.status >= 500
+    return response.status in (408, 429) or response.status >= 500

@@ -18,7 +18,7 @@ from tasks.errors import LoginError
 T = TypeVar("T")
 
 #: A connection that sends no request is dropped, in seconds; browsers open some to be ready.
-PATIENCE = 10.0
+REQUEST_WAIT = 10.0
 _HEAD = 16 * 1024
 
 
@@ -81,7 +81,7 @@ class Landing(Generic[T]):
         self._talks.add(task)
         try:
             with suppress(OSError, ValueError, TimeoutError, EOFError, asyncio.LimitOverrunError):
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(REQUEST_WAIT):
                     head = await reader.readuntil(b"\r\n\r\n")
                     self._answering.add(task)
                     writer.write(self._answer(head))

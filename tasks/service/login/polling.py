@@ -11,10 +11,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tasks.errors import CallsheetError, LoginError
-from tasks.retry_after import retry_after
+from tasks.retry import RetryPolicy, retry
 from tasks.service.login.exchange import Exchange, NoAnswer, in_trouble
-from tasks.service.login.replies import Grant, error_code, members, read_grant, seconds
-from tasks.service.login.sentences import is_known, refusal, told
+from tasks.service.login.responses import (
+    Grant,
+    error_code,
+    is_known,
+    members,
+    read_grant,
+    refusal,
+    seconds,
+    told,
+)
 from tasks.service.response import Response
 
 Say = Callable[[str], None]
@@ -29,20 +37,25 @@ _LATER = ("server_error", "temporarily_unavailable")
 
 
 @dataclass(kw_only=True)
-class Pace:
+class PollInterval:
     """How often to poll, in seconds, and how long the code is good for."""
 
-    interval: float = INTERVAL
+    seconds: float = INTERVAL
     lifetime: float = LIFETIME
     margin: float = MARGIN
 
-    def pause(self, silences: int) -> float:
-        """Return the pause before the next poll; doubled with every silence in a row."""
-        return min(self.interval * self.margin * 2.0 ** min(silences, 6), LONGEST_PAUSE)
+    @property
+    def pause(self) -> float:
+        """The pause before the next poll."""
+        return min(self.seconds * self.margin, LONGEST_PAUSE)
+
+    def after_silence(self) -> RetryPolicy:
+        """Return how polls go on that are not answered: each pause twice as long as the last."""
+        return RetryPolicy(first=2 * self.pause, longest=LONGEST_PAUSE, jitter=0.0)
 
     def slow_down(self, asked: float) -> None:
         """Poll less often from now on: as often as asked, or five seconds less often."""
-        self.interval = asked or self.interval + SLOWER
+        self.seconds = asked or self.seconds + SLOWER
         self.margin = SLOWER_MARGIN
 
 
@@ -58,50 +71,67 @@ class _Silence:
 
 
 async def poll(
-    exchange: Exchange, ask: Callable[[], Awaitable[Response]], pace: Pace, *, say: Say
+    exchange: Exchange, ask: Callable[[], Awaitable[Response]], every: PollInterval, *, say: Say
 ) -> Grant:
     """Return what was granted; raise LoginError for a no, Parked for a server in trouble."""
-    deadline = exchange.monotonic() + pace.lifetime
-    silences, lost = 0, False
+    deadline = exchange.monotonic() + every.lifetime
+    lost = said = False
+
+    async def attempt() -> Grant | _Silence | None:
+        nonlocal lost, said
+        seen = await _poll_once(exchange, ask, every, lost=lost)
+        if isinstance(seen, _Silence):
+            lost |= seen.left
+            if not said:
+                say("the auth server did not answer as it should; still waiting")
+        said = isinstance(seen, _Silence)
+        return seen
+
+    def left() -> float:
+        return deadline - exchange.monotonic()
+
     while True:
-        await exchange.sleep(pace.pause(silences))
-        seen = await _look(exchange, ask, pace, lost=lost)
+        await exchange.sleep(every.pause)
+        seen = await retry(
+            attempt,
+            every.after_silence(),
+            again=lambda seen: isinstance(seen, _Silence) and left() > 0,
+            at_least=lambda seen: min(seen.wait, left()) if isinstance(seen, _Silence) else 0.0,
+            sleep=exchange.sleep,
+            random=exchange.random,
+        )
         if isinstance(seen, Grant):
             return seen
-        silences = 0 if seen is None else silences + 1
-        if seen is not None:
-            lost |= seen.left
-            if silences == 1:
-                say("the auth server did not answer as it should; still waiting")
-            left = deadline - exchange.monotonic()
-            await exchange.sleep(max(0.0, min(seen.wait, left)))
-        if exchange.monotonic() >= deadline:
+        if left() <= 0:
             raise told("expired_token") if seen is None else seen.error
 
 
-async def _look(
-    exchange: Exchange, ask: Callable[[], Awaitable[Response]], pace: Pace, *, lost: bool
+async def _poll_once(
+    exchange: Exchange,
+    ask: Callable[[], Awaitable[Response]],
+    every: PollInterval,
+    *,
+    lost: bool,
 ) -> Grant | _Silence | None:
-    """Poll once: return the grant, what kept it from being looked at, or None to go on waiting."""
+    """Return the grant, what kept it from being looked at, or None to go on waiting."""
     try:
-        answer = await ask()
+        response = await ask()
     except NoAnswer as silence:
         return _Silence(error=exchange.trouble(str(silence)), left=silence.left)
-    grant = read_grant(answer)
+    grant = read_grant(response)
     if grant is not None:
         return grant
-    code = error_code(answer)
-    asked = seconds((members(answer) or {}).get("interval"), default=0.0)
+    code = error_code(response)
+    asked = seconds((members(response) or {}).get("interval"), default=0.0)
     if code == "authorization_pending":
-        pace.interval = asked or pace.interval
+        every.seconds = asked or every.seconds
         return None
     if code == "slow_down":
-        pace.slow_down(asked)
+        every.slow_down(asked)
         return None
-    if code is None or code in _LATER or (in_trouble(answer) and not is_known(code)):
-        trouble = exchange.trouble(f"it answered {answer.status}", answer)
-        wait = retry_after(answer.headers, now=exchange.clock()) or 0.0
-        return _Silence(error=trouble, left=True, wait=wait)
+    if code is None or code in _LATER or (in_trouble(response) and not is_known(code)):
+        trouble = exchange.trouble(f"it answered {response.status}", response)
+        return _Silence(error=trouble, left=True, wait=exchange.told(response))
     if code == "invalid_grant" and lost:
         raise LoginError(
             "the code was used, but the answer that held the key was lost on its way",
@@ -109,4 +139,4 @@ async def _look(
             remedy="run `callsheet login` again; revoke the lost key in the service's app under "
             "Settings, Advanced, API keys",
         )
-    raise refusal(answer, "look whether the login was approved")
+    raise refusal(response, "look whether the login was approved")

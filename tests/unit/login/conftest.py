@@ -113,7 +113,9 @@ def time() -> Time:
 
 @pytest.fixture
 async def exchange(time: Time) -> AsyncIterator[Exchange]:
-    async with Exchange(sleep=time.sleep, clock=time.clock, monotonic=time.monotonic) as made:
+    async with Exchange(
+        sleep=time.sleep, clock=time.clock, monotonic=time.monotonic, random=lambda: 0.0
+    ) as made:
         yield made
 
 

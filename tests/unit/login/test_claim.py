@@ -124,7 +124,7 @@ async def test_a_claim_is_taken_up_again_with_the_code_that_is_still_good(
 ):
     await log_in(PENDING, GRANTED, pending=PUT_DOWN)
     assert (server.to(BEGIN), server.to(FRESH), kept) == ([], [], [])
-    assert [(code.code, code.pace.lifetime) for code in heard.codes] == [("DDDD-FFFF", 90)]
+    assert [(code.code, code.polling.lifetime) for code in heard.codes] == [("DDDD-FFFF", 90)]
     assert server.to(TOKEN)[0].members["claim_token"] == "clm_canary0kept"
 
 

@@ -76,14 +76,25 @@ async def test_a_redirected_document_is_told_and_not_followed(server, exchange):
 
 
 async def test_a_server_in_trouble_is_waited_for_and_then_parked(server, exchange, time):
-    server.on(METADATA, (503, b"", {"retry-after": "90"}))
+    server.on(METADATA, (503, b""))
     with pytest.raises(Parked, match="503") as caught:
         await discover(exchange, server.url)
-    assert len(server.seen) == 3
-    assert (caught.value.until - time.clock()).total_seconds() == 90
+    assert (len(server.seen), time.slept) == (3, [1.0, 3.0])
+    assert (caught.value.until - time.clock()).total_seconds() == 60
     server.on(METADATA, "close", (404, b""))
     server.seen.clear()
     assert await discover(exchange, server.url) == endpoints_of(server.url)
+
+
+@pytest.mark.parametrize(("told", "asked", "slept"), [(90, 1, []), (20, 3, [20.0, 20.0])])
+async def test_nothing_is_asked_before_the_moment_that_the_server_named(
+    server, exchange, time, told, asked, slept
+):
+    server.on(METADATA, (503, b"", {"retry-after": str(told)}))
+    with pytest.raises(Parked, match="503") as caught:
+        await discover(exchange, server.url)
+    assert (len(server.seen), time.slept) == (asked, slept)
+    assert (caught.value.until - time.clock()).total_seconds() == told
 
 
 async def test_an_auth_server_that_is_not_there_is_parked(exchange, time):

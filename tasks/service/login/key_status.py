@@ -1,19 +1,23 @@
 """Asks the service itself about a key, with free reads alone: is it taken, and whose is it.
 
 Whether a key may write or use the helpers cannot be looked up without doing so; that is told by
-the grant, by `GET /me`, whose shape the specification does not show, or not at all.
+the grant, by `GET /me`, whose shape the specification does not show, or not at all. Taking a key
+back (RFC 7009) is answered with 200 whatever happens, so that answer is not looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx
 
-from tasks.service.login.exchange import in_trouble
-from tasks.service.login.replies import members, plain
+from tasks.errors import CallsheetError
+from tasks.service.login.discovery import check_issuer, discover, endpoints_of
+from tasks.service.login.exchange import Exchange, NoAnswer, in_trouble
+from tasks.service.login.responses import members, plain
 from tasks.service.operations import LIST, ME, Operation
 from tasks.service.outcome import of_exception
 from tasks.service.request import Request, Wire
@@ -29,8 +33,8 @@ class Owner:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
-    """How a key stands with the service.
+class KeyStatus:
+    """What the service makes of a key.
 
     `accepted` is None where it could not be found out, and `words` say why; `later` then says
     whether asking again may help.
@@ -42,21 +46,21 @@ class Standing:
     later: bool = False
 
 
-async def standing_of(
+async def key_status(
     base_url: str, key: str, *, transport: httpx.AsyncBaseTransport | None = None
-) -> Standing:
-    """Return how the key stands, found with one free read (`GET /videos`)."""
+) -> KeyStatus:
+    """Return what the service makes of a key, found with one free read (`GET /videos`)."""
     answer = await _read(LIST, base_url, key, transport)
     if isinstance(answer, str):
-        return Standing(accepted=None, words=answer, later=True)
+        return KeyStatus(accepted=None, words=answer, later=True)
     if answer.status < 300:
-        return Standing(accepted=True, may_read=True)
+        return KeyStatus(accepted=True, may_read=True)
     if answer.status == 401:
-        return Standing(accepted=False, words="the service does not accept the key (401)")
+        return KeyStatus(accepted=False, words="the service does not accept the key (401)")
     if answer.status == 403:
-        return Standing(accepted=True, may_read=False)
+        return KeyStatus(accepted=True, may_read=False)
     words = f"the service answered {answer.status}: {plain(answer.words)}"
-    return Standing(accepted=None, words=words, later=in_trouble(answer))
+    return KeyStatus(accepted=None, words=words, later=in_trouble(answer))
 
 
 async def owner_of(
@@ -105,3 +109,21 @@ def _scopes(found: Mapping[str, Any]) -> tuple[str, ...] | None:
     if not isinstance(said, list) or not all(isinstance(scope, str) for scope in said):
         return None
     return tuple(plain(scope) for scope in said)
+
+
+async def revoke(exchange: Exchange, auth_url: str, key: str) -> None:
+    """Ask the auth server to revoke a key; whether it did is told by the service alone."""
+    try:
+        endpoints = await discover(exchange, auth_url)
+        await exchange.with_retries(partial(exchange.post_form, endpoints.revoke, {"token": key}))
+    except CallsheetError:
+        await _once_more(exchange, auth_url, key)
+
+
+async def _once_more(exchange: Exchange, auth_url: str, key: str) -> None:
+    """Ask at the address of the specification: better once too often than a key left alive."""
+    try:
+        check_issuer(auth_url)
+        await exchange.post_form(endpoints_of(auth_url).revoke, {"token": key})
+    except (NoAnswer, CallsheetError):
+        return

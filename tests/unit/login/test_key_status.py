@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.service.login import Owner, owner_of, standing_of
+from tasks.service.login import Owner, key_status, owner_of
 from tests.unit.login.conftest import KEY
 
 VIDEOS, ME = "/api/v1/videos", "/api/v1/me"
@@ -25,7 +25,7 @@ VIDEOS, ME = "/api/v1/videos", "/api/v1/me"
 )
 async def test_one_free_read_tells(server, answer, accepted, may_read, later):
     server.on(VIDEOS, answer)
-    found = await standing_of(f"{server.url}/api/v1", KEY)
+    found = await key_status(f"{server.url}/api/v1", KEY)
     assert (found.accepted, found.may_read, found.later) == (accepted, may_read, later)
     assert {request.method for request in server.seen} == {"GET"}
     assert server.seen[0].headers["authorization"] == f"Bearer {KEY}"

@@ -1,7 +1,8 @@
-"""Path 3: a claim that one person approves, named by e-mail address (specification, section 5).
+"""Paths 2 and 3: a code that a person enters at another screen (specification, section 5).
 
-The claim token is good for a day and its user code for minutes, so a claim can be put down and
-taken up again: `log_in_by_claim` goes on with one it is given.
+The device grant (RFC 8628) ends with its code. A claim, which one person named by e-mail address
+approves, is good for a day and its code for minutes, so it can be put down and taken up again:
+`log_in_by_claim` goes on with one it is given.
 """
 
 from __future__ import annotations
@@ -10,18 +11,100 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
 
 from tasks.errors import LoginError
 from tasks.redact import register_secret
-from tasks.service.login.device import Show, UserCode, read_user_code
-from tasks.service.login.endpoints import Endpoints
+from tasks.service.login.discovery import Endpoints
 from tasks.service.login.exchange import Exchange
-from tasks.service.login.polling import Say, poll
-from tasks.service.login.replies import Grant, error_code, members, text
-from tasks.service.login.sentences import refusal, told
+from tasks.service.login.polling import INTERVAL, LIFETIME, PollInterval, Say, poll
+from tasks.service.login.responses import (
+    Grant,
+    error_code,
+    members,
+    plain,
+    refusal,
+    seconds,
+    text,
+    told,
+)
+
+DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserCode:
+    """What a person is told: go there, enter this. `complete` has the code in it already."""
+
+    code: str
+    address: str
+    complete: str | None = None
+    polling: PollInterval = field(default_factory=PollInterval)
+
+
+Show = Callable[[UserCode], None]
+
+
+async def log_in_by_device(
+    exchange: Exchange,
+    endpoints: Endpoints,
+    *,
+    client_name: str,
+    scopes: Sequence[str],
+    show: Show,
+    say: Say,
+) -> Grant:
+    """Return what somebody approved at another screen; raise LoginError or Parked.
+
+    `show` is called once, with the code to enter.
+    """
+    asked = {"client_name": client_name, "scope": " ".join(scopes)}
+    answer = await exchange.with_retries(partial(exchange.post_form, endpoints.device, asked))
+    found = members(answer) or {}
+    device_code = text(found, "device_code")
+    if answer.status >= 300 or device_code is None:
+        raise refusal(answer, "begin a login")
+    register_secret(device_code)
+    user_code = read_user_code(found, endpoints)
+    show(user_code)
+    form = {"grant_type": DEVICE_GRANT, "device_code": device_code}
+    ask = partial(exchange.post_form, endpoints.token, form)
+    return await poll(exchange, ask, user_code.polling, say=say)
+
+
+def read_user_code(found: Mapping[str, Any], endpoints: Endpoints) -> UserCode:
+    """Return the code and address for a person; raise LoginError when there is no code."""
+    code = text(found, "user_code")
+    if code is None:
+        raise LoginError(
+            "the auth server gave no code to enter", remedy="try `callsheet login --browser`"
+        )
+    complete = text(found, "verification_uri_complete")
+    return UserCode(
+        code=plain(code),
+        address=_page(text(found, "verification_uri")) or endpoints.verification,
+        complete=_page(complete),
+        polling=PollInterval(
+            seconds=seconds(found.get("interval"), default=INTERVAL),
+            lifetime=seconds(found.get("expires_in"), default=LIFETIME),
+        ),
+    )
+
+
+def _page(address: str | None) -> str | None:
+    """Return an address that a person may be sent to, else None."""
+    if address is None or not address.isprintable() or " " in address:
+        return None
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None
+    return address if parts.scheme in ("http", "https") and parts.hostname else None
+
 
 #: A claim token is good for so long, unless the server says otherwise.
-LIFETIME = timedelta(hours=24)
+CLAIM_LIFETIME = timedelta(hours=24)
 #: After these a claim is over for good.
 ENDED = frozenset({"access_denied", "invalid_grant", "invalid_claim_token", "claim_expired"})
 
@@ -64,10 +147,10 @@ async def log_in_by_claim(
     while True:
         left = (claim.code_until - exchange.clock()).total_seconds()
         if left > 0:
-            code = replace(claim.code, pace=replace(claim.code.pace, lifetime=left))
+            code = replace(claim.code, polling=replace(claim.code.polling, lifetime=left))
             show(code)
             try:
-                return await poll(exchange, ask, code.pace, say=say)
+                return await poll(exchange, ask, code.polling, say=say)
             except LoginError as error:
                 if error.code != "expired_token":
                     raise
@@ -88,7 +171,7 @@ _STILL = timedelta(seconds=60)
 
 async def _begin(exchange: Exchange, endpoints: Endpoints, wanted: Mapping[str, str]) -> Claim:
     wanted = {"type": "service_auth", **wanted}
-    answer = await exchange.patiently(partial(exchange.post_json, endpoints.identity, wanted))
+    answer = await exchange.with_retries(partial(exchange.post_json, endpoints.identity, wanted))
     found = members(answer) or {}
     token, inner = text(found, "claim_token"), found.get("claim")
     if answer.status >= 300 or token is None or not isinstance(inner, dict):
@@ -105,7 +188,7 @@ async def _renew(exchange: Exchange, endpoints: Endpoints, claim: Claim) -> Clai
     That is so while the last code is good, and once somebody has answered.
     """
     wanted = {"claim_token": claim.token}
-    answer = await exchange.patiently(partial(exchange.post_json, endpoints.claim, wanted))
+    answer = await exchange.with_retries(partial(exchange.post_json, endpoints.claim, wanted))
     if error_code(answer) == "claimed_or_in_flight":
         return None
     if answer.status >= 300:
@@ -118,7 +201,7 @@ async def _renew(exchange: Exchange, endpoints: Endpoints, claim: Claim) -> Clai
 
 
 def _end(code: UserCode, exchange: Exchange) -> datetime:
-    return exchange.clock() + timedelta(seconds=code.pace.lifetime)
+    return exchange.clock() + timedelta(seconds=code.polling.lifetime)
 
 
 def _moment(value: object, *, now: datetime) -> datetime:
@@ -130,4 +213,4 @@ def _moment(value: object, *, now: datetime) -> datetime:
         number = float(value)  # type: ignore[arg-type]
         return datetime.fromtimestamp(number, UTC) if number > 1e8 else now + timedelta(0, number)
     except (TypeError, ValueError, OverflowError, OSError):
-        return now + LIFETIME
+        return now + CLAIM_LIFETIME
