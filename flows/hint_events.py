@@ -1,7 +1,7 @@
 """Tells Prefect of hints, so that automations can hang on them and an idle campaign is taken up.
 
 What is told may be lost: nothing depends on it, and nobody waits for it. Knows neither who hears
-hints nor what carries the news (`flows.event_stream`); the ledger says whose video it is.
+hints nor what carries events (`flows.event_stream`); the ledger says whose video it is.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def announcer(
     Leaving takes DRAIN seconds at most, and about one more where Prefect does not answer.
     """
     waiting: asyncio.Queue[Hint] = asyncio.Queue(ROOM)
-    news = News(ledger, clock)
+    events = HintEvents(ledger, clock)
     heard = 0
 
     def announce(hint: Hint) -> None:
@@ -72,7 +72,7 @@ async def announcer(
         with suppress(asyncio.QueueFull):
             waiting.put_nowait(hint)
 
-    telling = asyncio.create_task(_tell(waiting, news, stream or _to_prefect))
+    telling = asyncio.create_task(_tell(waiting, events, stream or _to_prefect))
     try:
         yield announce
     finally:
@@ -81,17 +81,17 @@ async def announcer(
                 await waiting.join()
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)
-        if heard > news.told:
-            log.warning("%d of %d hints were not told to Prefect", heard - news.told, heard)
+        if heard > events.told:
+            log.warning("%d of %d hints were not told to Prefect", heard - events.told, heard)
 
 
-async def _tell(waiting: asyncio.Queue[Hint], news: News, stream: Stream) -> None:
+async def _tell(waiting: asyncio.Queue[Hint], events: HintEvents, stream: Stream) -> None:
     """Tell of one hint after the other, for ever."""
     async with stream() as emit:
         while True:
             hint = await waiting.get()
             try:
-                await news.tell(hint, emit)
+                await events.tell(hint, emit)
             except Exception as error:
                 # Nothing that is wrong with one hint may keep the next from being told.
                 words = str(error) if isinstance(error, CallsheetError) else type(error).__name__
@@ -109,7 +109,7 @@ async def _to_prefect() -> AsyncIterator[Emit]:
 
 
 @dataclass
-class News:
+class HintEvents:
     """Turns hints into events; remembers which campaigns a run was called for."""
 
     ledger: Ledger

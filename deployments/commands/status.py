@@ -62,7 +62,7 @@ async def _read(args: Namespace) -> tuple[list[Found], list[Account]]:
             campaigns = [await campaign_of(ledger, args.campaign)]
         else:
             campaigns = await ledger.read(all_campaigns)
-        found = [await _look(ledger, campaign) for campaign in campaigns]
+        found = [await _read_campaign(ledger, campaign) for campaign in campaigns]
         limits = _limits(settings, time.time())
         limited = [await ledger.read(partial(find_account, account=one)) for one in limits]
         if not args.accounts:
@@ -72,7 +72,7 @@ async def _read(args: Namespace) -> tuple[list[Found], list[Account]]:
         return found, limited + [a for a in others if (a.kind, a.name) not in named]
 
 
-async def _look(ledger: Ledger, campaign: Campaign) -> Found:
+async def _read_campaign(ledger: Ledger, campaign: Campaign) -> Found:
     tally = await ledger.read(partial(tally_of, campaign=campaign))
     variance = await ledger.read(partial(variance_of, campaign_id=campaign.id))
     return Found(campaign, tally, variance)

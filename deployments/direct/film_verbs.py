@@ -22,7 +22,7 @@ from tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
 from tasks.engine.policy.polling import ENDS, film_is_asked_for, poll_interval, told_interval
 from tasks.errors import BadInput, Conflict, Parked
 from tasks.service import Video
-from tasks.store import Fetched, File, Film, Stored, check_captions, inspect_film, open_store
+from tasks.store import File, Film, SpooledFile, Stored, check_captions, inspect_film, open_store
 from tasks.store.disk import say_bytes
 from tasks.store.spool import spool_name
 
@@ -130,7 +130,7 @@ def _target(at: Session, usual: str) -> Path:
     return target
 
 
-async def _fetch(at: Session, video_id: str, target: Path) -> tuple[Film, Fetched, Stored]:
+async def _fetch(at: Session, video_id: str, target: Path) -> tuple[Film, SpooledFile, Stored]:
     folder = target.resolve().parent
 
     async def fresh() -> str:

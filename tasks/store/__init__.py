@@ -9,15 +9,15 @@ from tasks.store.fetch import Fetcher
 from tasks.store.film import Film, inspect_film
 from tasks.store.naming import DEFAULT_TEMPLATE, check_template, object_name
 from tasks.store.open import open_store
-from tasks.store.spool import Fetched
+from tasks.store.spool import SpooledFile
 from tasks.store.store import File, Store, Stored
 
 __all__ = [
     "DEFAULT_TEMPLATE",
-    "Fetched",
     "Fetcher",
     "File",
     "Film",
+    "SpooledFile",
     "Store",
     "Stored",
     "check_captions",

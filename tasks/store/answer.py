@@ -62,7 +62,7 @@ def judge(
         reason = f"the download server answered {status}"
         return Trouble(reason, wait=retry_after(headers, now=now) or 0.0)
     # 401, 403 and 410 mean an address that is no longer good; object stores say the same with
-    # 400 and 404. A fresh address either helps or answers the same until patience ends.
+    # 400 and 404. A fresh address either helps or answers the same until the tries are used up.
     return Trouble(f"the download address was refused ({status})", fresh=True)
 
 

@@ -109,7 +109,7 @@ class BucketStore:
         return await (await self._known()).read(key)
 
     async def _there(self, objects: S3Objects, upload: Upload) -> Stored | None:
-        seen = await objects.look(upload.key)
+        seen = await objects.head(upload.key)
         if seen is None:
             return None
         # Another size is another file: no need to read it.

@@ -1,6 +1,6 @@
 """Downloads a film to the spool and does not let go until every byte is there.
 
-Owns resuming and patience. Knows no service: a signed address comes from `fresh_url`, is
+Owns resuming and trying again. Knows no service: a signed address comes from `fresh_url`, is
 never stored, and appears in no error, log or repr.
 """
 
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Self
 from tasks.errors import FilmError, StoreError
 from tasks.store.answer import Begin, Complete, Trouble, judge
 from tasks.store.body import Body, check_whole
-from tasks.store.patience import Patience
 from tasks.store.redirects import Redirects
-from tasks.store.spool import Fetched, Part
+from tasks.store.retry_budget import RetryBudget
+from tasks.store.spool import Part, SpooledFile
 
 if TYPE_CHECKING:
     import httpx
@@ -65,7 +65,7 @@ class Fetcher:
     ) -> None:
         await self._redirects.aclose()
 
-    async def fetch(self, name: str, fresh_url: FreshUrl) -> Fetched:
+    async def fetch(self, name: str, fresh_url: FreshUrl) -> SpooledFile:
         """Download what `fresh_url` leads to into the spool as `name`, going on where it ended.
 
         Raises FilmError for bytes that are no film, StoreError when the bytes or the room for
@@ -84,18 +84,18 @@ class Fetcher:
             part.close()
 
     async def _fill(self, part: Part, fresh_url: FreshUrl) -> None:
-        patience = Patience(self._attempts, jitter=self._jitter)
+        budget = RetryBudget(self._attempts, jitter=self._jitter)
         url = await fresh_url()
         while (trouble := await self._attempt(part, url)) is not None:
             part.flush()
-            pause = patience.pause(part.size)
+            pause = budget.pause(part.size)
             if pause is None or trouble.wait > _LONGEST_WAIT:
                 message = f"the film could not be downloaded: {trouble.reason}; run it again later"
                 raise StoreError(message)
             if trouble.restart:
                 part.restart()
             # The first refusal is most likely an address grown old: no need to wait.
-            if not trouble.fresh or patience.failures > 1:
+            if not trouble.fresh or budget.failures > 1:
                 await self._sleep(max(pause, trouble.wait))
             if trouble.fresh:
                 url = await fresh_url()

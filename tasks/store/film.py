@@ -45,14 +45,14 @@ def inspect_film(path: Path) -> Film:
                 picture = container.streams.video[0]
                 seconds = (container.duration or 0) / _MICROSECONDS
                 sound = bool(container.streams.audio)
-                width, height = _look_through(container, picture)
+                width, height = _decode_through(container, picture)
                 return Film(seconds, width, height, sound)
     except (av.error.FFmpegError, StopIteration, ValueError):
         problem = "no picture of the film can be decoded"
     raise FilmError(problem)
 
 
-def _look_through(container: InputContainer, picture: VideoStream) -> tuple[int, int]:
+def _decode_through(container: InputContainer, picture: VideoStream) -> tuple[int, int]:
     """Decode the key frames; return width and height in pixels of the first."""
     # Few frames need no helpers: starting some for each film costs more than it saves.
     picture.codec_context.thread_count = 1

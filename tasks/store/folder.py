@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from tasks.errors import StoreUnusable
 from tasks.store.disk import os_reason
-from tasks.store.draft import Draft
-from tasks.store.shelf import Shelf
+from tasks.store.folder_writer import FolderWriter
 from tasks.store.store import File, Stored
+from tasks.store.temporary_file import TemporaryFile
 
 Result = TypeVar("Result")
 
@@ -25,13 +25,13 @@ class FolderStore:
     """Films in a folder; what waits for the disk waits in threads."""
 
     def __init__(self, root: Path) -> None:
-        self._shelf = Shelf(Path(os.path.abspath(root)))
+        self._writer = FolderWriter(Path(os.path.abspath(root)))
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="callsheet-folder")
 
     @property
     def address(self) -> str:
         """The folder's path."""
-        return str(self._shelf.root)
+        return str(self._writer.root)
 
     async def check(self) -> None:
         """Raise StoreUnusable unless files can be made in the folder; makes it if it is missing."""
@@ -39,19 +39,19 @@ class FolderStore:
 
     async def put(self, *files: File, metadata: Mapping[str, str]) -> list[Stored]:
         """Store files whose names are free, or have these same bytes already."""
-        return await self._run(lambda: self._shelf.put(files))
+        return await self._run(lambda: self._writer.put(files))
 
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> Stored:
         """Store `source` whatever the name held before; nobody ever reads half of it."""
-        return await self._run(lambda: self._shelf.replace(name, source))
+        return await self._run(lambda: self._writer.replace(name, source))
 
     async def head(self, name: str) -> Stored | None:
         """Return what the folder has under `name`, read from the first byte to the last."""
-        return await self._run(lambda: self._shelf.head(name))
+        return await self._run(lambda: self._writer.head(name))
 
     async def read(self, name: str) -> bytes | None:
         """Return the whole of a small file, or None where there is none."""
-        return await self._run(lambda: self._shelf.read(name))
+        return await self._run(lambda: self._writer.read(name))
 
     async def aclose(self) -> None:
         """Let the threads end."""
@@ -61,11 +61,11 @@ class FolderStore:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def _check(self) -> None:
-        root = self._shelf.root
+        root = self._writer.root
         try:
             root.mkdir(parents=True, exist_ok=True)
-            with Draft(root / "callsheet-probe") as draft:
-                draft.write(b"callsheet")
+            with TemporaryFile(root / "callsheet-probe") as temporary:
+                temporary.write(b"callsheet")
         except OSError as error:
             reason = os_reason(error)
         else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tasks.errors import StoreError
 from tasks.store.disk import disk_trouble, make_private, sync_folder
 from tasks.store.s3_client import S3Calls
-from tasks.store.s3_objects import S3Objects, Seen
+from tasks.store.s3_objects import ObjectHead, S3Objects
 from tasks.store.s3_probe import Abilities, probe
 from tasks.store.s3_trouble import S3Trouble
 from tasks.store.store import Listed, marked
@@ -70,7 +70,7 @@ class BucketInventory:
 
     async def size(self, uri: str) -> int | None:
         """Return how many bytes an object has; None where there is none."""
-        seen = await self._said(self._look(uri, _UNTRIED))
+        seen = await self._said(self._head(uri, _UNTRIED))
         return None if seen is None else seen.bytes
 
     async def vouched(self, uri: str) -> str | None:
@@ -78,7 +78,7 @@ class BucketInventory:
         abilities = await self._tried(uri)
         if not abilities.checks or abilities.digest != "sha256":
             return None
-        seen = await self._said(self._look(uri, abilities))
+        seen = await self._said(self._head(uri, abilities))
         return None if seen is None else seen.sha256
 
     @asynccontextmanager
@@ -129,8 +129,8 @@ class BucketInventory:
                     self._abilities = _UNTRIED
             return self._abilities
 
-    async def _look(self, uri: str, abilities: Abilities) -> Seen | None:
-        return await S3Objects(self._calls, abilities).look(self._key(uri))
+    async def _head(self, uri: str, abilities: Abilities) -> ObjectHead | None:
+        return await S3Objects(self._calls, abilities).head(self._key(uri))
 
     async def _fetch(self, uri: str, copy: Path) -> bool:
         with disk_trouble(_SPOOL, copy.parent):
@@ -154,10 +154,10 @@ class BucketInventory:
     async def _set_aside(self, key: str, mark: str) -> str:
         aside, at = marked(key, mark), self._calls.bucket
         objects = S3Objects(self._calls, _UNTRIED)
-        seen = await objects.look(key)
+        seen = await objects.head(key)
         if seen is None:
             raise StoreError(f"{self._root}{key} is gone by now; look again")
-        copied = await objects.look(aside)
+        copied = await objects.head(aside)
         if copied is not None and copied.bytes != seen.bytes:
             message = f"{self._root}{aside} is there already; {self._root}{key} was left alone"
             raise StoreError(message, permanent=True)
@@ -168,7 +168,7 @@ class BucketInventory:
                     Bucket=at, Key=aside, CopySource={"Bucket": at, "Key": key}
                 )
             )
-            copied = await objects.look(aside)
+            copied = await objects.head(aside)
         if copied is None or copied.bytes != seen.bytes:
             raise StoreError(f"{self._root}{key} could not be set aside; it was left alone")
         await self._calls.call(lambda client: client.delete_object(Bucket=at, Key=key))

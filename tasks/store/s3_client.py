@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from tasks.store.patience import Patience
+from tasks.store.retry_budget import RetryBudget
 from tasks.store.s3_trouble import S3Trouble, trouble_of
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ class S3Calls:
 
     async def call(self, do: Callable[[S3Client], Result], *, attempts: int = 5) -> Result:
         """Return what `do` returns for the client; raise S3Trouble after that many attempts."""
-        patience = Patience(attempts, jitter=self._jitter, first=0.25, most=20.0)
+        budget = RetryBudget(attempts, jitter=self._jitter, first=0.25, most=20.0)
         while True:
             outcome = await self.run(lambda: self._attempt(do))
             if not isinstance(outcome, S3Trouble):
                 return outcome
-            pause = None if outcome.permanent else patience.pause()
+            pause = None if outcome.permanent else budget.pause()
             if pause is None:
                 raise outcome
             await self._sleep(pause)

@@ -23,7 +23,7 @@ _BLOCK = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObjectHead:
     """What a look tells; `sha256` only where the store vouches for it."""
 
     bytes: int
@@ -64,7 +64,7 @@ class S3Objects:
         await self._calls.call(put)
         crashpoint("bucket: after the PUT")
 
-    async def look(self, key: str) -> Seen | None:
+    async def head(self, key: str) -> ObjectHead | None:
         """Return what is there without reading it, or None."""
         # A digest the store does not check is only our own words repeated back.
         vouches = self.abilities.digest == "sha256" and self.abilities.checks
@@ -79,7 +79,7 @@ class S3Objects:
             return None
         crashpoint("bucket: after the HEAD")
         sha256 = _hex(head.get("ChecksumSHA256")) if vouches else None
-        return Seen(head["ContentLength"], head.get("ETag"), sha256)
+        return ObjectHead(head["ContentLength"], head.get("ETag"), sha256)
 
     async def verified(self, upload: Upload) -> Stored:
         """Return what was just written; raise StoreError when it is not what was sent."""
@@ -87,7 +87,7 @@ class S3Objects:
         there: Stored | None = None
         if not self.abilities.checks:
             there = await self.stored(upload.key)
-        elif (seen := await self.look(upload.key)) is not None:
+        elif (seen := await self.head(upload.key)) is not None:
             # It compared the digest before it said yes; what is left to see is that it is there.
             there = Stored(uri, seen.bytes, seen.sha256 or wanted.sha256, seen.etag)
         if there is None or (there.bytes, there.sha256) != (wanted.bytes, wanted.sha256):
@@ -96,7 +96,7 @@ class S3Objects:
 
     async def stored(self, key: str) -> Stored | None:
         """Return what is there with its sha256, reading all of it where the store has none."""
-        seen = await self.look(key)
+        seen = await self.head(key)
         if seen is None:
             return None
         if seen.sha256 is not None:

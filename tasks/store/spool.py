@@ -25,7 +25,7 @@ _DISK = "the spool disk"
 
 
 @dataclass(frozen=True)
-class Fetched:
+class SpooledFile:
     """A whole file in the spool. Whoever asked for it removes it when it is delivered."""
 
     path: Path
@@ -106,7 +106,7 @@ class Part:
             while written < len(block):
                 written += self._file.write(block[written:])
 
-    def finish(self) -> Fetched:
+    def finish(self) -> SpooledFile:
         """Close the whole file under its own name."""
         self.flush()
         crashpoint("spool: every byte is there")
@@ -116,7 +116,7 @@ class Part:
             os.replace(self.path, self._final)
         crashpoint("spool: the film has its name")
         self.close()
-        return Fetched(
+        return SpooledFile(
             self._final,
             self.size,
             self._sha256.hexdigest(),

@@ -88,7 +88,7 @@ MUTATIONS = (
     ),
     Mutation(
         "another film of the same name is left alone",
-        "tasks/store/shelf.py",
+        "tasks/store/folder_writer.py",
         "if there is not None and there.sha256 != sha256:",
         "if False:",
         FOLDER,
@@ -102,7 +102,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what a folder holds is compared with what was downloaded",
-        "tasks/store/shelf.py",
+        "tasks/store/folder_writer.py",
         "if written.sha256 != sha256:",
         "if False:",
         FOLDER,

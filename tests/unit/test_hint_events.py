@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from flows import hint_events
-from flows.hint_events import HEARD, PAUSE, UNATTENDED, News, announcer
+from flows.hint_events import HEARD, PAUSE, UNATTENDED, HintEvents, announcer
 from tasks.engine.owner import this_process
 from tasks.ledger import Hint, Ledger, acquire_lease, ensure_campaign, release_lease, tracked_videos
 from tests.campaigns import NOW, Stage, brief
@@ -122,12 +122,12 @@ async def test_each_campaign_is_called_for(stage: Stage) -> None:
 
 async def test_calls_become_rarer_while_nobody_comes(stage: Stage) -> None:
     prefect, clock = Prefect(), Clock()
-    news = News(stage.ledger, clock)
+    events = HintEvents(stage.ledger, clock)
     called = []
     for minute in range(8):
         clock.now = NOW + minute * PAUSE
         prefect.told.clear()
-        await news.tell(hint("vid_a"), prefect.emit)
+        await events.tell(hint("vid_a"), prefect.emit)
         called += [minute for event, _ in prefect.told if event == UNATTENDED]
     assert called == [0, 1, 3, 7]
 

@@ -13,8 +13,8 @@ import pytest
 
 from tasks.errors import ConfigurationError, StoreError, StoreUnusable
 from tasks.store import File, Stored, open_store
-from tasks.store.draft import Draft
 from tasks.store.lock import open_locked
+from tasks.store.temporary_file import TemporaryFile
 
 NAME = "spring/ad-1/ad-1-take1.mp4"
 
@@ -115,7 +115,7 @@ def _no_links(*_: object, **__: object) -> None:
 
 
 async def test_a_killed_writer_leaves_nothing_for_long(store, tmp_path) -> None:
-    left = Draft(tmp_path / "films" / NAME).path
+    left = TemporaryFile(tmp_path / "films" / NAME).path
     writing = left.with_name(".callsheet-0.part")
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half a fi")

@@ -16,7 +16,7 @@ from tasks.store.lock import lock, open_locked
 from tasks.store.measure import Measure, blocks, measure_blocks, open_source
 
 
-class Draft:
+class TemporaryFile:
     """Becomes `target` or leaves nothing behind; what a killed process left, `sweep` removes."""
 
     def __init__(self, target: Path) -> None:
@@ -26,7 +26,7 @@ class Draft:
     def __enter__(self) -> Self:
         # Films are for others to read: the user's umask decides, as with any file they make.
         self._file = open_locked(self.path, mode=0o666)
-        crashpoint("store: the draft is open")
+        crashpoint("store: the temporary file is open")
         return self
 
     def __exit__(
@@ -43,9 +43,9 @@ class Draft:
         """Copy `source` onto the disk and return what was copied."""
         with open_source(source) as file:
             copied = measure_blocks(self._copied(blocks(file)), md5=False)
-        crashpoint("store: the draft is written")
+        crashpoint("store: the temporary file is written")
         os.fsync(self._file.fileno())
-        crashpoint("store: the draft is on the disk")
+        crashpoint("store: the temporary file is on the disk")
         return copied
 
     def read_back(self) -> Measure:
@@ -58,7 +58,7 @@ class Draft:
         try:
             # Unlike a rename, a link never replaces what is there.
             os.link(self.path, self._target)
-            crashpoint("store: the draft has its name too")
+            crashpoint("store: the temporary file has its name too")
         except FileExistsError:
             return False
         except OSError:
@@ -68,7 +68,7 @@ class Draft:
     def overwrite(self) -> None:
         """Give the file its name, taking it from whatever had it."""
         os.replace(self.path, self._target)
-        crashpoint("store: the draft took the name")
+        crashpoint("store: the temporary file took the name")
 
     def _copied(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for piece in pieces:
@@ -101,12 +101,12 @@ def sync_and_measure(path: Path) -> Measure:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the drafts in `folder` that nobody writes any more."""
+    """Remove the temporary files in `folder` that nobody writes any more."""
     for left in folder.glob(".callsheet-*.part"):
         with suppress(OSError):
             handle = os.open(left, os.O_RDWR)
             try:
-                # A draft somebody still writes is locked by them.
+                # One that somebody still writes is locked by them.
                 if lock(handle):
                     left.unlink()
             finally:

@@ -12,14 +12,14 @@ from pathlib import Path
 from tasks.crash import crashpoint
 from tasks.errors import StoreError
 from tasks.store.disk import disk_trouble, sync_folder
-from tasks.store.draft import Draft, sweep, sync_and_measure
 from tasks.store.measure import Measure, measure
 from tasks.store.store import File, Stored
+from tasks.store.temporary_file import TemporaryFile, sweep, sync_and_measure
 
 _DISK = "the disk of the store"
 
 
-class Shelf:
+class FolderWriter:
     """Files under `root`; a name appears only once its bytes are on the disk and verified."""
 
     def __init__(self, root: Path) -> None:
@@ -45,10 +45,10 @@ class Shelf:
         path = self._path(name)
         with disk_trouble(_DISK, self.root):
             self._prepare(path.parent)
-            with Draft(path) as draft:
-                written = draft.write(source)
-                self._verify(draft.read_back(), written.sha256)
-                draft.overwrite()
+            with TemporaryFile(path) as temporary:
+                written = temporary.write(source)
+                self._verify(temporary.read_back(), written.sha256)
+                temporary.overwrite()
             sync_folder(path.parent)
         return Stored(str(path), written.bytes, written.sha256)
 
@@ -95,11 +95,12 @@ class Shelf:
         return Stored(str(path), written.bytes, written.sha256)
 
     def _copied(self, path: Path, file: File) -> Stored | None:
-        with Draft(path) as draft:
-            draft.write(file.source)
-            written = draft.read_back()
+        with TemporaryFile(path) as temporary:
+            temporary.write(file.source)
+            written = temporary.read_back()
             self._verify(written, file.sha256)
-            return Stored(str(path), written.bytes, written.sha256) if draft.publish() else None
+            named = temporary.publish()
+        return Stored(str(path), written.bytes, written.sha256) if named else None
 
     def _verify(self, written: Measure, sha256: str) -> None:
         if written.sha256 != sha256:
@@ -118,7 +119,7 @@ class Shelf:
             raise _outside(os.path.relpath(folder, self.root))
 
     def _prepare(self, folder: Path) -> None:
-        """Make sure that a folder is there, on the disk, inside the store and without old drafts.
+        """Make sure that a folder is there, on the disk, in the store, without old temporary files.
 
         What was just made holds nothing and leads nowhere else: only what was there is looked at.
         """

@@ -8,7 +8,7 @@ from collections.abc import Callable
 _PROGRESS = 1024 * 1024
 
 
-class Patience:
+class RetryBudget:
     """So many tries without progress, with growing pauses."""
 
     def __init__(
