@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from tests.browser import find_browser
 from tests.person import ADA, BEN, Person
 from tests.programs import Desk, Finished, Sandbox, sandbox, simple_sheet
 
@@ -143,7 +143,7 @@ def test_a_real_browser_is_led_through_and_told_to_go_back(desk: Desk) -> None:
     complaints: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+            executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
         )
         page = browser.new_page()
         page.on("console", lambda said: complaints.append(said.text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -12,6 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.browser import find_browser
 from tests.contract.sandbox.agent import ADA, BEN, Agent, verifier_and_challenge
 
 ARGUMENTS = [
@@ -29,8 +29,7 @@ WITHIN = 30_000
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        path = shutil.which("chromium")
-        one = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        one = playwright.chromium.launch(executable_path=find_browser(), args=ARGUMENTS)
         yield one
         one.close()
 
