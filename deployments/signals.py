@@ -76,7 +76,7 @@ def stopping(run: Run) -> Iterator[Callable[[Snapshot], None]]:
         if run.engine is None or run.engine.parked_because:
             main.cancel()
         else:
-            print("stopping: what is under way is let finish, a few seconds", file=sys.stderr)
+            print(f"stopping: {_waits_for(run.engine)}", file=sys.stderr)
             run.stop("stopped by a signal")
 
     with on_signal(stop) as arm:
@@ -88,3 +88,12 @@ def stopping(run: Run) -> Iterator[Callable[[Snapshot], None]]:
                 arm()
 
         yield hear
+
+
+def _waits_for(engine: Engine) -> str:
+    if not engine.paying:
+        return "what is under way is let finish, a few seconds"
+    return (
+        f"a paid call without a key is under way ({', '.join(engine.paying)}): its answer is "
+        "waited for, minutes at most; once more leaves it, and nobody knows what it made"
+    )

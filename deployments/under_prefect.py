@@ -105,7 +105,9 @@ async def _let_go(run: Run, carried: asyncio.Task[Any]) -> None:
     """End the flow run: first the calls under way, in order, then its talk to the server."""
     deadline = asyncio.get_running_loop().time() + LET_GO
     carried.cancel()
-    while not carried.done() and asyncio.get_running_loop().time() < deadline:
+    while not carried.done() and (
+        asyncio.get_running_loop().time() < deadline or (run.engine and run.engine.paying)
+    ):
         await asyncio.wait({carried}, timeout=0.2)
         if run.engine is None or run.engine.at_rest:
             # One word to the server after the other is tried, each for a minute.

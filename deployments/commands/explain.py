@@ -52,7 +52,7 @@ def main(args: Namespace) -> int:
 
 async def _read(args: Namespace) -> Explanation:
     settings = settings_of(args)
-    rules = Rules(horizon=settings.horizon, clip_keys=settings.clip_keys)
+    rules = Rules.of(settings)
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
         rows = await ledger.read(partial(rows_of, campaign_id=campaign.id, row=args.row))

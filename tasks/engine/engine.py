@@ -1,6 +1,6 @@
 """The engine: moves rows along the pipeline, several at a time, until each is settled.
 
-Owns the lanes, their bounds, and when a run stops. What to do is decided in `decide`, what is
+Owns the lanes and their bounds. What to do is decided in `decide`, when to stop in `stop`, what is
 durable is in the ledger: an engine that is killed loses nothing but time.
 """
 
@@ -12,27 +12,24 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
 
 from tasks.engine.cancellations import Cancellations, drop, leave
+from tasks.engine.carried import Batch, Carried, Deliver, Visits
 from tasks.engine.context import Context
-from tasks.engine.lanes.cancel import cancel
 from tasks.engine.lanes.deliver import deliver
-from tasks.engine.lanes.poll import poll
-from tasks.engine.lanes.price import fresh_price
-from tasks.engine.lanes.submit import search, submit
-from tasks.engine.lanes.submit_unkeyed import search_made, submit_unkeyed
 from tasks.engine.policy.decide import decide
-from tasks.engine.policy.decision import Decision, Lane, Memory, Rules, lane_of, unwanted
-from tasks.engine.policy.observations import FilmReady, Observation, Resumed, Troubled, Unreached
+from tasks.engine.policy.decision import Lane, Rules, lane_of, unwanted
+from tasks.engine.policy.observations import FilmReady, Observation, Resumed
 from tasks.engine.policy.renders import wait_to_poll
 from tasks.engine.poll_plan import PollPlan
 from tasks.engine.progress import Progress, Snapshot
 from tasks.engine.record import record
 from tasks.engine.scheduler import Scheduler
+from tasks.engine.stop import Stop
 from tasks.errors import CallsheetError, LedgerError, Parked
 from tasks.ledger import (
     Campaign,
@@ -43,40 +40,14 @@ from tasks.ledger import (
     rows_of,
     tally_of,
 )
+from tasks.service.sending import LONGEST
 
 log = logging.getLogger("callsheet.production")
 
-#: A gate closed for longer than this parks the run instead of pausing it, in seconds.
-PAUSE_LIMIT = 900.0
-#: A service that nobody reached for this long parks the run, in seconds.
-SILENCE = 120.0
 #: How long calls under way may take to end when the run is stopped, in seconds.
 GRACE = 5.0
 #: How often the ledger is asked what is to be cancelled, in seconds.
 CANCELLATIONS_EVERY = 1.0
-
-
-@dataclass(eq=False, slots=True)
-class Batch:
-    """Rows that somebody waits for together."""
-
-    left: int = 0
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-@dataclass(eq=False, slots=True)
-class Carried:
-    """A row in this run: its value and what is remembered of it."""
-
-    row: CampaignRow
-    batch: Batch
-    memory: Memory = field(default_factory=Memory)
-    address: str | None = field(default=None, repr=False)
-
-    @property
-    def order(self) -> tuple[int, int]:
-        """Higher priority first, then sheet order."""
-        return (-self.row.priority, self.row.position)
 
 
 class Engine:
@@ -89,44 +60,52 @@ class Engine:
         *,
         max_wait: float | None = None,
         spread: Callable[[], float] = random.random,
+        scheduler: Scheduler[Carried] | None = None,
+        deliver: Deliver = deliver,
     ) -> None:
         self.campaign = campaign
         self.at = at
-        self.parked_until: datetime | None = None
-        self.parked_because: str | None = None
         #: Whether it has let go of everything: another engine may carry its rows.
         self.at_rest = False
-        self._max_wait = max_wait
         self._spread = spread
-        settings = at.settings
-        self._rules = Rules(
-            horizon=settings.horizon,
-            deadline=settings.deadline,
-            captions_wait=settings.captions_wait,
-            evidence_wait=settings.evidence_wait,
-            failed=settings.failed_words,
-            clip_keys=settings.clip_keys,
-        )
-        self._scheduler: Scheduler[Carried] = Scheduler()
+        self._rules = Rules.of(at.settings)
+        self._scheduler = scheduler or Scheduler()
+        self._visits = Visits(at, deliver)
+        self._stop = Stop(at, max_wait=max_wait, then=self._begin_nothing_more)
+        self._stopping = False
         self._defers: str | None = None
-        self._stopping = asyncio.Event()
         self._batches: list[Batch] = []
-        self._idle = asyncio.Event()
         self._workers: list[asyncio.Task[None]] = []
         self._fault: BaseException | None = None
-        self._silent_since: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._busy = 0
+        self._busy: set[Carried] = set()
+        #: Of those, the rows whose paid call takes no key: cut off, nobody knows what became of it.
+        self._paying: set[Carried] = set()
+        self._ended = asyncio.Event()
         self._cancellations = Cancellations(at.ledger, campaign.id)
         self._poll_plan = PollPlan()
+
+    @property
+    def parked_because(self) -> str | None:
+        """Why nothing more is begun; None while it is."""
+        return self._stop.because
+
+    @property
+    def parked_until(self) -> datetime | None:
+        """When to come back."""
+        return self._stop.until
+
+    @property
+    def paying(self) -> list[str]:
+        """The rows whose paid call without a key is under way."""
+        return sorted(carried.row.row for carried in self._paying)
 
     async def __aenter__(self) -> Engine:
         tally = await self.at.ledger.read(partial(tally_of, campaign=self.campaign))
         self._poll_plan.recall(
             await self.at.ledger.read(partial(lengths_of, campaign_id=self.campaign.id))
         )
-        self._started = asyncio.get_running_loop().time()
-        self.progress = Progress(self.campaign.name, tally, started=self._started)
+        started = asyncio.get_running_loop().time()
+        self.progress = Progress(self.campaign.name, tally, started=started)
         settings = self.at.settings
         counts: dict[Lane, int] = {
             "submit": settings.submits,
@@ -143,10 +122,8 @@ class Engine:
             for n in range(count)
         ]
         self._workers.append(asyncio.create_task(self._scheduler.run(), name="scheduler"))
-        self._workers.append(asyncio.create_task(self._obey_cancellations(), name="heed"))
-        if self._max_wait is not None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._max_wait, self._out_of_time)
+        self._workers.append(asyncio.create_task(self._obey_cancellations(), name="cancellations"))
+        self._stop.watch()
         return self
 
     async def __aexit__(
@@ -155,18 +132,34 @@ class Engine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stopping.set()
-        if self._timer is not None:
-            self._timer.cancel()
-        # A call under way is let finish: cutting it off would only make its outcome unknown.
-        if self._busy:
-            self._idle.clear()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._idle.wait(), GRACE)
-        for worker in self._workers:
-            worker.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
-        self.at_rest = True
+        self._stopping = True
+        self._stop.close()
+        try:
+            await self._let_finish()
+        finally:
+            for worker in self._workers:
+                worker.cancel()
+            await asyncio.gather(*self._workers, return_exceptions=True)
+            self.at_rest = True
+
+    async def _let_finish(self) -> None:
+        """Wait for calls under way: to cut one off would only make its outcome unknown.
+
+        The same bytes may be sent again under their key. A paid call without one may not: it is
+        waited for as long as it may take.
+        """
+        await self._ends(self._busy, GRACE)
+        if self._paying:
+            words = "a paid call without a key is under way, and its answer is waited for: %s"
+            log.warning(words, ", ".join(self.paying))
+            await self._ends(self._paying, LONGEST)
+
+    async def _ends(self, calls: set[Carried], longest: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(longest):
+                while calls:
+                    self._ended.clear()
+                    await self._ended.wait()
 
     async def carry(self, rows: Iterable[CampaignRow]) -> Counter[State]:
         """Carry rows until each is settled, or the run is stopped; return how many are where.
@@ -180,8 +173,8 @@ class Engine:
         self.progress.begins(len(carried_rows))
         for carried in carried_rows:
             self._cancellations.begins(carried.row)
-            await self._next(carried, Resumed())
-        if carried_rows and not self._stopping.is_set():
+            await self.observe(carried, Resumed())
+        if carried_rows and not self._stopping:
             await batch.over.wait()
         if self._fault is not None:
             raise self._broken_off(self._fault)
@@ -191,13 +184,12 @@ class Engine:
         """Return how far the run is."""
         return self.progress.snapshot(asyncio.get_running_loop().time())
 
-    def stop(self, because: str, *, until: datetime | None = None) -> None:
+    def stop(self, because: str) -> None:
         """Begin nothing more; what is under way is let finish. The first reason stands."""
-        if self._stopping.is_set():
-            return
-        self.parked_because = because
-        self.parked_until = until or datetime.fromtimestamp(self.at.clock(), UTC)
-        self._stopping.set()
+        self._stop.ask(because)
+
+    def _begin_nothing_more(self) -> None:
+        self._stopping = True
         for batch in self._batches:
             batch.over.set()
 
@@ -235,23 +227,20 @@ class Engine:
             remedy=fault.remedy or "run the same command again",
         )
 
-    def _out_of_time(self) -> None:
-        self.stop("the time given with --max-wait is up")
-
     async def _work(self, lane: Lane) -> None:
         while True:
             carried = await self._scheduler.next(lane)
-            if self._stopping.is_set():
+            if self._stopping:
                 continue
-            self._busy += 1
+            self._busy.add(carried)
             try:
                 await self._visit(lane, carried)
             except Exception as error:
                 self._break_off(error)
             finally:
-                self._busy -= 1
-                if not self._busy:
-                    self._idle.set()
+                self._busy.discard(carried)
+                self._paying.discard(carried)
+                self._ended.set()
 
     def _break_off(self, error: Exception) -> None:
         """Stop for a fault of the ledger or of ours, rather than go on without a record."""
@@ -259,11 +248,7 @@ class Engine:
         self.stop("the run broke off")
 
     async def _visit(self, lane: Lane, carried: Carried) -> None:
-        if (
-            lane in ("submit", "submit_unkeyed")
-            and carried.row.state == "approved"
-            and self._defers
-        ):
+        if self._defers and carried.row.state == "approved":
             await self._defer(carried, self._defers)
             return
         if lane == "submit" and self._cancellations.is_given_up(carried.row):
@@ -272,43 +257,23 @@ class Engine:
         if lane == "submit":
             # It may have waited in the queue until its key is no longer known to be remembered.
             lane = lane_of(carried.row, self.at.clock(), self._rules) or lane
-        outcome = await self._run_lane(lane, carried)
+        outcome = await self._visits.visit(lane, carried, partial(self._may_pay, carried))
         if outcome is None:
             await self._reload(carried)
             return
         row, observation = outcome
         self._replace(carried, row)
-        self._notice_silence(observation)
-        await self._next(carried, observation)
+        await self._stop.notice(observation)
+        await self.observe(carried, observation)
 
-    async def _run_lane(
-        self, lane: Lane, carried: Carried
-    ) -> tuple[CampaignRow, Observation] | None:
-        if lane in ("submit", "submit_unkeyed") and carried.row.state == "approved":
-            # It may have waited for so long that it is not sold at this price any more.
-            priced = await fresh_price(carried.row, self.at)
-            if not isinstance(priced, CampaignRow):
-                return None if priced is None else (carried.row, priced)
-            carried.row = priced
-        match lane:
-            case "submit":
-                return await submit(carried.row, self.at)
-            case "submit_unkeyed":
-                return await submit_unkeyed(carried.row, self.at)
-            case "search" if carried.row.take is not None and not carried.row.take.keyed:
-                return await search_made(carried.row, self.at)
-            case "search":
-                return await search(carried.row, self.at)
-            case "poll":
-                return carried.row, await poll(carried.row, carried.memory, self.at)
-            case "cancel":
-                return carried.row, await cancel(carried.row, self.at)
-            case "deliver":
-                address, carried.address = carried.address, None
-                return carried.row, await deliver(carried.row, carried.memory, address, self.at)
+    def _may_pay(self, carried: Carried) -> bool:
+        """Note a paid call without a key as under way; none is begun once the run is stopped."""
+        if not self._stopping:
+            self._paying.add(carried)
+        return not self._stopping
 
-    async def _next(self, carried: Carried, observation: Observation) -> None:
-        """Decide, record, and say where the row goes."""
+    async def observe(self, carried: Carried, observation: Observation) -> None:
+        """Decide what an observation leads to, record it, and say where the row goes."""
         now = self.at.clock()
         carried.row = self._cancellations.marked(carried.row, now)
         if carried.row.state in ("submitting", "rendering"):
@@ -317,17 +282,18 @@ class Engine:
         carried.memory = decision.memory
         if isinstance(observation, FilmReady):
             carried.address = observation.address
-            sooner = carried.row.state == "rendering" and self._poll_plan.finish(
-                carried.row, carried.memory, now
-            )
-            if sooner and not self._rules.hinted:
+            finished = carried.row.state == "rendering"
+            learnt = finished and self._poll_plan.finish(carried.row, carried.memory, now)
+            if learnt and not self._rules.hinted:
                 self._replan()
         row = await record(self.at.ledger, carried.row, observation, decision, now=now)
         if row is None:
             await self._reload(carried)
             return
         self._replace(carried, row)
-        self._obey(decision, now)
+        self._defers = self._defers or decision.defers
+        if decision.pauses is not None:
+            self._stop.pause(decision.pauses)
         if decision.lane is None:
             self._poll_plan.leave(carried.row)
             self._settle(carried)
@@ -350,37 +316,9 @@ class Engine:
             wait = wait_to_poll(carried.row, carried.memory, now, self._rules)
             self._scheduler.put("poll", self._spaced(wait), carried)
 
-    def _obey(self, decision: Decision, now: float) -> None:
-        """Do what a decision asks of the whole run."""
-        if decision.defers and not self._defers:
-            self._defers = decision.defers
-        if decision.pauses is not None and decision.pauses - now > self._pause_limit():
-            until = datetime.fromtimestamp(decision.pauses, UTC)
-            self.stop("the service asks not to be called before then", until=until)
-
-    def _pause_limit(self) -> float:
-        if self._max_wait is None:
-            return PAUSE_LIMIT
-        spent = asyncio.get_running_loop().time() - self._started
-        return min(PAUSE_LIMIT, max(0.0, self._max_wait - spent))
-
     def _spaced(self, after: float) -> float:
         """Add up to a tenth, never less than told, so that rows do not wake together."""
         return after * (1 + 0.1 * self._spread())
-
-    def _notice_silence(self, observation: Observation) -> None:
-        """Notice whether the service is there at all: count from the first call that failed."""
-        now = asyncio.get_running_loop().time()
-        if not isinstance(observation, Unreached | Troubled):
-            self._silent_since = None
-        elif self._silent_since is None:
-            self._silent_since = now
-        elif now - self._silent_since > SILENCE:
-            later = datetime.fromtimestamp(self.at.clock() + 300, UTC)
-            self.stop(
-                f"the service has not answered for {SILENCE:.0f} s ({observation.words})",
-                until=later,
-            )
 
     async def _defer(self, carried: Carried, reason: str) -> None:
         row, now = carried.row, self.at.clock()
@@ -415,7 +353,7 @@ class Engine:
         elif self._cancellations.is_given_up(carried.row):
             await self._leave(carried)
         else:
-            await self._next(carried, Resumed())
+            await self.observe(carried, Resumed())
 
     async def _leave(self, carried: Carried) -> None:
         """Cancel a create that made nothing; rest one of which nobody knows: the next run asks."""

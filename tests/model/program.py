@@ -18,7 +18,6 @@ from tasks.aftercare.retake import approve_offers, offers
 from tasks.brief import Brief
 from tasks.engine.cancellations import Cancellations
 from tasks.engine.context import Context
-from tasks.engine.engine import PAUSE_LIMIT
 from tasks.engine.lanes.baseline import Baseline
 from tasks.engine.lanes.cancel import cancel
 from tasks.engine.lanes.poll import poll
@@ -30,6 +29,7 @@ from tasks.engine.policy.decision import Lane, Memory, Rules, lane_of
 from tasks.engine.policy.observations import FilesStored, FilmReady, NotStored, Observation, Resumed
 from tasks.engine.poll_plan import PollPlan
 from tasks.engine.record import record
+from tasks.engine.stop import PAUSE_LIMIT
 from tasks.ledger import (
     UNDER_WAY,
     Campaign,
@@ -236,7 +236,7 @@ class Program:
             case "submit":
                 return await submit(live.row, self.at)
             case "submit_unkeyed":
-                return await submit_unkeyed(live.row, self.at)
+                return await submit_unkeyed(live.row, self.at, lambda: True)
             case "search" if live.row.take is not None and not live.row.take.keyed:
                 return await search_made(live.row, self.at)
             case "search":

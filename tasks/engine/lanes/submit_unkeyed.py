@@ -6,7 +6,7 @@ sent again by itself: what it made is looked for (`evidence`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -44,10 +44,13 @@ from tasks.ledger import (
 BREAKER = 3
 
 
-async def submit_unkeyed(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation] | None:
+async def submit_unkeyed(
+    row: CampaignRow, at: Context, may_pay: Callable[[], bool]
+) -> tuple[CampaignRow, Observation] | None:
     """Send an approved row's call once; return the row as it then is and what was observed.
 
-    Returns None when the row had moved on, or the budget does not cover it: see the ledger.
+    Returns None when the row had moved on, the budget does not cover it (see the ledger), or
+    `may_pay` says no: it is asked before the call is begun, that is, its intent written.
     """
     try:
         await at.baseline.refresh(at=at.clock())
@@ -56,6 +59,8 @@ async def submit_unkeyed(row: CampaignRow, at: Context) -> tuple[CampaignRow, Ob
         return row, Troubled("the service lists no videos") if isinstance(
             observation, Missing
         ) else observation
+    if not may_pay():
+        return None
     intended = await at.ledger.write(partial(_intend, row=row, at=at))
     if isinstance(intended, Busy):
         return row, intended

@@ -14,6 +14,7 @@ from tasks.brief import CREATE
 from tasks.ledger.deliveries import Delivered
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow
+from tasks.settings import Settings
 
 Lane = Literal["submit", "submit_unkeyed", "search", "poll", "cancel", "deliver"]
 
@@ -47,6 +48,18 @@ class Rules:
     clip_keys: bool = False
     #: Whether a webhook can be relied on to tell of films that are ready.
     hinted: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings) -> Rules:
+        """Return the rules that the settings make."""
+        return cls(
+            horizon=settings.horizon,
+            deadline=settings.deadline,
+            captions_wait=settings.captions_wait,
+            evidence_wait=settings.evidence_wait,
+            failed=settings.failed_words,
+            clip_keys=settings.clip_keys,
+        )
 
 
 @dataclass(frozen=True, slots=True)

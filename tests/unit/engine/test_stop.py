@@ -1,0 +1,143 @@
+"""When a run stops before its rows are settled, and what it lets finish: on a virtual clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from functools import partial
+from typing import Any, cast
+
+import pytest
+
+from tasks.engine.context import Context
+from tasks.engine.engine import Engine
+from tasks.engine.lanes.baseline import Baseline
+from tasks.errors import Conflict, NotFound, ServerTrouble, ServiceError
+from tasks.ledger import CampaignRow, unsettled_calls
+from tasks.service import Created, SignedUrl, Video
+from tasks.settings import load_settings
+from tests.campaigns import NOW, Stage, brief
+from tests.model.plain_ledger import PlainLedger
+from tests.model.virtual_time import Fuse, VirtualTime, run_virtually
+
+DEADLINE = 600.0
+TROUBLE = ServerTrouble("500", operation="get", status=500)
+
+
+class Service:
+    """Renders that never end; some cannot be asked for, and a paid call takes its time."""
+
+    def __init__(
+        self, *, sick: Collection[str] = (), listing: ServiceError | None = None, takes: float = 0
+    ) -> None:
+        self._sick, self._listing, self._takes = sick, listing, takes
+
+    async def get(self, video_id: str) -> Video:
+        if video_id in self._sick:
+            raise TROUBLE
+        return Video(id=video_id, status="generating", poll_after=None, charged=None)
+
+    async def download(self, video_id: str) -> SignedUrl:
+        raise Conflict("409", operation="download", status=409)
+
+    async def list_videos(self) -> AsyncIterator[Video]:
+        if self._listing is not None:
+            raise self._listing
+        yield Video(id="vid_of_somebody", status="completed", poll_after=None, charged=None)
+
+    async def make(self, operation: str, body: bytes, *, key: str | None) -> Created:
+        await asyncio.sleep(self._takes)
+        return Created(video_id="vid_new", status="generating", poll_after=None)
+
+
+class Play:
+    """A campaign on a virtual clock: an engine, and what becomes of it."""
+
+    def __init__(self, service: Service) -> None:
+        self.time = VirtualTime(NOW)
+        self.ledger = cast(Any, PlainLedger(Fuse()))
+        self.at = Context(
+            settings=load_settings(environ={"CALLSHEET_DEADLINE": f"{DEADLINE:.0f}s"}),
+            ledger=self.ledger,
+            service=cast(Any, service),
+            store=cast(Any, None),
+            fetcher=cast(Any, None),
+            baseline=Baseline(self.ledger, cast(Any, service), "studio"),
+            clock=self.time.seconds,
+        )
+
+    async def render(self, *names: str, hinted: bool) -> tuple[Engine, list[CampaignRow]]:
+        """Carry rows that are rendering until they are settled or the run stops."""
+        stage = await Stage.set(self.ledger, *(brief(name, f"Tea {name}") for name in names))
+        rows = [await stage.rendering(name) for name in names]
+        async with Engine(stage.campaign, self.at) as engine:
+            engine.rely_on_hints(hinted)
+            await engine.carry(rows)
+        return engine, await stage.rows()
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "b", "c"]])
+def test_one_sick_video_is_the_trouble_of_its_row_and_parks_no_run(names: list[str]) -> None:
+    play = Play(Service(sick={"vid_a"}))
+    engine, rows = run_virtually(play.render(*names, hinted=True), play.time)
+    assert engine.parked_because is None
+    assert {row.state for row in rows} == {"stalled"}
+    assert "500" in str(rows[0].reason)
+    assert play.time.now - NOW > DEADLINE
+
+
+def test_several_sick_videos_park_no_run_while_the_service_answers_at_all() -> None:
+    gone = NotFound("404", operation="list_videos", status=404)
+    play = Play(Service(sick={"vid_a", "vid_b"}, listing=gone))
+    engine, rows = run_virtually(play.render("a", "b", hinted=False), play.time)
+    assert engine.parked_because is None
+    assert {row.state for row in rows} == {"stalled"}
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "b"]])
+def test_a_service_that_answers_nobody_parks_the_run_after_two_minutes(names: list[str]) -> None:
+    play = Play(Service(sick={"vid_a", "vid_b"}, listing=TROUBLE))
+    engine, rows = run_virtually(play.render(*names, hinted=True), play.time)
+    assert "has not answered for 120 s (500)" in str(engine.parked_because)
+    assert engine.parked_until is not None
+    assert engine.parked_until.timestamp() == pytest.approx(play.time.now + 300, abs=0.01)
+    assert {row.state for row in rows} == {"rendering"}
+    assert play.time.now - NOW < 300
+
+
+async def _stopped(play: Play, *, after: float, takes: float) -> tuple[str, int, float]:
+    """Stop a run of one clip; return its state, how many calls are open, and how long that took."""
+    wanted = brief("a", operation="image-to-video", max_credits=12)
+    stage = await Stage.set(play.ledger, wanted)
+    row = await stage.approve("a")
+    async with Engine(stage.campaign, play.at) as engine:
+        carrying = asyncio.create_task(engine.carry([row]))
+        await asyncio.sleep(after)
+        paying = engine.paying
+        engine.stop("the test is over")
+        began = play.time.now
+    await carrying
+    assert paying == (["a"] if takes else [])
+    found = await play.ledger.read(partial(unsettled_calls, organisation="studio"))
+    return (await stage.row("a")).state, len(found), play.time.now - began
+
+
+def test_a_paid_call_without_a_key_is_waited_for_when_a_run_is_stopped() -> None:
+    play = Play(Service(takes=100))
+    state, unsettled, seconds = run_virtually(_stopped(play, after=1, takes=100), play.time)
+    assert (state, unsettled) == ("rendering", 0)
+    assert seconds == pytest.approx(99, abs=0.01)
+
+
+class Slow(Service):
+    async def list_videos(self) -> AsyncIterator[Video]:
+        await asyncio.sleep(3)
+        async for video in super().list_videos():
+            yield video
+
+
+def test_a_run_that_is_stopped_begins_no_paid_call_without_a_key() -> None:
+    play = Play(Slow())
+    state, unsettled, seconds = run_virtually(_stopped(play, after=1, takes=0), play.time)
+    assert (state, unsettled) == ("approved", 0)
+    assert seconds == pytest.approx(2, abs=0.01)
