@@ -24,7 +24,6 @@ from tasks.ledger import (
     Campaign,
     Ledger,
     acquire_lease,
-    drop_owner,
     find_campaign,
     release_lease,
 )
@@ -109,7 +108,8 @@ class Lease:
         found = await self._ledger.read(partial(find_campaign, name=self._campaign.name))
         if found is not None and found.owner is not None:
             if is_dead(found.owner):
-                await self._ledger.write(partial(drop_owner, campaign=found))
+                release = partial(release_lease, campaign=found, owner=found.owner)
+                await self._ledger.write(release)
             elif (found.owner_until or 0) > self._clock():
                 return found
         return await self.acquire()

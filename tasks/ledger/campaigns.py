@@ -140,21 +140,10 @@ def acquire_lease(
 
 
 def release_lease(connection: Connection, campaign: Campaign, *, owner: str) -> None:
-    """Let the campaign go, if `owner` has it."""
+    """Let the campaign go, if `owner` has it: by itself, or since it is known to be dead."""
     connection.execute(
         update(campaigns)
         .where(campaigns.c.id == campaign.id, campaigns.c.owner == owner)
-        .values(owner=None, owner_since=None, owner_until=None)
-    )
-
-
-def drop_owner(connection: Connection, campaign: Campaign) -> None:
-    """Let the campaign go from an owner that is known to be dead."""
-    connection.execute(
-        update(campaigns)
-        .where(
-            campaigns.c.id == campaign.id, campaigns.c.owner.is_not_distinct_from(campaign.owner)
-        )
         .values(owner=None, owner_since=None, owner_until=None)
     )
 

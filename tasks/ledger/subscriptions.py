@@ -46,23 +46,15 @@ def retire_subscription(connection: Connection, nonce: str, *, at: float) -> boo
     return connection.execute(update(subscriptions).where(this).values(retired_at=at)).rowcount > 0
 
 
-def all_subscriptions(connection: Connection, organisation: str) -> list[Subscription]:
-    """Return every webhook of an organisation that was made for this ledger, newest first."""
-    query = (
-        select(subscriptions)
-        .where(subscriptions.c.organisation == organisation)
-        .order_by(subscriptions.c.made_at.desc(), subscriptions.c.nonce)
-    )
-    return [Subscription(**found._mapping) for found in connection.execute(query)]
-
-
-def known_subscriptions(
-    connection: Connection, organisation: str, nonces: Collection[str]
+def all_subscriptions(
+    connection: Connection, organisation: str, nonces: Collection[str] = ()
 ) -> list[Subscription]:
-    """Return the webhooks of an organisation, and those with these nonces whoever made them.
+    """Return every webhook of an organisation that was made for this ledger, newest first.
 
-    A new key gives an organisation another fingerprint; its webhooks stay where they are.
+    With those of `nonces`, whoever made them: a new key gives an organisation another
+    fingerprint, and its webhooks stay where they are.
     """
     this = or_(subscriptions.c.organisation == organisation, subscriptions.c.nonce.in_(nonces))
-    query = select(subscriptions).where(this).order_by(subscriptions.c.made_at.desc())
+    order = (subscriptions.c.made_at.desc(), subscriptions.c.nonce)
+    query = select(subscriptions).where(this).order_by(*order)
     return [Subscription(**found._mapping) for found in connection.execute(query)]

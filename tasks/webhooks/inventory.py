@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from tasks.credentials import WebhookSecret, read_webhook_secrets
 from tasks.errors import NotFound
-from tasks.ledger import Subscription, known_subscriptions
+from tasks.ledger import Subscription, all_subscriptions
 from tasks.service import Webhook
 from tasks.webhooks.subscriber import Subscriber
 
@@ -71,7 +71,7 @@ async def take_inventory(at: Subscriber) -> WebhookInventory:
     listed = await at.service.list_webhooks()
     nonces = [_last_part(webhook.url) for webhook in listed]
     known = await at.ledger.read(
-        partial(known_subscriptions, organisation=at.organisation, nonces=nonces)
+        partial(all_subscriptions, organisation=at.organisation, nonces=nonces)
     )
     shown = {webhook.id for webhook in listed}
     for entry in known:

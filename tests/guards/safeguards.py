@@ -80,6 +80,13 @@ MUTATIONS = (
         TAKES,
     ),
     Mutation(
+        "what a failed try has learned of a budget is forgotten",
+        "tasks/ledger/accounts.py",
+        "on_rollback(connection, partial(terms.full.pop, this))",
+        "on_rollback(connection, partial(terms.full.get, this))",
+        ("tests/unit/ledger/test_group_commit.py",),
+    ),
+    Mutation(
         "a bucket's object is written only where there is none",
         "tasks/store/s3_objects.py",
         "if free and self.abilities.conditional:",

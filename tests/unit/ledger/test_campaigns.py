@@ -14,7 +14,6 @@ from tasks.ledger import (
     acquire_lease,
     all_campaigns,
     close_gate,
-    drop_owner,
     ensure_campaign,
     find_campaign,
     gate_of,
@@ -123,9 +122,10 @@ async def test_an_owner_known_to_be_dead_is_dropped_and_no_other(
     await ledger.write(partial(take, owner="Alice", at=0.0))
     dead = await ledger.write(partial(take, owner="Bob", at=1.0))
     assert dead is not None
-    await ledger.write(partial(drop_owner, campaign=dead))
+    release = partial(release_lease, campaign=dead, owner=dead.owner)
+    await ledger.write(release)
     assert await ledger.write(partial(take, owner="Bob", at=2.0)) is None
-    await ledger.write(partial(drop_owner, campaign=dead))
+    await ledger.write(release)
     assert (await ledger.write(partial(take, owner="Carol", at=3.0))).owner == "Bob"
 
 

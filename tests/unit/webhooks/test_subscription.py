@@ -19,9 +19,9 @@ from tasks.ledger import (
     Hint,
     Ledger,
     Subscription,
+    all_subscriptions,
     events_heard,
     keep_hint,
-    known_subscriptions,
     open_ledger,
     pings_heard,
     plan_subscription,
@@ -118,7 +118,7 @@ async def test_webhooks_are_known_by_organisation_and_by_nonce(
     for nonce, organisation in (("a", at.organisation), ("b", "other"), ("c", "other")):
         planned = entry(at, nonce=nonce, organisation=organisation)
         await at.ledger.write(partial(plan_subscription, planned=planned))
-    known = partial(known_subscriptions, organisation=at.organisation, nonces=["b"])
+    known = partial(all_subscriptions, organisation=at.organisation, nonces=["b"])
 
     assert {one.nonce for one in await at.ledger.read(known)} == {"a", "b"}
 
