@@ -55,11 +55,11 @@ async def recover(at: Context, campaign: Campaign) -> Recovery:
         return Recovery()
     lines = {str(line.get("row")): line for line in manifest["rows"] if isinstance(line, dict)}
     made_at = _moment(manifest.get("made_at")) or at.clock()
-    lanes = asyncio.Semaphore(at.settings.watches)
+    slots = asyncio.Semaphore(at.settings.watches)
 
     async def judge(row: CampaignRow) -> tuple[CampaignRow, PastTake | None, float | None]:
         line = lines[row.row]
-        async with lanes:
+        async with slots:
             past = await _past_take(at, row, line, made_at)
         return row, past, _too_old(at, row, line, made_at) if past is None else None
 

@@ -45,6 +45,8 @@ class Run:
     plan: Plan | None = None
     recovery: Recovery = field(default_factory=Recovery)
     engine: Engine | None = None
+    #: The rows that the engine carries, in as many parts as Prefect sees.
+    shards: list[list[CampaignRow]] = field(default_factory=list)
     outcome: RunOutcome | None = None
     #: The rows that it carries; None for all that `--select` chooses.
     only: frozenset[str] | None = None

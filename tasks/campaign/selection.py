@@ -66,16 +66,11 @@ def _term(text: str) -> Selection:
 
 
 def _values(name: str, row: Selectable, request: Mapping[str, Any], state: str) -> Sequence[str]:
-    match name:
-        case "row":
-            return [row.row]
-        case "state":
-            return [state]
-        case "tag":
-            return list(row.tags)
-        case "cost_center":
-            return [row.cost_center or ""]
-        case "operation":
-            return [row.operation]
-        case _:
-            return [str(request.get(name, ""))]
+    own: dict[str, Sequence[str]] = {
+        "row": [row.row],
+        "state": [state],
+        "tag": row.tags,
+        "cost_center": [row.cost_center or ""],
+        "operation": [row.operation],
+    }
+    return own[name] if name in OWN else [str(request.get(name, ""))]

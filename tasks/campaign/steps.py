@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from uuid import uuid4
@@ -227,11 +226,11 @@ async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
         run.engine = engine
         if run.lost:
             engine.stop(run.lost)
-        _shards.set([rows[n::count] for n in range(count)])
+        run.shards = [rows[n::count] for n in range(count)]
         async with _following_hints(run, engine) if rows else nullcontext():
             ticker = asyncio.create_task(_tell(run, engine), name="progress")
             try:
-                yield _shards.get()
+                yield run.shards
             finally:
                 ticker.cancel()
                 for listener in run.listeners:
@@ -247,14 +246,11 @@ def _following_hints(run: Run, engine: Engine) -> AbstractAsyncContextManager[No
     return following_hints(who, engine, say=run.on_hints or log.warning, strict=wait == "webhook")
 
 
-_shards: ContextVar[list[list[CampaignRow]]] = ContextVar("callsheet_shards")
-
-
 async def produce_step(campaign: str, shard: int, label: str) -> dict[State, int]:
     """Carry one shard of the rows until each rests; return how many rest in each state."""
     run = current_run()
     assert run.engine is not None, "production is started first"
-    return dict(await run.engine.carry(_shards.get()[shard]))
+    return dict(await run.engine.carry(run.shards[shard]))
 
 
 async def report_step(campaign: str) -> None:
