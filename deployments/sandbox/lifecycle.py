@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -132,56 +133,47 @@ def patch(db: sqlite3.Connection, video_id: str, changes: PatchVideo, *, now: fl
     return replace(video, asked=asked, updated_at=now)
 
 
-def regenerate_scene(
+def remake(
     db: sqlite3.Connection,
     video_id: str,
-    number: int,
-    asked: RegenerateScene,
+    order_of: Callable[[Video, FilmPlan], RenderOrder],
     call: PaidCall,
 ) -> Video:
-    """Make one scene again; 404 when there is no such scene, 409 when there is no film."""
-    video, film = _finished(db, video_id)
-    plan = with_scene_anew(film, number, asked.narration)
-    scene = plan.scenes[number - 1]
-    seconds = scene.end - scene.start
-    cost = credits.scene_price(seconds)
-    order = RenderOrder(kind="scene", plan=plan, credits=cost, seconds=seconds, scene=number)
-    call.count()
-    return start(db, video, order, call)
+    """Make a part of a finished film again; 409 while a render runs, or without a film.
 
-
-def change_voice(
-    db: sqlite3.Connection, video_id: str, asked: ChangeVoice, call: PaidCall
-) -> Video:
-    """Say the same with another voice; 409 when nothing is said or there is no film."""
-    video, film = _finished(db, video_id)
-    plan = with_voice(film, asked.voice_id)
-    cost = credits.voice_price(plan.duration)
-    order = RenderOrder(kind="voice", plan=plan, credits=cost, seconds=plan.duration / 2)
-    call.count()
-    return start(db, video, order, call)
-
-
-def export_again(
-    db: sqlite3.Connection, video_id: str, asked: ExportAgain, call: PaidCall
-) -> Video:
-    """Make the file again, with the titles and caption settings as they are edited now."""
-    video, film = _finished(db, video_id)
-    plan = exported(film, video.asked, asked.aspect_ratio)
-    order = RenderOrder(kind="export", plan=plan, credits=credits.EXPORT, seconds=plan.duration / 3)
-    call.count()
-    return start(db, video, order, call)
-
-
-def _finished(db: sqlite3.Connection, video_id: str) -> tuple[Video, FilmPlan]:
-    """Give a video that is at rest and the plan of its last finished film."""
+    It begins with the plan of the last finished film and changes what `order_of` does alone; a
+    later generate begins with the script again.
+    """
     video = get(db, video_id)
     refuse_if_generating(video)
     last = renders.last_finished(db, video_id)
     if last is None:
         message = f"This video is {video.status} and has no finished film; generate it first."
         raise Refusal(409, "not_finished", message)
-    return video, FilmPlan.from_json(last.plan)
+    order = order_of(video, FilmPlan.from_json(last.plan))
+    call.count()
+    return start(db, video, order, call)
+
+
+def one_scene(_: Video, film: FilmPlan, *, number: int, asked: RegenerateScene) -> RenderOrder:
+    """Order one scene again; 404 when there is no such scene."""
+    plan = with_scene_anew(film, number, asked.narration)
+    seconds = plan.scenes[number - 1].end - plan.scenes[number - 1].start
+    cost = credits.scene_price(seconds)
+    return RenderOrder(kind="scene", plan=plan, credits=cost, seconds=seconds, scene=number)
+
+
+def another_voice(_: Video, film: FilmPlan, *, asked: ChangeVoice) -> RenderOrder:
+    """Order the same with another voice; 409 when nothing is said."""
+    plan, cost = with_voice(film, asked.voice_id), credits.voice_price(film.duration)
+    return RenderOrder(kind="voice", plan=plan, credits=cost, seconds=plan.duration / 2)
+
+
+def another_export(video: Video, film: FilmPlan, *, asked: ExportAgain) -> RenderOrder:
+    """Order the file again, with the titles and caption settings as they are edited now."""
+    plan = exported(film, video.asked, asked.aspect_ratio)
+    seconds = plan.duration / 3
+    return RenderOrder(kind="export", plan=plan, credits=credits.EXPORT, seconds=seconds)
 
 
 def _draft(

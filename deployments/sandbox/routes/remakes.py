@@ -50,21 +50,22 @@ class RemakeRoutes(Handlers):
         self, video_id: VideoId, n: SceneNumber, request: Request, asked: RegenerateScene = SCENE
     ) -> Response:
         """Regenerate one scene, counted from 1; the others are untouched."""
-        return await self._begin(
-            request, "scene", lifecycle.regenerate_scene, video_id, _number(n), asked
-        )
+        order = partial(lifecycle.one_scene, number=_number(n), asked=asked)
+        return await self._begin(request, "scene", lifecycle.remake, video_id, order)
 
     async def voice(
         self, video_id: VideoId, request: Request, asked: ChangeVoice = VOICE
     ) -> Response:
         """Regenerate the voiceover with another voice."""
-        return await self._begin(request, "voice", lifecycle.change_voice, video_id, asked)
+        order = partial(lifecycle.another_voice, asked=asked)
+        return await self._begin(request, "voice", lifecycle.remake, video_id, order)
 
     async def export(
         self, video_id: VideoId, request: Request, asked: ExportAgain = EXPORT
     ) -> Response:
         """Export again, after edits of titles or caption settings."""
-        return await self._begin(request, "export", lifecycle.export_again, video_id, asked)
+        order = partial(lifecycle.another_export, asked=asked)
+        return await self._begin(request, "export", lifecycle.remake, video_id, order)
 
     async def renders(self, video_id: VideoId) -> Response:
         """List past exports, newest first."""
