@@ -15,7 +15,7 @@ from tasks.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class LoginResult:
     """A login that succeeded: what was asked, what came of it, and where the key is."""
 
     order: Order
@@ -31,7 +31,7 @@ class Outcome:
         return ["read"] if self.status.may_read is False else []
 
 
-def show_outcome(outcome: Outcome, settings: Settings, *, json: bool) -> None:
+def show_outcome(outcome: LoginResult, settings: Settings, *, json: bool) -> None:
     """Print the result, then what a person has to know about it."""
     login, destination = outcome.login, outcome.destination
     if json:
@@ -44,7 +44,7 @@ def show_outcome(outcome: Outcome, settings: Settings, *, json: bool) -> None:
         say(words)
 
 
-def _to_heed(outcome: Outcome, settings: Settings) -> list[str]:
+def _to_heed(outcome: LoginResult, settings: Settings) -> list[str]:
     found = what_lacks(outcome.missing)
     if found:
         everything = ",".join(SCOPES)
@@ -64,7 +64,7 @@ def _to_heed(outcome: Outcome, settings: Settings) -> list[str]:
     return found
 
 
-def _document(outcome: Outcome) -> dict[str, Any]:
+def _document(outcome: LoginResult) -> dict[str, Any]:
     login, destination = outcome.login, outcome.destination
     return {
         "profile": login.profile,

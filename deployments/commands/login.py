@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from deployments.destinations import Destination, choose_destination
 from deployments.logging_in import Obtained, Order, obtain, take_back
-from deployments.login_view import Outcome, show_outcome
+from deployments.login_view import LoginResult, show_outcome
 from deployments.scope_words import parse_scopes
 from deployments.signals import run_command
 from deployments.terminal import console_for, say
@@ -78,7 +78,7 @@ def _read_key() -> str:
 
 async def _log_in(
     order: Order, settings: Settings, destination: Destination, key: str | None
-) -> Outcome:
+) -> LoginResult:
     if key is None:
         got = await obtain(order, settings)
     else:
@@ -93,7 +93,7 @@ async def _log_in(
         raise
     if destination.kept_in is None:
         await take_back(got)
-    return Outcome(order=order, login=login, status=status, destination=destination)
+    return LoginResult(order=order, login=login, status=status, destination=destination)
 
 
 async def _tried(base_url: str, got: Obtained) -> KeyStatus:

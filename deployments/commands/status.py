@@ -33,7 +33,7 @@ from tasks.settings import Settings
 
 
 @dataclass(frozen=True)
-class Found:
+class CampaignStatus:
     """A campaign with its counts, and what its settled takes cost beyond their quotes."""
 
     campaign: Campaign
@@ -55,7 +55,7 @@ def main(args: Namespace) -> int:
     return 0
 
 
-async def _read(args: Namespace) -> tuple[list[Found], list[Account]]:
+async def _read(args: Namespace) -> tuple[list[CampaignStatus], list[Account]]:
     settings = settings_of(args)
     async with reading(args) as ledger:
         if args.campaign:
@@ -72,10 +72,10 @@ async def _read(args: Namespace) -> tuple[list[Found], list[Account]]:
         return found, limited + [a for a in others if (a.kind, a.name) not in named]
 
 
-async def _read_campaign(ledger: Ledger, campaign: Campaign) -> Found:
+async def _read_campaign(ledger: Ledger, campaign: Campaign) -> CampaignStatus:
     tally = await ledger.read(partial(tally_of, campaign=campaign))
     variance = await ledger.read(partial(variance_of, campaign_id=campaign.id))
-    return Found(campaign, tally, variance)
+    return CampaignStatus(campaign, tally, variance)
 
 
 def _limits(settings: Settings, at: float) -> list[Account]:
@@ -88,7 +88,7 @@ def _limits(settings: Settings, at: float) -> list[Account]:
     return ([today] if settings.day_budget is not None else []) + centers
 
 
-def _show_campaigns(found: list[Found], console: Console) -> None:
+def _show_campaigns(found: list[CampaignStatus], console: Console) -> None:
     columns = ("campaign", "rows", "states", "quoted", "reserved", "charged", "variance", "budget")
     made = table("Campaigns", columns, numbers=("rows", *columns[3:]))
     for one in found:
@@ -123,7 +123,7 @@ def _signed(amount: Decimal) -> str:
     return f"+{as_text(amount)}" if amount > 0 else as_text(amount)
 
 
-def _document(found: Found) -> dict[str, object]:
+def _document(found: CampaignStatus) -> dict[str, object]:
     campaign, tally = found.campaign, found.tally
     return {
         "campaign": campaign.name,

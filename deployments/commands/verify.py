@@ -13,7 +13,7 @@ from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
-from tasks.aftercare.audit.audit import Audit, Checked, audit_document
+from tasks.aftercare.audit.audit import Audit, AuditedFile, audit_document
 from tasks.aftercare.audit.repair import Workshop, repair
 from tasks.aftercare.audit.verify import Places, verify
 from tasks.campaign.selection import parse_selection
@@ -94,12 +94,12 @@ def _show(audit: Audit, console: Console) -> None:
         )
 
 
-def _cells(one: Checked) -> tuple[str, ...]:
+def _cells(one: AuditedFile) -> tuple[str, ...]:
     where = _short(one.file.uri) if one.file else one.kind
     return one.row.row, str(one.take.number), where, one.verdict, _what_now(one)
 
 
-def _what_now(one: Checked) -> str:
+def _what_now(one: AuditedFile) -> str:
     return one.repaired or one.left or one.words
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from deployments.receiver.request import (
+from deployments.receiver.delivery import (
     Headers,
     Message,
     NoDelivery,

@@ -27,8 +27,8 @@ from deployments.receiver.acceptance import (
     OnHint,
     Receiver,
 )
+from deployments.receiver.delivery import BODY_TIMEOUT
 from deployments.receiver.endpoint import BACKLOG, address_of, listen, name_of
-from deployments.receiver.request import BODY_TIMEOUT
 from tasks.credentials import LiveSecrets
 from tasks.ledger import Ledger
 from tasks.settings import Settings

@@ -39,7 +39,7 @@ class SceneShown(Record):
     end: float
 
 
-class _Seen(Record):
+class _ShownRecord(Record):
     id: str
     status: Status
     poll_after_seconds: int
@@ -68,7 +68,7 @@ _ASKED: dict[str, type] = {
 #: A video and everything that was asked for in it; null where it was not.
 VideoRecord: type[BaseModel] = create_model(
     "VideoRecord",
-    __base__=_Seen,
+    __base__=_ShownRecord,
     **{name: (_ASKED.get(name, str) | None, ...) for name in ASKABLE},  # type: ignore[call-overload]
 )
 

@@ -201,10 +201,10 @@ async def _limits(run: Run, rows: Iterable[CampaignRow]) -> tuple[Account, ...]:
     found = {account for row in rows for account in run.at.terms.accounts(row, at=now)}
     limited = sorted((a for a in found if a.budget is not None), key=lambda a: (a.kind, a.name))
 
-    def look(connection: Connection) -> tuple[Account, ...]:
+    def read(connection: Connection) -> tuple[Account, ...]:
         return tuple(find_account(connection, account) for account in limited)
 
-    return await run.at.ledger.read(look)
+    return await run.at.ledger.read(read)
 
 
 async def work_of(run: Run) -> list[CampaignRow]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deployments.receiver.request import DEEPEST, MOST_VIDEOS
+from deployments.receiver.delivery import DEEPEST, MOST_VIDEOS
 from tasks.credentials import retire_webhook_secret
 from tasks.credentials.webhook_secrets import AFTERLIFE
 from tests.receiver.hearing import Hearing, body_about, hearing

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.receiver.request import BODY_TIMEOUT
+from deployments.receiver.delivery import BODY_TIMEOUT
 from deployments.receiver.server import HEAD_TIMEOUT, MOST_WAITING
 from tests.receiver.hearing import Hearing, body_about, hearing
 from tests.receiver.wire import fresh, head, post, read

@@ -151,11 +151,11 @@ class FilmRoutes(Handlers):
     async def _film(self, video_id: str, render: int) -> Response:
         """Serve the film of one render, whole or in parts; 404 when the video is gone."""
 
-        def look(db: sqlite3.Connection) -> renders.Render | None:
+        def find(db: sqlite3.Connection) -> renders.Render | None:
             video.get(db, video_id)
             return renders.find(db, video_id, render)
 
-        found = await self._run(look)
+        found = await self._run(find)
         if found is None or found.file is None:
             raise not_found(video_id)
         film = self._container.films / found.file

@@ -98,11 +98,11 @@ class RemakeRoutes(Handlers):
         return success(shown)
 
     async def _of_video(self, video_id: str, *, kind: str | None = None) -> list[Render]:
-        def look(db: sqlite3.Connection) -> list[Render]:
+        def find(db: sqlite3.Connection) -> list[Render]:
             video.get(db, video_id)
             return renders.of_video(db, video_id, kind=kind)
 
-        return await self._run(look)
+        return await self._run(find)
 
 
 def _number(said: str) -> int:

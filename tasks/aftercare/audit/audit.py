@@ -18,7 +18,7 @@ OURS = ("manifest.json", "status.csv")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Checked:
+class AuditedFile:
     """One file that should be in the store, and what was found.
 
     `file` is what was delivered (None for captions that never were); `found` the sha256 of what
@@ -46,7 +46,7 @@ class Audit:
     """What a look at a campaign's deliveries found; `extra` are files nobody delivered."""
 
     campaign: str
-    files: Sequence[Checked]
+    files: Sequence[AuditedFile]
     extra: Sequence[Listed] = ()
 
     @property

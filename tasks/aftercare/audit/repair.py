@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from tasks.aftercare.audit.audit import Audit, Checked
+from tasks.aftercare.audit.audit import Audit, AuditedFile
 from tasks.aftercare.audit.verify import Places
 from tasks.brief import CaptionFormat
 from tasks.engine.lanes.deliver import CONTENT_TYPES, Kind
@@ -57,17 +57,17 @@ async def repair(audit: Audit, at: Workshop, *, at_once: int) -> Audit:
     """Bring back what can be, `at_once` files at a time; the rest says why it was left."""
     slots = asyncio.Semaphore(at_once)
 
-    async def mend(one: Checked) -> Checked:
+    async def mend(one: AuditedFile) -> AuditedFile:
         if one.sound or one.verdict == "unknown":
             return one
         async with slots:
             return await _mend(one, at)
 
-    files: Sequence[Checked] = await asyncio.gather(*(mend(one) for one in audit.files))
+    files: Sequence[AuditedFile] = await asyncio.gather(*(mend(one) for one in audit.files))
     return replace(audit, files=files)
 
 
-async def _mend(one: Checked, at: Workshop) -> Checked:
+async def _mend(one: AuditedFile, at: Workshop) -> AuditedFile:
     try:
         return replace(one, repaired=await _bring_back(one, at))
     except NotFound:
@@ -88,7 +88,7 @@ class _Another(CallsheetError):
     """The service gives another file than the one delivered; a person decides."""
 
 
-async def _bring_back(one: Checked, at: Workshop) -> str:
+async def _bring_back(one: AuditedFile, at: Workshop) -> str:
     """Fetch a file, see that it is the one delivered, put it in place; return what was done."""
     name = _name(one, at)
     async with _fetched(one, at) as (source, sha256):
@@ -109,7 +109,7 @@ async def _bring_back(one: Checked, at: Workshop) -> str:
     return words
 
 
-def _name(one: Checked, at: Workshop) -> str:
+def _name(one: AuditedFile, at: Workshop) -> str:
     """Return the name a file had in this store; raise StoreError where it was in another."""
     if one.file is None:
         return object_name(
@@ -127,7 +127,7 @@ def _name(one: Checked, at: Workshop) -> str:
 
 
 @asynccontextmanager
-async def _fetched(one: Checked, at: Workshop) -> AsyncIterator[tuple[Path | bytes, str]]:
+async def _fetched(one: AuditedFile, at: Workshop) -> AsyncIterator[tuple[Path | bytes, str]]:
     """Yield a file of the take as the service has it now, looked at, and its sha256."""
     video_id = one.take.video_id
     if video_id is None:
@@ -150,14 +150,14 @@ async def _fetched(one: Checked, at: Workshop) -> AsyncIterator[tuple[Path | byt
         film.path.unlink(missing_ok=True)
 
 
-async def _set_aside(one: Checked, file: Delivered, at: Workshop) -> str:
+async def _set_aside(one: AuditedFile, file: Delivered, at: Workshop) -> str:
     inventory = at.places.of(file.uri)
     # A quick look knows no digest; the name has to tell one content from another.
     mark = (one.found or f"{await inventory.size(file.uri)}-bytes")[:MARK]
     return await inventory.set_aside(file.uri, f"damaged-{mark}")
 
 
-async def _record(one: Checked, file: Delivered, words: str, at: Workshop) -> None:
+async def _record(one: AuditedFile, file: Delivered, words: str, at: Workshop) -> None:
     """Write into the row's history what was done; captions that never were become a delivery."""
     what = partial(
         note,

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from tasks.aftercare.audit.audit import OURS, Audit, Checked, Verdict
+from tasks.aftercare.audit.audit import OURS, Audit, AuditedFile, Verdict
 from tasks.brief import CaptionFormat
 from tasks.campaign.selection import Selection
 from tasks.errors import FilmError, StoreError
@@ -75,11 +75,11 @@ async def verify(
     expected, known = await _expected(ledger, campaign, chosen)
     slots = asyncio.Semaphore(at_once)
 
-    async def look(one: Checked) -> Checked:
+    async def check(one: AuditedFile) -> AuditedFile:
         async with slots:
-            return await _look(one, places, spool, quick=quick)
+            return await _audited(one, places, spool, quick=quick)
 
-    files = await asyncio.gather(*(look(one) for one in expected))
+    files = await asyncio.gather(*(check(one) for one in expected))
     folder = f"{store.rstrip('/')}/{campaign.name}"
     try:
         there = await places.of(folder).below(folder)
@@ -93,18 +93,18 @@ async def verify(
 
 async def _expected(
     ledger: Ledger, campaign: Campaign, chosen: Selection
-) -> tuple[list[Checked], set[str]]:
+) -> tuple[list[AuditedFile], set[str]]:
     """Return what should be in the store, and the addresses of all that was delivered there."""
     rows = {row.id: row for row in await ledger.read(partial(rows_of, campaign_id=campaign.id))}
     takes = await ledger.read(partial(takes_of, campaign_id=campaign.id))
     files = await ledger.read(partial(deliveries_of, campaign_id=campaign.id))
-    expected: list[Checked] = []
+    expected: list[AuditedFile] = []
     for row_id, take in takes:
         row, delivered = rows[row_id], files.get(take.id, [])
         if not chosen(row, row.asked(), row.state):
             continue
         expected += [
-            Checked(row=row, take=take, kind=file.kind, file=file, verdict="unknown")
+            AuditedFile(row=row, take=take, kind=file.kind, file=file, verdict="unknown")
             for file in delivered
         ]
         if row.state == "delivered" and row.take is not None and row.take.id == take.id:
@@ -112,16 +112,16 @@ async def _expected(
     return expected, {file.uri for some in files.values() for file in some}
 
 
-def _wanting(row: CampaignRow, take: Take, have: Iterable[str]) -> list[Checked]:
+def _wanting(row: CampaignRow, take: Take, have: Iterable[str]) -> list[AuditedFile]:
     words = "the row asks for it, and it was never delivered"
     return [
-        Checked(row=row, take=take, kind=kind, file=None, verdict="wanting", words=words)
+        AuditedFile(row=row, take=take, kind=kind, file=None, verdict="wanting", words=words)
         for kind in ("mp4", *row.captions)
         if kind not in have
     ]
 
 
-async def _look(one: Checked, places: Places, spool: Path, *, quick: bool) -> Checked:
+async def _audited(one: AuditedFile, places: Places, spool: Path, *, quick: bool) -> AuditedFile:
     if one.file is None:
         return one
     try:

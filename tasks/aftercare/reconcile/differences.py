@@ -135,7 +135,7 @@ def compare(
     """
     if seen.video is None:
         return [_gone(row, take)]
-    found = [_standing(campaign, row, take, seen, failed), _charge(row, take, seen.video, by_hand)]
+    found = [_state(campaign, row, take, seen, failed), _charge(row, take, seen.video, by_hand)]
     return [one for one in found if one is not None]
 
 
@@ -159,7 +159,7 @@ def _gone(row: CampaignRow, take: Take) -> Difference:
     return about(row, take, "gone", words, remedy=f"callsheet explain {row.campaign} {row.row}")
 
 
-def _standing(
+def _state(
     campaign: Campaign, row: CampaignRow, take: Take, seen: Sighting, failed: frozenset[str]
 ) -> Difference | None:
     """Compare where a film is: a delivered one is here, whatever became of its video since."""

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.aftercare.audit.audit import Audit, Checked, audit_document
+from tasks.aftercare.audit.audit import Audit, AuditedFile, audit_document
 from tests.campaigns import FILM, a_row
 
 ROW = a_row("delivered")
 assert ROW.take is not None
-FILE = Checked(row=ROW, take=ROW.take, kind="mp4", file=FILM, verdict="intact")
+FILE = AuditedFile(row=ROW, take=ROW.take, kind="mp4", file=FILM, verdict="intact")
 
 
 def audit(*verdicts, **own) -> Audit:

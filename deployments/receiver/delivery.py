@@ -1,4 +1,4 @@
-"""One request to the receiver: its body, read within bounds, the hint in it, and the reply.
+"""One delivery to the receiver: its body, read within bounds, the hint in it, and the reply.
 
 Section 6 of the specification leaves the body open, so every string in it is looked at. The words
 of the headers are not signed: they are cut to size and kept for people to read. ASGI alone.
