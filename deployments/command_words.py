@@ -13,7 +13,7 @@ Command = Callable[[str, str], argparse.ArgumentParser]
 
 
 def add_sheet_commands(command: Command) -> None:
-    """Add what takes a sheet: check, plan, run."""
+    """Add what takes a sheet or describes one: check, plan, run, schema."""
     check = command("check", "every problem of a sheet at once; contacts nobody")
     plan = command("plan", "what would happen to each row and its price; spends nothing")
     run = command("run", "plan, ask once, produce, report")
@@ -59,6 +59,8 @@ def add_sheet_commands(command: Command) -> None:
         help="make films that a lost ledger may have paid for, too long ago for their keys",
     )
     run.add_argument("--without-prefect", action="store_true", help="the same steps, no Prefect")
+    schema = command("schema", "the JSON Schema of YAML and JSON sheets, for your editor")
+    schema.add_argument("-o", "--output", metavar="FILE", help="written whole or not at all")
 
 
 def add_ledger_commands(command: Command) -> None:

@@ -11,6 +11,8 @@ from tasks.sheet.text import plain
 
 #: The parts of a YAML or JSON sheet.
 PARTS = tuple(Document.model_fields)
+#: Names the schema of a JSON sheet to an editor.
+SCHEMA = "$schema"
 KNOWN_COLUMNS = (*OwnColumns.model_fields, *ASKED)
 _OURS_TO_SET = ("idempotency_key", "start_generation")
 _MEANT = {

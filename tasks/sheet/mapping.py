@@ -10,6 +10,7 @@ from tasks.sheet.columns import FIELDS
 from tasks.sheet.findings import Findings
 from tasks.sheet.headers import (
     PARTS,
+    SCHEMA,
     canonical_header,
     check_header,
     explain_part,
@@ -61,7 +62,7 @@ class Mapped:
     def _top(self, document: Json) -> Object:
         if isinstance(document, Object):
             for name in document:
-                if name not in PARTS:
+                if name not in (*PARTS, SCHEMA):
                     self.findings.refuse(explain_part(name), line=document.line, value=name)
             return document
         top = Object(line=1)

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import tasks.sheet
 
 
@@ -11,8 +13,9 @@ def test_the_public_names_are_listed_and_sorted():
     assert all(hasattr(tasks.sheet, name) for name in tasks.sheet.__all__)
 
 
-def test_importing_it_imports_nothing_heavy():
+@pytest.mark.parametrize("module", ["tasks.sheet", "deployments.cli"])
+def test_importing_it_imports_nothing_heavy(module):
     heavy = {"pandas", "openpyxl", "boto3", "httpx", "pydantic", "ruamel.yaml", "asyncio"}
-    code = f"import sys, tasks.sheet; print(sorted({heavy!r} & set(sys.modules)))"
+    code = f"import sys, {module}; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

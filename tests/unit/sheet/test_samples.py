@@ -34,7 +34,11 @@ async def test_the_yaml_sample_has_defaults_and_a_budget():
     assert (sheet.campaign, sheet.budget, len(sheet.briefs)) == ("spring-launch-shorts", 200, 4)
 
 
-@pytest.mark.parametrize("path", sorted(SAMPLES.iterdir()), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    sorted(SAMPLES.glob("*.yaml")) + sorted(SAMPLES.glob("*.csv")),
+    ids=lambda path: path.name,
+)
 async def test_every_sample_is_without_a_problem(path):
     sheet = await read_sheet(str(path))
     assert sheet.briefs
