@@ -6,7 +6,6 @@ not know how anything is done.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 from collections import deque
@@ -39,9 +38,9 @@ from tasks.ledger import (
 from tests.model import rules as promises
 from tests.model.made import price_of
 from tests.model.plain_ledger import PlainLedger
-from tests.model.program import ORGANISATION, Carried, Program
+from tests.model.program import ORGANISATION, Due, Program
 from tests.model.service import CLIPS, TROUBLES, SimulatedService
-from tests.model.virtual_time import POINTS, Died, Fuse, VirtualTime
+from tests.model.virtual_time import POINTS, Died, Fuse, VirtualLoop, VirtualTime
 
 RULES = Rules(horizon=86_400, deadline=10_800, captions_wait=120, evidence_wait=600)
 NAMES = ("a", "b", "c", "d")
@@ -61,8 +60,8 @@ class CampaignMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.loop = asyncio.new_event_loop()
         self.time, self.fuse = VirtualTime(), Fuse()
+        self.loop = VirtualLoop(self.time)
         self.ledger = PlainLedger(self.fuse)
         self.ledger.watch, self.ledger.judge = promises.account_of, promises.check_spending
         self.sheet: dict[str, Brief] = {}
@@ -98,7 +97,7 @@ class CampaignMachine(RuleBasedStateMachine):
 
     @rule(visits=st.sampled_from([0, 1, 2, 3, 60]))
     def run(self, visits: int) -> None:
-        self.program = None
+        self._end()
         self._go(self._run())
         self._work(visits)
 
@@ -168,21 +167,16 @@ class CampaignMachine(RuleBasedStateMachine):
     @rule(pick=picks)
     def another_process_is_behind(self, pick: int) -> None:
         """A process that was stopped for a while goes on from a row as it read it then."""
-        program = self._program()
-        lives, program.lives = program.lives, {}
-        self._go(program.take_up(self.past[-1 - pick % len(self.past)]))
-        program.lives = lives
+        behind = self._new_program(beside=self._program())
+        self._go(self._carry_one(behind, self.past[-1 - pick % len(self.past)]))
+        self.loop.run_until_complete(behind.kill())
 
     @precondition(lambda self: self.program is not None and self.program.heard)
     @rule(pick=picks)
     def hear_again(self, pick: int) -> None:
         """News comes late, doubled and out of order; it is news of a take, as it was sent then."""
         program = self._program()
-        row, memory, observation = program.heard[-1 - pick % len(program.heard)]
-        live = program.lives.get(row.row)
-        if live is None or live.row.take != row.take:
-            live = Carried(row, memory)
-        self._go(program.hear(live, observation))
+        self._go(program.hear_again(*program.heard[-1 - pick % len(program.heard)]))
 
     # What the world does.
 
@@ -245,6 +239,7 @@ class CampaignMachine(RuleBasedStateMachine):
         self.rules = replace(self.rules, hinted=well)
         if self.program is not None:
             self.program.rules = self.rules
+            self.program.rely_on_hints(well)
 
     @precondition(lambda self: self.sheet)
     @rule(pick=picks, alike=st.booleans(), seconds=SPANS)
@@ -269,6 +264,7 @@ class CampaignMachine(RuleBasedStateMachine):
             )
 
     def teardown(self) -> None:
+        self._end()
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         self.loop.close()
         self.ledger.close()
@@ -284,12 +280,17 @@ class CampaignMachine(RuleBasedStateMachine):
         self.campaign = await self._program().run(wanted) or self.campaign
         self.ledger.look(partial(promises.check_sheet, wanted={brief.row for brief in wanted}))
 
+    async def _carry_one(self, program: Program, row: CampaignRow) -> None:
+        await program.carry(self.campaign, [row])
+        if program.scheduler.due:
+            await program.visit(0)
+
     def _work(self, visits: int, pick: int = 0) -> None:
         for _ in range(visits):
             due = self._due()
             if not due:
                 return
-            self._go(self._program().visit(due[pick % len(due)]))
+            self._go(self._program().visit(pick))
 
     def _go(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do something that the program may die of, or end with a sentence for people."""
@@ -297,7 +298,7 @@ class CampaignMachine(RuleBasedStateMachine):
             with contextlib.suppress(CallsheetError):
                 self.loop.run_until_complete(work)
         except Died:
-            self.program = None
+            self._end()
             # What it was told last, and had not written down yet, nobody can know of.
             known = self.ledger.look(partial(gate_of, organisation=ORGANISATION)) or 0.0
             self.service.closed_until = min(self.service.closed_until, known)
@@ -309,12 +310,21 @@ class CampaignMachine(RuleBasedStateMachine):
 
     def _program(self) -> Program:
         if self.program is None:
-            self.program = Program(self.ledger, self.service, self.time, self.rules)
+            self.program = self._new_program()
         return self.program
 
-    def _due(self) -> list[Carried]:
-        lives = self.program.lives.values() if self.program else ()
-        return sorted((live for live in lives if live.lane), key=lambda live: live.due)
+    def _new_program(self, beside: Program | None = None) -> Program:
+        return Program(self.ledger, self.service, self.time, self.rules, self.fuse, beside)
+
+    def _end(self) -> None:
+        """Kill the program; the next one is another process."""
+        self.fuse.blown = False
+        if self.program is not None:
+            self.loop.run_until_complete(self.program.kill())
+        self.program = None
+
+    def _due(self) -> list[Due]:
+        return self.program.scheduler.due if self.program else []
 
     def _rows(self) -> list[CampaignRow]:
         return self.ledger.look(partial(rows_of, campaign_id=self.campaign.id))

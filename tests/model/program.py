@@ -1,35 +1,30 @@
-"""One life of the program: lanes, `decide` and `record` on a ledger that outlives it.
+"""One life of the program: the engine itself, stepped a visit at a time on a virtual clock.
 
-Drives what `tasks.engine.engine` drives, a visit at a time and without tasks of its own, so
-that a test chooses what happens when. Everything here is lost when the program dies.
+The ledger outlives it, and everything else here is lost when it dies. Which row is visited next,
+and when, is for a test to choose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, cast
 
 from sqlalchemy import Connection
 
 from tasks.aftercare.retake import approve_offers, offers
 from tasks.brief import Brief
-from tasks.engine.cancellations import Cancellations
+from tasks.engine.carried import Carried
 from tasks.engine.context import Context
+from tasks.engine.engine import Engine
 from tasks.engine.lanes.baseline import Baseline
-from tasks.engine.lanes.cancel import cancel
-from tasks.engine.lanes.poll import poll
 from tasks.engine.lanes.price import ask_price
-from tasks.engine.lanes.submit import search, submit
-from tasks.engine.lanes.submit_unkeyed import search_made, submit_unkeyed
-from tasks.engine.policy.decide import decide
-from tasks.engine.policy.decision import Lane, Memory, Rules, lane_of
-from tasks.engine.policy.observations import FilesStored, FilmReady, NotStored, Observation, Resumed
-from tasks.engine.poll_plan import PollPlan
-from tasks.engine.record import record
-from tasks.engine.stop import PAUSE_LIMIT
+from tasks.engine.policy.decision import Lane, Memory, Rules
+from tasks.engine.policy.observations import FilesStored, NotStored, Observation
+from tasks.engine.scheduler import LANES, Scheduler
+from tasks.errors import CallsheetError
 from tasks.ledger import (
     UNDER_WAY,
     Campaign,
@@ -41,47 +36,98 @@ from tasks.ledger import (
     end_cancel,
     ensure_campaign,
     gate_of,
-    move,
     record_quote,
-    refuse,
-    remark,
     rows_of,
     sync_sheet,
 )
 from tasks.service import Gate, VideoService
+from tasks.settings import load_settings
 from tests.model.plain_ledger import PlainLedger
 from tests.model.service import SimulatedService
-from tests.model.virtual_time import VirtualTime
+from tests.model.virtual_time import Died, Fuse, VirtualTime
 
 ORGANISATION = "studio"
+#: One worker a lane: visits go one after the other.
+SETTINGS = load_settings(environ={}).model_copy(
+    update={"submits": 1, "watches": 1, "deliveries": 1}
+)
+#: So many turns of the loop let whoever is due come by.
+TURNS = 6
 
 
-@dataclass(eq=False)
-class Carried:
-    """A row in this life of the program, and where it is due."""
+@dataclass
+class Due:
+    """A row that waits for its turn in a lane, from a moment on."""
 
-    row: CampaignRow
-    memory: Memory = field(default_factory=Memory)
-    lane: Lane | None = None
-    due: float = 0.0
+    at: float
+    lane: Lane
+    carried: Carried
+
+
+class SteppedScheduler(Scheduler[Carried]):
+    """Hands a row out when it is told to, whatever the hour."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        super().__init__()
+        self.due: list[Due] = []
+        #: How many workers wait for a row.
+        self.waiting = 0
+        self._time = time
+
+    def put(self, lane: Lane, after: float, what: Carried) -> None:
+        self.due.append(Due(self._time.now + max(0.0, after), lane, what))
+        self.due.sort(key=lambda due: due.at)
+
+    def pull(self, chosen: Callable[[Carried], bool]) -> list[Carried]:
+        pulled = [due.carried for due in self.due if chosen(due.carried)]
+        self.due = [due for due in self.due if not chosen(due.carried)]
+        return pulled
+
+    def hand_out(self, due: Due) -> None:
+        """Give a row to its lane, if it is still there."""
+        if due in self.due:
+            self.due.remove(due)
+            super().put(due.lane, 0.0, due.carried)
+
+    async def next(self, lane: Lane) -> Carried:
+        self.waiting += 1
+        carried = await super().next(lane)
+        self.waiting -= 1
+        return carried
+
+
+class HeardEngine(Engine):
+    """The engine, which remembers what it observed."""
+
+    heard: list[tuple[CampaignRow, Memory, Observation]]
+
+    async def observe(self, carried: Carried, observation: Observation) -> None:
+        self.heard.append((carried.row, carried.memory, observation))
+        await super().observe(carried, observation)
 
 
 @dataclass
 class Program:
-    """A process at work on one campaign."""
+    """A process at work on one campaign; `beside` another one it has the same gate."""
 
     ledger: PlainLedger
     service: SimulatedService
     time: VirtualTime
     rules: Rules
-    lives: dict[str, Carried] = field(default_factory=dict)
+    fuse: Fuse
+    beside: Program | None = None
     heard: list[tuple[CampaignRow, Memory, Observation]] = field(default_factory=list)
     #: How deliveries end, the next one first: "stored", "late", "trouble" or "never".
     deliveries: list[str] = field(default_factory=list)
-    defers: str | None = None
+    engine: HeardEngine | None = None
 
     def __post_init__(self) -> None:
         time = self.time
+        self.scheduler = SteppedScheduler(time)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        if self.beside is not None:
+            self._gate, self.at = self.beside._gate, self.beside.at
+            return
         known = self.ledger.look(partial(gate_of, organisation=ORGANISATION)) or 0.0
         gate = Gate(clock=time.moment, sleep=time.sleep, random=lambda: 0.0)
         client = VideoService(
@@ -96,12 +142,18 @@ class Program:
         if known > time.now:
             gate.close(type(time)(known).moment())
         self._gate = gate
-        self._cancellations: Cancellations | None = None
-        self._poll_plan = PollPlan()
-        settings = SimpleNamespace(deadline=self.rules.deadline, quotes=4)
         ledger = cast(Any, self.ledger)
+        rules = self.rules
         self.at = Context(
-            settings=cast(Any, settings),
+            settings=SETTINGS.model_copy(
+                update={
+                    "horizon": rules.horizon,
+                    "deadline": rules.deadline,
+                    "captions_wait": rules.captions_wait,
+                    "evidence_wait": rules.evidence_wait,
+                    "clip_keys": rules.clip_keys,
+                }
+            ),
             ledger=ledger,
             service=client,
             store=cast(Any, None),
@@ -123,39 +175,42 @@ class Program:
         waiting = [row for row in await self._rows(campaign) if row.state == "quoted"]
         waiting = [row for row in waiting if row.enabled]
         await self.ledger.write(partial(self._approve, campaign=campaign, waiting=waiting))
-        for row in await self._rows(campaign):
-            if row.state == "approved" or row.state in UNDER_WAY:
-                self.lives[row.row] = live = Carried(row)
-                self._unwanted_in(campaign.id).begins(row)
-                await self.hear(live, Resumed())
+        carried = ("approved", *UNDER_WAY)
+        await self.carry(campaign, [r for r in await self._rows(campaign) if r.state in carried])
         return campaign
 
-    async def visit(self, live: Carried) -> None:
-        """Visit the lane a row is due in, when it is due, and carry out what is decided."""
-        assert live.lane is not None
-        self.time.now = max(self.time.now, live.due)
-        lane, unwanted = live.lane, self._unwanted_in(live.row.campaign_id)
-        await unwanted.refresh()
-        if unwanted.is_over(live.row):
-            self.lives.pop(live.row.row, None)
-            return
-        if lane == "submit" and unwanted.is_given_up(live.row):
-            await self._leave(live)
-            return
-        if lane in ("submit", "submit_unkeyed") and live.row.state == "approved" and self.defers:
-            change = partial(move, row=live.row, new="held", at=self.time.now, reason=self.defers)
-            await self.ledger.write(change)
-            self.lives.pop(live.row.row, None)
-            return
-        if lane == "submit":
-            lane = lane_of(live.row, self.time.now, self.rules) or lane
-        outcome = await self._run_lane(lane, live)
-        await self._remember_gate()
-        if outcome is None:
-            self.lives.pop(live.row.row, None)
-            return
-        live.row, observation = outcome
-        await self.hear(live, observation)
+    async def carry(self, campaign: Campaign, rows: list[CampaignRow]) -> None:
+        """Start an engine and have it take rows up."""
+        self.engine = HeardEngine(
+            campaign,
+            self.at,
+            spread=lambda: 0.0,
+            scheduler=self.scheduler,
+            deliver=self._deliver,
+        )
+        self.engine.heard = self.heard
+        before = asyncio.all_tasks()
+        await self.engine.__aenter__()
+        self.engine.rely_on_hints(self.rules.hinted)
+        self._carrying = asyncio.create_task(self.engine.carry(rows))
+        self._tasks = asyncio.all_tasks() - before
+        await self._turn()
+
+    async def visit(self, pick: int) -> None:
+        """Let time pass until one of the rows is due, and have its lane visited."""
+        due = self.scheduler.due[pick % len(self.scheduler.due)]
+        self.time.now = max(self.time.now, due.at)
+        # Whoever else has waited for this moment goes first.
+        await self._turn()
+        self.scheduler.hand_out(due)
+        await self._turn()
+
+    async def kill(self) -> None:
+        """End it as SIGKILL does: nothing is written any more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks, self.scheduler.due = set(), []
 
     async def retake(self, campaign: Campaign, row: CampaignRow) -> None:
         """Have a person want another take of a row, at the price it has now."""
@@ -163,66 +218,52 @@ class Program:
         words = {"by": "Alice", "because": None, "budget": None}
         await approve_offers(self.at, campaign, found, **words)
 
-    async def take_up(self, row: CampaignRow) -> None:
-        """Take a row up as it was read at some time, and visit the lane it seems to be due in."""
-        live = Carried(row)
-        self._unwanted_in(row.campaign_id).begins(row)
-        await self.hear(live, Resumed())
-        if live.lane is not None:
-            await self.visit(live)
-
-    async def hear(self, live: Carried, observation: Observation) -> None:
-        """Decide on news of a row, record it, and say where the row is due next."""
-        now = self.time.now
-        live.row = self._unwanted_in(live.row.campaign_id).marked(live.row, now)
-        self.heard.append((live.row, live.memory, observation))
-        if live.row.state in ("submitting", "rendering"):
-            live.memory = self._poll_plan.expect(live.row, live.memory)
-        decision = decide(live.row, live.memory, observation, now, self.rules)
-        live.memory = decision.memory
-        if isinstance(observation, FilmReady) and live.row.state == "rendering":
-            self._poll_plan.finish(live.row, live.memory, now)
-        row = await record(cast(Any, self.ledger), live.row, observation, decision, now=now)
-        self.defers = self.defers or decision.defers
-        parked = decision.pauses is not None and decision.pauses - now > PAUSE_LIMIT
-        if row is None or decision.lane is None or parked:
-            self.lives.pop(live.row.row, None)
-            return
-        live.row, live.lane, live.due = row, decision.lane, now + decision.after
-        self._look_now_if_named(live)
+    async def hear_again(self, row: CampaignRow, memory: Memory, observation: Observation) -> None:
+        """Hear once more of a take, as it was at some time."""
+        assert self.engine is not None
+        waiting = [due.carried for due in self.scheduler.due if due.carried.row.take == row.take]
+        if waiting:
+            self.scheduler.pull(lambda carried: carried is waiting[0])
+            await self.engine.observe(waiting[0], observation)
+        else:
+            # Whoever heard of it then is not there any more.
+            late = Carried(row, memory=memory)
+            await self.engine.observe(late, observation)
+            self.scheduler.pull(lambda carried: carried is late)
+        await self._turn()
 
     def hint(self, videos: Collection[str]) -> None:
         """Hear of videos that webhooks named, whosever they are."""
-        self._poll_plan.name(videos)
-        for live in self.lives.values():
-            self._look_now_if_named(live)
+        if self.engine is not None:
+            self.engine.hear(videos)
 
-    def _look_now_if_named(self, live: Carried) -> None:
-        if live.lane == "poll" and self._poll_plan.is_named(live.row):
-            live.memory, live.due = (
-                self._poll_plan.before_poll(live.row, live.memory),
-                self.time.now,
-            )
+    def rely_on_hints(self, rely: bool) -> None:
+        """Hear that webhooks come, or come no more."""
+        if self.engine is not None:
+            self.engine.rely_on_hints(rely)
+
+    async def _turn(self) -> None:
+        """Let the loop turn until all workers wait again; raise what broke the engine."""
+        assert self.engine is not None
+        turns = 0
+        while turns < TURNS or self.scheduler.waiting < len(LANES):
+            await asyncio.sleep(0)
+            turns += 1
+            if self.fuse.blown:
+                raise Died
+            assert turns < 10_000, "a visit does not end"
+        await self._remember_gate()
+        if self._carrying.done():
+            self.scheduler.due = []
+            error = self._carrying.exception()
+            if error is not None and not isinstance(error, CallsheetError):
+                raise error
 
     def _approve(
         self, connection: Connection, campaign: Campaign, waiting: list[CampaignRow]
     ) -> None:
         if waiting and end_cancel(connection, campaign):
             approve(connection, waiting, by="Alice", at=self.time.now)
-
-    def _unwanted_in(self, campaign_id: int) -> Cancellations:
-        if self._cancellations is None:
-            self._cancellations = Cancellations(cast(Any, self.ledger), campaign_id)
-        return self._cancellations
-
-    async def _leave(self, live: Carried) -> None:
-        """Cancel a create that made nothing; rest one of which nobody knows."""
-        row, now = live.row, self.time.now
-        change: Any = partial(remark, row=row, words="not yet")
-        if not live.memory.doubt:
-            change = partial(refuse, row=row, take=row.take, new="cancelled", reason="not made")
-        await self.ledger.write(partial(change, at=now))
-        self.lives.pop(row.row, None)
 
     async def _quote(self, row: CampaignRow) -> None:
         quoted = Quoted(row, *await ask_price(self.at.service, row, clock=self.time.seconds))
@@ -231,38 +272,23 @@ class Program:
     async def _rows(self, campaign: Campaign) -> list[CampaignRow]:
         return await self.ledger.read(partial(rows_of, campaign_id=campaign.id))
 
-    async def _run_lane(self, lane: Lane, live: Carried) -> tuple[CampaignRow, Observation] | None:
-        match lane:
-            case "submit":
-                return await submit(live.row, self.at)
-            case "submit_unkeyed":
-                return await submit_unkeyed(live.row, self.at, lambda: True)
-            case "search" if live.row.take is not None and not live.row.take.keyed:
-                return await search_made(live.row, self.at)
-            case "search":
-                return await search(live.row, self.at)
-            case "poll":
-                return live.row, await poll(live.row, live.memory, self.at)
-            case "cancel":
-                return live.row, await cancel(live.row, self.at)
-            case "deliver":
-                return live.row, self._delivered(live)
-
-    def _delivered(self, live: Carried) -> Observation:
+    async def _deliver(
+        self, row: CampaignRow, memory: Memory, address: str | None, at: Context
+    ) -> Observation:
         """Bring a film home, or not: stores and downloads have tests of their own."""
         ends = self.deliveries.pop(0) if self.deliveries else "stored"
         if ends in ("trouble", "never"):
             return NotStored("the store is away", permanent=ends == "never")
-        have = {file.kind for file in live.memory.files}
-        late = live.row.captions if ends == "late" else ()
-        kinds = [k for k in ("mp4", *live.row.captions) if k not in have and k not in late]
-        take = live.row.take
+        have = {file.kind for file in memory.files}
+        late = row.captions if ends == "late" else ()
+        kinds = [k for k in ("mp4", *row.captions) if k not in have and k not in late]
+        take = row.take
         assert take is not None
         files = [
             Delivered(kind=k, uri=f"file:///{take.id}.{k}", sha256="a" * 64, bytes=9) for k in kinds
         ]
         missing = tuple(k for k in late if k not in have)
-        return FilesStored((*live.memory.files, *files), missing)
+        return FilesStored((*memory.files, *files), missing)
 
     async def _remember_gate(self) -> None:
         until = self._gate.closed_until
