@@ -18,13 +18,14 @@ from prefect.settings import PREFECT_API_URL
 
 from flows.hint_events import Emit, Payload, Resource
 from tasks.redact import redact
+from tasks.retry import RetryPolicy, retry
 
 log = logging.getLogger("callsheet.events")
 
 #: How long Prefect may take for one event, in seconds, a connection included.
 ANSWER = 15.0
-#: Before a server that is away is tried again, in seconds; doubled each time.
-PAUSE, LONGEST_PAUSE = 1.0, 30.0
+#: A server that is away is tried for as long as it takes.
+POLICY = RetryPolicy(first=1.0, longest=30.0, jitter=0.0)
 #: How long a connection may take to say goodbye, in seconds.
 GOODBYE = 1.0
 
@@ -59,21 +60,24 @@ class _Way:
         made = Event.model_validate(
             {"event": event, "resource": resource, "related": list(related), "payload": payload}
         )
-        pause = PAUSE
-        while True:
+        away = False
+
+        async def attempt() -> bool:
+            nonlocal away
             try:
                 async with asyncio.timeout(ANSWER):
                     await self._emit(made)
             except Exception as error:
                 await self.close()
-                if pause == PAUSE:
+                if not away:
                     log.warning("Prefect cannot be told of hints: %s; tried again", _words(error))
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
-            else:
-                if pause > PAUSE:
-                    log.warning("Prefect is told of hints again")
-                return
+                away = True
+                return False
+            return True
+
+        await retry(attempt, POLICY, again=lambda told: not told)
+        if away:
+            log.warning("Prefect is told of hints again")
 
     async def close(self) -> None:
         """Let go of the connection, with or without an answer."""

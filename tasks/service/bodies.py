@@ -1,36 +1,55 @@
-"""Provisional: request bodies that the specification does not show (section 4, "Gaps").
+"""Request bodies that the specification describes in words only (section 4, "Gaps").
 
-Names and bounds follow its prose. A body goes out as an object of its own, so `more` may add or
-replace any member that the service turns out to want.
+Their members, types and bounds are the models' (`tasks.requests` has those that a sheet can ask
+for too). A body goes out as an object of its own, so `more` may add or replace any member that the
+service turns out to want.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from tasks.brief import Json
 from tasks.errors import BadInput
-
-#: Seconds a clip made of one image may last (specification, section 8).
-IMAGE_SECONDS = (5, 10)
-#: Seconds a character swap may last, from and to (specification, section 8).
-SWAP_SECONDS = (3, 60)
+from tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
 
 More = Mapping[str, Json] | None
+
+
+class _Remake(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class RegenerateScene(_Remake):
+    """One scene again: `POST /videos/{id}/scenes/{n}/regenerate`."""
+
+    narration: str | None = Field(None, description="What is said in it from now on.")
+
+
+class RegenerateVoice(_Remake):
+    """The voiceover again: `POST /videos/{id}/voice`."""
+
+    voice_id: str = Field(description="The voice that speaks from now on, by its id.")
+
+
+class Report(_Remake):
+    """A video flagged for review: `POST /videos/{id}/report`."""
+
+    reason: str = Field(description="What is wrong with it.")
 
 
 def image_to_video(
     image: str, *, seconds: int | None = None, narration: str | None = None, more: More = None
 ) -> dict[str, Json]:
     """Return the body that animates one image; raises BadInput for another length."""
-    if seconds is not None and seconds not in IMAGE_SECONDS:
-        raise BadInput(f"a clip made of an image lasts 5 or 10 seconds, not {seconds}")
-    return _body(more, image=image, duration_seconds=seconds, narration=narration)
+    return _body(ImageToVideo, more, image=image, duration_seconds=seconds, narration=narration)
 
 
 def talking_avatar(clip: str, script: Json, *, more: More = None) -> dict[str, Json]:
     """Return the body that has a filmed clip speak a new script."""
-    return _body(more, clip=clip, script=script)
+    return _body(TalkingAvatar, more, clip=clip, script=script)
 
 
 def character_swap(
@@ -45,11 +64,8 @@ def character_swap(
 
     Raises BadInput for both or neither of them, and for a length outside 3 to 60 seconds.
     """
-    if bool(photos) == (character_id is not None):
-        raise BadInput("a character swap takes either photos or a character id")
-    if seconds is not None and not SWAP_SECONDS[0] <= seconds <= SWAP_SECONDS[1]:
-        raise BadInput(f"a character swap lasts 3 to 60 seconds, not {seconds}")
     return _body(
+        CharacterSwap,
         more,
         clip=clip,
         photos=list(photos) or None,
@@ -60,19 +76,35 @@ def character_swap(
 
 def scene(narration: str | None = None, *, more: More = None) -> dict[str, Json]:
     """Return the body that regenerates a scene, with new words where they are given."""
-    return _body(more, narration=narration)
+    return _body(RegenerateScene, more, narration=narration)
 
 
 def voice(voice_id: str, *, more: More = None) -> dict[str, Json]:
     """Return the body that regenerates the voiceover."""
-    return _body(more, voice_id=voice_id)
+    return _body(RegenerateVoice, more, voice_id=voice_id)
 
 
 def report(reason: str, *, more: More = None) -> dict[str, Json]:
     """Return the body that flags a video for review."""
-    return _body(more, reason=reason)
+    return _body(Report, more, reason=reason)
 
 
-def _body(more: More, **members: Json) -> dict[str, Json]:
+#: What a person is told of a fault, by the model and the member at fault; None is the whole body.
+_SENTENCES: Mapping[tuple[type[BaseModel], str | None], str] = {
+    (ImageToVideo, "duration_seconds"): "a clip made of an image lasts 5 or 10 seconds, not {}",
+    (CharacterSwap, "duration_seconds"): "a character swap lasts 3 to 60 seconds, not {}",
+    (CharacterSwap, None): "a character swap takes either photos or a character id",
+}
+
+
+def _body(kind: type[BaseModel], more: More, **members: Json) -> dict[str, Json]:
     given = {name: value for name, value in members.items() if value is not None}
+    try:
+        kind.model_validate(given)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        name = str(fault["loc"][0]) if fault["loc"] else None
+        sentence = _SENTENCES.get((kind, name))
+        said = sentence.format(given.get(name or "")) if sentence else f"{name}: {fault['msg']}"
+        raise BadInput(said) from None
     return {**given, **(more or {})}

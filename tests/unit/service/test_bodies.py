@@ -56,6 +56,11 @@ def test_no_other_length_of_a_swap_is_sent(seconds):
         bodies.character_swap("c", photos=["p"], seconds=seconds)
 
 
+def test_a_member_of_another_type_is_told_by_its_name():
+    with pytest.raises(BadInput, match=r"narration: .*valid string"):
+        bodies.scene(7)
+
+
 def test_the_bodies_of_remakes_hold_what_was_given_and_nothing_else():
     assert bodies.scene() == {}
     assert bodies.scene("New words.") == {"narration": "New words."}
