@@ -14,7 +14,7 @@ from starlette.routing import Match
 
 from deployments.sandbox.container import Container
 from deployments.sandbox.dialect import Dialect
-from deployments.sandbox.envelope import Refusal, Refused, describe
+from deployments.sandbox.envelope import Refusal, RefusedCall, describe
 from deployments.sandbox.faults.layer import FaultLayer, Operations
 from deployments.sandbox.routes import (
     account,
@@ -51,7 +51,7 @@ def create_app(container: Container) -> FastAPI:
         redoc_url=None,
         lifespan=life,
         exception_handlers={
-            Refused: _refused,
+            RefusedCall: _refused,
             HTTPException: _http_exception,
             Exception: _fault,
         },
@@ -72,7 +72,7 @@ def create_app(container: Container) -> FastAPI:
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
+    assert isinstance(error, RefusedCall)
     return error.answer()
 
 

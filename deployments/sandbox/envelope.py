@@ -26,7 +26,7 @@ RETRY_AFTER = {"schema": {"type": "string"}, "description": "Seconds, or a date.
 SECURITY = "key"
 
 
-class Refused(Exception):
+class RefusedCall(Exception):
     """An answer other than success: raised anywhere, given at the door."""
 
     def answer(self) -> Response:
@@ -34,7 +34,7 @@ class Refused(Exception):
         raise NotImplementedError
 
 
-class Refusal(Refused):
+class Refusal(RefusedCall):
     """A refusal of the REST API, in the error envelope."""
 
     def __init__(

@@ -19,7 +19,7 @@ from deployments.sandbox import credits, renders
 from deployments.sandbox.credits import clip_price, price
 from deployments.sandbox.envelope import Refusal
 from deployments.sandbox.film.film_plan import FilmPlan
-from deployments.sandbox.limits import PaidCall
+from deployments.sandbox.limits import CallTerms
 from deployments.sandbox.rendering import leave, refuse_if_generating, start
 from deployments.sandbox.renders import RenderOrder
 from deployments.sandbox.storyboard import (
@@ -53,7 +53,7 @@ LONGEST_ECHO = 2000
 
 
 def create(
-    db: sqlite3.Connection, asked: CreateVideo, *, video_id: str, call: PaidCall
+    db: sqlite3.Connection, asked: CreateVideo, *, video_id: str, call: CallTerms
 ) -> tuple[Video, bool]:
     """Make a video, or find the one this key already made; say whether its render begins now.
 
@@ -74,7 +74,7 @@ def create(
 
 
 def create_clip(
-    db: sqlite3.Connection, asked: ClipBody, video_id: str, picture: str | None, call: PaidCall
+    db: sqlite3.Connection, asked: ClipBody, video_id: str, picture: str | None, call: CallTerms
 ) -> Video:
     """Make a clip and begin its render; `picture` is the file of the picture that came with it."""
     call.count()
@@ -94,7 +94,7 @@ def pictures_in(asked: ClipBody) -> list[str]:
     return list(asked.photos or ()) if isinstance(asked, CharacterSwap) else []
 
 
-def generate(db: sqlite3.Connection, video_id: str, call: PaidCall) -> Video:
+def generate(db: sqlite3.Connection, video_id: str, call: CallTerms) -> Video:
     """Start a render, of a draft or again; what was edited since takes effect."""
     video = get(db, video_id)
     refuse_if_generating(video)
@@ -137,7 +137,7 @@ def remake(
     db: sqlite3.Connection,
     video_id: str,
     order_of: Callable[[Video, FilmPlan], RenderOrder],
-    call: PaidCall,
+    call: CallTerms,
 ) -> Video:
     """Make a part of a finished film again; 409 while a render runs, or without a film.
 

@@ -87,8 +87,9 @@ class _Window:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaidCall:
-    """One call. `operation` is its name in the charge log; `key` the id of the caller's key."""
+class CallTerms:
+    """What one call is made under: `operation`, its name in the charge log, the id of the caller's
+    key, and the limits."""
 
     operation: str
     key: str

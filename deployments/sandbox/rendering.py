@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from deployments.sandbox import credits, renders
 from deployments.sandbox.envelope import Refusal
 from deployments.sandbox.faults.kinds import Fault
-from deployments.sandbox.limits import PaidCall
+from deployments.sandbox.limits import CallTerms
 from deployments.sandbox.renders import Render, RenderOrder
 from deployments.sandbox.video import CANCELLED, COMPLETED, DELETED, FAILED, GENERATING, Video, get
 from deployments.sandbox.webhooks.outbox import emit
@@ -27,7 +27,7 @@ def refuse_if_generating(video: Video) -> None:
         raise Refusal(409, "already_generating", "This video is already being generated.")
 
 
-def start(db: sqlite3.Connection, video: Video, order: RenderOrder, call: PaidCall) -> Video:
+def start(db: sqlite3.Connection, video: Video, order: RenderOrder, call: CallTerms) -> Video:
     """Begin a render: reserve its credits and move the video to generating.
 
     Raises 402 without credits and 429 over the spend limit; nothing has happened then.

@@ -15,14 +15,13 @@ from deployments.sandbox.tables import insert
 from deployments.sandbox.video import COMPLETED, percent, stamp
 
 RUNNING = "running"
-RenderKind = Literal["generate", "scene", "voice", "export"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RenderOrder:
     """A film that is wanted. `seconds` of it are made anew, which says how long it takes."""
 
-    kind: RenderKind
+    kind: Literal["generate", "scene", "voice", "export"]
     plan: FilmPlan
     credits: int
     seconds: float

@@ -38,14 +38,14 @@ def serve(options: Options) -> int:
             print(refusal, file=sys.stderr)
             return 2
         container.origin = _origin(listening)
-        server = _Server(app, ready=lambda: _announce(container))
+        server = _SandboxServer(app, ready=lambda: _announce(container))
         if options.exit_with_parent:
             threading.Thread(target=server.stop_with_parent, daemon=True).start()
         server.run(sockets=[listening])
     return 0
 
 
-class _Server(uvicorn.Server):
+class _SandboxServer(uvicorn.Server):
     def __init__(self, app: FastAPI, *, ready: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
@@ -126,13 +126,13 @@ def _announce(container: Container) -> None:
         print(json.dumps(said), flush=True)
         return
     scale = container.options.time_scale
-    pace = (
+    speed = (
         "at once"
         if container.options.render == "instant"
         else f"{scale:g} times as fast as minutes"
     )
     print(
-        f"The video service is on this machine now; films are made {pace}.",
+        f"The video service is on this machine now; films are made {speed}.",
         f"It keeps itself in {container.options.state}. Stop it with Ctrl+C. In another terminal:",
         "",
         f"export CALLSHEET_BASE_URL={origin}/api/v1",

@@ -11,7 +11,7 @@ from fastapi import Request
 from starlette.responses import JSONResponse, Response
 
 from deployments.sandbox.bodies import parsed, raw_body
-from deployments.sandbox.envelope import Refused
+from deployments.sandbox.envelope import RefusedCall
 
 SCOPES = ("read", "write", "ai")
 
@@ -38,7 +38,7 @@ MOST_FIELDS = 100
 Fields = dict[str, str]
 
 
-class OAuthError(Refused):
+class OAuthError(RefusedCall):
     """A refusal to a program: `{"error", "error_description"}` and whatever else helps it.
 
     The description is plain ASCII without quotes, as RFC 6749 (5.2) demands, and repeats nothing

@@ -25,7 +25,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from deployments.sandbox.auth.oauth import NO_STORE, OAuthError, pairs_of
-from deployments.sandbox.envelope import Refused
+from deployments.sandbox.envelope import RefusedCall
 
 ORGANIZATION = "Northlight Studio"
 LONGEST_EMAIL = 254
@@ -101,7 +101,7 @@ def _moment(seconds: float) -> str:
 _templates.filters["moment"] = _moment
 
 
-class PageRefused(Refused):
+class PageRefused(RefusedCall):
     """A refusal to a person: a title and a sentence that says what to do next."""
 
     def __init__(self, title: str, sentence: str, *, status: int = 400) -> None:
@@ -112,7 +112,7 @@ class PageRefused(Refused):
         return shown_page("told.html", mood="bad", **self._shown)
 
 
-class SentBack(Refused):
+class SentBack(RefusedCall):
     """A refusal that the person's browser carries back to the program that sent it here."""
 
     def __init__(self, location: str) -> None:
@@ -123,7 +123,7 @@ class SentBack(Refused):
         return RedirectResponse(self._location, 303, NO_STORE)
 
 
-class SignInNeeded(Refused):
+class SignInNeeded(RefusedCall):
     """A page for signed-in people alone; signing in leads on to the page that was wanted."""
 
     def __init__(self, visitor: Visitor, following: str) -> None:

@@ -13,8 +13,6 @@ from deployments.sandbox.faults.struck import ClientConnection, StruckCall, head
 
 #: What a shell says of a process ended by SIGKILL.
 KILLED = 137
-
-
 How = Callable[[ClientConnection], Awaitable[None]]
 
 

@@ -122,8 +122,8 @@ def _header(value: object) -> str:
 
 Whole = Annotated[int, Field(ge=1, le=10**9)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Words = Annotated[str, Field(min_length=1)]
-Header = Annotated[Words | int | Number, AfterValidator(_header)]
+NonEmpty = Annotated[str, Field(min_length=1)]
+Header = Annotated[NonEmpty | int | Number, AfterValidator(_header)]
 
 #: What each member must be, in words and as a type that is read strictly.
 MEMBERS: Mapping[str, tuple[str, Any]] = {
@@ -137,8 +137,8 @@ MEMBERS: Mapping[str, tuple[str, Any]] = {
     "per": ('"video"', Literal["video"]),
     "seconds": ("a number of seconds from 0", Annotated[Number, Field(ge=0)]),
     "status": ("a status from 200 to 599", Annotated[int, Field(ge=200, le=599)]),
-    "code": ("a word", Words),
-    "message": ("a sentence", Words),
+    "code": ("a word", NonEmpty),
+    "message": ("a sentence", NonEmpty),
     "retryable": ("true or false", bool),
     "html": ("true or false", bool),
     "retry_after": ("seconds, or the text of the header as it is to be sent", Header),
@@ -149,6 +149,6 @@ MEMBERS: Mapping[str, tuple[str, Any]] = {
     "bytes": ("a whole number from 1", Whole),
     "location": ("an address", Header),
     "set": ("members and their values", dict[str, Any]),
-    "remove": ("a list of names of members", list[Words]),
+    "remove": ("a list of names of members", list[NonEmpty]),
 }
 READERS = {name: TypeAdapter[Any](kind) for name, (_, kind) in MEMBERS.items()}

@@ -12,7 +12,7 @@ from starlette.convertors import Convertor, register_url_convertor
 from deployments.sandbox.bodies import RequestBody, described
 from deployments.sandbox.container import Container
 from deployments.sandbox.envelope import described_answers, success
-from deployments.sandbox.limits import PaidCall
+from deployments.sandbox.limits import CallTerms
 from deployments.sandbox.video import Video
 
 
@@ -45,11 +45,11 @@ class Handlers:
         self._run = container.database.run
         self._now = container.now
 
-    def _call(self, request: Request, name: str) -> PaidCall:
+    def _call(self, request: Request, name: str) -> CallTerms:
         """Say who makes a paid call of this name, when, and under which limits."""
         container, key = self._container, request.state.key.id
         limits, timing = container.limits, container.timing
-        return PaidCall(operation=name, key=key, now=self._now(), limits=limits, timing=timing)
+        return CallTerms(operation=name, key=key, now=self._now(), limits=limits, timing=timing)
 
     async def _begin(
         self, request: Request, name: str, act: Callable[..., Video], *said: object

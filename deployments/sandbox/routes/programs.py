@@ -28,8 +28,6 @@ GRANTS: dict[str, Redeem] = {
     clients.DEVICE_GRANT: grants.redeem_device,
     clients.CLAIM_GRANT: grants.redeem_claim,
 }
-
-
 #: An empty text counts as not said (RFC 6749, 3.2).
 SCOPE = r"^((read|write|ai)( (read|write|ai))*)?$"
 PAIR: list[str | Enum] = ["Device login"]
