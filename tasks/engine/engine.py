@@ -283,8 +283,8 @@ class Engine:
         if isinstance(observation, FilmReady):
             carried.address = observation.address
             finished = carried.row.state == "rendering"
-            learnt = finished and self._poll_plan.finish(carried.row, carried.memory, now)
-            if learnt and not self._rules.hinted:
+            hinted = self._rules.hinted
+            if finished and self._poll_plan.finish(carried.row, carried.memory, now, hinted=hinted):
                 self._replan()
         row = await record(self.at.ledger, carried.row, observation, decision, now=now)
         if row is None:

@@ -63,8 +63,10 @@ class PollPlan:
         longest = self._render_times.longest(row)
         return replace(memory, shortest=shortest, longest=longest, scout=row.id in scouts)
 
-    def finish(self, row: CampaignRow, memory: Memory, now: float) -> bool:
+    def finish(self, row: CampaignRow, memory: Memory, now: float, *, hinted: bool = False) -> bool:
         """Learn from a finished render; return whether others are to be polled sooner by it.
+
+        Where hints are relied on that is once: when enough are finished to miss another one's hint.
 
         One that no poll found running may have been finished for long: it teaches only when it
         was shorter than what is known.
@@ -78,7 +80,10 @@ class PollPlan:
         seen_running = memory.polls or memory.hint
         if not seen_running and (shortest is None or length >= shortest):
             return False
-        return self._render_times.learn(kind_of(row), length)
+        before = self._render_times.longest(row)
+        sooner = self._render_times.learn(kind_of(row), length)
+        missed = before is None and self._render_times.longest(row) is not None
+        return missed if hinted else sooner
 
     def leave(self, row: CampaignRow) -> None:
         """Forget a row that is not rendering any more: another scout takes its place."""

@@ -84,6 +84,8 @@ class Memory:
     #: is to find out.
     shortest: float | None = None
     longest: float | None = None
+    #: It was polled although no hint came in the time that others took: that one was lost, or late.
+    overlong: bool = False
     scout: bool = False
     #: Polls since a webhook named its video, from 1; 0 when none did.
     hint: int = 0

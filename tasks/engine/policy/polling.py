@@ -58,13 +58,15 @@ def poll_interval(
     return min(POLL_MAX, max(POLL_MIN, early, LAG * elapsed))
 
 
-def hinted_interval(elapsed: float, longest: float | None) -> float:
+def hinted_interval(elapsed: float, longest: float | None, *, asked: bool = False) -> float:
     """Return how long to wait for a webhook's word of a render: its hint may be lost.
 
-    One poll comes soon after renders of its kind were all finished, then the safety net.
+    One poll comes soon after renders of its kind were all finished; once it has `asked`, the
+    safety net is left.
     """
-    late = 0.0 if longest is None else LOST * longest - elapsed
-    return min(SAFETY_NET, late) if late >= POLL_MIN else SAFETY_NET
+    if longest is None or asked:
+        return SAFETY_NET
+    return min(SAFETY_NET, max(POLL_MIN, LOST * longest - elapsed))
 
 
 def interval_step(polls: int, number: int, *, scout: bool) -> float:

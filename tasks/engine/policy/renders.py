@@ -14,6 +14,7 @@ from tasks.engine.policy.observations import Polled
 from tasks.engine.policy.polling import (
     AFTER_HINT,
     ENDS,
+    LOST,
     POLL_MIN,
     after_hint,
     first_interval,
@@ -43,7 +44,7 @@ def wait_to_poll(
     accepted = row.take.accepted_at if row.take else None
     elapsed = max(0.0, now - accepted) if accepted is not None else 0.0
     if rules.hinted:
-        wait = hinted_interval(elapsed, memory.longest)
+        wait = hinted_interval(elapsed, memory.longest, asked=memory.overlong)
     else:
         step = interval_step(memory.polls, row.id, scout=memory.scout)
         wait = poll_interval(elapsed, memory.shortest, told=told, step=step)
@@ -82,6 +83,10 @@ def polled(
     verdict = _verdict(row, memory, observation, now, rules)
     if verdict is not None:
         return Decision(memory, to=verdict[0], reason=verdict[1])
+    accepted = row.take.accepted_at if row.take else None
+    if memory.longest is not None and accepted is not None:
+        overlong = now - accepted >= LOST * memory.longest - POLL_MIN
+        memory = replace(memory, overlong=memory.overlong or overlong)
     wait = wait_to_poll(row, memory, now, rules, told=observation.poll_after)
     if observation.status not in RUNNING:
         # It may have come to its end without a film: a few polls more tell.

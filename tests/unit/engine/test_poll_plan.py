@@ -83,7 +83,7 @@ def simulate(
         end = (row.take.accepted_at or 0.0) + lengths[n]
         if now >= end:
             costs.append(Cost(taken[n], now - end, lengths[n]))
-            if polls.finish(row, memories[n], now) and not rules.hinted:
+            if polls.finish(row, memories[n], now, hinted=rules.hinted):
                 replan(now)
             if waiting:
                 begin(now)
