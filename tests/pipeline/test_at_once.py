@@ -20,8 +20,8 @@ RUN = ("run", "--yes", "--json", "--without-prefect")
 
 
 @pytest.fixture(scope="module")
-def postgres_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with postgres_server(tmp_path_factory.mktemp("postgres")) as server:
+def postgres_ledger() -> Iterator[str]:
+    with postgres_server() as server:
         yield server.new_database()
 
 

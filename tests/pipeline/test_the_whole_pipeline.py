@@ -22,7 +22,7 @@ def house(
     with ExitStack() as stack:
         server: S3Server | None = None
         if "postgres" in request.param:
-            database = stack.enter_context(postgres_server(tmp_path / "postgres"))
+            database = stack.enter_context(postgres_server())
             desk.environ["CALLSHEET_LEDGER"] = database.new_database()
         if "moto" in request.param:
             server = stack.enter_context(moto_s3())

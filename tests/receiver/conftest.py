@@ -17,6 +17,6 @@ def hears(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hearing]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    with postgres_server(tmp_path_factory.mktemp("postgres")) as server:
+def postgres() -> Iterator[PostgresServer]:
+    with postgres_server() as server:
         yield server

@@ -73,6 +73,5 @@ def stand(folder: Path, scenario: Scenario) -> Iterator[Stand]:
             logging.getLogger("werkzeug").setLevel(logging.ERROR)
             bucket = stack.enter_context(moto_s3())
         if scenario.ledger == "postgres":
-            (folder / "postgres").mkdir()
-            database = stack.enter_context(postgres_server(folder / "postgres"))
+            database = stack.enter_context(postgres_server())
         yield Stand(folder, scenario, service, bucket, database)
