@@ -49,7 +49,7 @@ quick-tests: $(VENV)/.installed-dev
 		$(CURDIR)/$(BIN)/callsheet run $(CURDIR)/configs/campaigns/spring-launch.csv \
 		--sandbox --yes --budget 400
 	$(BIN)/python -m pytest -q -n 3 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache \
-		tests/unit tests/guards
+		-k "not postgres" tests/unit tests/guards
 
 # Every crash point, fault and model step, and the tests' own tests: three quarters of an hour.
 torture: $(VENV)/.installed-dev

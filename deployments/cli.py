@@ -13,25 +13,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from deployments.command_words import (
-    add_ledger_commands,
-    add_login_commands,
-    add_people_commands,
-    add_receiver_command,
-    add_sandbox_command,
-    add_sheet_commands,
-)
-from deployments.direct.arguments import add_video_verbs, add_webhook_verbs
+from deployments.parser import build_parser
 
 if TYPE_CHECKING:
     from tasks.errors import CallsheetError
-
-EPILOG = """\
-exit status:
-  0  everything delivered, or nothing to do     3  finished, some rows need a person
-  1  a fault in Callsheet                       4  refused to spend (budget, approval)
-  2  bad input: nothing was spent               5  parked until a later moment: run it again
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -106,50 +91,6 @@ def _tell_where(error: Exception) -> None:
     from tasks.redact import redact
 
     print(redact("".join(traceback.format_exception(error))), file=sys.stderr)
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
-        prog="callsheet",
-        description="A campaign sheet becomes finished films: quoted before a credit is spent, "
-        "never paid for twice, delivered with proof.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="say it and stop")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-
-    def command(name: str, words: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=words, description=_sentence(words))
-        made.add_argument("--json", action="store_true", help="one JSON document on stdout")
-        made.add_argument("--profile", metavar="NAME", help="settings from a TOML profile")
-        made.add_argument("-v", "--verbose", action="store_true", help="say more")
-        return made
-
-    add_sheet_commands(command)
-    add_ledger_commands(command)
-    add_people_commands(command)
-    add_video_verbs(command("video", "every operation on videos, directly"))
-    add_webhook_verbs(command("webhooks", "every operation on webhook subscriptions, directly"))
-    add_login_commands(command)
-    add_receiver_command(command)
-    add_sandbox_command(command)
-    return parser
-
-
-def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}" + ("" if words.endswith("?") else ".")
-
-
-class _ShowVersion(argparse.Action):
-    """Print the version; looking it up costs time that no other command should pay."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
-
-        print(f"callsheet {version('callsheet')}")
-        parser.exit()
 
 
 if __name__ == "__main__":

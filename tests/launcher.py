@@ -25,8 +25,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 #: What a run imports; Prefect is not here, because it reads its environment when it is imported.
 PROGRAM = (
-    "deployments.running",
-    "deployments.sandbox_child",
+    "deployments.terminal_run",
+    "deployments.servers",
     "deployments.commands.explain",
     "deployments.commands.export",
     "deployments.commands.reconcile",

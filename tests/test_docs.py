@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from deployments.cli import build_parser
+from deployments.parser import build_parser
 from deployments.sandbox.faults import kinds
 from tasks import errors
 from tasks.ledger import STATES, TRANSITIONS

@@ -7,20 +7,45 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from deployments.destinations import Destination, choose_destination
-from deployments.logging_in import Obtained, Order, obtain, take_back
-from deployments.login_view import LoginResult, show_outcome
-from deployments.scope_words import parse_scopes
+from deployments.key_destination import Destination, choose_destination
+from deployments.key_request import Obtained, Order, obtain, take_back
 from deployments.signals import run_command
-from deployments.terminal import console_for, say
+from deployments.terminal import console_for, print_json, say
 from tasks.credentials import Login, fingerprint, profile_name
 from tasks.errors import BadInput, ConfigurationError, LoginError, Parked
 from tasks.redact import register_secret
 from tasks.service.login import Grant, KeyStatus, is_key, key_status, owner_of
 from tasks.settings import Settings, credentials_folder, load_settings
+
+SCOPES = ("read", "write", "ai")
+_LACKS = {
+    "read": "nothing can be quoted, looked at or downloaded: `callsheet plan` and `run` need it",
+    "write": "no film can be made: `callsheet run` needs it",
+    "ai": "`callsheet run` cannot make rows that animate an image, let an avatar speak or swap a "
+    "character",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoginResult:
+    """A login that succeeded: what was asked, what came of it, and where the key is."""
+
+    order: Order
+    login: Login
+    status: KeyStatus
+    destination: Destination
+
+    @property
+    def missing(self) -> list[str]:
+        """The scopes that were asked for and not granted, as far as that is known."""
+        if self.login.scopes is not None:
+            return [scope for scope in self.order.scopes if scope not in self.login.scopes]
+        return ["read"] if self.status.may_read is False else []
 
 
 def main(args: Namespace) -> int:
@@ -32,7 +57,7 @@ def main(args: Namespace) -> int:
     say(destination.announcement)
     key = _read_key() if args.with_token else None
     outcome = run_command(_log_in(order, settings, destination, key))
-    show_outcome(outcome, settings, json=args.json)
+    _show_outcome(outcome, settings, json=args.json)
     return 0
 
 
@@ -49,7 +74,7 @@ def _order(args: Namespace, settings: Settings) -> Order:
     ways = {"browser": args.browser, "device": args.device, "email": args.email is not None}
     return Order(
         way=next((way for way, chosen in ways.items() if chosen), None),
-        scopes=parse_scopes(args.scopes),
+        scopes=_parse_scopes(args.scopes),
         email=args.email,
         base_url=settings.base_url,
         profile=profile_name(args.profile),
@@ -131,3 +156,72 @@ async def _login(order: Order, settings: Settings, got: Obtained, status: KeySta
         given=got.given,
         expires_at=now + timedelta(seconds=grant.lifetime) if grant.lifetime else None,
     )
+
+
+def _show_outcome(outcome: LoginResult, settings: Settings, *, json: bool) -> None:
+    """Print the result, then what a person has to know about it."""
+    login, destination = outcome.login, outcome.destination
+    if json:
+        print_json(_document(outcome))
+    else:
+        scopes = "of unknown scopes" if login.scopes is None else f"for {', '.join(login.scopes)}"
+        print(f"logged in to {login.base_url} with {login.fingerprint} {scopes}")
+        print(f"the key is {destination.outcome}")
+    for words in _to_heed(outcome, settings):
+        say(words)
+
+
+def _to_heed(outcome: LoginResult, settings: Settings) -> list[str]:
+    found = _what_lacks(outcome.missing)
+    if found:
+        everything = ",".join(SCOPES)
+        found.append(f"for more: `callsheet login --scopes {everything}`, and approve all of them")
+    if outcome.status.accepted is None:
+        found.append(f"the key could not be tried yet: {outcome.status.words}")
+    if outcome.destination.kept_in not in ("keyring", "file"):
+        return found
+    before = settings.login
+    if before and before.fingerprint != outcome.login.fingerprint:
+        found.append(
+            f"{before.fingerprint}, which was kept before, is kept no more and still good: "
+            "revoke it in the service's app under Settings, Advanced, API keys"
+        )
+    if settings.key_source:
+        found.append(f"{settings.key_source} is set, and wins over what was kept")
+    return found
+
+
+def _document(outcome: LoginResult) -> dict[str, Any]:
+    login, destination = outcome.login, outcome.destination
+    return {
+        "profile": login.profile,
+        "base_url": login.base_url,
+        "auth_url": login.auth_url,
+        "key": login.fingerprint,
+        "scopes": None if login.scopes is None else list(login.scopes),
+        "missing": outcome.missing,
+        "accepted": outcome.status.accepted,
+        "stored_in": destination.kept_in,
+        "where": None if destination.path is None else str(destination.path),
+        "exit": 0,
+    }
+
+
+def _parse_scopes(text: str | None) -> tuple[str, ...]:
+    """Return the scopes of `--scopes read,write`, all of them without; raise BadInput."""
+    if text is None:
+        return SCOPES
+    asked = {part.strip() for part in text.replace(",", " ").split()}
+    strange = sorted(asked - set(SCOPES))
+    if strange or not asked:
+        raise BadInput(
+            f'--scopes "{text}" is not a list of read, write and ai',
+            remedy="write it like --scopes read,write,ai",
+        )
+    return tuple(scope for scope in SCOPES if scope in asked)
+
+
+def _what_lacks(missing: Iterable[str]) -> list[str]:
+    """Return a sentence for each scope that was not granted."""
+    found = [scope for scope in missing if scope in _LACKS]
+    return [f"without `{scope}` {_LACKS[scope]}" for scope in found]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from deployments.logging_in import auth_url_of
+from deployments.key_request import auth_url_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, print_json, say
 from tasks.credentials import Login, forget, key_of, profile_name

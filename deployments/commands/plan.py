@@ -44,7 +44,7 @@ def _main(args: Namespace) -> int:
     with ExitStack() as stack:
         overrides = None
         if args.sandbox:
-            from deployments.sandbox_child import sandbox
+            from deployments.servers import sandbox
 
             home = settings_of(args).home
             child = sandbox(home / "sandbox", time_scale=args.time_scale)

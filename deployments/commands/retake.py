@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -14,19 +15,37 @@ from deployments.commands.named_rows import campaign_and_words, chosen_rows
 from deployments.commands.options import budget_of, settings_of
 from deployments.commands.rows import show_rows
 from deployments.progress_view import ProgressView
-from deployments.retake_view import Choice, document, show_offers, why_not
 from deployments.signals import run_command, stopping
-from deployments.terminal import consent, console_for, plain, print_json
+from deployments.terminal import consent, console_for, plain, print_json, state_text, table
 from flows.pipeline import PLAIN, carry
 from tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
 from tasks.campaign.quote import check_budget
 from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.steps import carry_only
 from tasks.campaign.values import RunOptions, RunOutcome
-from tasks.credits import as_text
+from tasks.credits import as_number, as_text
 from tasks.duration import parse_duration
 from tasks.errors import BadInput
-from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, deliveries_of
+from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow, deliveries_of
+
+_WHY_NOT = {
+    "retired": "it has left the sheet",
+    "planned": "its first take is not made yet: run the sheet",
+    "quoted": "its first take is not made yet: run the sheet",
+    "submitting": "it is under way: run the sheet, or add --run",
+    "rendering": "it is under way: run the sheet, or add --run",
+    "ready": "it is under way: run the sheet, or add --run",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The rows a person named: to be taken again, to be carried on as they are, or neither."""
+
+    campaign: Campaign
+    again: list[CampaignRow] = field(default_factory=list)
+    as_is: list[CampaignRow] = field(default_factory=list)
+    neither: list[CampaignRow] = field(default_factory=list)
 
 
 def main(args: Namespace) -> int:
@@ -47,7 +66,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
     async with open_run(options, settings_of(args), no_approval) as run:
         found = await offers(run.at, choice.campaign, choice.again)
         if found:
-            show_offers(choice.campaign, found, console)
+            _show_offers(choice.campaign, found, console)
         approved = [offer for offer in found if not offer.refusal]
         if approved:
             await _approve(args, run, choice.campaign, approved, console)
@@ -57,7 +76,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
             outcome = await _carry(run, choice.campaign, names, console)
         after = {row.row: row for row in await run.rows()} if outcome else {}
     _last_word(args, choice, approved, outcome, console)
-    return document(choice, found, after, outcome)
+    return _document(choice, found, after, outcome)
 
 
 async def _choose(args: Namespace) -> Choice:
@@ -81,7 +100,7 @@ async def _choose(args: Namespace) -> Choice:
     if named and choice.neither:
         row = choice.neither[0]
         raise BadInput(f"{row.row} cannot be taken again, it is {row.state}; nothing was spent",
-                       remedy=why_not(row))  # fmt: skip
+                       remedy=_why_not(row))  # fmt: skip
     if args.run and choice.as_is:
         # The same command again after it broke off: what it has made is not paid for once more.
         choice.neither.extend(choice.again)
@@ -95,7 +114,7 @@ def _nothing(choice: Choice, console: Console) -> dict[str, Any]:
         console.print(f"approved already: {plain(named)}; run the sheet, or add --run")
     else:
         console.print("nothing to take again, 0 credits")
-    return document(choice, [], {}, None)
+    return _document(choice, [], {}, None)
 
 
 async def _approve(
@@ -142,3 +161,62 @@ def _last_word(
         )
     elif outcome is not None and outcome.exit_status == 5:
         console.print(f"parked: {plain(outcome.words or 'still under way')}; run the sheet again")
+
+
+def _show_offers(campaign: Campaign, found: Sequence[Offer], console: Console) -> None:
+    """Show a line for every row: its price, what it cost before, what becomes of that."""
+    columns = ("row", "state", "credits", "earlier takes", "film", "what becomes of the old one")
+    title = f"Other takes for {plain(campaign.name)}"
+    made = table(title, columns, numbers=("credits", "earlier takes"))
+    for offer in found:
+        row = offer.row
+        price = "-" if offer.refusal else as_text(offer.price)
+        words = offer.refusal or offer.left_behind or _kept(row)
+        cells = (price, as_text(offer.earlier), plain(row.title), plain(words))
+        made.add_row(plain(row.row), state_text(row.state), *cells)
+    console.print(made)
+
+
+def _kept(row: CampaignRow) -> str:
+    return "stays in the store" if row.take and row.take.delivered_at else "-"
+
+
+def _why_not(row: CampaignRow) -> str:
+    """Say why a row cannot be taken again, and what to do."""
+    if row.state in RETAKEABLE and row.enabled:
+        return "not taken again while others of them are under way: they are carried on first"
+    return _WHY_NOT.get(row.state, "it is switched off in the sheet (enabled)")
+
+
+def _document(
+    choice: Choice,
+    found: Sequence[Offer],
+    after: Mapping[str, CampaignRow],
+    outcome: RunOutcome | None,
+) -> dict[str, Any]:
+    """Return the one document of `--json`; `after` has the rows that were carried."""
+    lines = []
+    for offer in found:
+        row, now = offer.row, after.get(offer.row.row)
+        lines.append(
+            {
+                "row": row.row,
+                "from": row.state,
+                "to": row.state if offer.refusal else now.state if now else "approved",
+                "credits": None if offer.refusal else as_number(offer.price),
+                "words": offer.refusal or (now.reason if now else offer.left_behind),
+            }
+        )
+    lines += [
+        {
+            "row": row.row,
+            "from": row.state,
+            "to": after[row.row].state if row.row in after else row.state,
+            "credits": as_number(row.quoted),
+            "words": "approved or under way before" if row in choice.as_is else _why_not(row),
+        }
+        for row in [*choice.as_is, *choice.neither]
+    ]
+    refused = 3 if any(offer.refusal for offer in found) else 0
+    status = max(refused, outcome.exit_status) if outcome else refused
+    return {"campaign": choice.campaign.name, "rows": lines, "exit": status}

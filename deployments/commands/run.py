@@ -18,7 +18,7 @@ from tasks.home import make_home
 from tasks.settings import load_settings
 
 if TYPE_CHECKING:
-    from deployments.prefect_server import PrefectServer
+    from deployments.servers import PrefectServer
 
 
 def main(args: Namespace) -> int:
@@ -31,12 +31,12 @@ def main(args: Namespace) -> int:
         server = None if args.without_prefect else _server(args, stack)
         overrides = None
         if args.sandbox:
-            from deployments.sandbox_child import sandbox
+            from deployments.servers import sandbox
 
             overrides = stack.enter_context(sandbox(home / "sandbox", time_scale=args.time_scale))
         settings = load_settings(profile=args.profile, overrides=overrides)
         settings.service()
-        from deployments.running import run_here
+        from deployments.terminal_run import run_here
 
         status = run_command(run_here(args, settings, server, max_wait=max_wait))
     if server is not None and server.gone:
@@ -52,7 +52,7 @@ def _leave(status: int) -> None:
 
 
 def _server(args: Namespace, stack: ExitStack) -> PrefectServer:
-    from deployments.prefect_server import find_or_start
+    from deployments.servers import find_or_start
 
     server = find_or_start(load_settings(profile=args.profile).home)
     stack.callback(server.stop)

@@ -9,7 +9,7 @@ from argparse import Namespace
 from dataclasses import dataclass
 from typing import Any
 
-from deployments.scope_words import SCOPES
+from deployments.commands.login import SCOPES
 from deployments.signals import run_command
 from deployments.terminal import console_for, print_json, say
 from tasks.credentials import fingerprint, profile_name

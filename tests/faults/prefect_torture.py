@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.prefect_server import SERVER, PrefectServer
+from deployments.servers import SERVER, PrefectServer
 from tests.faults.production import Production
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.prefect_server import PrefectServer, find_or_start
+from deployments.servers import PrefectServer, find_or_start
 from tests.programs import Desk, Sandbox, sandbox
 
 

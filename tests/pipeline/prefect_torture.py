@@ -10,7 +10,7 @@ import signal
 import time
 from pathlib import Path
 
-from deployments.prefect_server import PrefectServer
+from deployments.servers import PrefectServer
 from tests.pipeline.test_prefect import children_left, run, task_runs
 from tests.programs import Desk, sandbox, simple_sheet
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from deployments.prefect_server import PrefectServer
+from deployments.servers import PrefectServer
 from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deployments.prefect_server import PrefectServer, find_or_start
+from deployments.servers import PrefectServer, find_or_start
 from tasks.ledger import acquire_lease, open_ledger
 from tests.campaigns import Stage, brief
 from tests.programs import ROOT

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deployments.prefect_server import PrefectServer
+from deployments.servers import PrefectServer
 from tasks.ledger import acquire_lease, find_campaign, open_ledger
 from tests.programs import ROOT, Desk, Sandbox, simple_sheet
 

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from deployments.cli import build_parser
+from deployments.parser import build_parser
 from tasks.aftercare.advice import LANES, commands_for, next_run
 from tasks.aftercare.explain.explain import explain, explanation_document
 from tasks.engine.policy.decision import Lane, Rules

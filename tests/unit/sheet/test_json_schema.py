@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from deployments.cli import build_parser, carry_out
+from deployments.cli import carry_out
+from deployments.parser import build_parser
 from tasks.errors import SheetError
 from tasks.sheet import parse_sheet
 from tasks.sheet.json_schema import sheet_schema

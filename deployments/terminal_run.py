@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -14,17 +16,17 @@ from deployments.commands.check import show_sheet
 from deployments.commands.options import budget_of
 from deployments.commands.plan import show_plan
 from deployments.commands.rows import show_rows
-from deployments.prefect_server import PrefectServer
+from deployments.prefect_run import run_under_prefect
 from deployments.progress_view import ProgressView
-from deployments.receiver_beside import receiver_beside
+from deployments.servers import PrefectServer
 from deployments.signals import stopping
 from deployments.terminal import consent, console_for, plain, print_json, say
-from deployments.under_prefect import travel_under_prefect
 from flows.pipeline import PLAIN, run_pipeline
 from tasks.campaign.plan import check_saved_plan
 from tasks.campaign.run import Run, open_run
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.credits import as_text
+from tasks.errors import ConfigurationError
 from tasks.ledger import deliveries_of
 from tasks.settings import Settings
 
@@ -53,13 +55,13 @@ async def run_here(
         run.on_plan = partial(_show, run, console)
         run.on_wait = _say_who_is_at_work
         run.on_hints = say
-        await hearing.enter_async_context(receiver_beside(run))
+        await hearing.enter_async_context(_receiver_beside(run))
         with stopping(run) as hear, ProgressView(console) as view:
             run.listeners += [hear, view.hear]
             if server is None:
                 outcome = await run_pipeline(run, PLAIN)
             else:
-                outcome = await travel_under_prefect(run, server, args, console)
+                outcome = await run_under_prefect(run, server, args, console)
         await _tell(run, outcome, console)
     if args.json:
         print_json(outcome.as_json())
@@ -112,3 +114,36 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
             f"some rows need a person: `callsheet rows {name}` says which and why, "
             f"`callsheet explain {name} ROW` says everything of one"
         )
+
+
+@asynccontextmanager
+async def _receiver_beside(run: Run) -> AsyncIterator[None]:
+    """Have webhooks heard while the run lasts, where there is an address for them.
+
+    With `--wait webhook` raises ConfigurationError where they cannot be; else films are found by
+    looking for them, which is said.
+    """
+    settings, wait = run.at.settings, run.options.wait
+    if wait == "webhook" and not (settings.webhook_url or settings.webhook_secret):
+        raise ConfigurationError(
+            "--wait webhook needs the public address of a receiver; nothing was spent",
+            remedy="set CALLSHEET_WEBHOOK_URL to an https address that leads to "
+            f"{settings.receiver}, or use --wait auto",
+        )
+    if wait == "poll" or not (settings.webhook_url or settings.webhook_secret):
+        yield
+        return
+    # Only a run that hears pays for the server.
+    from deployments.receiver.endpoint import AlreadyReceiving
+    from deployments.receiver.server import receiving
+
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(receiving(run.at.ledger, settings))
+        except AlreadyReceiving:
+            pass
+        except ConfigurationError as error:
+            if wait == "webhook":
+                raise
+            print(f"no receiver of webhooks beside this run: {error}", file=sys.stderr)
+        yield

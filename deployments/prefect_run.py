@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.prefect_server import SERVER, PrefectServer, is_healthy
+from deployments.servers import SERVER, PrefectServer, is_healthy
 from flows.pipeline import PLAIN, carry, prepare
 from tasks.campaign.run import Run
 from tasks.campaign.steps import report_step
@@ -32,10 +32,10 @@ ASK = 2.0
 LET_GO = 10.0
 
 
-async def travel_under_prefect(
+async def run_under_prefect(
     run: Run, server: PrefectServer, args: Namespace, console: Console
 ) -> RunOutcome:
-    """Take the whole road as a flow run; raise what `flows.pipeline.run_pipeline` raises.
+    """Take every step as a flow run; raise what `flows.pipeline.run_pipeline` raises.
 
     What moves nothing never waits for Prefect.
     """

@@ -1,20 +1,29 @@
-"""The Prefect server of a run: one that is there already, or a child of our own.
+"""The servers that a command brings along: a sandbox, and Prefect's where none is there already.
 
-The child is started before anything heavy is imported, keeps its history in a SQLite file under
-`.callsheet/prefect/`, and ends with the run. Imports nothing of Prefect.
+They are started before anything heavy is imported, and cannot outlive the command. Imports nothing
+of Prefect.
+
+`python -m deployments.servers MODULE [ARG ...]` runs a module until it ends or its parent does,
+which keeps our standard input open.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import runpy
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +78,8 @@ class PrefectServer:
 
     def stop(self) -> None:
         """End our child, quickly and without a word; leave anybody else's server alone."""
-        if self._child is None or self._child.poll() is not None:
-            return
-        self._child.terminate()
-        try:
-            self._child.wait(5)
-        except subprocess.TimeoutExpired:
-            self._child.kill()
-            self._child.wait()
+        if self._child is not None:
+            _end(self._child)
 
 
 def find_or_start(home: Path) -> PrefectServer:
@@ -126,7 +129,7 @@ def _start(home: Path) -> PrefectServer:
         "PREFECT_API_URL": url,
         "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{home / 'history.db'}",
     }
-    command = [sys.executable, "-m", "deployments.attended", "uvicorn", "--factory"]
+    command = [sys.executable, "-m", "deployments.servers", "uvicorn", "--factory"]
     command += ["prefect.server.api.server:create_app", "--host", "127.0.0.1"]
     command += ["--port", str(port), "--log-level", "error", "--timeout-graceful-shutdown", "2"]
     with (home / "server.log").open("ab") as log:
@@ -146,3 +149,73 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+#: With --sandbox renders take seconds instead of minutes.
+TIME_SCALE = "20"
+
+
+@contextmanager
+def sandbox(state: Path, *, time_scale: str | None = None) -> Iterator[dict[str, str]]:
+    """Run a sandbox; yield the settings that point at it. It cannot outlive this process."""
+    state.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "deployments.sandbox", "--port", "0", "--json"]
+    command += ["--exit-with-parent", "--state", str(state), "--allow-loopback-webhooks"]
+    command += ["--time-scale", time_scale or TIME_SCALE]
+    with (state / "sandbox.log").open("ab") as log:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield _settings(child, state)
+    finally:
+        _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a server, in order if it can; doing it twice is doing it once."""
+    child.terminate()
+    try:
+        child.wait(5)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def _settings(child: subprocess.Popen[bytes], state: Path) -> dict[str, str]:
+    assert child.stdout is not None
+    line = child.stdout.readline()
+    try:
+        ready = json.loads(line)
+        return {name: str(ready[name]) for name in ("base_url", "auth_url", "mcp_url", "api_key")}
+    except (ValueError, KeyError) as error:
+        raise CallsheetError(
+            "the sandbox did not start; nothing was spent", remedy=f"see {state / 'sandbox.log'}"
+        ) from error
+
+
+#: How long an orderly stop may take before it is cut short, in seconds.
+GRACE = 5.0
+
+
+def main() -> None:
+    """Run the module named on the command line, until it ends or the parent does."""
+    threading.Thread(target=_stop_with_parent, name="parent", daemon=True).start()
+    sys.argv = sys.argv[1:]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+
+
+def _stop_with_parent() -> None:
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

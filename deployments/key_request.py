@@ -1,6 +1,7 @@
 """One login, from the settings to a key: finds the auth server and the way, speaks to the person.
 
-Everything for people goes to stderr, whoever reads stdout. Keeps nothing but a claim that waits.
+Everything for people goes to stderr, whoever reads stdout. Keeps nothing but a claim that waits
+between two calls of `callsheet login --email`, until somebody approves it.
 """
 
 from __future__ import annotations
@@ -9,18 +10,20 @@ import os
 import platform
 import sys
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
-from deployments.claim_desk import ClaimDesk
 from deployments.terminal import at_terminal, read_line, say
-from tasks.credentials import fingerprint
+from tasks.credentials import PendingClaim, drop_claim, fingerprint, keep_claim, read_claim
 from tasks.duration import say_duration
 from tasks.errors import ConfigurationError, LoginError
 from tasks.service.login import (
     ENDED,
+    Claim,
     Endpoints,
     Exchange,
     Grant,
+    PollInterval,
     UserCode,
     auth_url_beside,
     discover,
@@ -155,10 +158,10 @@ async def _by_claim(
     exchange: Exchange, endpoints: Endpoints, order: Order, settings: Settings
 ) -> Grant:
     email = order.email or ""
-    desk = ClaimDesk(
+    waiting = WaitingClaim(
         folder=order.folder, profile=order.profile, issuer=endpoints.issuer, email=email
     )
-    pending = desk.take_up(now=exchange.clock())
+    pending = waiting.load(now=exchange.clock())
     say(
         f"{'going on with' if pending else 'beginning'} a login of {email}; "
         "for a day the same command takes it up again"
@@ -174,11 +177,57 @@ async def _by_claim(
             show=_show,
             say=say,
             pending=pending,
-            keep=desk.put_down,
+            keep=waiting.save,
         )
     except LoginError as error:
         if error.code in ENDED:
-            desk.clear()
+            waiting.drop()
         raise
-    desk.clear()
+    waiting.drop()
     return grant
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingClaim:
+    """The one place for a claim of a profile; `folder` is None where nothing can be kept."""
+
+    folder: Path | None
+    profile: str
+    issuer: str
+    email: str
+
+    def load(self, *, now: datetime) -> Claim | None:
+        """Return the claim that lies here, if it is for this server and person and still good."""
+        kept = read_claim(self.folder, self.profile) if self.folder else None
+        if kept is None or kept.expires_at <= now:
+            return None
+        if (kept.auth_url, kept.email) != (self.issuer, self.email):
+            return None
+        polling = PollInterval(seconds=kept.interval)
+        return Claim(
+            token=kept.token,
+            expires_at=kept.expires_at,
+            code=UserCode(code=kept.user_code, address=kept.address, polling=polling),
+            code_until=kept.code_until,
+        )
+
+    def save(self, claim: Claim) -> None:
+        """Keep the claim in place of any other; raise ConfigurationError when that fails."""
+        if self.folder is None:
+            return
+        kept = PendingClaim(
+            auth_url=self.issuer,
+            email=self.email,
+            token=claim.token,
+            expires_at=claim.expires_at,
+            user_code=claim.code.code,
+            address=claim.code.address,
+            code_until=claim.code_until,
+            interval=claim.code.polling.seconds,
+        )
+        keep_claim(self.folder, self.profile, kept)
+
+    def drop(self) -> None:
+        """Take away what lies here."""
+        if self.folder is not None:
+            drop_claim(self.folder, self.profile)

@@ -1,6 +1,6 @@
-"""The commands and options that a person may type, but for the direct ones (`direct/words.py`).
+"""The commands and options that a person may type, but for those of the direct ones.
 
-Imports nothing of ours: help has to answer at once.
+Imports little: help has to answer at once.
 """
 
 from __future__ import annotations
@@ -8,11 +8,64 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+from deployments.direct.arguments import add_video_verbs, add_webhook_verbs
+
+EPILOG = """\
+exit status:
+  0  everything delivered, or nothing to do     3  finished, some rows need a person
+  1  a fault in Callsheet                       4  refused to spend (budget, approval)
+  2  bad input: nothing was spent               5  parked until a later moment: run it again
+"""
+
 #: Makes the parser of a command from its name and what it does.
 Command = Callable[[str, str], argparse.ArgumentParser]
 
 
-def add_sheet_commands(command: Command) -> None:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="callsheet",
+        description="A campaign sheet becomes finished films: quoted before a credit is spent, "
+        "never paid for twice, delivered with proof.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="say it and stop")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, words: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=words, description=_sentence(words))
+        made.add_argument("--json", action="store_true", help="one JSON document on stdout")
+        made.add_argument("--profile", metavar="NAME", help="settings from a TOML profile")
+        made.add_argument("-v", "--verbose", action="store_true", help="say more")
+        return made
+
+    _add_sheet_commands(command)
+    _add_ledger_commands(command)
+    _add_people_commands(command)
+    add_video_verbs(command("video", "every operation on videos, directly"))
+    add_webhook_verbs(command("webhooks", "every operation on webhook subscriptions, directly"))
+    _add_login_commands(command)
+    _add_receiver_command(command)
+    _add_sandbox_command(command)
+    return parser
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}" + ("" if words.endswith("?") else ".")
+
+
+class _ShowVersion(argparse.Action):
+    """Print the version; looking it up costs time that no other command should pay."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"callsheet {version('callsheet')}")
+        parser.exit()
+
+
+def _add_sheet_commands(command: Command) -> None:
     """Add what takes a sheet or describes one: check, plan, run, schema."""
     check = command("check", "every problem of a sheet at once; contacts nobody")
     plan = command("plan", "what would happen to each row and its price; spends nothing")
@@ -63,7 +116,7 @@ def add_sheet_commands(command: Command) -> None:
     schema.add_argument("-o", "--output", metavar="FILE", help="written whole or not at all")
 
 
-def add_ledger_commands(command: Command) -> None:
+def _add_ledger_commands(command: Command) -> None:
     """Add what reads the ledger, or settles a row in it."""
     status = command("status", "campaigns, or one of them: rows by state, credits")
     status.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
@@ -117,7 +170,7 @@ def _add_proofs(command: Command) -> None:
     export.add_argument("-o", "--output", metavar="FILE", help="written whole or not at all")
 
 
-def add_people_commands(command: Command) -> None:
+def _add_people_commands(command: Command) -> None:
     """Add what a person decides about rows: another take, or none."""
     retake = command("retake", "another take of rows: a new film at a price that is asked about")
     cancel = command("cancel", "cancel rows or a whole campaign, also while a run is at work")
@@ -135,7 +188,7 @@ def add_people_commands(command: Command) -> None:
     retake.add_argument("--max-wait", metavar="2h", help="with --run: park after this long")
 
 
-def add_login_commands(command: Command) -> None:
+def _add_login_commands(command: Command) -> None:
     """Add what gets a key, drops it, or says which it is."""
     login = command("login", "get a key for the service and keep it")
     way = login.add_mutually_exclusive_group()
@@ -152,12 +205,12 @@ def add_login_commands(command: Command) -> None:
     command("whoami", "which key is in force, where it comes from, what it may do")
 
 
-def add_receiver_command(command: Command) -> None:
+def _add_receiver_command(command: Command) -> None:
     """Add the receiver of webhooks."""
     command("receive", "hear webhooks until stopped: hints where to look, never believed")
 
 
-def add_sandbox_command(command: Command) -> None:
+def _add_sandbox_command(command: Command) -> None:
     """Add the sandbox."""
     sandbox = command("sandbox", "run the whole video service on this machine")
     sandbox.add_argument("--port", type=int, default=8791, help="8791; 0 takes a free one")
