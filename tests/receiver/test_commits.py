@@ -21,8 +21,8 @@ from tests.receiver.hearing import SECRET, body_about, hearing, read_inbox
 from tests.receiver.wire import fresh, post
 from tests.torture.hook import Hook, visits
 
-COMMITTED = "ledger: after the commit (inbox.keep_hint)"
-UNCOMMITTED = "ledger: before the commit (inbox.keep_hint)"
+COMMITTED = "ledger: after the commit (hints.keep_hint)"
+UNCOMMITTED = "ledger: before the commit (hints.keep_hint)"
 
 
 @pytest.mark.parametrize(
