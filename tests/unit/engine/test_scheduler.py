@@ -1,15 +1,21 @@
-"""One schedule for all rows: what is due goes, nothing early, and the important creates first."""
+"""One schedule for all rows: what is due goes, nothing early, and the important creates first.
+
+On a virtual clock: nothing here takes time, and no machine is too slow for it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import inspect
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from tasks.engine.policy.decision import Lane
 from tasks.engine.scheduler import LANES, Scheduler
+from tests.model.virtual_time import VirtualTime, run_virtually
 
 
 @dataclass(frozen=True)
@@ -18,13 +24,24 @@ class Thing:
     order: tuple[int, int] = (0, 0)
 
 
-@pytest.fixture
-async def scheduler() -> AsyncIterator[Scheduler[Thing]]:
-    scheduler: Scheduler[Thing] = Scheduler()
-    running = asyncio.create_task(scheduler.run())
-    yield scheduler
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+def virtually(story: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Have a test be given a running scheduler, on a clock that jumps to what is due next."""
+
+    async def run(*args: Any, **kwargs: Any) -> None:
+        scheduler: Scheduler[Thing] = Scheduler()
+        running = asyncio.create_task(scheduler.run())
+        try:
+            await story(scheduler, *args, **kwargs)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    def test(*args: Any, **kwargs: Any) -> None:
+        run_virtually(run(*args, **kwargs), VirtualTime())
+
+    parameters = list(inspect.signature(story).parameters.values())[1:]
+    test.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return test
 
 
 async def the_next(scheduler: Scheduler[Thing], lane="poll") -> int:
@@ -38,12 +55,14 @@ async def test_what_is_due_at_once_needs_no_loop():
         assert await the_next(scheduler, lane) == 1
 
 
+@virtually
 async def test_what_is_due_goes_by_its_order(scheduler: Scheduler[Thing]):
     for name, order in [(1, (0, 2)), (2, (-5, 9)), (3, (0, 1)), (4, (0, 2))]:
         scheduler.put("submit", 0, Thing(name, order))
     assert [await the_next(scheduler, "submit") for _ in range(4)] == [2, 3, 1, 4]
 
 
+@virtually
 async def test_what_is_due_earlier_goes_first_whatever_its_order(scheduler: Scheduler[Thing]):
     scheduler.put("poll", 0.10, Thing(2, (-9, 0)))
     scheduler.put("poll", 0.02, Thing(1, (9, 0)))
@@ -53,6 +72,7 @@ async def test_what_is_due_earlier_goes_first_whatever_its_order(scheduler: Sche
 @pytest.mark.parametrize(
     ("lane", "first"), [("poll", 1), ("cancel", 1), ("search", 1), ("submit", 2), ("deliver", 2)]
 )
+@virtually
 async def test_while_all_are_busy_what_is_due_longest_goes_first_but_for_creates_and_deliveries(
     scheduler: Scheduler[Thing], lane: Lane, first: int
 ):
@@ -63,6 +83,7 @@ async def test_while_all_are_busy_what_is_due_longest_goes_first_but_for_creates
     assert await the_next(scheduler, lane) == first
 
 
+@virtually
 async def test_nothing_goes_early(scheduler: Scheduler[Thing]):
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -71,6 +92,7 @@ async def test_nothing_goes_early(scheduler: Scheduler[Thing]):
     assert loop.time() - began >= 0.05
 
 
+@virtually
 async def test_an_earlier_one_put_later_wakes_the_loop(scheduler: Scheduler[Thing]):
     loop = asyncio.get_running_loop()
     scheduler.put("poll", 60, Thing(2))
@@ -81,6 +103,7 @@ async def test_an_earlier_one_put_later_wakes_the_loop(scheduler: Scheduler[Thin
     assert loop.time() - began < 1
 
 
+@virtually
 async def test_lanes_do_not_take_from_each_other(scheduler: Scheduler[Thing]):
     scheduler.put("poll", 0.01, Thing(1))
     scheduler.put("deliver", 0.01, Thing(2))
@@ -88,12 +111,11 @@ async def test_lanes_do_not_take_from_each_other(scheduler: Scheduler[Thing]):
     assert await the_next(scheduler, "poll") == 1
 
 
+@virtually
 async def test_hundreds_of_rows_all_come_by_in_order_of_time(scheduler: Scheduler[Thing]):
-    loop = asyncio.get_running_loop()
-    first = loop.time() + 0.3
     for n in range(600):
         name = (n * 7919) % 600
-        scheduler.put("poll", first + name / 2000 - loop.time(), Thing(name))
+        scheduler.put("poll", 0.3 + name / 2000, Thing(name))
     came = [await the_next(scheduler) for _ in range(600)]
     assert came == list(range(600))
     assert len(asyncio.all_tasks()) <= 3
