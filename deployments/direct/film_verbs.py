@@ -22,7 +22,14 @@ from tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
 from tasks.engine.policy.polling import ENDS, film_is_asked_for, poll_interval, told_interval
 from tasks.errors import BadInput, Conflict, Parked
 from tasks.service import Video
-from tasks.store import File, Film, SpooledFile, Stored, check_captions, inspect_film, open_store
+from tasks.store import (
+    File,
+    Film,
+    StoredFile,
+    check_captions,
+    inspect_film,
+    open_store,
+)
 from tasks.store.disk import say_bytes
 from tasks.store.spool import spool_name
 
@@ -39,7 +46,7 @@ async def download(at: Session) -> Document:
     target = _target(at, f"{spool_name(video_id)}.mp4")
     if at.args.wait:
         await wait_for_film(at, video_id)
-    film, fetched, stored = await _fetch(at, video_id, target)
+    film, stored = await _fetch(at, video_id, target)
     at.console.print(
         f"{plain(target)}: {say_bytes(stored.bytes)}, {film.seconds:.1f} s, "
         f"{film.width} x {film.height}, sha256 {stored.sha256}"
@@ -48,7 +55,7 @@ async def download(at: Session) -> Document:
         "video_id": video_id,
         "file": str(target),
         "bytes": stored.bytes,
-        "sha256": fetched.sha256,
+        "sha256": stored.sha256,
         "seconds": round(film.seconds, 3),
         "width": film.width,
         "height": film.height,
@@ -70,7 +77,8 @@ async def captions(at: Session) -> Document:
         sys.stdout.buffer.flush()
         return document
     sha256 = hashlib.sha256(data).hexdigest()
-    stored = await _publish(at, target, data, sha256, "text/plain")
+    file = File(kind=form, name=target.name, source=data, sha256=sha256)
+    stored = await _publish(at, target, file)
     at.console.print(f"{plain(target)}: {cues} cues")
     return {**document, "file": str(target), "bytes": stored.bytes, "sha256": sha256}
 
@@ -130,7 +138,7 @@ def _target(at: Session, usual: str) -> Path:
     return target
 
 
-async def _fetch(at: Session, video_id: str, target: Path) -> tuple[Film, SpooledFile, Stored]:
+async def _fetch(at: Session, video_id: str, target: Path) -> tuple[Film, StoredFile]:
     folder = target.resolve().parent
 
     async def fresh() -> str:
@@ -144,21 +152,19 @@ async def _fetch(at: Session, video_id: str, target: Path) -> tuple[Film, Spoole
         fetched = await fetcher.fetch(f"{spool_name(video_id)}.download", fresh)
     try:
         film = await asyncio.to_thread(inspect_film, fetched.path)
-        stored = await _publish(at, target, fetched.path, fetched.sha256, "video/mp4")
+        file = File(kind="mp4", name=target.name, source=fetched.path, sha256=fetched.sha256)
+        stored = await _publish(at, target, file)
     finally:
         fetched.path.unlink(missing_ok=True)
-    return film, fetched, stored
+    return film, stored
 
 
-async def _publish(
-    at: Session, target: Path, source: Path | bytes, sha256: str, content_type: str
-) -> Stored:
+async def _publish(at: Session, target: Path, file: File) -> StoredFile:
     """Give a checked file its name, in a way that never shows half of it."""
     store = open_store(str(target.resolve().parent))
     try:
         if at.args.force:
-            return await store.replace(target.name, source, content_type=content_type)
-        file = File(name=target.name, source=source, content_type=content_type, sha256=sha256)
+            return await store.replace(file.name, file.source, content_type=file.content_type)
         return (await store.put(file, metadata={}))[0]
     finally:
         await store.aclose()

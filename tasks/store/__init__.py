@@ -7,19 +7,18 @@ functions that need them, because commands that only read the ledger must not pa
 from tasks.store.captions import check_captions
 from tasks.store.fetch import Fetcher
 from tasks.store.film import Film, inspect_film
-from tasks.store.naming import DEFAULT_TEMPLATE, check_template, object_name
+from tasks.store.naming import DEFAULT_TEMPLATE, FileKind, check_template, object_name
 from tasks.store.open import open_store
-from tasks.store.spool import SpooledFile
-from tasks.store.store import File, Store, Stored
+from tasks.store.store import File, Store, StoredFile
 
 __all__ = [
     "DEFAULT_TEMPLATE",
     "Fetcher",
     "File",
+    "FileKind",
     "Film",
-    "SpooledFile",
     "Store",
-    "Stored",
+    "StoredFile",
     "check_captions",
     "check_template",
     "inspect_film",

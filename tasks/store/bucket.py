@@ -5,19 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
 
 from tasks.errors import StoreError, StoreUnusable
-from tasks.store.s3_client import S3Calls
-from tasks.store.s3_objects import S3Objects
+from tasks.store.s3_client import S3Calls, S3Trouble, said
+from tasks.store.s3_objects import S3Objects, Upload
 from tasks.store.s3_probe import Abilities, probe
-from tasks.store.s3_trouble import S3Trouble
-from tasks.store.store import File, Stored
-from tasks.store.upload import Upload
-
-Result = TypeVar("Result")
+from tasks.store.store import File, StoredFile
 
 _log = logging.getLogger(__name__)
 
@@ -49,34 +44,34 @@ class BucketStore:
         message = f"films cannot be written to {self.address}: {unusable.sentence}"
         raise StoreUnusable(message, remedy=unusable.remedy)
 
-    async def put(self, *files: File, metadata: Mapping[str, str]) -> list[Stored]:
+    async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
         """Store files whose names are free, or have these same bytes already."""
         return [await self._put_file(file, metadata) for file in files]
 
-    async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> Stored:
+    async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
         """Store `source` whatever the name held before; nobody ever reads half of it."""
         upload = await self._upload(name, source, content_type, {})
-        return await self._said(self._replace(upload))
+        return await said(self._replace(upload))
 
-    async def head(self, name: str) -> Stored | None:
+    async def head(self, name: str) -> StoredFile | None:
         """Return what the bucket has under `name`."""
-        return await self._said(self._head(self._prefix + name))
+        return await said(self._head(self._prefix + name))
 
     async def read(self, name: str) -> bytes | None:
         """Return the whole of a small object, or None where there is none."""
-        return await self._said(self._read(self._prefix + name))
+        return await said(self._read(self._prefix + name))
 
     async def aclose(self) -> None:
         """Let go of connections and threads."""
         await self._calls.aclose()
 
-    async def _put_file(self, file: File, metadata: Mapping[str, str]) -> Stored:
+    async def _put_file(self, file: File, metadata: Mapping[str, str]) -> StoredFile:
         upload = await self._upload(file.name, file.source, file.content_type, metadata)
         if upload.measured.sha256 != file.sha256:
             raise StoreError("the file to be stored is not the one that was downloaded")
-        return await self._said(self._put(upload))
+        return await said(self._put(upload))
 
-    async def _put(self, upload: Upload) -> Stored:
+    async def _put(self, upload: Upload) -> StoredFile:
         objects = await self._known()
         if objects.abilities.conditional:
             return await self._claim(objects, upload)
@@ -85,7 +80,7 @@ class BucketStore:
         async with self._names[upload.key]:
             return await self._there(objects, upload) or await self._claim(objects, upload)
 
-    async def _claim(self, objects: S3Objects, upload: Upload) -> Stored:
+    async def _claim(self, objects: S3Objects, upload: Upload) -> StoredFile:
         try:
             await objects.put(upload, free=True)
         except S3Trouble as trouble:
@@ -97,18 +92,18 @@ class BucketStore:
             return there
         return await objects.verified(upload)
 
-    async def _replace(self, upload: Upload) -> Stored:
+    async def _replace(self, upload: Upload) -> StoredFile:
         objects = await self._known()
         await objects.put(upload, free=False)
         return await objects.verified(upload)
 
-    async def _head(self, key: str) -> Stored | None:
+    async def _head(self, key: str) -> StoredFile | None:
         return await (await self._known()).stored(key)
 
     async def _read(self, key: str) -> bytes | None:
         return await (await self._known()).read(key)
 
-    async def _there(self, objects: S3Objects, upload: Upload) -> Stored | None:
+    async def _there(self, objects: S3Objects, upload: Upload) -> StoredFile | None:
         seen = await objects.head(upload.key)
         if seen is None:
             return None
@@ -137,13 +132,6 @@ class BucketStore:
                 _tell(self.address, abilities)
                 self._objects = S3Objects(self._calls, abilities)
             return self._objects
-
-    async def _said(self, work: Awaitable[Result]) -> Result:
-        try:
-            return await work
-        except S3Trouble as trouble:
-            error = StoreError(str(trouble), permanent=trouble.permanent)
-        raise error
 
 
 def _tell(address: str, abilities: Abilities) -> None:

@@ -1,24 +1,26 @@
-"""A store that is a folder."""
+"""A store that is a folder: films in it, and the order in which bytes and names reach the disk."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from tasks.errors import StoreUnusable
-from tasks.store.disk import os_reason
-from tasks.store.folder_writer import FolderWriter
-from tasks.store.store import File, Stored
-from tasks.store.temporary_file import TemporaryFile
+from tasks.crash import crashpoint
+from tasks.errors import StoreError, StoreUnusable
+from tasks.store.disk import disk_trouble, os_reason, sync_folder
+from tasks.store.measure import Measure, measure
+from tasks.store.store import File, StoredFile
+from tasks.store.temporary_file import TemporaryFile, sweep, sync_and_measure
 
 Result = TypeVar("Result")
 
 #: Writing waits for the disk, not for the processor.
 _THREADS = 16
+_DISK = "the disk of the store"
 
 
 class FolderStore:
@@ -37,15 +39,15 @@ class FolderStore:
         """Raise StoreUnusable unless files can be made in the folder; makes it if it is missing."""
         await self._run(self._check)
 
-    async def put(self, *files: File, metadata: Mapping[str, str]) -> list[Stored]:
+    async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
         """Store files whose names are free, or have these same bytes already."""
         return await self._run(lambda: self._writer.put(files))
 
-    async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> Stored:
+    async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
         """Store `source` whatever the name held before; nobody ever reads half of it."""
         return await self._run(lambda: self._writer.replace(name, source))
 
-    async def head(self, name: str) -> Stored | None:
+    async def head(self, name: str) -> StoredFile | None:
         """Return what the folder has under `name`, read from the first byte to the last."""
         return await self._run(lambda: self._writer.head(name))
 
@@ -64,11 +66,151 @@ class FolderStore:
         root = self._writer.root
         try:
             root.mkdir(parents=True, exist_ok=True)
-            with TemporaryFile(root / "callsheet-probe") as temporary:
-                temporary.write(b"callsheet")
+            with TemporaryFile(root / "callsheet-probe") as probe:
+                probe.write(b"callsheet")
         except OSError as error:
             reason = os_reason(error)
         else:
             return
         message = f"films cannot be written to {root}: {reason}"
         raise StoreUnusable(message, remedy="name another folder, or make this one writable")
+
+
+class FolderWriter:
+    """Files under `root`; a name appears only once its bytes are on the disk and verified."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._ready: set[Path] = set()
+
+    def put(self, files: Sequence[File]) -> list[StoredFile]:
+        """Store files whose names are free, or have these same bytes already."""
+        paths = [self._path(file.name) for file in files]
+        folders = {path.parent for path in paths}
+        with disk_trouble(_DISK, self.root):
+            for folder in folders:
+                self._prepare(folder)
+            stored = [self._put(path, file) for path, file in zip(paths, files, strict=True)]
+            # Also for a file that was there: whoever wrote it may have been killed before this.
+            for folder in folders:
+                sync_folder(folder)
+        crashpoint("store: the names are on the disk")
+        return stored
+
+    def replace(self, name: str, source: Path | bytes) -> StoredFile:
+        """Store `source` whatever the name held before."""
+        path = self._path(name)
+        with disk_trouble(_DISK, self.root):
+            self._prepare(path.parent)
+            with TemporaryFile(path) as temporary:
+                written = temporary.write(source)
+                self._verify(temporary.read_back(), written.sha256)
+                temporary.overwrite()
+            sync_folder(path.parent)
+        return StoredFile(str(path), written.bytes, written.sha256)
+
+    def head(self, name: str) -> StoredFile | None:
+        """Return what is under `name`, read from the first byte to the last."""
+        path = self._path(name)
+        with disk_trouble(_DISK, self.root):
+            self._require_inside(path.parent)
+            return _read(path)
+
+    def read(self, name: str) -> bytes | None:
+        """Return the whole of a small file, or None where there is none."""
+        path = self._path(name)
+        with disk_trouble(_DISK, self.root):
+            self._require_inside(path.parent)
+            try:
+                return path.read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def _put(self, path: Path, file: File) -> StoredFile:
+        if (there := _there(path, file.sha256)) is not None:
+            return there
+        stored = self._taken_over(path, file) or self._copied(path, file)
+        # Somebody was faster: the same film is as good as ours.
+        return stored or _there(path, file.sha256) or self._put(path, file)
+
+    def _taken_over(self, path: Path, file: File) -> StoredFile | None:
+        """Give a file that lies on this disk another name: no byte of it is written again."""
+        source, folder = file.source, path.parent.stat()
+        if isinstance(source, bytes) or source.stat().st_dev != folder.st_dev:
+            return None
+        # Whoever may look into the folder may look at the film: the spool was closed to others.
+        source.chmod(folder.st_mode & 0o666)
+        written = sync_and_measure(source)
+        self._verify(written, file.sha256)
+        crashpoint("store: the film is on the disk")
+        try:
+            # Unlike a rename, a link never replaces what is there.
+            os.link(source, path)
+            crashpoint("store: the film has its name")
+        except OSError:
+            return None
+        return StoredFile(str(path), written.bytes, written.sha256)
+
+    def _copied(self, path: Path, file: File) -> StoredFile | None:
+        with TemporaryFile(path) as temporary:
+            temporary.write(file.source)
+            written = temporary.read_back()
+            self._verify(written, file.sha256)
+            if not temporary.publish():
+                return None
+            return StoredFile(str(path), written.bytes, written.sha256)
+
+    def _verify(self, written: Measure, sha256: str) -> None:
+        if written.sha256 != sha256:
+            raise StoreError(f"what was written to {self.root} is not what was downloaded")
+
+    def _path(self, name: str) -> Path:
+        path = Path(os.path.normpath(self.root / name))
+        if self.root not in path.parents:
+            raise _outside(name)
+        return path
+
+    def _require_inside(self, folder: Path) -> None:
+        # A link inside the store may not lead a film out of it either.
+        real, root = os.path.realpath(folder), os.path.realpath(self.root)
+        if os.path.commonpath([real, root]) != root:
+            raise _outside(os.path.relpath(folder, self.root))
+
+    def _prepare(self, folder: Path) -> None:
+        """Make sure that a folder is on the disk, inside the store, without old temporary files.
+
+        What was just made holds nothing and leads nowhere else: only what was there is looked at.
+        """
+        if folder in self._ready and folder.is_dir():
+            return
+        if folder != self.root:
+            self._prepare(folder.parent)
+        try:
+            folder.mkdir(parents=folder == self.root)
+            crashpoint("store: the folder is made")
+        except FileExistsError:
+            self._require_inside(folder)
+            sweep(folder)
+        # A folder is on the disk when its name in the folder above is.
+        sync_folder(folder.parent)
+        self._ready.add(folder)
+
+
+def _outside(name: str) -> StoreError:
+    return StoreError(f'"{name}" is not a name inside the store', permanent=True)
+
+
+def _there(path: Path, sha256: str) -> StoredFile | None:
+    there = _read(path)
+    if there is not None and there.sha256 != sha256:
+        message = f"{path} exists already and is another file; it was left alone"
+        raise StoreError(message, permanent=True, conflict=True)
+    return there
+
+
+def _read(path: Path) -> StoredFile | None:
+    try:
+        found = measure(path, md5=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return StoredFile(str(path), found.bytes, found.sha256)

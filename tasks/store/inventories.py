@@ -5,23 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from tasks.errors import StoreError
 from tasks.store.disk import disk_trouble, make_private, sync_folder
-from tasks.store.s3_client import S3Calls
+from tasks.store.s3_client import S3Calls, S3Trouble, said
 from tasks.store.s3_objects import ObjectHead, S3Objects
 from tasks.store.s3_probe import Abilities, probe
-from tasks.store.s3_trouble import S3Trouble
 from tasks.store.store import Listed, marked
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
-
-Result = TypeVar("Result")
 
 _DISK = "the disk of the store"
 _SPOOL = "the spool disk"
@@ -70,7 +67,7 @@ class BucketInventory:
 
     async def size(self, uri: str) -> int | None:
         """Return how many bytes an object has; None where there is none."""
-        seen = await self._said(self._head(uri, _UNTRIED))
+        seen = await said(self._head(uri, _UNTRIED))
         return None if seen is None else seen.bytes
 
     async def vouched(self, uri: str) -> str | None:
@@ -78,7 +75,7 @@ class BucketInventory:
         abilities = await self._tried(uri)
         if not abilities.checks or abilities.digest != "sha256":
             return None
-        seen = await self._said(self._head(uri, abilities))
+        seen = await said(self._head(uri, abilities))
         return None if seen is None else seen.sha256
 
     @asynccontextmanager
@@ -86,7 +83,7 @@ class BucketInventory:
         """Yield a copy of an object in `spool`, removed afterwards."""
         copy = spool / f"look-{secrets.token_hex(8)}"
         try:
-            found = await self._said(self._fetch(uri, copy))
+            found = await said(self._fetch(uri, copy))
             yield copy if found else None
         finally:
             copy.unlink(missing_ok=True)
@@ -103,14 +100,14 @@ class BucketInventory:
                 for entry in page.get("Contents", [])
             ]
 
-        return await self._said(self._calls.call(listed))
+        return await said(self._calls.call(listed))
 
     async def set_aside(self, uri: str, mark: str) -> str:
         """Copy an object to another name, see that the copy is there, then free its own.
 
         A `mark` that names the content makes this safe to do again after a kill.
         """
-        return await self._said(self._set_aside(self._key(uri), mark))
+        return await said(self._set_aside(self._key(uri), mark))
 
     async def aclose(self) -> None:
         """Let go of connections and threads."""
@@ -176,13 +173,6 @@ class BucketInventory:
 
     def _key(self, uri: str) -> str:
         return uri.removeprefix(self._root)
-
-    async def _said(self, work: Awaitable[Result]) -> Result:
-        try:
-            return await work
-        except S3Trouble as trouble:
-            error = StoreError(str(trouble), permanent=trouble.permanent)
-        raise error
 
 
 def _size(path: Path) -> int | None:

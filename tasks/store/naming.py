@@ -5,12 +5,18 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Mapping
 from string import Formatter
 from typing import Literal
 
 from tasks.errors import ConfigurationError
 
-Kind = Literal["mp4", "srt", "vtt"]
+FileKind = Literal["mp4", "srt", "vtt"]
+CONTENT_TYPES: Mapping[FileKind, str] = {
+    "mp4": "video/mp4",
+    "srt": "application/x-subrip",
+    "vtt": "text/vtt",
+}
 
 DEFAULT_TEMPLATE = "{campaign}/{row}/{row}-take{take}.mp4"
 
@@ -24,7 +30,7 @@ _NAME_LIMIT = 800
 
 
 def object_name(
-    template: str, *, campaign: str, row: str, take: int, kind: Kind, **extra: str
+    template: str, *, campaign: str, row: str, take: int, kind: FileKind, **extra: str
 ) -> str:
     """Return the name of one delivery, `a/b/c.mp4`; captions get the film's name and their suffix.
 

@@ -1,21 +1,40 @@
-"""boto3 behind one awaitable: its own threads, our retries, its errors reduced to sentences."""
+"""boto3 behind one awaitable: its own threads, our retries, its errors reduced to sentences.
+
+Knows every code of S3 that is acted on.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import random
+import random as chance
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
-from tasks.store.retry_budget import RetryBudget
-from tasks.store.s3_trouble import S3Trouble, trouble_of
+from tasks.clock import Random, Sleep
+from tasks.errors import StoreError
+from tasks.retry import RetryPolicy, retry
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 Result = TypeVar("Result")
+
+_POLICY = RetryPolicy(first=0.25, longest=20.0, jitter=0.5)
+
+
+class S3Trouble(Exception):
+    """One call to a bucket that did not succeed. Holds nothing that boto3 said but the code."""
+
+    def __init__(self, code: str, sentence: str, remedy: str, *, permanent: bool) -> None:
+        super().__init__(f"{sentence}; {remedy}")
+        self.code = code
+        self.sentence = sentence
+        self.remedy = remedy
+        self.permanent = permanent
 
 
 class S3Calls:
@@ -26,28 +45,29 @@ class S3Calls:
         bucket: str,
         *,
         threads: int = 16,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        jitter: Callable[[], float] = random.random,
+        sleep: Sleep = asyncio.sleep,
+        random: Random = chance.random,
     ) -> None:
         self.bucket = bucket
         self._connections = threads
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="callsheet-s3")
         self._sleep = sleep
-        self._jitter = jitter
+        self._random = random
         self._making = Lock()
         self._client: S3Client | None = None
 
     async def call(self, do: Callable[[S3Client], Result], *, attempts: int = 5) -> Result:
         """Return what `do` returns for the client; raise S3Trouble after that many attempts."""
-        budget = RetryBudget(attempts, jitter=self._jitter, first=0.25, most=20.0)
-        while True:
-            outcome = await self.run(lambda: self._attempt(do))
-            if not isinstance(outcome, S3Trouble):
-                return outcome
-            pause = None if outcome.permanent else budget.pause()
-            if pause is None:
-                raise outcome
-            await self._sleep(pause)
+        outcome = await retry(
+            lambda: self.run(lambda: self._attempt(do)),
+            replace(_POLICY, attempts=attempts),
+            again=lambda outcome: isinstance(outcome, S3Trouble) and not outcome.permanent,
+            sleep=self._sleep,
+            random=self._random,
+        )
+        if isinstance(outcome, S3Trouble):
+            raise outcome
+        return outcome
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Do blocking work in one of the threads."""
@@ -67,13 +87,22 @@ class S3Calls:
         try:
             return do(self._connected())
         except (ClientError, BotoCoreError, Boto3Error, OSError, ValueError) as error:
-            return trouble_of(error, self.bucket)
+            return _trouble_of(error, self.bucket)
 
     def _connected(self) -> S3Client:
         with self._making:
             if self._client is None:
                 self._client = _client(self._connections)
             return self._client
+
+
+async def said(work: Awaitable[Result]) -> Result:
+    """Return what `work` returns; what went wrong with a bucket becomes a StoreError."""
+    try:
+        return await work
+    except S3Trouble as trouble:
+        error = StoreError(str(trouble), permanent=trouble.permanent)
+    raise error
 
 
 def _client(connections: int) -> S3Client:
@@ -93,3 +122,93 @@ def _client(connections: int) -> S3Client:
     )
     # Its own session: the default one is shared by every thread of the process.
     return boto3.session.Session().client("s3", config=config)
+
+
+_KEYS = "see AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or ~/.aws"
+_REGION = "set AWS_REGION to the bucket's region"
+_SIGN_IN = "sign in again or renew the keys, then run the same command again"
+_RIGHTS = "allow s3:PutObject, s3:GetObject and s3:ListBucket there"
+_AGAIN = "run the same command again later"
+
+#: Code -> sentence, remedy. Everything here stays true however often it is tried.
+_PERMANENT = {
+    "NoSuchBucket": ("the bucket {bucket} does not exist", "make it, or name another one"),
+    "InvalidBucketName": ("{bucket} is not a name a bucket can have", "name another one"),
+    "AccessDenied": ("access to the bucket {bucket} is denied", _RIGHTS),
+    "AllAccessDisabled": ("access to the bucket {bucket} is switched off", "name another one"),
+    "InvalidAccessKeyId": ("the store does not know the access key", _KEYS),
+    "SignatureDoesNotMatch": ("the store does not accept the secret key", _KEYS),
+    "ExpiredToken": ("the store's credentials have expired", _SIGN_IN),
+    "PermanentRedirect": ("the bucket {bucket} is in another region", _REGION),
+    "RequestTimeTooSkewed": ("this machine's clock is wrong", "set the clock"),
+    "EntityTooLarge": ("the store does not take files this large", "use another store"),
+    "QuotaExceeded": ("the store is full or over its quota", "make room there"),
+    "NoCredentials": ("there are no credentials for the store", _KEYS),
+    "NoRegion": ("no region is set for the store", _REGION),
+    "BadEndpoint": ("the store's endpoint is not an address", "see AWS_ENDPOINT_URL_S3"),
+    "BadProfile": ("the AWS profile does not exist", "see AWS_PROFILE and ~/.aws/config"),
+    "PreconditionFailed": ("the name is taken in the bucket {bucket}", "use another name"),
+    "404": ("the bucket {bucket} does not have it", "look at the bucket's contents"),
+}
+
+_SAME = {
+    "403": "AccessDenied",
+    "Forbidden": "AccessDenied",
+    "AccountProblem": "AllAccessDisabled",
+    "InvalidToken": "ExpiredToken",
+    "ExpiredTokenException": "ExpiredToken",
+    "RequestExpired": "ExpiredToken",
+    "TokenRefreshRequired": "ExpiredToken",
+    "301": "PermanentRedirect",
+    "AuthorizationHeaderMalformed": "PermanentRedirect",
+    "IllegalLocationConstraintException": "PermanentRedirect",
+    "InsufficientStorage": "QuotaExceeded",
+    "XMinioStorageFull": "QuotaExceeded",
+    "412": "PreconditionFailed",
+    "NotFound": "404",
+    "NoSuchKey": "404",
+    # botocore's own, by the name of the class.
+    "NoCredentialsError": "NoCredentials",
+    "PartialCredentialsError": "NoCredentials",
+    "CredentialRetrievalError": "ExpiredToken",
+    "TokenRetrievalError": "ExpiredToken",
+    "SSOTokenLoadError": "ExpiredToken",
+    "UnauthorizedSSOTokenError": "ExpiredToken",
+    "LoginRefreshRequired": "ExpiredToken",
+    "NoRegionError": "NoRegion",
+    "InvalidRegionError": "NoRegion",
+    "ValueError": "BadEndpoint",
+    "ProfileNotFound": "BadProfile",
+}
+
+#: Refusals that another attempt may turn into success, though their status says 4xx.
+_PASSING = {
+    "BadDigest", "ConditionalRequestConflict", "IncompleteBody", "OperationAborted",
+    "RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests",
+    "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
+}  # fmt: skip
+
+
+def _trouble_of(error: Exception, bucket: str) -> S3Trouble:
+    """Return what an error of boto3 means for people, without its own words."""
+    details: dict[str, Any] = getattr(error, "response", None) or {}
+    status = int(details.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    name = str(details.get("Error", {}).get("Code", "")) or type(error).__name__
+    code = _SAME.get(name, name)
+    if code in _PERMANENT:
+        sentence, remedy = _PERMANENT[code]
+        return S3Trouble(code, sentence.format(bucket=bucket), remedy, permanent=True)
+    if not status:
+        return _unanswered(error, code)
+    passing = code in _PASSING or status in (409, 429) or (status >= 500 and status != 501)
+    sentence = f"the store answered {status} ({code[:60]})"
+    return S3Trouble(code, sentence, _AGAIN, permanent=not passing)
+
+
+def _unanswered(error: Exception, code: str) -> S3Trouble:
+    given = str((getattr(error, "kwargs", None) or {}).get("endpoint_url") or "")
+    host = urlsplit(given).hostname
+    where = f"the store at {host}" if host else "the store"
+    final = code in ("ParamValidationError", "SSLError", "InvalidEndpointConfigurationError")
+    sentence = f"{where} cannot be reached ({code})"
+    return S3Trouble(code, sentence, "see AWS_ENDPOINT_URL_S3 and the network", permanent=final)

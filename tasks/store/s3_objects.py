@@ -1,25 +1,61 @@
-"""Single objects of a bucket: written with their digest, looked at, read back."""
+"""Single objects of a bucket: measured, written with their digest, looked at, read back."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
 
 from tasks.crash import crashpoint
 from tasks.errors import StoreError
-from tasks.store.measure import Measure, measure_blocks, open_source
-from tasks.store.s3_client import S3Calls
+from tasks.store.disk import disk_trouble, say_bytes
+from tasks.store.measure import Measure, measure, measure_blocks, open_source
+from tasks.store.s3_client import S3Calls, S3Trouble
 from tasks.store.s3_probe import Abilities, digest_header
-from tasks.store.s3_trouble import S3Trouble
-from tasks.store.store import Stored
-from tasks.store.upload import Upload
+from tasks.store.store import StoredFile
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _BLOCK = 1024 * 1024
+#: The most that one PUT may carry. Films of minutes are far below it.
+_LARGEST = 5 * 1024**3
+#: All metadata of an object together may have 2 kB.
+_METADATA_LIMIT = 250
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upload:
+    """Bytes, their digests, and what goes with them."""
+
+    key: str
+    source: Path | bytes
+    measured: Measure
+    content_type: str
+    metadata: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls, key: str, source: Path | bytes, *, content_type: str, metadata: Mapping[str, str]
+    ) -> Self:
+        """Measure `source`; raise StoreError when it cannot be read or sent."""
+        with disk_trouble("the file to be stored", Path() if isinstance(source, bytes) else source):
+            size = len(source) if isinstance(source, bytes) else source.stat().st_size
+            if size > _LARGEST:
+                message = f"the file is larger than the {say_bytes(_LARGEST)} one upload may have"
+                raise StoreError(message, permanent=True)
+            measured = measure(source)
+        return cls(
+            key=key,
+            source=source,
+            measured=measured,
+            content_type=content_type,
+            metadata=_ascii({**metadata, "callsheet-sha256": measured.sha256}),
+        )
 
 
 @dataclass(frozen=True)
@@ -27,7 +63,6 @@ class ObjectHead:
     """What a look tells; `sha256` only where the store vouches for it."""
 
     bytes: int
-    etag: str | None
     sha256: str | None
 
 
@@ -79,30 +114,30 @@ class S3Objects:
             return None
         crashpoint("bucket: after the HEAD")
         sha256 = _hex(head.get("ChecksumSHA256")) if vouches else None
-        return ObjectHead(head["ContentLength"], head.get("ETag"), sha256)
+        return ObjectHead(head["ContentLength"], sha256)
 
-    async def verified(self, upload: Upload) -> Stored:
+    async def verified(self, upload: Upload) -> StoredFile:
         """Return what was just written; raise StoreError when it is not what was sent."""
         wanted, uri = upload.measured, self.uri(upload.key)
-        there: Stored | None = None
+        there: StoredFile | None = None
         if not self.abilities.checks:
             there = await self.stored(upload.key)
         elif (seen := await self.head(upload.key)) is not None:
             # It compared the digest before it said yes; what is left to see is that it is there.
-            there = Stored(uri, seen.bytes, seen.sha256 or wanted.sha256, seen.etag)
+            there = StoredFile(uri, seen.bytes, seen.sha256 or wanted.sha256)
         if there is None or (there.bytes, there.sha256) != (wanted.bytes, wanted.sha256):
             raise StoreError(f"what the store holds at {uri} is not what was sent")
         return there
 
-    async def stored(self, key: str) -> Stored | None:
+    async def stored(self, key: str) -> StoredFile | None:
         """Return what is there with its sha256, reading all of it where the store has none."""
         seen = await self.head(key)
         if seen is None:
             return None
         if seen.sha256 is not None:
-            return Stored(self.uri(key), seen.bytes, seen.sha256, seen.etag)
+            return StoredFile(self.uri(key), seen.bytes, seen.sha256)
         read = await self._read_back(key)
-        return Stored(self.uri(key), read.bytes, read.sha256, seen.etag)
+        return StoredFile(self.uri(key), read.bytes, read.sha256)
 
     async def read(self, key: str) -> bytes | None:
         """Return the whole of a small object, or None where there is none."""
@@ -127,6 +162,12 @@ class S3Objects:
         measured = await self._calls.call(read)
         crashpoint("bucket: after reading back")
         return measured
+
+
+def _ascii(metadata: Mapping[str, str]) -> dict[str, str]:
+    # Metadata travels in headers: ASCII, no line ends.
+    safe = " !#$&'()*+,-./:;<=>?@[]_|~"
+    return {key: quote(value, safe=safe)[:_METADATA_LIMIT] for key, value in metadata.items()}
 
 
 def _hex(checksum: str | None) -> str | None:

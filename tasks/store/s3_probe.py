@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.crash import crashpoint
 from tasks.store.measure import base64_of, measure
-from tasks.store.s3_client import S3Calls
-from tasks.store.s3_trouble import S3Trouble
+from tasks.store.s3_client import S3Calls, S3Trouble
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

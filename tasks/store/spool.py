@@ -1,27 +1,38 @@
 """The spool: a download on its way, with its digests, able to go on after a cut or a kill.
 
-Owns `<name>.part` and the small note beside it. Knows no HTTP.
+Owns `<name>.part` and the small note beside it, from which another process may go on. Knows no
+HTTP.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tasks.crash import crashpoint
 from tasks.errors import StoreError
-from tasks.store.disk import disk_trouble, make_private, require_room
-from tasks.store.lock import try_open_locked
-from tasks.store.note import Source, read_note, write_note
+from tasks.store.disk import disk_trouble, make_private, require_room, try_open_locked
 
 _CHUNK = 256 * 1024
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _DISK = "the spool disk"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is being downloaded: with the same strong `etag`, more of the same bytes."""
+
+    etag: str | None = None
+    total: int | None = None
+    content_type: str | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +68,7 @@ class Part:
 
     def resume(self) -> None:
         """Go on with the bytes that were left, if it is known what they are."""
-        source = read_note(self._note)
+        source = _read_note(self._note)
         if source is None:
             return
         with disk_trouble(_DISK, self.folder):
@@ -155,7 +166,7 @@ class Part:
     def _remember(self) -> None:
         # A film that fits into one block is never resumed and needs no note.
         if not self._noted:
-            write_note(self._note, self.source)
+            _write_note(self._note, self.source)
             crashpoint("spool: the note is written")
             self._noted = True
 
@@ -165,3 +176,38 @@ def spool_name(name: str) -> str:
     if _PLAIN_NAME.fullmatch(name):
         return name
     return hashlib.sha256(name.encode()).hexdigest()
+
+
+def _write_note(path: Path, source: Source) -> None:
+    """Remember `source`, if a later process could make use of it."""
+    boot = _boot()
+    # Without a strong ETag nothing ties later bytes to these, and after a power cut the
+    # length of a file says nothing of its contents: such a part is begun again.
+    if source.etag is None or boot is None:
+        return
+    fresh = path.with_suffix(".new")
+    try:
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump({**asdict(source), "boot": boot}, file)
+        os.replace(fresh, path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def _read_note(path: Path) -> Source | None:
+    """Return what was remembered; None when there is nothing that can be relied on."""
+    try:
+        note: dict[str, Any] = json.loads(path.read_text())
+        boot = note.pop("boot")
+        return Source(**note) if boot == _boot() else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+@cache
+def _boot() -> str | None:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None

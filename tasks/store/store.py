@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Protocol
 
+from tasks.store.naming import CONTENT_TYPES, FileKind
+
 
 @dataclass(frozen=True)
-class Stored:
+class StoredFile:
     """A file in the store, as the store has it."""
 
     uri: str
     bytes: int
     sha256: str
-    etag: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +32,15 @@ class File:
     afterwards, and never writes to it again.
     """
 
+    kind: FileKind
     name: str
     source: Path | bytes
-    content_type: str
     sha256: str
+
+    @property
+    def content_type(self) -> str:
+        """What HTTP calls its kind."""
+        return CONTENT_TYPES[self.kind]
 
 
 class Store(Protocol):
@@ -47,17 +53,17 @@ class Store(Protocol):
     async def check(self) -> None:
         """Raise StoreUnusable, with a remedy, unless films can be written and read here."""
 
-    async def put(self, *files: File, metadata: Mapping[str, str]) -> list[Stored]:
+    async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
         """Store files whose names are free, or have these same bytes already.
 
         Together they cost less than one by one. Raises StoreError; with `conflict` when a name
         belongs to other bytes.
         """
 
-    async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> Stored:
+    async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
         """Store `source` whatever the name held before; nobody ever reads half of it."""
 
-    async def head(self, name: str) -> Stored | None:
+    async def head(self, name: str) -> StoredFile | None:
         """Return what the store has under `name`, its sha256 proved, or None."""
 
     async def read(self, name: str) -> bytes | None:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from tasks.crash import crashpoint
-from tasks.store.lock import lock, open_locked
+from tasks.store.disk import lock, open_locked
 from tasks.store.measure import Measure, blocks, measure_blocks, open_source
 
 

@@ -39,7 +39,7 @@ from tasks.ledger import (
     retire_subscription,
 )
 from tasks.service.operations import CREATE_WEBHOOK
-from tasks.store.lock import try_open_locked
+from tasks.store.disk import try_open_locked
 from tasks.webhooks.inventory import READY, OwnWebhook, WebhookInventory
 from tasks.webhooks.subscriber import Subscriber
 

@@ -37,7 +37,7 @@ async def place(
         monkeypatch.setenv(name, value)
     root = str(tmp_path / "films") if request.param == "folder" else f"s3://films/{tmp_path.name}"
     store = open_store(root)
-    file = File(name=NAME, source=FILM, content_type="video/mp4", sha256=SHA256)
+    file = File(name=NAME, source=FILM, kind="mp4", sha256=SHA256)
     (stored,) = await store.put(file, metadata={})
     await store.aclose()
     inventory = open_inventory(stored.uri)
@@ -80,7 +80,7 @@ async def test_a_name_that_is_taken_by_another_file_is_left_alone(place, tmp_pat
     other = File(
         name=marked(NAME, "damaged-1"),
         source=b"other",
-        content_type="video/mp4",
+        kind="mp4",
         sha256=hashlib.sha256(b"other").hexdigest(),
     )
     await store.put(other, metadata={})

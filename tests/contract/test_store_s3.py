@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import StoreError, StoreUnusable
-from tasks.store import File, Stored, open_store
+from tasks.store import File, StoredFile, open_store
 from tasks.store.bucket import BucketStore
 from tasks.store.inventories import BucketInventory
 from tasks.store.s3_probe import Abilities
@@ -64,7 +64,7 @@ async def _put(store: BucketStore, data: bytes | Path, **labels: str):
 
 
 def _file(data: bytes | Path, sha256: str) -> File:
-    return File(name=NAME, source=data, content_type="video/mp4", sha256=sha256)
+    return File(name=NAME, source=data, kind="mp4", sha256=sha256)
 
 
 async def _keys(s3: S3Server, store: BucketStore) -> list[str]:
@@ -86,7 +86,6 @@ async def test_a_film_is_stored_with_its_type_and_labels(s3, store, tmp_path) ->
     key = stored.uri.removeprefix(f"s3://{s3.bucket}/")
     assert stored.uri == f"{store.address}/{NAME}"
     assert (stored.bytes, stored.sha256) == (len(FILM), hashlib.sha256(FILM).hexdigest())
-    assert stored.etag
     assert await store.head(NAME) == stored
     assert await asyncio.to_thread(s3.read, key) == FILM
     head = await asyncio.to_thread(s3.client().head_object, Bucket=s3.bucket, Key=key)
@@ -113,7 +112,7 @@ async def test_another_file_is_left_alone(s3, store, other) -> None:
 async def test_of_many_at_once_exactly_one_wins(store) -> None:
     films = [bytes([n]) * 5000 for n in range(6)]
     outcomes = await asyncio.gather(*(_put(store, f) for f in films), return_exceptions=True)
-    won = [outcome for outcome in outcomes if isinstance(outcome, Stored)]
+    won = [outcome for outcome in outcomes if isinstance(outcome, StoredFile)]
     assert len(won) == 1
     assert sum(isinstance(outcome, StoreError) and outcome.conflict for outcome in outcomes) == 5
     assert (await store.head(NAME)).sha256 == won[0].sha256

@@ -44,7 +44,7 @@ async def store(proxy: S3Proxy, request: pytest.FixtureRequest) -> AsyncIterator
 
 async def _put(store: BucketStore, data: bytes = FILM):
     sha256 = hashlib.sha256(data).hexdigest()
-    file = File(name="film.mp4", source=data, content_type="video/mp4", sha256=sha256)
+    file = File(name="film.mp4", source=data, kind="mp4", sha256=sha256)
     return (await store.put(file, metadata={}))[0]
 
 
@@ -89,7 +89,7 @@ async def test_trouble_that_passes_is_sat_out(store, proxy, status, code) -> Non
     assert (await _put(store)).sha256 == SHA256
 
 
-async def test_patience_with_a_busy_store_ends(store, proxy) -> None:
+async def test_attempts_at_a_busy_store_end(store, proxy) -> None:
     await store.check()
 
     async def busy(request, body, forward):
@@ -247,7 +247,7 @@ async def test_a_film_too_large_for_one_upload_is_told_so(store, tmp_path) -> No
     path = tmp_path / "film.mp4"
     with path.open("wb") as file:
         file.truncate(5 * 1024**3 + 1)
-    file = File(name="f.mp4", source=path, content_type="video/mp4", sha256=SHA256)
+    file = File(name="f.mp4", source=path, kind="mp4", sha256=SHA256)
     with pytest.raises(StoreError, match="larger than") as caught:
         await store.put(file, metadata={})
     assert caught.value.permanent

@@ -172,7 +172,7 @@ SUBMITTING = {
     "the clock jumps": _shown(
         _PROCESS + "a_clock_that_jumps_between_runs_costs_nothing",
         _MORE + "a_clock_that_jumps_forward_between_runs_costs_nothing",
-        _DECIDE + "whatever_is_seen_the_decision_is_lawful",
+        _DECIDE + "whatever_is_observed_the_decision_is_lawful",
         but="only root could set this machine's clock; instead what the ledger remembers is moved",
     ),
 }
@@ -180,7 +180,7 @@ SUBMITTING = {
 WAITING = {
     "an unknown word for the status": _shown(
         _SAID + "[an unknown word]",
-        _DECIDE + "an_unknown_word_stalls_after_enough_looks_and_time",
+        _DECIDE + "an_unknown_word_stalls_after_enough_polls_and_time",
     ),
     "no word for the status": _shown(_MORE_SAID + "[no word]", _SAID + "[an unknown word]"),
     "a render that never ends": _shown(
@@ -333,7 +333,7 @@ DELIVERING = {
         _FULL + "a_spool_that_fills_up_gives_its_room_back",
     ),
     "the bucket asks to slow down": _shown(
-        _UPLOAD + "[slow down]", _S3 + "patience_with_a_busy_store_ends"
+        _UPLOAD + "[slow down]", _S3 + "attempts_at_a_busy_store_end"
     ),
     "stored, and the answer lost": _shown(
         _UPLOAD + "[answer lost, then 412]", _S3 + "a_lost_answer_to_an_upload_is_found_out"

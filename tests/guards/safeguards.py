@@ -95,7 +95,7 @@ MUTATIONS = (
     ),
     Mutation(
         "another film of the same name is left alone",
-        "tasks/store/folder_writer.py",
+        "tasks/store/folder.py",
         "if there is not None and there.sha256 != sha256:",
         "if False:",
         FOLDER,
@@ -109,7 +109,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what a folder holds is compared with what was downloaded",
-        "tasks/store/folder_writer.py",
+        "tasks/store/folder.py",
         "if written.sha256 != sha256:",
         "if False:",
         FOLDER,

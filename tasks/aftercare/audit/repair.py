@@ -20,7 +20,6 @@ from typing import cast
 from tasks.aftercare.audit.audit import Audit, AuditedFile
 from tasks.aftercare.audit.verify import Places
 from tasks.brief import CaptionFormat
-from tasks.engine.lanes.deliver import CONTENT_TYPES, Kind
 from tasks.errors import (
     BadRequest,
     CallsheetError,
@@ -33,7 +32,7 @@ from tasks.errors import (
 )
 from tasks.ledger import Delivered, Ledger, add_delivery, note
 from tasks.service import VideoService
-from tasks.store import Fetcher, File, Store, check_captions, inspect_film, object_name
+from tasks.store import Fetcher, File, FileKind, Store, check_captions, inspect_film, object_name
 from tasks.store.store import name_below
 
 #: Digits of a damaged file's sha256 in the name it is set aside under.
@@ -100,8 +99,8 @@ async def _bring_back(one: AuditedFile, at: Workshop) -> str:
         words = "fetched again"
         if one.file is not None and one.verdict in ("changed", "unplayable"):
             words += f"; what was there is {await _set_aside(one, one.file, at)} now"
-        kind = cast("Kind", one.kind)
-        file = File(name=name, source=source, content_type=CONTENT_TYPES[kind], sha256=sha256)
+        kind = cast("FileKind", one.kind)
+        file = File(kind=kind, name=name, source=source, sha256=sha256)
         metadata = {"callsheet-row": one.row.row, "callsheet-video": one.take.video_id or ""}
         (stored,) = await at.store.put(file, metadata=metadata)
     delivered = Delivered(kind=one.kind, uri=stored.uri, sha256=stored.sha256, bytes=stored.bytes)
@@ -117,7 +116,7 @@ def _name(one: AuditedFile, at: Workshop) -> str:
             campaign=one.row.campaign,
             row=one.row.row,
             take=one.take.number,
-            kind=cast("Kind", one.kind),
+            kind=cast("FileKind", one.kind),
         )
     name = name_below(at.store.address, one.file.uri)
     if name is None:

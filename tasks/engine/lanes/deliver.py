@@ -9,9 +9,7 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from tasks.brief import CaptionFormat
 from tasks.crash import crashpoint
@@ -29,23 +27,7 @@ from tasks.errors import (
     StoreUnusable,
 )
 from tasks.ledger import CampaignRow, Delivered
-from tasks.store import File, check_captions, inspect_film, object_name
-
-Kind = Literal["mp4", "srt", "vtt"]
-CONTENT_TYPES: dict[Kind, str] = {
-    "mp4": "video/mp4",
-    "srt": "application/x-subrip",
-    "vtt": "text/vtt",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A file that was fetched and found to be what it should be; not in the store yet."""
-
-    kind: Kind
-    file: File
-    seconds: float | None = None
+from tasks.store import File, FileKind, check_captions, inspect_film, object_name
 
 
 async def deliver(
@@ -53,23 +35,25 @@ async def deliver(
 ) -> Observation:
     """Bring a row's film and captions into the store; `address` is a fresh signed one, if known."""
     have = {file.kind for file in memory.files}
-    checked: list[Checked] = []
+    found: list[File] = []
+    seconds: float | None = None
     late: list[str] = []
     try:
         async with AsyncExitStack() as spooled:
             if "mp4" not in have:
-                checked.append(await _film(row, address, at, spooled))
+                film, seconds = await _film(row, address, at, spooled)
+                found.append(film)
             try:
                 for format in row.captions:
                     if format not in have:
                         captions = await _captions(row, format, at)
-                        checked += [captions] if captions else []
+                        found += [captions] if captions else []
                         late += [] if captions else [format]
             except CallsheetError:
                 # The film is stored whatever becomes of its captions.
-                await _store(row, checked, at)
+                await _store(row, found, seconds, at)
                 raise
-            files = await _store(row, checked, at)
+            files = await _store(row, found, seconds, at)
             crashpoint("delivery: before the spool is cleared")
         crashpoint("delivery: after the spool is cleared")
     except RateLimited as error:
@@ -87,8 +71,8 @@ def _permanent(error: CallsheetError) -> bool:
 
 async def _film(
     row: CampaignRow, address: str | None, at: Context, spooled: AsyncExitStack
-) -> Checked:
-    """Fetch a film and look at it; it lies in the spool until `spooled` ends."""
+) -> tuple[File, float]:
+    """Fetch a film and return it with its length; it lies in the spool until `spooled` ends."""
     assert row.take is not None
     name = f"{row.campaign_id}-{row.id}-{row.take.number}"
     fetched = await at.fetcher.fetch(name, _addresses(row, address, at))
@@ -96,7 +80,7 @@ async def _film(
     spooled.callback(fetched.path.unlink, missing_ok=True)
     film = await asyncio.to_thread(inspect_film, fetched.path)
     crashpoint("delivery: the film is verified")
-    return Checked("mp4", _file(row, "mp4", fetched.path, fetched.sha256, at), film.seconds)
+    return _file(row, "mp4", fetched.path, fetched.sha256, at), film.seconds
 
 
 def _addresses(row: CampaignRow, address: str | None, at: Context) -> Callable[[], Awaitable[str]]:
@@ -113,7 +97,7 @@ def _addresses(row: CampaignRow, address: str | None, at: Context) -> Callable[[
     return fresh
 
 
-async def _captions(row: CampaignRow, format: CaptionFormat, at: Context) -> Checked | None:
+async def _captions(row: CampaignRow, format: CaptionFormat, at: Context) -> File | None:
     """Fetch captions in one format; None while the service has none yet."""
     assert row.take is not None
     assert row.take.video_id is not None
@@ -122,10 +106,10 @@ async def _captions(row: CampaignRow, format: CaptionFormat, at: Context) -> Che
         check_captions(data, format)
     except (BadRequest, FilmError):
         return None
-    return Checked(format, _file(row, format, data, hashlib.sha256(data).hexdigest(), at))
+    return _file(row, format, data, hashlib.sha256(data).hexdigest(), at)
 
 
-def _file(row: CampaignRow, kind: Kind, source: Path | bytes, sha256: str, at: Context) -> File:
+def _file(row: CampaignRow, kind: FileKind, source: Path | bytes, sha256: str, at: Context) -> File:
     assert row.take is not None
     name = object_name(
         at.settings.names,
@@ -134,20 +118,23 @@ def _file(row: CampaignRow, kind: Kind, source: Path | bytes, sha256: str, at: C
         take=row.take.number,
         kind=kind,
     )
-    return File(name=name, source=source, content_type=CONTENT_TYPES[kind], sha256=sha256)
+    return File(kind=kind, name=name, source=source, sha256=sha256)
 
 
-async def _store(row: CampaignRow, checked: Sequence[Checked], at: Context) -> list[Delivered]:
+async def _store(
+    row: CampaignRow, found: Sequence[File], seconds: float | None, at: Context
+) -> list[Delivered]:
+    """Put files that are what they should be into the store; `seconds` are the film's."""
     assert row.take is not None
     metadata = {"callsheet-row": row.row, "callsheet-video": row.take.video_id or ""}
-    stored = await at.store.put(*(one.file for one in checked), metadata=metadata)
+    stored = await at.store.put(*found, metadata=metadata)
     return [
         Delivered(
-            kind=one.kind,
+            kind=file.kind,
             uri=there.uri,
             sha256=there.sha256,
             bytes=there.bytes,
-            seconds=one.seconds,
+            seconds=seconds if file.kind == "mp4" else None,
         )
-        for one, there in zip(checked, stored, strict=True)
+        for file, there in zip(found, stored, strict=True)
     ]

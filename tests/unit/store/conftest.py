@@ -55,6 +55,6 @@ async def fetcher(spool: Path, pauses: list[float]) -> AsyncIterator[Fetcher]:
         pauses.append(seconds)
 
     async with Fetcher(
-        spool=spool, allow_http=True, stall_seconds=1.0, sleep=sleep, jitter=lambda: 1.0
+        spool=spool, allow_http=True, stall_seconds=1.0, sleep=sleep, random=lambda: 1.0
     ) as fetcher:
         yield fetcher

@@ -8,8 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from tasks.store.note import Source
-from tasks.store.spool import Part
+from tasks.store.spool import Part, Source
 from tests.unit.store.film_server import FilmServer, answer, cut
 
 DOWNLOAD = """

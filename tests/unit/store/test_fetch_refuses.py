@@ -77,7 +77,7 @@ async def test_redirects_to_strange_places(fetcher, server, location) -> None:
 async def test_a_redirect_from_https_to_http() -> None:
     import httpx
 
-    from tasks.store.address import check_address
+    from tasks.store.fetch import check_address
 
     with pytest.raises(StoreError, match="not https"):
         check_address("http://b.example/", allow_http=True, base=httpx.URL("https://a.example/"))

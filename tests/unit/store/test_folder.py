@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import ConfigurationError, StoreError, StoreUnusable
-from tasks.store import File, Stored, open_store
-from tasks.store.lock import open_locked
+from tasks.store import File, StoredFile, open_store
+from tasks.store.disk import open_locked
 from tasks.store.temporary_file import TemporaryFile
 
 NAME = "spring/ad-1/ad-1-take1.mp4"
@@ -26,7 +26,7 @@ async def _put(store, data: bytes | Path, name: str = NAME):
 
 
 def _file(data: bytes | Path, sha256: str, name: str = NAME) -> File:
-    return File(name=name, source=data, content_type="video/mp4", sha256=sha256)
+    return File(name=name, source=data, kind="mp4", sha256=sha256)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def store(tmp_path):
 
 async def test_a_film_is_stored_and_can_be_found(store, film_path, tmp_path) -> None:
     stored = await _put(store, film_path)
-    assert stored == Stored(
+    assert stored == StoredFile(
         uri=str(tmp_path / "films" / NAME),
         bytes=film_path.stat().st_size,
         sha256=hashlib.sha256(film_path.read_bytes()).hexdigest(),
@@ -97,7 +97,7 @@ async def test_of_many_at_once_exactly_one_wins(store, tmp_path, links, monkeypa
         monkeypatch.setattr(os, "link", _no_links)
     films = [bytes([n]) * 100_000 for n in range(8)]
     outcomes = await asyncio.gather(*(_put(store, f) for f in films), return_exceptions=True)
-    won = [outcome for outcome in outcomes if isinstance(outcome, Stored)]
+    won = [outcome for outcome in outcomes if isinstance(outcome, StoredFile)]
     lost = [outcome for outcome in outcomes if isinstance(outcome, StoreError)]
     assert len(won) == 1
     assert len(lost) == 7
