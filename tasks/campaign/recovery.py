@@ -8,15 +8,12 @@ the store already, videos whose ids are known, and which requests may be too old
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tasks.brief import CREATE
-from tasks.campaign.report import MANIFEST
 from tasks.credits import parse_credits
 from tasks.duration import say_duration
 from tasks.engine.context import Context
@@ -34,7 +31,8 @@ from tasks.ledger import (
 )
 from tasks.store import object_name
 
-Line = Mapping[str, Any]
+if TYPE_CHECKING:
+    from tasks.campaign.manifest import Manifest, ManifestFile, ManifestRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +51,8 @@ async def recover(at: Context, campaign: Campaign) -> Recovery:
     manifest = await _manifest(at, campaign)
     if manifest is None:
         return Recovery()
-    lines = {str(line.get("row")): line for line in manifest["rows"] if isinstance(line, dict)}
-    made_at = _moment(manifest.get("made_at")) or at.clock()
+    lines = manifest.by_row
+    made_at = manifest.made_at.timestamp() if manifest.made_at else at.clock()
     slots = asyncio.Semaphore(at.settings.watches)
 
     async def judge(row: CampaignRow) -> tuple[CampaignRow, PastTake | None, float | None]:
@@ -64,14 +62,14 @@ async def recover(at: Context, campaign: Campaign) -> Recovery:
         return row, past, _too_old(at, row, line, made_at) if past is None else None
 
     found = await at.ledger.read(partial(rows_of, campaign_id=campaign.id))
-    known = [r for r in found if r.state == "planned" and _same(r, lines.get(r.row, {}))]
+    known = [r for r in found if r.state == "planned" and _same(r, lines.get(r.row))]
     judged = await asyncio.gather(*(judge(row) for row in known))
     restored = 0
     for row, past, _ in judged:
         if past is not None:
             change = partial(restore_take, row=row, past=past, at=at.clock())
             restored += await at.ledger.write(change)
-        elif isinstance(nth := lines[row.row].get("nth"), int) and nth > row.nth:
+        elif (nth := lines[row.row].nth or 0) > row.nth:
             await at.ledger.write(partial(restore_count, row=row, nth=nth))
     old = {row.row: sent for row, _, sent in judged if sent is not None}
     return Recovery(restored=restored, too_old=tuple(old), sent_at=min(old.values(), default=None))
@@ -94,19 +92,19 @@ def refuse_too_old(recovery: Recovery, wanted: set[str], *, horizon: float) -> N
     )
 
 
-async def _manifest(at: Context, campaign: Campaign) -> dict[str, Any] | None:
+async def _manifest(at: Context, campaign: Campaign) -> Manifest | None:
+    from tasks.campaign import manifest
+
     try:
-        text = await at.store.read(f"{campaign.name}/{MANIFEST}")
-        found = json.loads(text) if text is not None else None
-    except (StoreError, ValueError):
+        content = await at.store.read(f"{campaign.name}/{manifest.NAME}")
+    except StoreError:
         # A store that cannot be read now says nothing of the past; keys still hold.
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("rows"), list):
-        return None
-    return found if found.get("campaign") == campaign.name else None
+    found = manifest.read_manifest(content) if content is not None else None
+    return found if found is not None and found.campaign == campaign.name else None
 
 
-def _too_old(at: Context, row: CampaignRow, line: Line, made_at: float) -> float | None:
+def _too_old(at: Context, row: CampaignRow, line: ManifestRow, made_at: float) -> float | None:
     """Return when a row was sent, if sending it again may be a second charge."""
     sent = _sent_at(line, made_at)
     # Without a key it would be one at any age.
@@ -114,21 +112,23 @@ def _too_old(at: Context, row: CampaignRow, line: Line, made_at: float) -> float
     return None if sent is None or (young and row.operation == CREATE) else sent
 
 
-def _same(row: CampaignRow, line: Line) -> bool:
-    return line.get("digest") == row.digest and line.get("operation") == row.operation
+def _same(row: CampaignRow, line: ManifestRow | None) -> bool:
+    return line is not None and (line.digest, line.operation) == (row.digest, row.operation)
 
 
-async def _past_take(at: Context, row: CampaignRow, line: Line, made_at: float) -> PastTake | None:
+async def _past_take(
+    at: Context, row: CampaignRow, line: ManifestRow, made_at: float
+) -> PastTake | None:
     """Return the take that a line tells of; None when no video of it is known."""
-    nth, number, video_id = line.get("nth"), line.get("take"), line.get("video_id")
-    if not isinstance(video_id, str) or not isinstance(nth, int) or not isinstance(number, int):
+    nth, number, video_id = line.nth, line.take, line.video_id
+    if video_id is None or nth is None or number is None:
         return None
-    if line.get("state") in ("failed", "cancelled", "rejected"):
+    if line.state in ("failed", "cancelled", "rejected"):
         return None
     key = idempotency_key(
         campaign=row.campaign, row=row.row, operation=row.operation, digest=row.digest, nth=nth
     )
-    keyed = line.get("key") == key
+    keyed = line.key == key
     if row.operation == CREATE:
         body = frozen_body(row.asked(), key=key)
     else:
@@ -138,51 +138,41 @@ async def _past_take(at: Context, row: CampaignRow, line: Line, made_at: float) 
         nth=nth,
         key=key,
         body=body,
-        quoted=parse_credits(line.get("quoted")),
-        charged=parse_credits(line.get("charged")),
+        quoted=parse_credits(line.quoted),
+        charged=parse_credits(line.charged),
         video_id=video_id,
         sent_at=_sent_at(line, made_at) or made_at,
         files=await _files(at, row, line, number),
     )
 
 
-async def _files(at: Context, row: CampaignRow, line: Line, number: int) -> list[Delivered]:
+async def _files(at: Context, row: CampaignRow, line: ManifestRow, number: int) -> list[Delivered]:
     """Return the files of a delivered line, if all of them are in the store and intact."""
-    told = line.get("deliveries")
-    if line.get("state") != "delivered" or not isinstance(told, list) or not told:
+    if line.state != "delivered" or not line.deliveries:
         return []
-    found = await asyncio.gather(*(_file(at, row, file, number) for file in told))
+    found = await asyncio.gather(*(_file(at, row, file, number) for file in line.deliveries))
     return [file for file in found if file is not None] if all(found) else []
 
 
-async def _file(at: Context, row: CampaignRow, file: Line, number: int) -> Delivered | None:
-    kind = str(file.get("kind"))
+async def _file(at: Context, row: CampaignRow, file: ManifestFile, number: int) -> Delivered | None:
     name = object_name(
         at.settings.names,
         campaign=row.campaign,
         row=row.row,
         take=number,
-        kind=kind,  # type: ignore[arg-type]
+        kind=file.kind,  # type: ignore[arg-type]
     )
     try:
         there = await at.store.head(name)
     except StoreError:
         return None
-    if there is None or (there.sha256, there.bytes) != (file.get("sha256"), file.get("bytes")):
+    if there is None or (there.sha256, there.bytes) != (file.sha256, file.bytes):
         return None
-    return Delivered(kind=kind, uri=there.uri, sha256=there.sha256, bytes=there.bytes)
+    return Delivered(kind=file.kind, uri=there.uri, sha256=there.sha256, bytes=there.bytes)
 
 
-def _sent_at(line: Line, made_at: float) -> float | None:
+def _sent_at(line: ManifestRow, made_at: float) -> float | None:
     """Return when a request of a line was, or may have been, sent."""
-    sent = line.get("sent_at")
-    if isinstance(sent, int | float):
-        return float(sent)
-    return made_at if line.get("to_be_sent") else None
-
-
-def _moment(text: object) -> float | None:
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None
+    if line.sent_at is not None:
+        return float(line.sent_at)
+    return made_at if line.to_be_sent else None

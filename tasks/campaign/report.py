@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -37,10 +36,7 @@ from tasks.spreadsheet import write_csv
 if TYPE_CHECKING:
     from tasks.engine.engine import Engine
 
-log = logging.getLogger("callsheet.production")
-
-MANIFEST_FORMAT = 1
-MANIFEST = "manifest.json"
+log = logging.getLogger("callsheet.campaign")
 
 
 async def outcome_of(
@@ -93,30 +89,33 @@ async def write_manifest(
 ) -> tuple[list[CampaignRow], list[dict[str, Any]]]:
     """Put `manifest.json` into the campaign's folder of the store; return its rows and lines.
 
-    It says enough to rebuild a lost ledger from (`lost`), so it is written before the first paid
-    request of a run as well as at the end.
+    It says enough to rebuild a lost ledger from (`recovery`), so it is written before the first
+    paid request of a run as well as at the end.
     """
+    from tasks.campaign import manifest
+
     rows = await at.ledger.read(partial(rows_of, campaign_id=campaign.id))
     files = await at.ledger.read(partial(deliveries_of, campaign_id=campaign.id))
     tally = await at.ledger.read(partial(tally_of, campaign=campaign))
     lines = [row_document(row, files) for row in rows]
-    manifest = {
-        "format": MANIFEST_FORMAT,
-        "campaign": campaign.name,
-        "sheet": {"address": campaign.sheet, "sha256": campaign.sheet_digest},
-        "made_at": datetime.fromtimestamp(at.clock(), UTC).isoformat(timespec="seconds"),
-        "credits": {
-            "quoted": as_number(tally.quoted),
-            "charged": as_number(tally.charged),
-            "reserved": as_number(tally.reserved),
-            "budget": as_number(tally.budget),
-        },
-        "counts": tally.as_json(),
-        "rows": [{**line, **_identity(row)} for row, line in zip(rows, lines, strict=True)],
-    }
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    document = manifest.Manifest.model_validate(
+        {
+            "format": manifest.FORMAT,
+            "campaign": campaign.name,
+            "sheet": {"address": campaign.sheet, "sha256": campaign.sheet_digest},
+            "made_at": datetime.fromtimestamp(at.clock(), UTC).replace(microsecond=0),
+            "credits": {
+                "quoted": as_number(tally.quoted),
+                "charged": as_number(tally.charged),
+                "reserved": as_number(tally.reserved),
+                "budget": as_number(tally.budget),
+            },
+            "counts": tally.as_json(),
+            "rows": [{**line, **_identity(row)} for row, line in zip(rows, lines, strict=True)],
+        }
+    )
     await at.store.replace(
-        f"{campaign.name}/{MANIFEST}", text.encode(), content_type="application/json"
+        f"{campaign.name}/{manifest.NAME}", document.as_bytes(), content_type="application/json"
     )
     return rows, lines
 

@@ -1,0 +1,126 @@
+"""`manifest.json`: what the store knows of a campaign, and its form.
+
+Written by every run and read after a lost ledger, possibly one of an earlier release or one that
+somebody edited: a member that is odd counts as missing and costs nothing of the others, members
+that are not known are left alone, and what is no manifest at all is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PlainSerializer,
+    StrictStr,
+    ValidationError,
+    WrapValidator,
+)
+from pydantic.types import StrictFloat, StrictInt
+
+FORMAT = 1
+NAME = "manifest.json"
+
+T = TypeVar("T")
+#: Credits: whole ones as integers.
+Amount = StrictInt | StrictFloat
+
+
+def _or_missing(value: Any, read: Any) -> Any:
+    try:
+        return read(value)
+    except ValidationError:
+        return None
+
+
+#: A member that is None where what stands there is not what it should be.
+Lenient = Annotated[T | None, WrapValidator(_or_missing)]
+
+
+def _as_text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="seconds")
+
+
+class ManifestFile(BaseModel):
+    """A delivered file: what it is, where it lies, and the digest and bytes it had there."""
+
+    kind: StrictStr
+    uri: StrictStr
+    sha256: StrictStr
+    bytes: StrictInt
+
+
+class ManifestRow(BaseModel):
+    """A row as `rows --json` has it, and what its key is made of.
+
+    `sent_at` is when its request was, or may have been, sent (Unix seconds); with `to_be_sent` it
+    was about to be, whatever word says so.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    row: StrictStr
+    state: Lenient[StrictStr] = None
+    reason: Lenient[StrictStr] = None
+    take: Lenient[StrictInt] = None
+    key: Lenient[StrictStr] = None
+    video_id: Lenient[StrictStr] = None
+    quoted: Lenient[Amount] = None
+    charged: Lenient[Amount] = None
+    deliveries: Lenient[list[ManifestFile]] = None
+    operation: Lenient[StrictStr] = None
+    digest: Lenient[StrictStr] = None
+    nth: Lenient[StrictInt] = None
+    reserved: Lenient[Amount] = None
+    sent_at: Lenient[Amount] = None
+    to_be_sent: Lenient[bool] = None
+
+
+class ManifestSheet(BaseModel):
+    """The sheet that a campaign was last run from."""
+
+    address: Lenient[StrictStr] = None
+    sha256: Lenient[StrictStr] = None
+
+
+class ManifestCredits(BaseModel):
+    """What the campaign was quoted, was charged, and has set aside, and its budget."""
+
+    quoted: Lenient[Amount] = None
+    charged: Lenient[Amount] = None
+    reserved: Lenient[Amount] = None
+    budget: Lenient[Amount] = None
+
+
+class Manifest(BaseModel):
+    """All rows of a campaign, as one run left them at `made_at`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    format: Lenient[StrictInt] = None
+    campaign: StrictStr
+    sheet: Lenient[ManifestSheet] = None
+    made_at: Annotated[Lenient[datetime], PlainSerializer(_as_text)] = None
+    credits: Lenient[ManifestCredits] = None
+    counts: Lenient[dict[str, StrictInt]] = None
+    rows: Sequence[Lenient[ManifestRow]]
+
+    @property
+    def by_row(self) -> dict[str, ManifestRow]:
+        """The rows that can be read, by their id."""
+        return {line.row: line for line in self.rows if line is not None}
+
+    def as_bytes(self) -> bytes:
+        """Return the file."""
+        return self.model_dump_json(indent=2).encode() + b"\n"
+
+
+def read_manifest(content: bytes) -> Manifest | None:
+    """Return the manifest in a file, or None where there is none in it."""
+    try:
+        return Manifest.model_validate_json(content)
+    except ValidationError:
+        return None

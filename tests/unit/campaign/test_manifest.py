@@ -1,0 +1,101 @@
+"""The manifest: read whatever was done to it, member by member; odd ones cost nothing of others."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tasks.campaign.manifest import read_manifest
+
+FILE = {"kind": "mp4", "uri": "s3://films/a.mp4", "sha256": "ab", "bytes": 9}
+ROW: dict[str, Any] = {
+    "row": "a",
+    "state": "delivered",
+    "reason": None,
+    "take": 1,
+    "key": "cs1_a",
+    "video_id": "vid_a",
+    "quoted": 15,
+    "charged": 12.5,
+    "deliveries": [FILE],
+    "operation": "create",
+    "digest": "d",
+    "nth": 1,
+    "reserved": 0,
+    "sent_at": 1800000000.5,
+    "to_be_sent": False,
+}
+MANIFEST: dict[str, Any] = {
+    "format": 1,
+    "campaign": "spring",
+    "sheet": {"address": "spring.csv", "sha256": "e"},
+    "made_at": "2026-11-22T04:00:00+00:00",
+    "credits": {"quoted": 15, "charged": 12.5, "reserved": 0, "budget": None},
+    "counts": {"total": 1, "delivered": 1},
+    "rows": [ROW],
+}
+
+
+def as_file(**changes: Any) -> bytes:
+    return json.dumps({**MANIFEST, **changes}).encode()
+
+
+def test_what_is_read_is_written_as_it_was():
+    found = read_manifest(json.dumps(MANIFEST, indent=2).encode())
+
+    assert found is not None
+    assert found.as_bytes() == json.dumps(MANIFEST, indent=2).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"{", b"[]", b"null", b"\xff\xfe", as_file(rows=None), as_file(rows={"a": ROW}),
+        as_file(campaign=None), as_file(campaign=7),
+    ],
+)  # fmt: skip
+def test_what_is_no_manifest_is_none(content: bytes):
+    assert read_manifest(content) is None
+
+
+@pytest.mark.parametrize(
+    ("member", "odd"),
+    [
+        ("state", 4), ("take", "1"), ("take", True), ("key", 1), ("video_id", {}), ("nth", 1.5),
+        ("charged", "much"), ("quoted", []), ("deliveries", [{**FILE, "bytes": "9"}]),
+        ("deliveries", "none"), ("operation", None), ("digest", 3), ("sent_at", "yesterday"),
+        ("to_be_sent", "perhaps"),
+    ],
+)  # fmt: skip
+def test_an_odd_member_is_missing_and_the_others_are_read(member: str, odd: Any):
+    found = read_manifest(as_file(rows=[{**ROW, member: odd}]))
+
+    assert found is not None
+    told = found.by_row["a"].model_dump()
+    assert told == {**ROW, member: None}
+
+
+@pytest.mark.parametrize("odd", [None, 7, "a", {}, {"row": 1}, {"state": "delivered"}])
+def test_a_row_that_is_none_leaves_the_others(odd: Any):
+    found = read_manifest(as_file(rows=[odd, ROW]))
+
+    assert found is not None
+    assert list(found.by_row) == ["a"]
+
+
+def test_what_a_later_release_adds_is_kept():
+    found = read_manifest(as_file(rows=[{**ROW, "review": "keep"}], crew=2))
+
+    assert found is not None
+    assert json.loads(found.as_bytes())["crew"] == 2
+    assert json.loads(found.as_bytes())["rows"][0]["review"] == "keep"
+
+
+@pytest.mark.parametrize("odd", [None, 12, "soon", "2026-13-01"])
+def test_a_moment_that_cannot_be_read_is_missing(odd: Any):
+    found = read_manifest(as_file(made_at=odd))
+
+    assert found is not None
+    assert found.made_at is None or odd == 12
