@@ -70,7 +70,7 @@ def test_a_run_in_another_process_obeys(desk: Desk, slow: Sandbox, name: str) ->
 
 
 def test_without_a_run_the_command_does_it_itself(desk: Desk, slow: Sandbox, name: str) -> None:
-    desk.run(desk.sheet(f"{name}.csv", simple_sheet(2)), "--max-wait", "1s")
+    desk.leave_under_way(desk.sheet(f"{name}.csv", simple_sheet(2)))
     # Its answer is lost once: what became of it is looked for.
     slow.plan_fault(on="cancel", do="drop-after", nth=1)
 
@@ -119,7 +119,7 @@ def test_a_film_that_is_there_by_then_is_delivered_instead(tmp_path: Path, name:
         desk = Desk(tmp_path, dict(quick.environ))
         # The film is made while nobody looks: every look is answered with 500.
         quick.plan_fault(on="get", do="error-before", status=500)
-        desk.run(desk.sheet(f"{name}.csv", simple_sheet(1)), "--max-wait", "1s")
+        desk.leave_under_way(desk.sheet(f"{name}.csv", simple_sheet(1)))
         quick.clear_faults()
 
         ended = desk.call("cancel", name, "--yes", "--json")
@@ -138,7 +138,7 @@ def test_a_create_of_unknown_outcome_stays_until_a_run_has_asked_again(
     slow.plan_fault(on="create", do="drop-after")
     slow.plan_fault(on="render", do="slow", seconds=30)
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
-    desk.run(sheet, "--max-wait", "2s")
+    desk.leave_under_way(sheet)
     creates = slow.calls()["create"]
 
     ended = desk.call("cancel", name, "--yes", "--json")
