@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -338,13 +339,23 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Found]:
             found[name.removesuffix("_file")] = Found(text, variable)
         elif name in KNOWN:
             found[name] = Found(value, variable)
-        else:
+        elif meant := _meant(name):
             raise ConfigurationError(
                 f"{variable} is no setting; nothing was spent",
-                remedy="unset it, or correct its name: the settings are "
-                + ", ".join(PREFIX + name.upper() for name in KNOWN),
+                remedy=f"did you mean {PREFIX}{meant.upper()}?",
             )
     return found
+
+
+def _meant(name: str) -> str | None:
+    """Return the setting that a name which is none was most likely meant to be, if there is one.
+
+    What resembles none is somebody else's: an orchestrator names a service's address so.
+    """
+    if name.removesuffix("_file") in KNOWN:
+        return name.removesuffix("_file")
+    names = [*KNOWN, *(f"{secret}_file" for secret in SECRETS)]
+    return next(iter(get_close_matches(name, names, n=1, cutoff=0.85)), None)
 
 
 def _kept(register: Register | None, base_url: str | None) -> dict[str, Any]:

@@ -147,6 +147,26 @@ def test_a_secret_file_without_a_secret_is_refused(tmp_path: Path, text, words: 
         load(tmp_path, api_key_file=str(tmp_path / "key"))
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("day_buget", "DAY_BUDGET"), ("api_key_fil", "API_KEY_FILE"), ("ledgr", "LEDGER"),
+        ("webhook_secrets", "WEBHOOK_SECRET"), ("names_file", "NAMES"),
+    ],
+)  # fmt: skip
+def test_a_slip_in_a_name_is_told_with_what_was_meant(tmp_path: Path, name: str, meant: str):
+    with pytest.raises(ConfigurationError, match=f"CALLSHEET_{name.upper()} is no") as told:
+        load(tmp_path, **{name: "7"})
+    assert told.value.remedy == f"did you mean CALLSHEET_{meant}?"
+
+
+@pytest.mark.parametrize(
+    "name", ["service_host", "service_port", "port", "port_8788_tcp", "port_8788_tcp_addr", "home"]
+)
+def test_what_an_orchestrator_names_after_a_service_is_left_alone(tmp_path: Path, name: str):
+    assert load(tmp_path, **{name: "tcp://10.0.0.7:8788"}).day_budget is None
+
+
 def test_only_a_secret_may_come_from_a_file(tmp_path: Path):
     (tmp_path / "store").write_text("s3://other")
     with pytest.raises(ConfigurationError, match="CALLSHEET_STORE_FILE is no setting"):
