@@ -194,7 +194,8 @@ def test_whatever_is_observed_the_decision_is_lawful(state, intended, accepted, 
     row = a_row(state, intended=intended, accepted=accepted)
     for observation in observations:
         decision = decide(row, memory, observation, now, RULES)
-        assert decide(row, memory, observation, now, RULES) == decision
+        # By their text: from Python 3.13 on, values that hold a NaN do not equal themselves.
+        assert repr(decide(row, memory, observation, now, RULES)) == repr(decision)
         if decision.to is not None:
             assert decision.to in TRANSITIONS[row.state]
             row = replace(row, state=decision.to)
