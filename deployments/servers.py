@@ -33,12 +33,13 @@ from tasks.errors import CallsheetError
 START_LIMIT = 90.0
 
 #: What keeps a short-lived server quiet and its history whole: the recorder's own defaults write
-#: one task run at a time and lose most of them when the server stops.
+#: one task run at a time and lose most of them when the server stops. Its seconds are whole ones:
+#: of less than one it makes none, and never rests.
 SERVER = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "200",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "200",
-    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "0.5",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
     "PREFECT_API_BLOCKS_REGISTER_ON_START": "false",
     "PREFECT_SERVER_LOGGING_LEVEL": "ERROR",
     "PREFECT_LOGGING_LEVEL": "ERROR",

@@ -7,12 +7,13 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import psutil
 import pytest
 
-from deployments.servers import PrefectServer
+from deployments.servers import SERVER, PrefectServer
 from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
@@ -57,6 +58,16 @@ def test_a_run_brings_its_own_server_and_leaves_its_history_but_nothing_else(
     assert desk.environ["CALLSHEET_API_KEY"] not in dump
     assert "/files/" not in dump
     assert not children_left(tmp_path)
+
+
+def test_its_recorder_is_told_whole_seconds() -> None:
+    # Prefect cuts a fraction off, and with 0 keeps a processor busy.
+    shipped = tomllib.loads((ROOT / "prefect.toml").read_text())
+    shipped_every = shipped["server"]["services"]["task_run_recorder"]["flush_interval"]
+    every = SERVER["PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL"]
+
+    assert int(every) >= 1
+    assert int(shipped_every) >= 1
 
 
 def test_a_server_that_runs_already_is_used(
