@@ -34,7 +34,7 @@ from tasks.ledger import (
     wake_stalled,
 )
 
-log = logging.getLogger("callsheet.production")
+log = logging.getLogger("callsheet.aftercare")
 
 #: How long another run is given to settle what was asked, and to obey where the service must
 #: not be called; how long rows are carried here. In seconds.

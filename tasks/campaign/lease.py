@@ -28,7 +28,7 @@ from tasks.ledger import (
     release_lease,
 )
 
-log = logging.getLogger("callsheet.production")
+log = logging.getLogger("callsheet.campaign")
 
 #: A lease lapses after this long without a word from its owner, in seconds.
 LAPSE = 60.0

@@ -42,7 +42,7 @@ from tasks.ledger import (
 )
 from tasks.service.sending import LONGEST
 
-log = logging.getLogger("callsheet.production")
+log = logging.getLogger("callsheet.engine")
 
 #: How long calls under way may take to end when the run is stopped, in seconds.
 GRACE = 5.0
