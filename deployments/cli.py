@@ -61,7 +61,10 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     from tasks.errors import Parked, SheetError
     from tasks.redact import redact
 
-    problems = [redact(str(p)) for p in error.problems] if isinstance(error, SheetError) else []
+    found = (error.problems, error.notes) if isinstance(error, SheetError) else ((), ())
+    problems, notes = ([redact(str(one)) for one in kind] for kind in found)
+    for note in notes:
+        print(f"note {note}", file=sys.stderr)
     for problem in problems:
         if problem not in str(error):
             print(problem, file=sys.stderr)
@@ -77,6 +80,7 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
         document: dict[str, object] = {"error": words, "exit": error.exit_status}
         if problems:
             document["problems"] = problems
+            document["notes"] = notes
         if isinstance(error, Parked):
             document["not_before"] = f"{error.until:%Y-%m-%dT%H:%M:%SZ}"
         print(json.dumps(document, ensure_ascii=False))

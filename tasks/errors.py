@@ -76,7 +76,7 @@ class Problem:
 class SheetError(BadInput):
     """The sheet has problems; mend them and run again."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[Problem], *, notes: Sequence[Problem] = ()) -> None:
         count = len(problems)
         noun = "problem" if count == 1 else "problems"
         words = f"{problems[0].file} has {count} {noun}; nothing was spent"
@@ -86,6 +86,8 @@ class SheetError(BadInput):
             words, remedy = f"{problems[0]}; nothing was spent", None
         super().__init__(words, remedy=remedy)
         self.problems = tuple(problems)
+        #: How the sheet was understood until then: it may be what is wrong.
+        self.notes = tuple(notes)
 
 
 class ConfigurationError(BadInput):

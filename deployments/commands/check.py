@@ -23,14 +23,21 @@ def main(args: Namespace) -> int:
 
 
 def show_sheet(sheet: Sheet, console: Console) -> None:
-    """Say what is in a sheet that has no problems, and what could be better."""
-    for problem in sheet.advice:
-        console.print(f"[yellow]advice[/] {plain(problem)}")
+    """Say what is in a sheet that has no problems."""
+    show_findings(sheet, console)
     enabled = sum(brief.enabled for brief in sheet.briefs)
     off = len(sheet.briefs) - enabled
     said = f"{plain(sheet.name)}: {enabled} rows to make films of"
     said += f", {off} switched off" if off else ""
     console.print(f"{said}, no problems (campaign {sheet.campaign})")
+
+
+def show_findings(sheet: Sheet, console: Console) -> None:
+    """Say how a sheet was understood, and what could be better."""
+    for note in sheet.notes:
+        console.print(f"[cyan]note[/] {plain(note)}")
+    for problem in sheet.advice:
+        console.print(f"[yellow]advice[/] {plain(problem)}")
 
 
 def _document(sheet: Sheet) -> dict[str, object]:
@@ -40,5 +47,6 @@ def _document(sheet: Sheet) -> dict[str, object]:
         "rows": len(sheet.briefs),
         "problems": [],
         "advice": [str(problem) for problem in sheet.advice],
+        "notes": [str(note) for note in sheet.notes],
         "exit": 0,
     }

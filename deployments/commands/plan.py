@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from deployments.commands.check import show_findings
 from deployments.commands.options import budget_of, settings_of, sheet_options
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
@@ -23,7 +24,7 @@ from tasks.ledger import ACTIONS, open_ledger
 from tasks.ledger.database import ledger_file, ledger_url
 from tasks.redact import unsigned
 from tasks.settings import Settings
-from tasks.sheet import read_sheet
+from tasks.sheet import Sheet, read_sheet
 
 #: Rows of a plan that are shown one by one; the rest is counted.
 SHOWN = 40
@@ -49,18 +50,20 @@ def _main(args: Namespace) -> int:
             home = settings_of(args).home
             child = sandbox(home / "sandbox", time_scale=args.time_scale)
             overrides = stack.enter_context(child)
-        plan = run_command(_plan(args, settings_of(args, overrides)))
+        sheet, plan = run_command(_plan(args, settings_of(args, overrides)))
+    show_findings(sheet, console)
     show_plan(plan, console)
     if args.output:
         save_plan(plan, Path(args.output))
         print(f"saved: callsheet run {unsigned(args.sheet)} --plan {args.output}", file=sys.stderr)
     if args.json:
-        print_json({**plan_document(plan), "exit": 0})
+        notes = [str(note) for note in sheet.notes]
+        print_json({**plan_document(plan), "notes": notes, "exit": 0})
     check_budget(plan)
     return 2 if args.detailed_exitcode and plan.moves_anything else 0
 
 
-async def _plan(args: Namespace, settings: Settings) -> Plan:
+async def _plan(args: Namespace, settings: Settings) -> tuple[Sheet, Plan]:
     sheet = await read_sheet(args.sheet, sheet_options(args, settings))
     options = RunOptions(sheet=args.sheet, budget=budget_of(args), select=args.select)
     file = ledger_file(ledger_url(settings.ledger))
@@ -72,13 +75,14 @@ async def _plan(args: Namespace, settings: Settings) -> Plan:
             ledger = await stack.enter_async_context(opened)
         plan = await plan_sheet(ledger, sheet, options)
         if not plan.spending:
-            return plan
+            return sheet, plan
         service = await open_service(settings, ledger, time.time)
         await stack.enter_async_context(service)
         wanted = {line.row for line in plan.spending}
         briefs = [brief for brief in sheet.briefs if brief.row in wanted]
         quotes = settings.quotes
-        return priced(plan, await ask_prices(service, briefs, at_once=quotes, clock=time.time))
+        prices = await ask_prices(service, briefs, at_once=quotes, clock=time.time)
+        return sheet, priced(plan, prices)
 
 
 def show_plan(plan: Plan, console: Console) -> None:

@@ -87,7 +87,7 @@ def _sniffed(text: str) -> str:
 
 
 def _decoded(content: bytes, findings: Findings) -> str:
-    """Return the text: by a byte order mark, else strict UTF-8, else Windows-1252 with advice."""
+    """Return the text: by a byte order mark, else strict UTF-8, else Windows-1252 with a note."""
     encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
     try:
         text = content.decode(encoding)
@@ -110,7 +110,7 @@ def _windows_text(content: bytes, findings: Findings) -> str:
         findings.give_up("is neither UTF-8 nor Windows-1252; save it as CSV UTF-8", line=line)
     samples = [shorten(match.group().strip(' "')) for match in _CELL.finditer(text)][:3]
     quoted = ", ".join(f'"{sample}"' for sample in samples)
-    findings.advise(
+    findings.note(
         f"is not UTF-8 and was read as Windows-1252: is {quoted} right? If not, save it as UTF-8"
     )
     return text

@@ -73,6 +73,7 @@ def parse_sheet(
         briefs=briefs,
         columns=table.columns,
         advice=findings.advice,
+        notes=findings.notes,
     )
 
 

@@ -26,7 +26,7 @@ class Sheet:
 
     `briefs` are in sheet order, disabled ones included. `digest` is the sha256 (hex) of the
     sheet's bytes; files its scripts point to (`@file`) are in the briefs' digests, not in this.
-    `advice` does not stop a run.
+    `advice` does not stop a run; `notes` say how what could have been meant otherwise was read.
     """
 
     campaign: str
@@ -37,3 +37,4 @@ class Sheet:
     briefs: tuple[Brief, ...]
     columns: tuple[str, ...]
     advice: tuple[Problem, ...]
+    notes: tuple[Problem, ...] = ()

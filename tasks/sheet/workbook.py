@@ -72,7 +72,7 @@ def _choose(book: Any, findings: Findings, worksheet: str | None) -> str:
     if not visible:
         findings.give_up("has no rows: it has no visible worksheet")
     if len(visible) > 1:
-        findings.advise(
+        findings.note(
             f'has {len(visible)} worksheets and "{visible[0]}" was read; '
             f"--worksheet chooses another ({', '.join(visible[1:])})"
         )

@@ -22,9 +22,9 @@ def test_it_reads_utf_16_of_either_byte_order(read):
 def test_it_reads_windows_1252_and_quotes_what_it_guessed(read):
     sheet = read(TEXT.encode("cp1252"))
     assert sheet.briefs[0].digest == read(TEXT).briefs[0].digest
-    advice = str(sheet.advice[0])
-    assert "Windows-1252" in advice
-    assert '"Schöner “Tee” für dich"' in advice
+    note = str(sheet.notes[0])
+    assert "Windows-1252" in note
+    assert '"Schöner “Tee” für dich"' in note
 
 
 def test_it_never_reads_latin_1(read):

@@ -154,7 +154,7 @@ def test_it_reads_the_first_visible_worksheet_and_says_so(read, workbook):
     book = workbook([["secret"]], change=change)
     sheet = read(book, "c.xlsx")
     assert sheet.briefs[0].row == "rows"
-    assert str(sheet.advice[0]) == (
+    assert str(sheet.notes[0]) == (
         'c.xlsx has 2 worksheets and "Rows" was read; --worksheet chooses another (Notes)'
     )
     assert read(book, "c.xlsx", worksheet="notes").briefs[0].row == "notes"
