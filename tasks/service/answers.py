@@ -213,6 +213,11 @@ def entries(response: Response, shapes: Shapes) -> list[Json]:
     return shapes.entries(response.json())
 
 
+def available(response: Response, shapes: Shapes) -> Decimal | None:
+    """Return the credits that are neither spent nor reserved, or None where nothing says so."""
+    return shapes.available(response.json())
+
+
 def nothing(_: Response, __: Shapes) -> None:
     """Read nothing: a success is a success, whatever it says."""
 

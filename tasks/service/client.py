@@ -11,6 +11,7 @@ import asyncio
 import random as chance
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from typing import Self, TypeVar
 
@@ -244,6 +245,14 @@ class VideoService:
     async def tools(self) -> list[Json]:
         """Return the tools that write a script from a brief."""
         return await self._ask(ops.TOOLS, answers.entries)
+
+    async def characters(self) -> list[Json]:
+        """Return the characters that can appear in a video."""
+        return await self._ask(ops.CHARACTERS, answers.entries)
+
+    async def credits(self) -> Decimal | None:
+        """Return the credits that can be spent now; None when no amount can be read."""
+        return await self._ask(ops.CREDITS, answers.available)
 
     async def me(self) -> Json:
         """Return what the service says of the organisation behind the key."""

@@ -85,6 +85,8 @@ TEMPLATES = Operation("templates", "GET", "/templates", "read", R)
 
 # Named in the specification without shape or scope beyond what section 5 says of scopes.
 TOOLS = Operation("tools", "GET", "/tools", "read", R)
+CHARACTERS = Operation("characters", "GET", "/characters", "read", R)
+CREDITS = Operation("credits", "GET", "/credits", "read", R)
 ME = Operation("me", "GET", "/me", "read", R)
 
 # Webhooks. A second create would leave a second subscription, its secret lost: sent once.

@@ -51,6 +51,18 @@ class Shapes:
         "credits_used",
         "credits_spent",
     )
+    #: A balance counts as available only where nothing says what of it is.
+    available_names: tuple[str, ...] = (
+        "available",
+        "available_credits",
+        "credits_available",
+        "remaining",
+        "remaining_credits",
+        "credits_remaining",
+        "balance",
+        "credit_balance",
+        "credits",
+    )
     url_names: tuple[str, ...] = ("url", "download_url", "signed_url", "href", "share_url", "link")
     list_names: tuple[str, ...] = (
         "videos",
@@ -58,6 +70,7 @@ class Shapes:
         "deliveries",
         "templates",
         "tools",
+        "characters",
         "items",
         "results",
         "data",
@@ -100,6 +113,10 @@ class Shapes:
         if self.charged_amount is not None:
             return _amount_at(body, self.charged_amount)
         return _amount(record_of(unwrap(body)), self.charged_names, depth=4)
+
+    def available(self, body: Json) -> Decimal | None:
+        """Return the credits that can be spent now, read as a quote is."""
+        return _amount(unwrap(body), self.available_names, depth=4)
 
     def url(self, body: Json, *, pointer: str | None) -> str:
         """Return an address: by pointer or name, else the only http one; else raise Shapeless."""

@@ -11,7 +11,7 @@ import pytest
 from tasks.brief import canonical_json
 from tasks.errors import Conflict, NotFound
 from tasks.service import bodies
-from tests.contract.sandboxes import CLIPS, REQUEST, finished, made, new_key, plan_fault
+from tests.contract.sandboxes import CLIPS, REQUEST, endless, finished, made, new_key, plan_fault
 
 pytestmark = pytest.mark.xdist_group("client-dialects")
 
@@ -125,6 +125,13 @@ async def test_clips(spoken, name):
 async def test_the_catalogue(spoken):
     assert await spoken.templates()
     assert await spoken.tools()
+    assert await spoken.characters()
+
+
+async def test_the_credits_that_are_left(spoken, speaking):
+    before, quote = await spoken.credits(), await spoken.estimate(REQUEST)
+    await endless(spoken, speaking)
+    assert before - await spoken.credits() == quote.amount
 
 
 async def test_the_life_of_a_subscription(spoken):

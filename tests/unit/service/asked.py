@@ -45,6 +45,8 @@ TABLE = {
     "deliveries": ("GET", "/webhooks/{id}/deliveries", "read", READ),
     # Named there without a line of their own.
     "tools": ("GET", "/tools", "read", READ),
+    "characters": ("GET", "/characters", "read", READ),
+    "credits": ("GET", "/credits", "read", READ),
     "me": ("GET", "/me", "read", READ),
 }
 
@@ -159,5 +161,7 @@ ASKED = {
     "test webhook": Asked(lambda s: s.test_webhook("wh_1"), "/webhooks/wh_1/test"),
     "deliveries": Asked(lambda s: s.deliveries("wh_1"), "/webhooks/wh_1/deliveries", answer=[]),
     "tools": Asked(lambda s: s.tools(), "/tools", answer={"tools": []}),
+    "characters": Asked(lambda s: s.characters(), "/characters", answer={"characters": []}),
+    "credits": Asked(lambda s: s.credits(), "/credits", answer={"available": 7}),
     "me": Asked(lambda s: s.me(), "/me", answer={"organisation": "o"}),
 }

@@ -114,8 +114,7 @@ HOLES = {
     ),
     23: _hole(
         "the balance",
-        "tests/unit/service/test_each_operation.py::"
-        "test_the_table_of_operations_is_the_specifications",
+        "tests/unit/service/test_shapes.py::test_the_credits_that_are_left",
         TAKES + "opens_of_two_programs_at_once_never_pass_the_budget",
     ),
     24: _hole(

@@ -151,7 +151,7 @@ async def test_a_share_link_that_is_none_may_have_been_made(talk):
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("method", ["templates", "tools"])
+@pytest.mark.parametrize("method", ["templates", "tools", "characters"])
 @pytest.mark.parametrize(
     "body", [[{"id": 1}], {"data": [{"id": 1}], "meta": {}}, {"things": [{"id": 1}], "n": 1}]
 )
@@ -160,7 +160,7 @@ async def test_a_catalogue_is_a_list(talk, method, body):
     assert await getattr(service, method)() == [{"id": 1}]
 
 
-@pytest.mark.parametrize("method", ["templates", "tools"])
+@pytest.mark.parametrize("method", ["templates", "tools", "characters"])
 async def test_a_catalogue_that_is_none_is_not_an_empty_one(talk, method):
     service, _ = talk((200, {"data": {}, "error": None, "meta": {}}))
     with pytest.raises(ShapeError):

@@ -224,3 +224,22 @@ async def test_a_pointer_says_where_the_charge_is(talk):
     data = {"video": {"credits_charged": 9, "bill": [{"cr": 4}]}}
     service, _ = talk((200, data), shapes=Shapes(charged_amount="/video/bill/0/cr"))
     assert (await service.get("vid_1")).charged == Decimal(4)
+
+
+@both
+@pytest.mark.parametrize(
+    ("data", "amount"),
+    [
+        ({"balance": 90, "reserved": 30, "available": 60}, 60),
+        ({"credits": {"balance": 90, "remaining": "60.5"}}, Decimal("60.5")),
+        ({"balance": 90}, 90),
+        ({"credits": 0}, 0),
+        (90, 90),
+        ({"credits": True}, None),
+        ({"plan": "team"}, None),
+        ([90], None),
+    ],
+)
+async def test_the_credits_that_are_left(talk, wrap, data, amount):
+    service, _ = talk((200, wrap(data)))
+    assert await service.credits() == amount
