@@ -9,12 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from tasks.sheet.findings import Findings
 from tasks.sheet.grid import Grid, Line
-from tasks.sheet.headers import canonical_header, is_known
+from tasks.sheet.header_line import SEARCHED, known_names
 from tasks.sheet.table import Table
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -46,20 +48,33 @@ def _given(delimiter: str | None, findings: Findings) -> str | None:
 
 def _guess(text: str) -> str:
     """Decide by the header alone: commas and semicolons in the rows are just text."""
+    starts = {delimiter: _start(text, delimiter) for delimiter in _DELIMITERS}
+    delimiter, names = _most_names({sign: lines[:1] for sign, lines in starts.items()})
+    if names < 2:
+        # The first line is no header, or one name alone: what stands below may be more of one.
+        below, more = _most_names(starts)
+        return below if more > max(1, names) else delimiter
+    return delimiter
+
+
+def _most_names(starts: Mapping[str, list[list[str]]]) -> tuple[str, int]:
+    """Return the delimiter that makes most known names of a line, and how many those are."""
     best, found = ",", (0, 1)
-    for delimiter in _DELIMITERS:
-        header = _header(text, delimiter)
-        score = (sum(is_known(canonical_header(cell)) for cell in header), len(header))
-        if score > found:
-            best, found = delimiter, score
-    return best
+    for delimiter, lines in starts.items():
+        for cells in lines:
+            score = (known_names(cells), len(cells))
+            if score > found:
+                best, found = delimiter, score
+    return best, found[0]
 
 
-def _header(text: str, delimiter: str) -> list[str]:
-    try:
-        return next((row for row in _reader(text, delimiter) if any(map(str.strip, row))), [])
-    except csv.Error:
-        return []
+def _start(text: str, delimiter: str) -> list[list[str]]:
+    """Return the first lines with something in them, as far as they can be read."""
+    found: list[list[str]] = []
+    filled = (row for row in _reader(text, delimiter) if any(map(str.strip, row)))
+    with suppress(csv.Error):
+        found.extend(islice(filled, SEARCHED))
+    return found
 
 
 def _reader(text: str, delimiter: str) -> Any:

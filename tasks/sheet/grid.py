@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import NoReturn
 
+from tasks.errors import shorten
 from tasks.sheet.findings import Findings
-from tasks.sheet.headers import canonical_header, check_header, is_kept_only, is_known, is_ours
+from tasks.sheet.header_line import SEARCHED, find_header
+from tasks.sheet.headers import canonical_header, check_header, is_kept_only, is_ours
 from tasks.sheet.limits import MAX_COLUMNS, MAX_ROWS
 from tasks.sheet.table import Cell, Row, Table
 from tasks.sheet.text import tidy
@@ -58,24 +61,46 @@ class Grid:
         self.findings = findings
         self.exact = exact
         self.locate = locate
+        #: What people call a line of it.
+        self.line_word = "row" if locate else "line"
 
     def table(self, lines: Iterable[Line]) -> Table:
         """Return the table; problems are noted, hopeless sheets raise."""
         filled = (line for line in lines if any(map(str.strip, line.cells)))
-        header = next(filled, None)
-        if header is None:
-            self.findings.give_up("has no rows: it is empty")
+        first = list(islice(filled, SEARCHED))
+        below = self._header_line(first)
+        header = first[below - 1]
         columns = self._header(header.cells, header.number)
-        rows = tuple(self._rows(filled, columns))
+        rows = tuple(self._rows(chain(first[below:], filled), columns))
         kept = tuple(column.header for column in columns if not is_ours(column.name))
         complete = all(column.usable for column in columns)
         return Table(columns=kept, rows=rows, complete=complete)
 
+    def _header_line(self, lines: list[Line]) -> int:
+        """Return how many of the first lines end with the header; raise when none is one."""
+        if not lines:
+            self.findings.give_up("has no rows: it is empty")
+        found, _ = find_header([line.cells for line in lines])
+        if not found:
+            self._refuse_header(lines[0])
+        numbers = [lines[n].number for n in found]
+        if len(found) > 1:
+            several = " and ".join(map(str, numbers))
+            self.findings.give_up(
+                f"may have its header in {self.line_word}s {several}: keep one table in a sheet",
+                line=numbers[1],
+            )
+        if found[0] > 0:
+            above = numbers[0] - 1
+            lost = f"{self.line_word} 1" if above == 1 else f"{self.line_word}s 1 to {above}"
+            self.findings.note(
+                f"has its header in {self.line_word} {numbers[0]}; {lost} above it "
+                f"{'is' if above == 1 else 'are'} not read"
+            )
+        return found[0] + 1
+
     def _header(self, cells: tuple[str, ...], line: int) -> tuple[Column, ...]:
-        """Return the columns that have a header; raise when not one of them is known."""
-        written = [cell for cell in cells if cell.strip()]
-        if len(written) == 1 and not is_known(canonical_header(written[0])):
-            self._refuse_header(line)
+        """Return the columns that have a header."""
         columns: list[Column] = []
         first: dict[str, Column] = {}
         for position, cell in enumerate(cells):
@@ -104,15 +129,15 @@ class Grid:
             columns.append(column)
         if len(columns) > MAX_COLUMNS:
             self.findings.give_up(f"has {len(columns)} columns; {MAX_COLUMNS} is the limit")
-        if not any(is_known(column.name) for column in columns):
-            self._refuse_header(line)
         return tuple(columns)
 
-    def _refuse_header(self, line: int) -> NoReturn:
+    def _refuse_header(self, first: Line) -> NoReturn:
+        names = ", ".join(f'"{shorten(c, 20)}"' for c in first.cells[:9] if c.strip())
+        hint = "" if self.locate else ": is the delimiter right?"
         self.findings.give_up(
-            "has no column Callsheet knows in its first line: is that the header, "
-            "and is the delimiter right?",
-            line=line,
+            "has no column Callsheet knows (id, title, tool, script, ...) in its first "
+            f"{SEARCHED} {self.line_word}s; this one says {names}{hint}",
+            line=first.number,
         )
 
     def _rows(self, lines: Iterator[Line], columns: tuple[Column, ...]) -> Iterator[Row]:
@@ -130,7 +155,7 @@ class Grid:
         used = len(line.cells)
         while used > width and not line.cells[used - 1].strip():
             used -= 1
-        if used <= width and not (self.exact and used < width):
+        if used == width or not self.exact:
             return True
         curly = any(mark in cell for cell in line.cells for mark in "“”„")
         hint = (

@@ -143,27 +143,66 @@ def test_excels_carriage_returns_are_line_breaks(read, workbook):
     assert [scene["narration"] for scene in scenes] == ["one", "two"]
 
 
-def test_it_reads_the_first_visible_worksheet_and_says_so(read, workbook):
+def with_worksheets(**contents):
+    """Return what adds worksheets to a workbook, each of these rows."""
+
     def change(book):
-        book.active.sheet_state = "hidden"
-        for title in ("Rows", "Notes"):
-            book.create_sheet(title).append(["id", "tool"])
-            book[title].append([title.lower(), "t"])
-        book.active = 1
+        for title, rows in contents.items():
+            added = book.create_sheet(title.replace("_", " "))
+            for row in rows:
+                added.append(row)
 
-    book = workbook([["secret"]], change=change)
+    return change
+
+
+ROWS = [["id", "tool"], ["r1", "t"]]
+NOTES = [["Notes"], ["Ask Ada for the logo"]]
+
+
+def test_it_reads_the_one_worksheet_with_known_columns_and_says_which(read, workbook):
+    change = with_worksheets(Films=ROWS, Old=NOTES)
+    book = workbook([["Spring campaign"], [], ["Title", "Spring"]], title="Cover", change=change)
     sheet = read(book, "c.xlsx")
-    assert sheet.briefs[0].row == "rows"
-    assert str(sheet.notes[0]) == (
-        'c.xlsx has 2 worksheets and "Rows" was read; --worksheet chooses another (Notes)'
-    )
-    assert read(book, "c.xlsx", worksheet="notes").briefs[0].row == "notes"
-
-
-def test_it_says_which_worksheets_there_are(refuse, workbook):
-    assert refuse(workbook([HEAD]), "c.xlsx", worksheet="Rows") == [
-        'c.xlsx has no worksheet "Rows"; there is: Sheet1'
+    assert sheet.briefs[0].row == "r1"
+    assert [str(note) for note in sheet.notes] == [
+        'c.xlsx has 3 worksheets; "Films" is read, the one with columns Callsheet knows, and '
+        '"Cover", "Old" are not (--worksheet Films settles it)'
     ]
+    assert not read(book, "c.xlsx", worksheet="films").notes
+
+
+def test_it_asks_which_of_several_worksheets_is_the_sheet(refuse, read, workbook):
+    book = workbook(NOTES, change=with_worksheets(Spring_26=ROWS, Old=ROWS))
+    assert refuse(book, "c.xlsx") == [
+        'c.xlsx has 2 worksheets that may be the sheet, "Spring 26", "Old": '
+        'choose one with --worksheet "Spring 26"'
+    ]
+    assert read(book, "c.xlsx", worksheet="old").briefs
+
+
+def test_a_hidden_worksheet_is_read_only_by_name(refuse, read, workbook):
+    def change(book):
+        with_worksheets(Data=ROWS, More=[["Ask Ada"]])(book)
+        book["Data"].sheet_state = "hidden"
+
+    book = workbook([["Cover"]], change=change)
+    assert refuse(book, "c.xlsx") == [
+        "c.xlsx has no column Callsheet knows (id, title, tool, script, ...) in any worksheet it "
+        'shows ("Sheet1", "More"); --worksheet NAME reads a hidden one'
+    ]
+    assert read(book, "c.xlsx", worksheet="Data").briefs
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("Frühlng", 'has no worksheet "Frühlng"; did you mean "Frühling"?'),
+        ("Rows", 'has no worksheet "Rows"; it has "Sheet1", "Frühling"'),
+    ],
+)
+def test_it_says_which_worksheet_may_be_meant(refuse, workbook, asked, answer):
+    book = workbook([HEAD], change=with_worksheets(Frühling=ROWS))
+    assert refuse(book, "c.xlsx", worksheet=asked) == [f"c.xlsx {answer}"]
 
 
 def test_it_does_not_believe_the_size_a_workbook_declares(read, workbook):
@@ -181,6 +220,12 @@ def test_it_reads_coloured_emptiness_as_nothing(read, workbook):
 
     sheet = read(workbook([HEAD, ["r1", "t", None, None]], change=colour), "c.xlsx")
     assert len(sheet.briefs) == 1
+
+
+def test_a_cell_right_of_the_header_is_named(refuse, workbook):
+    assert refuse(workbook([HEAD, ["r1", "t", None, None, None, "x"]]), "c.xlsx") == [
+        'c.xlsx:2 column 6 (Sheet1!F2) "x" stands in a column without a header'
+    ]
 
 
 def test_a_workbook_without_rows_is_a_problem(refuse, workbook):

@@ -1,0 +1,99 @@
+"""The header is found below a title, said, and never guessed."""
+
+import csv
+import io
+
+import pytest
+
+HEAD = ["id", "tool", "Title"]
+FILM = ["r1", "explainer", "One"]
+LOGO = ["", "", ""]
+
+
+@pytest.fixture(params=["csv", "xlsx"])
+def table(request, workbook):
+    """Return (content, name, what a line is called) of rows, as a CSV and as a workbook."""
+
+    def table(rows):
+        if request.param == "xlsx":
+            return workbook(rows), "c.xlsx", "row"
+        out = io.StringIO()
+        csv.writer(out, delimiter=";").writerows(rows)
+        return out.getvalue(), "c.csv", "line"
+
+    return table
+
+
+@pytest.mark.parametrize(
+    ("above", "header"),
+    [
+        ([["Spring campaign 2026"], LOGO, ["Ask Ada, please", "", "v2"]], 4),
+        ([["Notes"]], 2),
+        ([["Title", "Spring"], ["Language", "de"], []], 4),
+        ([[], ["Title", "Spring", "Language", "de"]], 3),
+        ([["", "Group", ""]] * 15, 16),
+    ],
+)
+def test_it_finds_the_header_below_other_lines_and_says_so(read, refuse, table, above, header):
+    content, name, line = table([*above, HEAD, FILM])
+    sheet = read(content, name)
+    assert (sheet.briefs[0].row, sheet.briefs[0].line) == ("r1", header + 1)
+    lost = f"{line} 1 above it is" if header == 2 else f"{line}s 1 to {header - 1} above it are"
+    assert [str(note) for note in sheet.notes] == [
+        f"{name} has its header in {line} {header}; {lost} not read"
+    ]
+    content, name, line = table([*above, [*HEAD, "mode"], [*FILM, "loud"]])
+    assert refuse(content, name)[0].startswith(f"{name}:{header + 1} mode")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [HEAD, FILM],
+        [[], [], HEAD, FILM],
+        [["Script"], ["Hello"]],
+        [["Script", "x_mine"], ["Hello", "a"]],
+        [HEAD, ["tool", "explainer", "id"]],
+        [["id", "script", "x_a", "x_b", "x_c", "cs_row"], ["r1", "a", "", "", "", ""]],
+    ],
+)
+def test_a_first_line_that_is_the_header_is_left_alone(read, table, rows):
+    content, name, _ = table(rows)
+    assert not read(content, name).notes
+
+
+def test_unknown_columns_of_a_first_line_are_still_named(refuse, table):
+    content, name, _ = table([["id", "Wer", "Was"], ["r1", "a", "b"]])
+    assert len(refuse(content, name)) == 2
+
+
+def test_two_lines_that_may_be_the_header_are_refused(refuse, table):
+    content, name, line = table([["Plan"], HEAD, FILM, [], ["Script", "Language"], ["Hi", "de"]])
+    assert refuse(content, name) == [
+        f"{name}:5 may have its header in {line}s 2 and 5: keep one table in a sheet"
+    ]
+
+
+def test_a_line_that_repeats_the_header_is_no_second_one(read, table):
+    content, name, _ = table([["Plan"], ["id", "tool"], ["r1", "t"], ["id", "tool"]])
+    assert len(read(content, name).briefs) == 2
+
+
+def test_it_does_not_look_further_than_twenty_lines(refuse, table):
+    content, name, line = table([*[["a", "b"]] * 20, HEAD, FILM])
+    (problem,) = refuse(content, name)
+    assert problem.startswith(
+        f"{name}:1 has no column Callsheet knows (id, title, tool, script, ...) in its first "
+        f'20 {line}s; this one says "a", "b"'
+    )
+    assert ("delimiter" in problem) == (name == "c.csv")
+
+
+def test_a_title_with_commas_does_not_settle_the_delimiter(read):
+    text = "Spring, v2, by Ada, for all\n\nid;tool\nr1;explainer\n"
+    assert read(text).briefs[0].line == 4
+
+
+def test_words_in_the_rows_do_not_settle_the_delimiter(read):
+    text = "id;tool;fields.say\nr1;explainer;id, title, tool, script\n"
+    assert read(text).briefs[0].request["fields"] == {"say": "id, title, tool, script"}
