@@ -21,6 +21,7 @@ from rich.table import Table
 
 from tasks.errors import SpendRefused
 from tasks.redact import install
+from tasks.suggest import again_with
 
 #: A colour a state; the word is always there too.
 COLOURS = {
@@ -103,7 +104,7 @@ async def consent(args: Namespace, question: str, *, what: str) -> str:
     if not at_terminal():
         raise SpendRefused(
             f"{what} not approved and there is nobody to ask; nothing was done, nothing was spent",
-            remedy="look at what is said above, then run the same command again with --yes",
+            remedy=f"look at what is said above, then {again_with('--yes')}",
         )
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     try:

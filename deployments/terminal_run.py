@@ -29,6 +29,7 @@ from tasks.credits import as_text
 from tasks.errors import ConfigurationError
 from tasks.ledger import deliveries_of
 from tasks.settings import Settings
+from tasks.suggest import again_with, suggest
 
 
 async def run_here(
@@ -111,8 +112,8 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
     elif outcome.exit_status == 3:
         name = outcome.campaign
         say(
-            f"some rows need a person: `callsheet rows {name}` says which and why, "
-            f"`callsheet explain {name} ROW` says everything of one"
+            f"some rows need a person: `{suggest('rows', name)}` says which and why, "
+            f"`{suggest('explain', name, 'ROW')}` what can be done about one"
         )
 
 
@@ -128,7 +129,7 @@ async def _receiver_beside(run: Run) -> AsyncIterator[None]:
         raise ConfigurationError(
             "--wait webhook needs the public address of a receiver; nothing was spent",
             remedy="set CALLSHEET_WEBHOOK_URL to an https address that leads to "
-            f"{settings.receiver}, or use --wait auto",
+            f"{settings.receiver}, or {again_with('--wait', 'auto')}",
         )
     if wait == "poll" or not (settings.webhook_url or settings.webhook_secret):
         yield

@@ -90,7 +90,7 @@ async def run_campaign(
             return "approved by the flow's parameter"
         raise SpendRefused(
             f"the plan of {plan.campaign} is not approved; nothing was spent",
-            remedy="look at it with `callsheet plan`, then run the flow with approve=true",
+            remedy="look at it with `callsheet plan SHEET`, then run the flow with approve=true",
         )
 
     async with open_run(options, load_settings(profile=profile), approval) as run:

@@ -84,5 +84,5 @@ def _find_profile(profile: str, folder: Path) -> Path:
             return home / f"{profile}.toml"
     raise ConfigurationError(
         f'there is no profile "{profile}"; nothing was spent',
-        remedy=f"make configs/profiles/{profile}.toml, or give --profile a path ending in .toml",
+        remedy=f"make configs/profiles/{profile}.toml, or give its path: --profile PATH.toml",
     )

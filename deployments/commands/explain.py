@@ -26,6 +26,7 @@ from tasks.credits import as_text
 from tasks.engine.policy.decision import Rules
 from tasks.errors import BadInput
 from tasks.ledger import CampaignRow, PaidCall, rows_of
+from tasks.suggest import suggest
 
 #: Characters of a field of the request that are shown; `--json` has all of it.
 SHOWN = 120
@@ -59,7 +60,7 @@ async def _read(args: Namespace) -> Explanation:
         if not rows:
             raise BadInput(
                 f'campaign {campaign.name} has no row "{args.row}"',
-                remedy=f"`callsheet rows {campaign.name}` lists them",
+                remedy=f"`{suggest('rows', campaign.name)}` lists them",
             )
         return await explain(ledger, campaign, rows[0], now=time.time(), rules=rules)
 

@@ -21,13 +21,13 @@ from tasks.errors import BadInput, ConfigurationError, LoginError, Parked
 from tasks.redact import register_secret
 from tasks.service.login import Grant, KeyStatus, is_key, key_status, owner_of
 from tasks.settings import Settings, credentials_folder, load_settings
+from tasks.suggest import suggest
 
 SCOPES = ("read", "write", "ai")
 _LACKS = {
-    "read": "nothing can be quoted, looked at or downloaded: `callsheet plan` and `run` need it",
-    "write": "no film can be made: `callsheet run` needs it",
-    "ai": "`callsheet run` cannot make rows that animate an image, let an avatar speak or swap a "
-    "character",
+    "read": "nothing can be quoted, looked at or downloaded: `plan` and `run` need it",
+    "write": "no film can be made: `run` needs it",
+    "ai": "`run` cannot make rows that animate an image, let an avatar speak or swap a character",
 }
 
 
@@ -96,7 +96,7 @@ def _read_key() -> str:
             "what standard input holds is no key: one begins with mav_ and has no spaces"
             if key
             else "standard input holds no key",
-            remedy="callsheet login --with-token < FILE",
+            remedy="`callsheet login --with-token < FILE` reads it from a file",
         )
     return key
 
@@ -175,7 +175,9 @@ def _to_heed(outcome: LoginResult, settings: Settings) -> list[str]:
     found = _what_lacks(outcome.missing)
     if found:
         everything = ",".join(SCOPES)
-        found.append(f"for more: `callsheet login --scopes {everything}`, and approve all of them")
+        found.append(
+            f"for more: `{suggest('login', '--scopes', everything)}`, and approve all of them"
+        )
     if outcome.status.accepted is None:
         found.append(f"the key could not be tried yet: {outcome.status.words}")
     if outcome.destination.kept_in not in ("keyring", "file"):

@@ -10,6 +10,7 @@ from deployments.commands.ledger import campaign_of
 from tasks.campaign.selection import parse_selection
 from tasks.errors import BadInput
 from tasks.ledger import Campaign, CampaignRow, Ledger, all_campaigns, rows_of
+from tasks.suggest import suggest
 
 
 async def campaign_and_words(args: Namespace, ledger: Ledger) -> tuple[Campaign, list[str]]:
@@ -27,8 +28,8 @@ async def campaign_and_words(args: Namespace, ledger: Ledger) -> tuple[Campaign,
     if rows and named.id != newest.id and not others and not args.select:
         raise BadInput(
             f'"{first}" is a campaign, and a row of {newest.name}',
-            remedy=f"say `{args.command} {newest.name} {first}` for the row; for the campaign, "
-            f"`{args.command} {first} --select '*'`",
+            remedy=f"`{suggest(args.command, newest.name, first)}` means the row, "
+            f"`{suggest(args.command, first, '--select', '*')}` the campaign",
         )
     return named, others
 
@@ -43,7 +44,7 @@ async def chosen_rows(
     if missing:
         raise BadInput(
             f"campaign {campaign.name} has no row " + ", ".join(f'"{word}"' for word in missing),
-            remedy=f"`callsheet rows {campaign.name}` lists them",
+            remedy=f"`{suggest('rows', campaign.name)}` lists them",
         )
     return [
         row

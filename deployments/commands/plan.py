@@ -25,6 +25,7 @@ from tasks.ledger.database import ledger_file, ledger_url
 from tasks.redact import unsigned
 from tasks.settings import Settings
 from tasks.sheet import Sheet, read_sheet
+from tasks.suggest import suggest_run
 
 #: Rows of a plan that are shown one by one; the rest is counted.
 SHOWN = 40
@@ -55,12 +56,22 @@ def _main(args: Namespace) -> int:
     show_plan(plan, console)
     if args.output:
         save_plan(plan, Path(args.output))
-        print(f"saved: callsheet run {unsigned(args.sheet)} --plan {args.output}", file=sys.stderr)
+        carry = _run_of(args, plan, "--plan", args.output)
+        print(f"saved; `{carry}` does what it says, or nothing", file=sys.stderr)
     if args.json:
         notes = [str(note) for note in sheet.notes]
         print_json({**plan_document(plan), "notes": notes, "exit": 0})
-    check_budget(plan)
+    check_budget(plan, part=f"`{_run_of(args, plan, '--at-limit', 'fit')}`")
     return 2 if args.detailed_exitcode and plan.moves_anything else 0
+
+
+def _run_of(args: Namespace, plan: Plan, *words: str) -> str:
+    """Return the command that runs what was planned, on the same terms."""
+    said = {name: getattr(args, name) for name in ("budget", "select", "delimiter", "worksheet")}
+    same = [word for name, value in said.items() if value for word in (f"--{name}", value)]
+    same += ["--sandbox"] if args.sandbox else []
+    same += ["--profile", args.profile] if args.profile else []
+    return suggest_run(unsigned(args.sheet), plan.campaign, *same, *words)
 
 
 async def _plan(args: Namespace, settings: Settings) -> tuple[Sheet, Plan]:

@@ -28,6 +28,7 @@ from tasks.ledger import (
     tracked_videos,
     unsettled_calls,
 )
+from tasks.suggest import suggest
 
 
 def main(args: Namespace) -> int:
@@ -72,12 +73,12 @@ async def _resolve_row(args: Namespace) -> dict[str, Any]:
         if row is None:
             raise BadInput(
                 f'campaign {campaign.name} has no row "{args.row}"',
-                remedy=f"`callsheet rows {campaign.name}` lists them",
+                remedy=f"`{suggest('rows', campaign.name)}` lists them",
             )
         if row.state != "uncertain" or row.take is None:
             raise BadInput(
                 f"{row.row} is {row.state}, and only an uncertain row is resolved",
-                remedy=f"`callsheet explain {campaign.name} {row.row}` says what it waits for",
+                remedy=f"`{suggest('explain', campaign.name, row.row)}` says what it waits for",
             )
         if args.adopt:
             words = await _adopt(args, ledger, row, row.take)

@@ -18,6 +18,7 @@ from deployments.progress_view import ProgressView
 from deployments.signals import run_command, stopping
 from deployments.terminal import consent, console_for, plain, print_json, state_text, table
 from flows.pipeline import PLAIN, carry
+from tasks.aftercare.advice import run_line
 from tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
 from tasks.campaign.quote import check_budget
 from tasks.campaign.run import Run, no_approval, open_run
@@ -27,6 +28,7 @@ from tasks.credits import as_number, as_text
 from tasks.duration import parse_duration
 from tasks.errors import BadInput
 from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow, deliveries_of
+from tasks.suggest import suggest
 
 _WHY_NOT = {
     "retired": "it has left the sheet",
@@ -36,6 +38,10 @@ _WHY_NOT = {
     "rendering": "it is under way: run the sheet, or add --run",
     "ready": "it is under way: run the sheet, or add --run",
 }
+
+
+#: Rows that are named in a command to be pasted; more are chosen by their state.
+SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ async def _choose(args: Namespace) -> Choice:
         if not named and not args.select:
             raise BadInput(
                 "say which rows are to be taken again; nothing was spent",
-                remedy="name them, or choose with --select, as in --select 'state:failed|stalled'",
+                remedy="name them, or choose them, as in --select 'state:failed|stalled'",
             )
         rows = await chosen_rows(args, ledger, campaign, named)
     choice = Choice(campaign)
@@ -155,12 +161,20 @@ def _last_word(
     console: Console,
 ) -> None:
     if outcome is None and approved:
-        name = plain(choice.campaign.name)
+        carry, sheet = _carry_line(choice.campaign, approved), run_line(choice.campaign)
         console.print(
-            f"{len(approved)} approved: run the sheet, or `callsheet retake {name} ... --run`"
+            f"{len(approved)} approved, and made by the next run: "
+            f"`{plain(sheet)}`, or at once: `{plain(carry)}`"
         )
     elif outcome is not None and outcome.exit_status == 5:
         console.print(f"parked: {plain(outcome.words or 'still under way')}; run the sheet again")
+
+
+def _carry_line(campaign: Campaign, approved: Sequence[Offer]) -> str:
+    rows = [offer.row.row for offer in approved]
+    if len(rows) > SHOWN:
+        return suggest("retake", campaign.name, "--select", "state:approved", "--run")
+    return suggest("retake", campaign.name, *rows, "--run")
 
 
 def _show_offers(campaign: Campaign, found: Sequence[Offer], console: Console) -> None:

@@ -21,6 +21,7 @@ from tasks.engine.context import make_fetcher, open_service
 from tasks.ledger import Ledger
 from tasks.settings import Settings
 from tasks.store import open_store
+from tasks.suggest import suggest
 
 #: Files nobody delivered that are named to people; `--json` names them all.
 SHOWN = 20
@@ -87,8 +88,9 @@ def _show(audit: Audit, console: Console) -> None:
         for file in audit.extra[:SHOWN]:
             console.print(f"  {plain(_short(file.uri))} ({file.bytes} bytes)")
     if audit.exit_status == 3:
+        repair = suggest("verify", audit.campaign, "--repair")
         console.print(
-            "`callsheet verify --repair` fetches again, free, what the service still has"
+            f"`{repair}` fetches again, free, what the service still has"
             if not any(one.left or one.repaired for one in audit.files)
             else "what is left needs a person: see above"
         )

@@ -16,6 +16,7 @@ from tasks.brief import CREATE, Json, canonical_json, digest_of
 from tasks.credits import as_number, as_text, parse_credits
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound, OtherRefusal, SpendRefused
 from tasks.key import DIRECT, idempotency_key
+from tasks.suggest import again_with
 
 
 async def estimate(at: Session) -> Document:
@@ -126,7 +127,7 @@ def _check_price(price: Decimal | None, limit: Decimal | None) -> None:
         return
     raise SpendRefused(
         f"{_priced(price)}, and --max-credits is {as_text(limit)}; nothing was spent",
-        remedy=None if price is None else f"raise --max-credits to {as_text(price)}",
+        remedy=None if price is None else again_with("--max-credits", as_text(price)),
     )
 
 

@@ -32,9 +32,10 @@ from tasks.store import (
 )
 from tasks.store.disk import say_bytes
 from tasks.store.spool import spool_name
+from tasks.suggest import again_with
 
 #: What to say of a video that waits for somebody.
-UNSTARTED = {"draft": "it is a draft: `callsheet video generate` renders it"}
+UNSTARTED = {"draft": "it is a draft: `callsheet video generate ID` renders it"}
 
 
 async def download(at: Session) -> Document:
@@ -134,7 +135,9 @@ def _target(at: Session, usual: str) -> Path:
     if not target.parent.is_dir():
         raise BadInput(f"there is no folder {target.parent}", remedy="make it, or name another")
     if target.exists() and not at.args.force:
-        raise BadInput(f"{target} exists and was left alone", remedy="add --force to replace it")
+        raise BadInput(
+            f"{target} exists and was left alone", remedy=f"{again_with('--force')} to replace it"
+        )
     return target
 
 
@@ -178,4 +181,4 @@ async def _raise_why(at: Session, video_id: str, refused: Conflict) -> NoReturn:
         raise BadInput(words, remedy=UNSTARTED.get(video.status or "")) from refused
     later = datetime.fromtimestamp(time.time() + told_interval(video.poll_after), UTC)
     words = f"the film of {video_id} is not ready yet"
-    raise Parked(words, until=later, remedy="add --wait to wait for it") from refused
+    raise Parked(words, until=later, remedy=f"{again_with('--wait')} to wait for it") from refused

@@ -26,6 +26,7 @@ from tasks.engine.lanes.evidence import Before, before, made_by, was_changed
 from tasks.errors import Forbidden, OutcomeUnknown, ServiceError
 from tasks.ledger import NEW
 from tasks.service import Created, Operation, Started
+from tasks.suggest import suggest
 
 T = TypeVar("T")
 #: Makes the error of an unknown outcome from what is known of it.
@@ -95,8 +96,10 @@ async def send_once(operation: Operation, send: Callable[[], Awaitable[T]], doub
 def _doubt_about(call: UnkeyedCall, number: int) -> Doubt:
     look = "`callsheet video list` shows whether there is a new video"
     if call.video_id is not None:
-        look = f"`callsheet video show {call.video_id}`, `callsheet video renders {call.video_id}`"
-    settle = f"`callsheet resolve --call {number}` with --adopt ID or --abandon"
+        shows = suggest("video show", call.video_id), suggest("video renders", call.video_id)
+        look = f"`{shows[0]}`, `{shows[1]}`"
+    adopt = suggest("resolve", "--call", str(number), "--adopt", "ID")
+    settle = f"`{adopt}`, or `{suggest('resolve', '--call', str(number), '--abandon')}`"
     return lambda words: Unsettled(
         f"{words}; it may have been carried out and charged",
         remedy=f"look first: {look}; then settle it: {settle}. "

@@ -18,6 +18,7 @@ from tasks.brief import Json, canonical_json
 from tasks.errors import BadInput
 from tasks.service import Created, Operation, Started, bodies
 from tasks.service import operations as ops
+from tasks.suggest import suggest
 
 
 async def generate(at: Session) -> Document:
@@ -117,7 +118,9 @@ async def _pay(
     made = await pay_once(at, call, send)
     video_id, begun = call.video_id or made.video_id, "begun" if call.video_id else "accepted"
     at.console.print(f"{plain(video_id)}: {plain(made.status or begun)}")
-    at.console.print(f"callsheet video show {plain(video_id)} --wait")
+    at.console.print(
+        f"`{suggest('video show', str(plain(video_id)), '--wait')}` waits for its film"
+    )
     return {
         "video_id": video_id,
         "operation": call.operation.name,

@@ -15,6 +15,7 @@ from tasks.errors import BadInput, Conflict, Forbidden, NotFound
 from tasks.redact import redact
 from tasks.service import Video, bodies
 from tasks.service.shapes import record_of
+from tasks.suggest import suggest
 
 #: What a template, a tool or an export is likely to say of itself; its shape is not shown.
 CATALOG = ("id", "slug", "name", "title", "category", "description", "fields")
@@ -52,7 +53,7 @@ async def show(at: Session) -> Document:
     video, ready = await wait_for_film(at, at.args.id)
     document = {**_shown(at, video), "ready": ready}
     if ready:
-        at.console.print(f"the film is there: callsheet video download {plain(video.id)}")
+        at.console.print(f"the film is there: `{suggest('video download', plain(video.id))}`")
         return document
     at.console.print(UNSTARTED.get(video.status or "", "there is no film and none is on its way"))
     return {**document, "exit": 3}
@@ -100,11 +101,16 @@ async def edit(at: Session) -> Document:
     )
     changes = request_body.completed({**request_body.raw_body(args), **options}, args)
     if not changes:
-        raise BadInput("nothing to change", remedy="give --title, --topic, --script or --set")
+        raise BadInput(
+            "nothing to change",
+            remedy="give --title TEXT, --topic TEXT, --script FILE or --set NAME=JSON",
+        )
     video = await at.service.edit(args.id, changes)
     at.console.print(f"{plain(args.id)}: changed {', '.join(sorted(changes))}")
     if "script" in changes:
-        at.console.print(f"the film stays as it is until callsheet video generate {plain(args.id)}")
+        at.console.print(
+            f"the film stays as it is until `{suggest('video generate', plain(args.id))}`"
+        )
     return {**_after_change(args.id, video), "changed": sorted(changes)}
 
 

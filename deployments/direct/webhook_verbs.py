@@ -80,7 +80,10 @@ async def edit(at: Session) -> Document:
         changes["is_active"] = bool(args.enable)
     changes = request_body.completed(changes, args)
     if not changes:
-        raise BadInput("nothing to change", remedy="give --url, --event, --name or --enable")
+        raise BadInput(
+            "nothing to change",
+            remedy="give --url URL, --event KIND, --name TEXT, --enable or --disable",
+        )
     webhook = await at.service.edit_webhook(args.id, changes)
     _show(at, webhook)
     return {**_document(webhook), "changed": sorted(changes)}

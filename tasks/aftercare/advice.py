@@ -6,13 +6,12 @@ The rules are those of `diff_row` and `decide`; here they are only put into word
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 
 from tasks.brief import Brief
 from tasks.engine.policy.decision import Lane, Rules, lane_of
 from tasks.ledger import ACTIONS, Action, Campaign, CampaignRow, State, diff_row
+from tasks.suggest import suggest, suggest_run
 
 #: What each lane does.
 LANES: dict[Lane, str] = {
@@ -69,11 +68,7 @@ def next_run(row: CampaignRow, *, now: float, rules: Rules) -> Next:
 
 def run_line(campaign: Campaign) -> str:
     """Return the command that runs a campaign again, from the sheet it was run from."""
-    sheet = campaign.sheet
-    if not sheet or sheet == "-":
-        return f"callsheet run SHEET --campaign {campaign.name}"
-    named = "" if PurePath(sheet).stem == campaign.name else f" --campaign {campaign.name}"
-    return f"callsheet run {shlex.quote(sheet)}{named}"
+    return suggest_run(campaign.sheet, campaign.name)
 
 
 def brief_of(row: CampaignRow) -> Brief:
@@ -104,12 +99,12 @@ def _lane(row: CampaignRow, action: Action, state: State, now: float, rules: Rul
 
 def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
     """Return what a person can type about a row now, the likeliest first."""
-    name, run = f"{campaign.name} {row.row}", run_line(campaign)
-    looks = Command(f"callsheet reconcile {campaign.name}", "compare it with the service, free")
+    of, run = (campaign.name, row.row), run_line(campaign)
+    looks = Command(suggest("reconcile", campaign.name), "compare it with the service, free")
     retake = Command(
-        f"callsheet retake {name}", "make another take, at a price that is asked about"
+        suggest("retake", *of, "--run"), "make another take, at a price that is asked about"
     )
-    cancel = Command(f"callsheet cancel {name}", "cancel it")
+    cancel = Command(suggest("cancel", *of), "cancel it")
     edit = Command(run, "after editing its line of the sheet: a new film, priced and approved")
     match row.state:
         case "planned" | "quoted" | "approved":
@@ -123,25 +118,25 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
         case "stalled":
             return [Command(run, "look again, free"), looks, retake, cancel]
         case "uncertain":
-            return [looks, *_resolutions(name, row)]
+            return [looks, *_resolutions(of, row)]
         case "rejected":
             return [edit]
         case "failed" | "cancelled":
             return [retake, edit]
         case "delivered":
-            check = f"callsheet verify {campaign.name} --select {row.row}"
+            check = suggest("verify", campaign.name, "--select", row.row)
             return [Command(check, "see that its files are still in the store, intact"), retake]
         case "retired":
             return [Command(run, "with the row in the sheet again")]
 
 
-def _resolutions(name: str, row: CampaignRow) -> list[Command]:
+def _resolutions(of: tuple[str, str], row: CampaignRow) -> list[Command]:
     reserved = row.take.reserved if row.take else 0
     return [
-        Command(f"callsheet resolve {name} --adopt ID", "this video is what the call made"),
+        Command(suggest("resolve", *of, "--adopt", "ID"), "this video is what the call made"),
         Command(
-            f"callsheet resolve {name} --resend",
+            suggest("resolve", *of, "--resend"),
             f"give it up, counting {reserved:f} credits as spent, and make another take",
         ),
-        Command(f"callsheet resolve {name} --abandon", "give it up and cancel the row"),
+        Command(suggest("resolve", *of, "--abandon"), "give it up and cancel the row"),
     ]

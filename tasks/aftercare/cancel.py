@@ -44,7 +44,7 @@ TICK = 0.5
 #: Why a row stays where it is, for people.
 STAYS: Mapping[State, str] = {
     "submitting": NOT_YET,
-    "rendering": "to be cancelled, but not yet: cancel it again, or run the sheet",
+    "rendering": "to be cancelled, but not yet: run this again, or the sheet",
     "ready": "its film is made and paid for: the next run delivers it",
     "held": "its film is made and paid for: the next run delivers it",
     "uncertain": "nobody knows whether it was paid for: settle it with `callsheet resolve`",

@@ -25,11 +25,12 @@ from tasks.ledger import (
     takes_of,
     too_dear,
 )
+from tasks.suggest import suggest
 
 #: What happens to the take before, for people, where anything happens to it.
 LEFT_BEHIND = {
     "stalled": "its video may still finish and be charged: what was set aside for it stays so "
-    "(`callsheet cancel` first releases it)",
+    "(`{cancel}` first releases it)",
     "uncertain": "it may have been paid for: what was set aside for it counts as paid",
 }
 
@@ -49,7 +50,8 @@ class Offer:
     @property
     def left_behind(self) -> str | None:
         """What becomes of the take before it, where that is not over."""
-        return LEFT_BEHIND.get(self.row.state)
+        words = LEFT_BEHIND.get(self.row.state)
+        return words and words.format(cancel=suggest("cancel", self.row.campaign, self.row.row))
 
 
 async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -> list[Offer]:

@@ -15,6 +15,7 @@ from tasks.engine.lanes.price import Price, Priceable, ask_price, is_priced, rec
 from tasks.errors import SpendRefused
 from tasks.ledger import AtLimit, Campaign, CampaignRow, Quoted, Terms, end_cancel
 from tasks.service import VideoService
+from tasks.suggest import again_with
 
 P = TypeVar("P", bound=Priceable)
 
@@ -69,7 +70,7 @@ def check_prices(rows: Iterable[CampaignRow], before: Mapping[str, CampaignRow])
         raise SpendRefused(
             "prices have risen since they were approved; nothing was spent:\n  "
             + "\n  ".join(f"{row.row}: {row.reason}" for row in risen),
-            remedy="look at the plan, then run again to approve the new prices "
+            remedy=f"look at the new prices, then {again_with()} to approve them "
             "(quote_tolerance lets them rise a little)",
         )
 
@@ -83,14 +84,15 @@ def check_readable(rows: Iterable[CampaignRow], terms: Terms, *, now: float) -> 
                 f"the price of {row.row} cannot be read, and {limits[0]} counts for it; "
                 "nothing was spent",
                 remedy="give a clip `max_credits`, which is then set aside for it, or leave the "
-                "row out with --select",
+                f"row out with `--select '!{row.row}'`",
             )
 
 
-def check_budget(plan: Plan, at_limit: AtLimit | None = None) -> None:
+def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | None = None) -> None:
     """Raise SpendRefused when the plan does not fit the budget, or a price cannot be read.
 
     With `at_limit` it need not fit as a whole: rows that do not are held when their turn comes.
+    `part` says what begins the part that fits, where anything does.
     """
     if plan.budget is None or not plan.spending:
         return
@@ -98,7 +100,7 @@ def check_budget(plan: Plan, at_limit: AtLimit | None = None) -> None:
         raise SpendRefused(
             f"a budget is set and {plan.unpriced} rows have no readable price; nothing was spent",
             remedy="give a clip `max_credits`, which is then set aside for it; else run without a "
-            "budget, or leave those rows out with --select",
+            f"budget, or leave them out with `--select '{_without(plan)}'`",
         )
     if at_limit is None and plan.committed + plan.total > plan.budget:
         short = plan.committed + plan.total - plan.budget
@@ -106,9 +108,15 @@ def check_budget(plan: Plan, at_limit: AtLimit | None = None) -> None:
             f"the plan costs {as_text(plan.total)} credits, {as_text(plan.committed)} of the "
             f"budget of {as_text(plan.budget)} are spoken for: {as_text(short)} too many; "
             "nothing was spent",
-            remedy=f"raise --budget to {as_text(plan.committed + plan.total)}, "
-            "choose fewer rows with --select, or have it begin what fits with --at-limit",
+            remedy=again_with("--budget", as_text(plan.committed + plan.total))
+            + ", or name fewer rows"
+            + (f"; to begin what fits, {part}" if part else ""),
         )
+
+
+def _without(plan: Plan) -> str:
+    """Return the selection that leaves out the rows without a price."""
+    return ",".join(f"!{line.row}" for line in plan.spending if line.priced is None)
 
 
 def check_wanted(connection: Connection, campaign: Campaign) -> None:

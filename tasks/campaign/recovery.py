@@ -30,6 +30,7 @@ from tasks.ledger import (
     takes_of,
 )
 from tasks.store import object_name
+from tasks.suggest import again_with
 
 if TYPE_CHECKING:
     from tasks.campaign.manifest import Manifest, ManifestFile, ManifestRow
@@ -88,7 +89,7 @@ def refuse_too_old(recovery: Recovery, wanted: set[str], *, horizon: float) -> N
         f"service is known to remember keys ({say_duration(horizon)}): making "
         f"{'it' if len(rows) == 1 else 'them'} now may pay a second time; nothing was spent",
         remedy="put the old ledger back (CALLSHEET_LEDGER), or look in the service's app, then "
-        "run again with --pay-again",
+        f"{again_with('--pay-again')}",
     )
 
 

@@ -44,6 +44,7 @@ from tasks.ledger import (
     sync_sheet,
 )
 from tasks.sheet import SheetOptions, read_sheet
+from tasks.suggest import again_with
 from tasks.webhooks import Subscriber
 from tasks.webhooks.listener import following_hints
 
@@ -170,7 +171,7 @@ async def approve_step(campaign: str) -> int:
         wanted = {line.row for line in run.plan.spending}
         refuse_too_old(run.recovery, wanted, horizon=run.at.settings.horizon)
     check_prices(rows, run.before)
-    check_budget(run.plan, run.options.at_limit)
+    check_budget(run.plan, run.options.at_limit, part=again_with("--at-limit", "fit"))
     check_readable(
         (row for row in rows if row.state in ("quoted", "approved")),
         run.at.terms,

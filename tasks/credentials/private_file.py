@@ -65,7 +65,7 @@ def make_private_folder(folder: Path) -> None:
     except OSError as error:
         raise ConfigurationError(
             f"{folder} cannot be used to keep a secret: {error.strerror}",
-            remedy="make it writable; logins can be kept elsewhere (XDG_CONFIG_HOME, --token-file)",
+            remedy="make it writable, or keep logins elsewhere: XDG_CONFIG_HOME, --token-file FILE",
         ) from None
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from tasks.engine.context import Clock
 from tasks.errors import NotSent, RateLimited, Refused, SpendRefused
 from tasks.ledger import NEW, CallOutcome, Ledger, close_call, open_call, unsettled_calls
+from tasks.suggest import suggest
 
 
 class Entry:
@@ -79,8 +80,11 @@ async def _open(
         )
     if number is None:
         named = ", ".join(str(call) for call in same) or "another process"
+        known = str(same[0]) if same else "N"
         raise SpendRefused(
             f"a paid call before this one is not settled: {named}; nothing was spent",
-            remedy="look at what it made, then settle it with `callsheet resolve`",
+            remedy="look at what it made, then settle it: "
+            f"`{suggest('resolve', '--call', known, '--adopt', 'ID')}` or "
+            f"`{suggest('resolve', '--call', known, '--abandon')}`",
         )
     return number

@@ -17,8 +17,7 @@ from tasks.ledger.moves import move, note, note_campaign
 from tasks.ledger.schema import campaigns, rows, takes
 from tasks.ledger.states import NOT_BEGUN, UNDER_WAY
 from tasks.ledger.values import CampaignRow, rows_of
-
-BY_PERSON = "cancelled by a person before it began: `callsheet retake` has it made after all"
+from tasks.suggest import suggest
 
 _MARK = (
     update(takes)
@@ -52,7 +51,9 @@ def ask_to_cancel(
         if row.state in NOT_BEGUN and _has_film(row):
             _put_back(connection, row, at)
         elif row.state in NOT_BEGUN or (row.state == "held" and not is_paid(row)):
-            move(connection, row, "cancelled", at=at, reason=BY_PERSON)
+            retake = suggest("retake", row.campaign, row.row)
+            reason = f"cancelled by a person before it began: `{retake}` has it made after all"
+            move(connection, row, "cancelled", at=at, reason=reason)
         elif row.state in ("submitting", "rendering", "stalled"):
             _mark(connection, row, at)
     return found

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from tasks.errors import CallsheetError, ConfigurationError, LedgerError
 from tasks.ledger import Heard, hints_heard, latest_hint, listening
+from tasks.suggest import again_with
 from tasks.webhooks.subscriber import Subscriber, SubscriptionStatus
 from tasks.webhooks.subscription import ensure_subscription
 
@@ -72,7 +73,7 @@ async def following_hints(
         if status.trouble:
             raise ConfigurationError(
                 f"--wait webhook cannot be done: {status.trouble}; nothing new was spent",
-                remedy="see `callsheet webhooks status`, or use --wait auto",
+                remedy=f"see `callsheet webhooks status`, or {again_with('--wait', 'auto')}",
             )
     tasks = [
         asyncio.create_task(listener.follow(), name="hints"),

@@ -17,6 +17,7 @@ from tasks.credentials import GIVEN
 from tasks.errors import ServiceError
 from tasks.ledger import last_heard
 from tasks.service import Webhook
+from tasks.suggest import suggest
 from tasks.webhooks.inventory import (
     READY,
     OwnWebhook,
@@ -155,7 +156,8 @@ async def _check_given(at: Subscriber, timeout: float) -> SubscriptionStatus:
             status = replace(status, webhook_id=webhook.id, url=webhook.url)
             if unheard is None:
                 missed = await missed_events(at, webhook)
-                off = f"{webhook.id} is disabled: `callsheet webhooks edit {webhook.id} --enable`"
+                enable = suggest("webhooks edit", webhook.id, "--enable")
+                off = f"{webhook.id} is disabled: `{enable}`"
                 disabled = off if webhook.is_active is False else None
                 return replace(status, heard=True, missed=missed, trouble=disabled)
             trouble = unheard
@@ -192,7 +194,7 @@ def _explained(own: OwnWebhook, trouble: str, found: WebhookInventory) -> str:
         return trouble + off
     return (
         f"{trouble}{off} Its secret is kept at {own.entry.place}; if that place is no more, run "
-        f"`callsheet webhooks delete {own.webhook.id}`, then `callsheet webhooks ensure`"
+        f"`{suggest('webhooks delete', own.webhook.id)}`, then `callsheet webhooks ensure`"
     )
 
 

@@ -100,7 +100,7 @@ def test_a_price_above_the_limit_is_refused(here: Here, service: Sandbox, name: 
     allowed = here.call(*wanted, "--max-credits", str(PRICE))
 
     assert refused.status == 4
-    assert f"raise --max-credits to {PRICE}" in refused.err
+    assert f"`--max-credits {PRICE}`" in refused.err
     assert allowed.status == 0
     assert service.calls()["create"] == before + 1
 

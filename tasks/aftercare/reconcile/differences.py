@@ -15,6 +15,7 @@ from tasks.credits import as_number, as_text
 from tasks.engine.policy.decision import CANCELLED, FAILED, RUNNING
 from tasks.ledger import UNDER_WAY, Campaign, CampaignRow, Take
 from tasks.service import Video
+from tasks.suggest import suggest
 
 #: `gone`: the service no longer knows the video. `undelivered`: its film is there and not here.
 #: `rendering`: it is still at work though the ledger rests. `ended`: it failed or was cancelled
@@ -154,9 +155,9 @@ def about(row: CampaignRow, take: Take, kind: Kind, words: str, **rest: Any) -> 
 def _gone(row: CampaignRow, take: Take) -> Difference:
     if take.delivered_at is not None:
         words = "the service no longer has this video; its film was delivered"
-        return about(row, take, "gone", words, remedy=f"callsheet verify {row.campaign}")
+        return about(row, take, "gone", words, remedy=suggest("verify", row.campaign))
     words = f"the service no longer has this video, and its film was never delivered ({row.state})"
-    return about(row, take, "gone", words, remedy=f"callsheet explain {row.campaign} {row.row}")
+    return about(row, take, "gone", words, remedy=suggest("explain", row.campaign, row.row))
 
 
 def _state(
@@ -191,7 +192,7 @@ def _resting(
         remedy = run_line(campaign)
         return about(row, take, kind, words, remedy=remedy, change=Carry(row, take))
     # Where a row was given up, no move leads back to its film: a person looks at it.
-    return about(row, take, kind, words, remedy=f"callsheet video show {take.video_id}")
+    return about(row, take, kind, words, remedy=suggest("video show", str(take.video_id)))
 
 
 def _charge(
@@ -203,6 +204,6 @@ def _charge(
     words = f"the service charged {as_text(told)} credits, the ledger {as_text(take.charged)}"
     if video.id in by_hand:
         words += "; it was changed by hand since, and those calls are no part of the campaign"
-        return about(row, take, "charge", words, remedy=f"callsheet video show {video.id}")
-    remedy = f"callsheet reconcile {row.campaign} --apply"
+        return about(row, take, "charge", words, remedy=suggest("video show", video.id))
+    remedy = suggest("reconcile", row.campaign, "--apply")
     return about(row, take, "charge", words, remedy=remedy, change=Book(row, take, told))

@@ -18,6 +18,7 @@ from tasks.engine.lanes.evidence import made_by
 from tasks.errors import NotFound
 from tasks.ledger import NEW, Campaign, CampaignRow, Ledger, unsettled_calls
 from tasks.service import Video, VideoService
+from tasks.suggest import suggest
 
 
 async def find_matches(
@@ -62,7 +63,7 @@ async def _of_row(
         # A run that is at work on it, or the next one, finds it by itself.
         remedy = run_line(campaign)
         return [about(row, take, "match", words, video_id=video_id, remedy=remedy)]
-    remedy = f"callsheet resolve {row.campaign} {row.row} --adopt {video_id}"
+    remedy = suggest("resolve", row.campaign, row.row, "--adopt", video_id)
     change = Adopt(video_id, row=row, take=take)
     return [about(row, take, "match", words, video_id=video_id, remedy=remedy, change=change)]
 
@@ -80,7 +81,7 @@ async def _of_calls(ledger: Ledger, organisation: str, baseline: Baseline) -> li
                 kind="match",
                 words=f"call {call.id} ({call.operation}), whose answer was lost, made {video_id}",
                 video_id=video_id,
-                remedy=f"callsheet resolve --call {call.id} --adopt {video_id}",
+                remedy=suggest("resolve", "--call", str(call.id), "--adopt", video_id),
                 # One that is still open may be under way: its own process settles it.
                 change=Adopt(video_id, call_id=call.id) if call.closed_at else None,
             )

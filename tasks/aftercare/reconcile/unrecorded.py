@@ -15,6 +15,7 @@ from tasks.brief import CREATE, Brief, Json, digest_of
 from tasks.key import DIRECT, RECIPE, idempotency_key
 from tasks.ledger import Campaign, CampaignRow, Take
 from tasks.service import Video
+from tasks.suggest import suggest, suggest_run
 
 #: How many attempts beyond the known ones keys are derived for.
 AHEAD = 2
@@ -87,12 +88,11 @@ def _keys(campaign: str, row: str, operation: str, digest: str, last: int) -> It
 def _lost(video: Video, campaign: str | None, row: str | None) -> Difference:
     if row is None:
         words = "it has a key of Callsheet's, and fits no row here: of another ledger, or lost"
-        remedy = "callsheet reconcile --sheet SHEET"
+        remedy = suggest("reconcile", "--sheet", "SHEET")
     else:
         words = f"it was paid for as row {row} of {campaign}, and this ledger has no such take"
-        remedy = (
-            "callsheet run with that sheet: its key finds it, and nothing old is paid again unasked"
-        )
+        run = suggest_run(None, campaign or "NAME")
+        remedy = f"`{run}`: its key finds it, and nothing old is paid again unasked"
     return Difference(
         kind="unrecorded", words=words, campaign=campaign, row=row, video_id=video.id, remedy=remedy
     )

@@ -19,16 +19,16 @@ from tasks.engine.policy.decision import (
 )
 from tasks.engine.policy.observations import Busy, NothingFound, RefusedAs, Unmade
 from tasks.ledger.values import CampaignRow
+from tasks.suggest import suggest
 
 #: Answers lost in a row before this run leaves the row for a later one.
 LOST_LIMIT = 8
 #: Between two searches for what a call without a key has made.
 SEARCH = 15.0
 
-_RESOLVE = "look in the service's app, then `callsheet resolve` with --adopt, --resend or --abandon"
 _PAST_HORIZON = (
     "a create was sent and its answer lost, longer ago than the service is known to remember "
-    f"keys, and no video of ours is in its list: {_RESOLVE}"
+    "keys, and no video of ours is in its list"
 )
 
 
@@ -62,13 +62,20 @@ def not_found(
 ) -> Decision:
     """Ask a person, for a call without a key once it was looked for long enough."""
     if row.take is None or row.take.keyed:
-        return Decision(memory, to="uncertain", reason=_PAST_HORIZON)
+        return Decision(memory, to="uncertain", reason=f"{_PAST_HORIZON}: {_settle(row)}")
     if now - row.take.intended_at < rules.evidence_wait:
         return Decision(memory, lane="search", after=min(SEARCH, rules.evidence_wait / 10))
     named = ", ".join(observation.candidates[:5])
     found = f"new videos that may be it: {named}" if named else "no new video is in its list"
-    reason = f"the answer to a paid call without a key was lost, and {found}: {_RESOLVE}"
+    reason = f"the answer to a paid call without a key was lost, and {found}: {_settle(row)}"
     return Decision(memory, to="uncertain", reason=reason)
+
+
+def _settle(row: CampaignRow) -> str:
+    adopt = suggest("resolve", row.campaign, row.row, "--adopt", "ID")
+    resend = suggest("resolve", row.campaign, row.row, "--resend")
+    abandon = suggest("resolve", row.campaign, row.row, "--abandon")
+    return f"look in the service's app, then `{adopt}` for what it made, `{resend}` or `{abandon}`"
 
 
 def unmade(row: CampaignRow, memory: Memory, observation: Unmade, now: float) -> Decision:

@@ -38,11 +38,10 @@ from tasks.engine.policy.polling import POLL_DEFAULT
 from tasks.engine.policy.renders import first_wait, missing, overdue, polled
 from tasks.ledger.states import STATES, State
 from tasks.ledger.values import CampaignRow
+from tasks.suggest import suggest
 
 #: Deliveries that failed in a row before this run leaves the row for a later one.
 DELIVERY_LIMIT = 5
-#: Why a row is cancelled whose render was under way.
-CANCELLED_AS_ASKED = "cancelled at the service as asked: `callsheet retake` makes another"
 
 #: Where a row must be for an observation to say anything; elsewhere it is late, or told twice.
 TIMELY: dict[type[Observation], frozenset[State]] = {
@@ -94,7 +93,9 @@ def decide(
             return polled(row, memory, observation, now, rules)
         case Released():
             memory = replace(memory, charged=observation.charged)
-            return Decision(memory, to="cancelled", reason=CANCELLED_AS_ASKED)
+            retake = suggest("retake", row.campaign, row.row)
+            reason = f"cancelled at the service as asked: `{retake}` makes another"
+            return Decision(memory, to="cancelled", reason=reason)
         case NotCancelled():
             # The film may be there by now; then it is paid for, and delivered instead.
             return Decision(replace(memory, not_cancelled=True), lane="poll")

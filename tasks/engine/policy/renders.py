@@ -25,6 +25,7 @@ from tasks.engine.policy.polling import (
 )
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow
+from tasks.suggest import suggest
 
 #: A new video may be unknown to reads for this long after the create (hole 63).
 GRACE = 60.0
@@ -109,7 +110,8 @@ def _verdict(
         return None
     if observation.status in rules.failed and memory.ends >= ENDS:
         words = f'the service says "{observation.status}" and has no film'
-        return "failed", f"{words}: edit the row, or have another made with `callsheet retake`"
+        retake = suggest("retake", row.campaign, row.row)
+        return "failed", f"{words}: edit the row, or have another made with `{retake}`"
     if observation.status in CANCELLED and memory.ends >= ENDS:
         return "cancelled", f'the service says "{observation.status}"'
     if overdue(row, now, rules):

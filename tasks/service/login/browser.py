@@ -131,7 +131,8 @@ def _judge(query: Mapping[str, str], *, state: str, issuer: str) -> str:
     code = query.get("code")
     if not code:
         raise LoginError(
-            "the browser brought no code", remedy="run `callsheet login` again, or with --device"
+            "the browser brought no code",
+            remedy="run `callsheet login` again, or `callsheet login --device`",
         )
     register_secret(code)
     return code

@@ -132,7 +132,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "issuer_not_enabled": (
         "the service takes no identity of another issuer",
-        "use `callsheet login --device`, or --email ADDRESS",
+        "use `callsheet login --device`, or `callsheet login --email ADDRESS`",
     ),
     "invalid_claim_token": (
         "the auth server does not know this claim",
@@ -149,12 +149,12 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "invalid_scope": (
         "the service does not grant these scopes",
-        "ask for some of read, write and ai with --scopes",
+        "ask for some of them: `callsheet login --scopes read,write,ai`",
     ),
     "unsupported_grant_type": (
         "the auth server does not know this way of logging in",
-        "for --email set CALLSHEET_CLAIM_GRANT to the service's own grant type; "
-        "else try --browser or --device",
+        "for --email set CALLSHEET_CLAIM_GRANT to the service's own grant type; else try "
+        "`callsheet login --browser` or `callsheet login --device`",
     ),
     "invalid_client": (
         "the auth server does not know this client any more",
@@ -195,5 +195,6 @@ def told(code: str, words: str = "") -> LoginError:
     return LoginError(
         f'the auth server refused the login with "{plain(code)}"{said}',
         code=code,
-        remedy="run `callsheet login` again, or another way: --browser, --device, --email ADDRESS",
+        remedy="run `callsheet login` again, or another way: `callsheet login --device`, "
+        "`callsheet login --email ADDRESS`",
     )

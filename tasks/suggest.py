@@ -1,0 +1,32 @@
+"""Commands as somebody can paste them: whatever is suggested with a value in it is made here.
+
+`tests/test_suggestions.py` parses every call with the command line's own parser.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import PurePath
+
+
+def suggest(command: str, *words: str) -> str:
+    """Return `callsheet COMMAND WORDS`, quoted for a shell; capitals stand for what is not known.
+
+    `command` may hold the verb too ("video show"). A word that begins with a dash is an option
+    where it is written here, and a value where it comes from a campaign or a sheet.
+    """
+    return " ".join(("callsheet", command, *(shlex.quote(word) for word in words)))
+
+
+def again_with(*words: str) -> str:
+    """Return that the same command is to be run again, with these options."""
+    added = f" with `{' '.join(shlex.quote(word) for word in words)}`" if words else ""
+    return f"run the same command again{added}"
+
+
+def suggest_run(sheet: str | None, campaign: str, *words: str) -> str:
+    """Return the command that runs a campaign again, from the sheet it was run from."""
+    if not sheet or sheet == "-":
+        return suggest("run", "SHEET", "--campaign", campaign, *words)
+    named = [] if PurePath(sheet).stem == campaign else ["--campaign", campaign]
+    return suggest("run", sheet, *named, *words)
