@@ -114,7 +114,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sighting:
+class VideoStatus:
     """What was seen of a take's video: None for a 404; `film` None where none was asked for."""
 
     video: Video | None
@@ -125,7 +125,7 @@ def compare(
     campaign: Campaign,
     row: CampaignRow,
     take: Take,
-    seen: Sighting,
+    seen: VideoStatus,
     *,
     failed: frozenset[str] = FAILED,
     by_hand: frozenset[str] = frozenset(),
@@ -161,7 +161,7 @@ def _gone(row: CampaignRow, take: Take) -> Difference:
 
 
 def _state(
-    campaign: Campaign, row: CampaignRow, take: Take, seen: Sighting, failed: frozenset[str]
+    campaign: Campaign, row: CampaignRow, take: Take, seen: VideoStatus, failed: frozenset[str]
 ) -> Difference | None:
     """Compare where a film is: a delivered one is here, whatever became of its video since."""
     present = row.take is not None and row.take.id == take.id

@@ -14,7 +14,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.aftercare.reconcile.differences import Comparison, Difference, Sighting, compare
+from tasks.aftercare.reconcile.differences import Comparison, Difference, VideoStatus, compare
 from tasks.aftercare.reconcile.matches import find_matches
 from tasks.aftercare.reconcile.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
 from tasks.brief import Brief
@@ -55,11 +55,11 @@ async def reconcile(
     """
     known = await ledger.read(partial(_known, campaign=campaign))
     listed = await _listed(service)
-    seen = await _sightings(service, known.takes, listed or {}, at_once)
+    seen = await _statuses(service, known.takes, listed or {}, at_once)
     found: list[Difference] = []
-    for (of, row, take), sighting in zip(known.takes, seen, strict=True):
+    for (of, row, take), status in zip(known.takes, seen, strict=True):
         by_hand = known.by_hand
-        found += compare(of, row, take, sighting, failed=failed, by_hand=by_hand)
+        found += compare(of, row, take, status, failed=failed, by_hand=by_hand)
     matched = await find_matches(
         ledger, service, organisation, known.rows, listed or {}, by_hand=campaign is None
     )
@@ -107,22 +107,22 @@ async def _listed(service: VideoService) -> dict[str, Video] | None:
         return None
 
 
-async def _sightings(
+async def _statuses(
     service: VideoService,
     takes: Sequence[tuple[Campaign, CampaignRow, Take]],
     listed: Mapping[str, Video],
     at_once: int,
-) -> list[Sighting]:
+) -> list[VideoStatus]:
     slots = asyncio.Semaphore(at_once)
 
-    async def see(take: Take) -> Sighting:
+    async def see(take: Take) -> VideoStatus:
         async with slots:
             return await _see(service, take, listed)
 
     return await asyncio.gather(*(see(take) for _, _, take in takes))
 
 
-async def _see(service: VideoService, take: Take, listed: Mapping[str, Video]) -> Sighting:
+async def _see(service: VideoService, take: Take, listed: Mapping[str, Video]) -> VideoStatus:
     """Look at a take's video; a film that was not delivered is proved by an address for it."""
     assert take.video_id is not None
     video = listed.get(take.video_id)
@@ -130,16 +130,16 @@ async def _see(service: VideoService, take: Take, listed: Mapping[str, Video]) -
         if video is None:
             video = await service.get(take.video_id)
         if take.delivered_at is not None or not take.stands or video.status in RUNNING:
-            return Sighting(video=video)
+            return VideoStatus(video=video)
         await service.download(take.video_id)
     except NotFound:
-        return Sighting(video=None)
+        return VideoStatus(video=None)
     except Conflict:
-        return Sighting(video=video, film=False)
-    return Sighting(video=video, film=True)
+        return VideoStatus(video=video, film=False)
+    return VideoStatus(video=video, film=True)
 
 
-def _advice(seen: Sequence[Sighting], listed: Mapping[str, Video] | None) -> list[str]:
+def _advice(seen: Sequence[VideoStatus], listed: Mapping[str, Video] | None) -> list[str]:
     advice = []
     if len(seen) > 1 and all(one.video is None for one in seen):
         advice.append(

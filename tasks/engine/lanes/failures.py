@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from tasks.engine.policy.observations import (
-    Barred,
+    AccessDenied,
     Closed,
     Missing,
     Observation,
@@ -31,7 +31,7 @@ def observation_of(error: ServiceError, now: float) -> Observation:
         case RateLimited():
             return closed(error, now)
         case Unauthenticated() | Forbidden():
-            return Barred(str(error))
+            return AccessDenied(str(error))
         case NotFound():
             return Missing()
         case NotSent():

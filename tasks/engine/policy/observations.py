@@ -94,7 +94,7 @@ class Closed:
 
 
 @dataclass(frozen=True, slots=True)
-class Barred:
+class AccessDenied:
     """The key is refused (401) or lacks a scope (403)."""
 
     words: str
@@ -170,7 +170,7 @@ Observation = (
     | Busy
     | Unreached
     | Closed
-    | Barred
+    | AccessDenied
     | Polled
     | Released
     | NotCancelled

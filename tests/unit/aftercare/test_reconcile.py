@@ -15,7 +15,7 @@ from tasks.aftercare.reconcile.differences import (
     Carry,
     Comparison,
     Difference,
-    Sighting,
+    VideoStatus,
     compare,
 )
 from tasks.aftercare.reconcile.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
@@ -47,7 +47,7 @@ def video(status: str = "completed", charged: int | None = None, **raw: object) 
     return Video(id="vid_1", status=status, poll_after=None, charged=cost, raw=raw)
 
 
-def found(row: CampaignRow, seen: Sighting, **named: object) -> list[tuple[str, type]]:
+def found(row: CampaignRow, seen: VideoStatus, **named: object) -> list[tuple[str, type]]:
     assert row.take is not None
     listed = compare(CAMPAIGN, row, row.take, seen, **named)
     return [(one.kind, type(one.change)) for one in listed]
@@ -61,42 +61,42 @@ def with_take(row: CampaignRow, **own: object) -> CampaignRow:
 @pytest.mark.parametrize(
     ("seen", "kind"),
     [
-        (Sighting(video=video("generating")), "rendering"),
-        (Sighting(video=video(), film=True), "undelivered"),
-        (Sighting(video=video("odd"), film=True), "undelivered"),
-        (Sighting(video=video("failed"), film=False), "ended"),
+        (VideoStatus(video=video("generating")), "rendering"),
+        (VideoStatus(video=video(), film=True), "undelivered"),
+        (VideoStatus(video=video("odd"), film=True), "undelivered"),
+        (VideoStatus(video=video("failed"), film=False), "ended"),
     ],
 )
-def test_a_row_that_rests_is_taken_up_again(state, seen: Sighting, kind: str) -> None:
+def test_a_row_that_rests_is_taken_up_again(state, seen: VideoStatus, kind: str) -> None:
     assert found(a_row(state), seen) == [(kind, Carry)]
 
 
 @pytest.mark.parametrize("state", ["failed", "cancelled", "retired"])
 def test_a_row_that_was_given_up_is_left_to_a_person(state) -> None:
-    seen = Sighting(video=video(), film=True)
+    seen = VideoStatus(video=video(), film=True)
     assert found(a_row(state), seen) == [("undelivered", type(None))]
 
 
 def test_what_a_run_is_doing_is_no_difference() -> None:
-    assert found(a_row("rendering"), Sighting(video=video("generating"))) == []
-    assert found(a_row("stalled"), Sighting(video=video("odd"), film=False)) == []
+    assert found(a_row("rendering"), VideoStatus(video=video("generating"))) == []
+    assert found(a_row("stalled"), VideoStatus(video=video("odd"), film=False)) == []
     delivered = with_take(a_row("delivered"), delivered_at=NOW, charged=Decimal(12))
-    assert found(delivered, Sighting(video=video("failed", charged=12))) == []
+    assert found(delivered, VideoStatus(video=video("failed", charged=12))) == []
 
 
 def test_a_video_that_is_gone_is_never_set_right_by_itself() -> None:
     for row in (a_row("stalled"), with_take(a_row("delivered"), delivered_at=NOW)):
-        assert found(row, Sighting(video=None)) == [("gone", type(None))]
+        assert found(row, VideoStatus(video=None)) == [("gone", type(None))]
 
 
 def test_a_charge_is_compared_once_both_have_told_one() -> None:
     row = with_take(a_row("delivered"), delivered_at=NOW, charged=Decimal(12))
-    assert found(row, Sighting(video=video(charged=15))) == [("charge", Book)]
-    assert found(row, Sighting(video=video(charged=15)), by_hand=frozenset({"vid_1"})) == [
+    assert found(row, VideoStatus(video=video(charged=15))) == [("charge", Book)]
+    assert found(row, VideoStatus(video=video(charged=15)), by_hand=frozenset({"vid_1"})) == [
         ("charge", type(None))
     ]
-    assert found(row, Sighting(video=video("generating", charged=15))) == []
-    assert found(row, Sighting(video=video())) == []
+    assert found(row, VideoStatus(video=video("generating", charged=15))) == []
+    assert found(row, VideoStatus(video=video())) == []
 
 
 def test_keys_tell_whose_a_film_is() -> None:
