@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -11,25 +12,45 @@ from sqlalchemy import Connection
 from tasks.campaign.values import Plan
 from tasks.credits import as_text
 from tasks.engine.context import Clock, Context
-from tasks.engine.lanes.price import Price, Priceable, ask_price, is_priced, record_price
-from tasks.errors import SpendRefused
-from tasks.ledger import AtLimit, Campaign, CampaignRow, Quoted, Terms, end_cancel
+from tasks.engine.lanes.price import (
+    TROUBLE,
+    Price,
+    Priceable,
+    ask_price,
+    before_spending,
+    is_priced,
+    record_price,
+)
+from tasks.engine.stop import answers
+from tasks.errors import ServiceError, SpendRefused
+from tasks.ledger import AtLimit, Campaign, CampaignRow, Quoted, Terms, end_cancel, move
 from tasks.service import VideoService
 from tasks.suggest import again_with
 
 P = TypeVar("P", bound=Priceable)
 
+#: So many rows in trouble and none with a price: it is the service, and the rest is not asked.
+TROUBLED = 8
+
 
 async def quote_rows(at: Context, rows: Sequence[CampaignRow]) -> dict[str, Price]:
-    """Quote rows that have no quote, or one that is too old, and record it; return all of them."""
+    """Quote rows that have no quote, or one that is too old, and record it; return all of them.
+
+    A row for which the service is in trouble is held.
+    """
     known: dict[str, Price] = {row.row: (row.quoted, None) for row in rows if is_priced(row, at)}
 
     async def keep(row: CampaignRow, price: Price) -> None:
         await record_price(at, Quoted(row, *price))
 
+    async def hold(row: CampaignRow, words: str) -> None:
+        await at.ledger.write(partial(move, row=row, new="held", reason=words, at=at.clock()))
+
     unknown = [row for row in rows if row.row not in known]
-    quotes, clock = at.settings.quotes, at.clock
-    return known | await ask_prices(at.service, unknown, at_once=quotes, clock=clock, keep=keep)
+    asked = await ask_prices(
+        at.service, unknown, at_once=at.settings.quotes, clock=at.clock, keep=keep, hold=hold
+    )
+    return known | asked
 
 
 async def ask_prices(
@@ -39,17 +60,27 @@ async def ask_prices(
     at_once: int,
     clock: Clock,
     keep: Callable[[P, Price], Awaitable[None]] | None = None,
+    hold: Callable[[P, str], Awaitable[None]] | None = None,
 ) -> dict[str, Price]:
     """Return what each row would cost, by its id; `keep` is given each price as it comes.
 
-    Raises ConfigurationError or Parked when the service cannot be asked.
+    Trouble with single requests is told in place of a price, and `hold` is given it. Raises
+    ConfigurationError or Parked when the service cannot be asked at all.
     """
     slots = asyncio.Semaphore(at_once)
     prices: dict[str, Price] = {}
+    troubled: list[tuple[P, ServiceError]] = []
 
     async def ask(one: P) -> None:
-        async with slots:
-            price = prices[one.row] = await ask_price(service, one, clock=clock)
+        try:
+            async with slots:
+                price = prices[one.row] = await ask_price(service, one)
+        except ServiceError as error:
+            alone = isinstance(error, TROUBLE) and (prices or len(troubled) < TROUBLED)
+            if not alone:
+                raise before_spending(error, clock()) from error
+            troubled.append((one, error))
+            return
         if keep is not None:
             await keep(one, price)
 
@@ -60,6 +91,13 @@ async def ask_prices(
     except ExceptionGroup as several:
         # The first is the cause; the others are the same trouble seen by other rows.
         raise several.exceptions[0] from several
+    if troubled and not prices and not await answers(service):
+        raise before_spending(troubled[0][1], clock()) from troubled[0][1]
+    for one, error in troubled:
+        words = f"it has no price, {str(error).rstrip('.')}: nothing was spent on it, run again"
+        prices[one.row] = (None, words)
+        if hold is not None:
+            await hold(one, words)
     return prices
 
 

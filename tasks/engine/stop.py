@@ -10,10 +10,12 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 
 from tasks.engine.context import Context
 from tasks.engine.policy.observations import NotStored, Observation, Troubled, Unknown, Unreached
 from tasks.errors import NotSent, OutcomeUnknown, ServerTrouble, ServiceError
+from tasks.service import VideoService
 
 #: A gate closed for longer than this parks the run instead of pausing it, in seconds.
 PAUSE_LIMIT = 900.0
@@ -80,17 +82,26 @@ class Stop:
             self._silent_since = now
         elif now - self._silent_since > SILENCE:
             self._silent_since = now
-            if await self._is_answered():
+            if await answers(self._at.service):
                 self._silent_since = None
             elif self._silent_since == now:
                 words = f"the service has not answered for {SILENCE:.0f} s ({observation.words})"
                 self.ask(words, self._at.clock() + LATER)
 
-    async def _is_answered(self) -> bool:
-        """Whether the service answers a read that has nothing to do with any row."""
+
+async def answers(service: VideoService) -> bool:
+    """Whether the service answers any read: one kind of request may be in trouble by itself."""
+    for read in (partial(_first_video, service), service.templates):
         try:
-            async with aclosing(self._at.service.list_videos()) as videos:  # type: ignore[type-var]
-                await anext(videos, None)
-        except ServiceError as error:
-            return not isinstance(error, NotSent | OutcomeUnknown | ServerTrouble)
+            await read()
+        except (NotSent, OutcomeUnknown, ServerTrouble):
+            continue
+        except ServiceError:
+            pass
         return True
+    return False
+
+
+async def _first_video(service: VideoService) -> object:
+    async with aclosing(service.list_videos()) as videos:  # type: ignore[type-var]
+        return await anext(videos, None)

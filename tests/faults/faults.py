@@ -196,6 +196,8 @@ WAITING = {
         _MORE + "a_look_struck_in_other_ways_is_repeated",
         _SAID + "[503 for a while]",
         _SLOW + "a_service_in_trouble_for_minutes_parks_the_run",
+        _REFUSED + "a_row_whose_price_cannot_be_asked_is_held_and_the_others_are_made",
+        _REFUSED + "one_row_alone_whose_price_cannot_be_asked_does_not_keep_the_others_waiting",
     ),
     "a polling hint of nothing, of years, or a word": _shown(
         _MORE_SAID + "[no first look at all]",

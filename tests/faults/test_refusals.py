@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.faults.listener import listener
-from tests.faults.production import Production
+from tests.faults.production import A_WHILE, Production
 
 
 def test_credits_that_run_out_in_the_middle_hold_the_rest(production: Production) -> None:
@@ -133,3 +133,40 @@ def test_a_limit_beyond_all_sense_parks_and_is_kept(production: Production) -> N
 def _seconds(moment: Any) -> float:
     text = isinstance(moment, str)
     return datetime.fromisoformat(moment).timestamp() if text else float(moment)
+
+
+def test_a_row_whose_price_cannot_be_asked_is_held_and_the_others_are_made(
+    production: Production,
+) -> None:
+    production.asks_for(3)
+    # One row after the other: the second is asked for three times.
+    production.service.plan_fault(on="estimate", nth="2-4", do="error-before")
+
+    ended = production.run(CALLSHEET_QUOTES="1")
+
+    assert ended.status == 3
+    assert ended.json["rows"] == {"total": 3, "delivered": 2, "held": 1}
+    [held] = [row for row in map(production.row, (1, 2, 3)) if row["state"] == "held"]
+    assert "it has no price" in held["reason"]
+    assert "500" in held["reason"]
+    assert "nothing was spent on it, run again" in held["reason"]
+    production.service.clear_faults()
+    assert production.run().json["rows"] == {"total": 3, "delivered": 3}
+    production.ends_well()
+
+
+def test_one_row_alone_whose_price_cannot_be_asked_does_not_keep_the_others_waiting(
+    production: Production,
+) -> None:
+    production.asks_for(1)
+    production.service.plan_fault(on="get", do="error-before")
+    assert production.run("--max-wait", A_WHILE).status == 5
+    production.service.clear_faults()
+    production.asks_for(2)
+    production.service.plan_fault(on="estimate", do="error-before")
+
+    ended = production.run()
+
+    assert ended.status == 3
+    assert ended.json["rows"] == {"total": 2, "delivered": 1, "held": 1}
+    production.ends_well()

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from tasks.brief import CREATE, Json
-from tasks.engine.context import Clock, Context
+from tasks.engine.context import Context
 from tasks.engine.lanes.failures import observation_of
 from tasks.engine.policy.observations import Observation
 from tasks.errors import (
@@ -36,7 +36,8 @@ from tasks.service import VideoService
 
 #: When to come back to a service in trouble that names no moment, in seconds.
 LATER = 300.0
-
+#: What may be wrong with one request alone, and be another time.
+TROUBLE = ServerTrouble | OutcomeUnknown | ShapeError
 
 #: An amount (None: not readable), and the service's words when it refuses the brief.
 Price = tuple[Decimal | None, str | None]
@@ -60,26 +61,19 @@ def before_spending(error: ServiceError, now: float) -> CallsheetError:
     Waiting helps where the service is there and busy or in trouble; else a setting is wrong.
     """
     words = f"{str(error).rstrip('.')}; nothing was spent"
-    if isinstance(error, RateLimited | ServerTrouble | OutcomeUnknown | ShapeError):
+    if isinstance(error, RateLimited | TROUBLE):
         later = datetime.fromtimestamp(now + LATER, UTC)
         return Parked(words, until=error.retry_at or later, remedy=error.remedy)
     return ConfigurationError(words, remedy=error.remedy)
 
 
-async def ask_price(service: VideoService, wanted: Priceable, *, clock: Clock) -> Price:
+async def ask_price(service: VideoService, wanted: Priceable) -> Price:
     """Return what a row would cost, and the service's words when it refuses the brief.
 
     An amount of None without words means that the service gave none that can be read. A clip is
     not quoted by the service (specification, section 4): what counts is the row's own
-    `max_credits`. Raises ConfigurationError or Parked when the service cannot be asked at all.
+    `max_credits`. Raises ServiceError when the service cannot be asked.
     """
-    try:
-        return await _ask(service, wanted)
-    except ServiceError as error:
-        raise before_spending(error, clock()) from error
-
-
-async def _ask(service: VideoService, wanted: Priceable) -> Price:
     if wanted.operation != CREATE:
         return wanted.max_credits, None
     try:
@@ -106,7 +100,7 @@ async def fresh_price(row: CampaignRow, at: Context) -> CampaignRow | Observatio
     if is_priced(row, at):
         return row
     try:
-        amount, refusal = await _ask(at.service, row)
+        amount, refusal = await ask_price(at.service, row)
     except ServiceError as error:
         return observation_of(error, at.clock())
     now = at.clock()

@@ -15,7 +15,7 @@ from tasks.engine.policy.creates import LOST_LIMIT, again, busy, not_found, refu
 from tasks.engine.policy.decision import SPREAD, Decision, Memory, Rules, lane_of, unwanted
 from tasks.engine.policy.observations import (
     Accepted,
-    Barred,
+    AccessDenied,
     Busy,
     Closed,
     FilesStored,
@@ -42,6 +42,9 @@ from tasks.suggest import suggest
 
 #: Deliveries that failed in a row before this run leaves the row for a later one.
 DELIVERY_LIMIT = 5
+#: Troubles in a row before a row is held that waits for a price, or for the list it is told apart
+#: by. Before that, a run is parked whose service answers nobody.
+UNASKED_LIMIT = 10
 
 #: Where a row must be for an observation to say anything; elsewhere it is late, or told twice.
 TIMELY: dict[type[Observation], frozenset[State]] = {
@@ -120,7 +123,7 @@ def decide(
             after = max(0.0, until - now)
             lane = lane_of(row, now + after * SPREAD, rules)
             return Decision(memory, lane=lane, after=after, pauses=until)
-        case Barred():
+        case AccessDenied():
             return Decision(memory, reason=observation.words, defers=observation.words)
         case Troubled() | Unreached():
             return _troubled(row, memory, observation, now, rules)
@@ -138,6 +141,9 @@ def _troubled(
         if lane in ("poll", "cancel") and overdue(row, now, rules):
             words = f"no film after {say_duration(rules.deadline)}; {observation.words}"
             return Decision(memory, to="stalled", reason=words)
+        if row.state == "approved" and memory.failures >= UNASKED_LIMIT:
+            words = f"not begun, {observation.words}: nothing was spent on it, run again"
+            return Decision(memory, to="held", reason=words)
     return Decision(memory, lane=lane, after=after)
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tasks.engine.policy.backoff import backoff
 from tasks.engine.policy.creates import LOST_LIMIT
-from tasks.engine.policy.decide import DELIVERY_LIMIT, decide
+from tasks.engine.policy.decide import DELIVERY_LIMIT, UNASKED_LIMIT, decide
 from tasks.engine.policy.decision import LAST_CREATE, SPREAD, Memory, Rules
 from tasks.engine.policy.observations import (
     Accepted,
-    Barred,
+    AccessDenied,
     Busy,
     Closed,
     FilesStored,
@@ -62,7 +62,7 @@ OBSERVATIONS: dict[str, Observation] = {
     "tripped": Busy("too many", None),
     "unreached": Unreached("down"),
     "closed": closed(30),
-    "barred": Barred("key"),
+    "access denied": AccessDenied("key"),
     "running": Polled("generating"),
     "missing": Missing(),
     "troubled": Troubled("500"),
@@ -84,23 +84,23 @@ TABLE: dict[State, dict[str, tuple[State | None, str | None]]] = {
         "nothing": ("uncertain", None),
         "candidates": ("uncertain", None),
         "unmade": ("approved", "submit_unkeyed"),
-        "barred": (None, None),
+        "access denied": (None, None),
     },
     "uncertain": {"accepted": ("rendering", "poll")},
     "rendering": {
         "ready": ("ready", "deliver"),
         "missing": ("stalled", None),
-        "barred": (None, None),
+        "access denied": (None, None),
     },
     "ready": {
         "stored": ("delivered", None),
         "missing": ("held", None),
         "never stored": ("held", None),
         "late": ("held", None),
-        "barred": (None, None),
+        "access denied": (None, None),
     },
     "approved": {
-        "barred": (None, None),
+        "access denied": (None, None),
         "busy": (None, "submit_unkeyed"),
         "tripped": ("held", None),
     },
@@ -343,6 +343,17 @@ def test_a_service_that_only_fails_does_not_keep_a_run_for_ever():
         if decision.lane is None:
             break
     assert decision.to == "stalled"
+
+
+def test_a_price_that_cannot_be_asked_holds_the_row_and_spends_nothing():
+    row, memory = a_row("approved"), NEW
+    for n in range(1, UNASKED_LIMIT + 1):
+        decision = decide(row, memory, Troubled("500"), T0, RULES)
+        memory = decision.memory
+        assert (decision.to, decision.lane) == (
+            (None, "submit") if n < UNASKED_LIMIT else ("held", None)
+        )
+    assert "500: nothing was spent on it, run again" in str(decision.reason)
 
 
 def test_a_list_that_only_fails_leaves_the_row_to_a_later_run():

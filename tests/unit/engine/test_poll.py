@@ -11,7 +11,7 @@ import pytest
 
 from tasks.engine.context import Context
 from tasks.engine.lanes.poll import poll
-from tasks.engine.lanes.price import ask_price
+from tasks.engine.lanes.price import ask_price, before_spending
 from tasks.engine.policy.decision import Memory
 from tasks.engine.policy.observations import (
     Closed,
@@ -108,6 +108,8 @@ async def test_a_limit_that_names_no_moment_is_counted_from_the_clock_of_the_run
     row = replace(row, take=replace(row.take, video_id="vid_1"))
     observation = await poll(row, Memory(), at(Service(limit)))
     assert observation == Closed(datetime.fromtimestamp(T0 + 60, UTC), "429")
-    with pytest.raises(Parked) as parked:
-        await ask_price(cast(Any, Service("")), brief(), clock=lambda: T0)
-    assert parked.value.until == datetime.fromtimestamp(T0 + 300, UTC)
+    with pytest.raises(RateLimited) as limited:
+        await ask_price(cast(Any, Service("")), brief())
+    parked = before_spending(limited.value, T0)
+    assert isinstance(parked, Parked)
+    assert parked.until == datetime.fromtimestamp(T0 + 300, UTC)

@@ -45,6 +45,11 @@ class Service:
             raise self._listing
         yield Video(id="vid_of_somebody", status="completed", poll_after=None, charged=None)
 
+    async def templates(self) -> list[object]:
+        if self._listing is not None:
+            raise self._listing
+        return []
+
     async def make(self, operation: str, body: bytes, *, key: str | None) -> Created:
         await asyncio.sleep(self._takes)
         return Created(video_id="vid_new", status="generating", poll_after=None)
@@ -141,3 +146,30 @@ def test_a_run_that_is_stopped_begins_no_paid_call_without_a_key() -> None:
     state, unsettled, seconds = run_virtually(_stopped(play, after=1, takes=0), play.time)
     assert (state, unsettled) == ("approved", 0)
     assert seconds == pytest.approx(2, abs=0.01)
+
+
+class Unlisted(Service):
+    """Its list, and its list alone, answers with 5xx."""
+
+    def __init__(self) -> None:
+        super().__init__(listing=TROUBLE)
+
+    async def templates(self) -> list[object]:
+        return []
+
+
+async def _of_a_clip(play: Play) -> tuple[Engine, CampaignRow]:
+    stage = await Stage.set(play.ledger, brief("a", operation="image-to-video", max_credits=12))
+    row = await stage.approve("a")
+    async with Engine(stage.campaign, play.at) as engine:
+        await engine.carry([row])
+    return engine, await stage.row("a")
+
+
+def test_a_row_that_needs_a_list_which_never_comes_is_held_and_the_run_goes_on() -> None:
+    play = Play(Unlisted())
+    engine, row = run_virtually(_of_a_clip(play), play.time)
+    assert engine.parked_because is None
+    assert row.state == "held"
+    assert "not begun, 500: nothing was spent on it, run again" in str(row.reason)
+    assert play.time.now - NOW < 600
