@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable
 
 from tests.programs import ROOT
 from tests.torture.trial import Trial
 
 
-def named() -> set[str]:
-    """Return the names of all crash points in `tasks/`."""
-    found = set()
+def named() -> Counter[str]:
+    """Return the names of all crash points in `tasks/`, each with how many places have it."""
+    found: Counter[str] = Counter()
     for path in (ROOT / "tasks").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
                 case ast.Call(func=ast.Name(id="crashpoint"), args=[ast.Constant(str(name)), *_]):
-                    found.add(name)
+                    found[name] += 1
     return found
 
 
@@ -27,4 +28,4 @@ def visited(trial: Trial) -> set[str]:
 
 def unvisited(points: Iterable[str]) -> set[str]:
     """Return the names in the source that are none of these points."""
-    return named() - {point.partition(" (")[0] for point in points}
+    return set(named()) - {point.partition(" (")[0] for point in points}
