@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import BinaryIO
@@ -10,12 +11,15 @@ from typing import BinaryIO
 from tasks.sheet.fetched import Fetched, refused, too_large
 from tasks.sheet.limits import MAX_BYTES
 
+#: Bytes that are read from standard input in one go: what a pipe holds.
+PIECE = 64 * 1024
+
 
 async def fetch(address: str, *, stdin: BinaryIO | None = None) -> Fetched:
     """Return the bytes at an address; raise SheetError with one sentence when there are none."""
     scheme, mark, _ = address.partition("://")
     if address == "-":
-        content = await asyncio.to_thread(_read, stdin or sys.stdin.buffer, "stdin")
+        content = await _read_input(stdin or sys.stdin.buffer)
         return Fetched(content=content, name="stdin")
     if not mark:
         return await asyncio.to_thread(_read_path, address)
@@ -28,6 +32,32 @@ async def fetch(address: str, *, stdin: BinaryIO | None = None) -> Fetched:
 
         return await asyncio.to_thread(fetch_bucket, address)
     raise refused(address, "is not a path, - (standard input), https:// or s3://")
+
+
+async def _read_input(source: BinaryIO) -> bytes:
+    """Return what is typed or piped in, in a wait that can be cancelled."""
+    content = bytearray()
+    while len(content) <= MAX_BYTES:
+        try:
+            await _there(source)
+        except (NotImplementedError, OSError, ValueError):
+            # The event loop of Windows; or a file, which nobody waits for.
+            return await asyncio.to_thread(_read, source, "stdin")
+        part = os.read(source.fileno(), PIECE)
+        if not part:
+            return bytes(content)
+        content += part
+    raise too_large("stdin")
+
+
+async def _there(source: BinaryIO) -> None:
+    """Return once a read of the source does not wait."""
+    loop, there = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(source, there.set)
+    try:
+        await there.wait()
+    finally:
+        loop.remove_reader(source)
 
 
 def _read_path(address: str) -> Fetched:

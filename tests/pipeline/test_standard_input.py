@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import signal
+import struct
 import subprocess
+import termios
+import time
 
 from tests.programs import Desk, simple_sheet
 
@@ -15,3 +20,26 @@ def test_a_sheet_may_come_from_standard_input(desk: Desk, name: str) -> None:
 
     assert process.returncode == 0, err
     assert desk.rows(name)["r001"]["state"] == "delivered"
+
+
+def test_a_sheet_that_is_being_typed_is_left_at_once(desk: Desk) -> None:
+    process = desk.start("check", "-", "--campaign", "typed", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write("id,tool\n")
+    process.stdin.flush()
+    # It has read the first line, and waits for more.
+    while _unread(process.stdin.fileno()):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    try:
+        status = process.wait(timeout=30)
+    finally:
+        process.kill()
+        out, err = process.communicate()
+
+    assert (status, out) == (5, "")
+    assert err == "stopped; run the same command again to go on\n"
+
+
+def _unread(pipe: int) -> int:
+    return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4))[0])
