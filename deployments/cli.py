@@ -28,7 +28,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def carry_out(args: argparse.Namespace) -> int:
     """Run the command that was parsed; every error becomes a sentence and an exit status."""
     from tasks.errors import CallsheetError
+    from tasks.file_limit import raise_file_limit
 
+    # The servers that a command brings along inherit it.
+    raise_file_limit()
     try:
         command = importlib.import_module(f"deployments.commands.{args.command}")
         status: int = command.main(args)

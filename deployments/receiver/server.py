@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -30,6 +29,7 @@ from deployments.receiver.acceptance import (
 from deployments.receiver.delivery import BODY_TIMEOUT
 from deployments.receiver.endpoint import BACKLOG, address_of, listen, name_of
 from tasks.credentials import LiveSecrets
+from tasks.file_limit import raise_file_limit
 from tasks.ledger import Ledger
 from tasks.settings import Settings
 
@@ -216,10 +216,5 @@ def _limits() -> tuple[int, int]:
     Each takes a file descriptor, and one that is sent away keeps its own for a few turns of the
     event loop, in which more are accepted.
     """
-    if sys.platform == "win32":
-        return MOST_WAITING, MOST_WAITING
-    import resource
-
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    descriptors = MOST_WAITING * 16 if soft == resource.RLIM_INFINITY else soft
-    return max(8, min(MOST_WAITING, descriptors // 8)), max(4, min(MOST_WAITING, descriptors // 16))
+    files = raise_file_limit() or MOST_WAITING * 16
+    return max(8, min(MOST_WAITING, files // 8)), max(4, min(MOST_WAITING, files // 16))

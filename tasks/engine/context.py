@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,15 +17,21 @@ from functools import partial
 from pathlib import Path
 
 from tasks.engine.lanes.baseline import Baseline
+from tasks.file_limit import raise_file_limit
 from tasks.home import make_home
 from tasks.ledger import Ledger, Terms, close_gate, gate_of, open_ledger
 from tasks.service import Gate, VideoService
 from tasks.settings import Settings
 from tasks.store import Fetcher, Store, open_store
 
+log = logging.getLogger("callsheet.engine")
+
 Clock = Callable[[], float]
 #: Requests that may be under way at once, however few the lanes are.
 LEAST_AT_ONCE = 64
+#: Files that a run has open beside those of its lanes: ledger, store, receiver, its own output. A
+#: delivery has three beside its request: the film's connection, the part, and its target.
+OTHER_FILES = 96
 
 
 async def _nobody_else() -> bool:
@@ -56,6 +63,7 @@ async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncItera
     Raises ConfigurationError, LedgerError or StoreUnusable before anything can be spent.
     """
     settings.service()
+    settings = fitted(settings, raise_file_limit())
     make_home(settings.home)
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
@@ -100,10 +108,35 @@ async def open_service(settings: Settings, ledger: Ledger | None, clock: Clock) 
 
 
 def _at_once(settings: Settings) -> int:
-    # Quotes are asked for before the engine's lanes are at work; cancels have as many lanes as
-    # creates, and two more are for what takes no key.
-    engine = 2 * settings.submits + settings.watches + settings.deliveries + 2
-    return max(LEAST_AT_ONCE, engine, settings.quotes)
+    # Quotes are asked for before the engine's lanes are at work.
+    return max(LEAST_AT_ONCE, _lanes(settings), settings.quotes)
+
+
+def _lanes(settings: Settings) -> int:
+    # Cancels have as many lanes as creates, and two more are for what takes no key.
+    return 2 * settings.submits + settings.watches + settings.deliveries + 2
+
+
+def fitted(settings: Settings, limit: int | None) -> Settings:
+    """Return the settings with no more lanes than `limit` files may be open at once for.
+
+    Where that is fewer than were asked for, it is said.
+    """
+    lanes = ("submits", "watches", "deliveries", "quotes")
+    needed = OTHER_FILES + 3 * settings.deliveries + max(_lanes(settings), settings.quotes)
+    if limit is None or needed <= limit:
+        return settings
+    part = max(0, limit - OTHER_FILES) / (needed - OTHER_FILES)
+    fewer = {lane: max(1, int(part * getattr(settings, lane))) for lane in lanes}
+    log.warning(
+        "this process may have %d files open and its lanes want %d: there are fewer (%s); "
+        "`ulimit -n %d` before it lets them be",
+        limit,
+        needed,
+        ", ".join(f"{lane} {count}" for lane, count in fewer.items()),
+        needed,
+    )
+    return settings.model_copy(update=fewer)
 
 
 def organisation_of(settings: Settings) -> str:

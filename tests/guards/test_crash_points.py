@@ -35,8 +35,8 @@ def points_in_tests() -> dict[str, str]:
 
 
 def test_a_point_that_a_test_names_is_in_the_program() -> None:
-    found = points_in_tests()
-    unknown = {text: at for text, at in found.items() if text.partition(" (")[0] not in named()}
+    found, known = points_in_tests(), named()
+    unknown = {text: at for text, at in found.items() if text.partition(" (")[0] not in known}
 
     assert len(found) > 15
     assert unknown == {}

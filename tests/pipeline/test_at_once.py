@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import time
@@ -13,7 +14,7 @@ import pytest
 
 from tests.databases import postgres_server
 from tests.launcher import Launcher, launcher
-from tests.programs import Desk, Finished, Sandbox, simple_sheet
+from tests.programs import CALLSHEET, Desk, Finished, Sandbox, simple_sheet
 
 Launchers = list[Launcher]
 RUN = ("run", "--yes", "--json", "--without-prefect")
@@ -181,3 +182,20 @@ def _wait_for(met: Callable[[], bool]) -> None:
     while not met():
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+def test_with_few_files_there_are_fewer_lanes_and_every_film_is_made(desk: Desk, name: str) -> None:
+    lanes = dict.fromkeys(("SUBMITS", "WATCHES", "DELIVERIES", "QUOTES"), "512")
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(20))
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -n 128 && exec "$@"', "-", *CALLSHEET, "run", sheet, "--yes",
+         "--json", "--without-prefect"],
+        cwd=desk.folder,
+        env=desk.environment() | {f"CALLSHEET_{lane}": count for lane, count in lanes.items()},
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == {"total": 20, "delivered": 20}
+    assert "may have 128 files open and its lanes want 3682: there are fewer" in done.stderr

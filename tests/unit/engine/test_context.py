@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 
 import pytest
 
-from tasks.engine.context import open_service
+from tasks.engine.context import fitted, open_service
 from tasks.settings import load_settings
 
 
@@ -55,3 +57,34 @@ async def test_the_client_has_a_connection_for_every_lane(tmp_path, lanes, at_on
         await asyncio.gather(*(service.get("vid_1") for _ in range(at_once)))
     server.close()
     assert counting.peak == at_once
+
+
+LANES = ("submits", "watches", "deliveries", "quotes")
+
+
+@pytest.mark.parametrize(
+    ("limit", "wanted", "lanes"),
+    [
+        (None, 512, (512, 512, 512, 512)),
+        (10_000, 512, (512, 512, 512, 512)),
+        (1024, 512, (132, 132, 132, 132)),
+        (64, 512, (1, 1, 1, 1)),
+        (256, None, (8, 16, 8, 16)),
+    ],
+)
+def test_there_are_no_more_lanes_than_files_may_be_open(tmp_path, caplog, limit, wanted, lanes):
+    asked = {f"CALLSHEET_{lane.upper()}": str(wanted) for lane in LANES if wanted}
+    settings = fitted(load_settings(environ=asked, folder=tmp_path), limit)
+    assert tuple(getattr(settings, lane) for lane in LANES) == lanes
+    fewer = wanted is not None and lanes[0] < wanted
+    assert ("`ulimit -n" in caplog.text) is fewer
+
+
+def test_the_limit_of_files_is_raised_as_far_as_it_goes():
+    code = (
+        "from resource import *; setrlimit(RLIMIT_NOFILE, (80, 300))\n"
+        "from tasks.file_limit import raise_file_limit\n"
+        "print(raise_file_limit(), *getrlimit(RLIMIT_NOFILE))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["300", "300", "300"]
