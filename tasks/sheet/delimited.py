@@ -15,8 +15,9 @@ from itertools import islice
 from typing import Any
 
 from tasks.sheet.findings import Findings
-from tasks.sheet.grid import Grid, Line
+from tasks.sheet.grid import Grid
 from tasks.sheet.header_line import SEARCHED, known_names
+from tasks.sheet.line import Line
 from tasks.sheet.table import Table
 
 _DELIMITERS = (",", ";", "\t", "|")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain, islice
-from typing import NoReturn
 
-from tasks.errors import shorten
 from tasks.sheet.findings import Findings
-from tasks.sheet.header_line import SEARCHED, find_header
-from tasks.sheet.headers import canonical_header, check_header, is_kept_only, is_ours
-from tasks.sheet.limits import MAX_COLUMNS, MAX_ROWS
+from tasks.sheet.header_line import SEARCHED, Column, pick_header, read_header
+from tasks.sheet.headers import is_ours
+from tasks.sheet.limits import MAX_ROWS
+from tasks.sheet.line import Line, Span, is_blank, is_total
 from tasks.sheet.table import Cell, Row, Table
 from tasks.sheet.text import tidy
 
@@ -22,26 +20,6 @@ _SPREADSHEET_ERRORS = frozenset(
 
 #: Names a cell by its line and column position the way a spreadsheet does: `Sheet1!D14`.
 Locate = Callable[[int, int], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column with a header; one that is not usable has its problem noted already."""
-
-    position: int
-    header: str
-    name: str
-    usable: bool
-    kept_only: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a CSV or a spreadsheet; `faults` are what is wrong by column position."""
-
-    number: int
-    cells: tuple[str, ...]
-    faults: Mapping[int, str] = field(default_factory=dict)
 
 
 class Grid:
@@ -61,95 +39,53 @@ class Grid:
         self.findings = findings
         self.exact = exact
         self.locate = locate
+        #: The merged cells whose value was read for more than their first line.
+        self.filled: dict[Span, None] = {}
         #: What people call a line of it.
         self.line_word = "row" if locate else "line"
 
     def table(self, lines: Iterable[Line]) -> Table:
         """Return the table; problems are noted, hopeless sheets raise."""
-        filled = (line for line in lines if any(map(str.strip, line.cells)))
+        filled = (line for line in lines if not is_blank(line))
         first = list(islice(filled, SEARCHED))
-        below = self._header_line(first)
+        below = 1 + pick_header(first, self.findings, self.line_word)
         header = first[below - 1]
-        columns = self._header(header.cells, header.number)
-        rows = tuple(self._rows(chain(first[below:], filled), columns))
+        columns = read_header(header, self.findings, self.place)
+        body = list(self._body(chain(first[below:], filled), header))
+        rows = tuple(self._rows(body, columns))
+        self._note_merged()
         kept = tuple(column.header for column in columns if not is_ours(column.name))
         complete = all(column.usable for column in columns)
         return Table(columns=kept, rows=rows, complete=complete)
 
-    def _header_line(self, lines: list[Line]) -> int:
-        """Return how many of the first lines end with the header; raise when none is one."""
-        if not lines:
-            self.findings.give_up("has no rows: it is empty")
-        found, _ = find_header([line.cells for line in lines])
-        if not found:
-            self._refuse_header(lines[0])
-        numbers = [lines[n].number for n in found]
-        if len(found) > 1:
-            several = " and ".join(map(str, numbers))
-            self.findings.give_up(
-                f"may have its header in {self.line_word}s {several}: keep one table in a sheet",
-                line=numbers[1],
-            )
-        if found[0] > 0:
-            above = numbers[0] - 1
-            lost = f"{self.line_word} 1" if above == 1 else f"{self.line_word}s 1 to {above}"
+    def _body(self, lines: Iterable[Line], header: Line) -> list[Line]:
+        """Return the lines that are rows: without the header once more, or totals at the end."""
+        names = _written(header)
+        body: list[Line] = []
+        for line in lines:
+            if _written(line) == names:
+                repeated = f"repeats the header in {self.line_word} {header.number} and is not read"
+                self.findings.note(repeated, line=line.number)
+                continue
+            if len(body) == MAX_ROWS:
+                self.findings.give_up(f"has more than {MAX_ROWS:,} rows; split it")
+            body.append(line)
+        if body and is_total(body[-1]):
+            total = body.pop()
+            said = next(cell.strip() for cell in total.cells if any(map(str.isalpha, cell)))
             self.findings.note(
-                f"has its header in {self.line_word} {numbers[0]}; {lost} above it "
-                f"{'is' if above == 1 else 'are'} not read"
+                "is a line of totals below the rows and is not read", line=total.number, value=said
             )
-        return found[0] + 1
+        return body
 
-    def _header(self, cells: tuple[str, ...], line: int) -> tuple[Column, ...]:
-        """Return the columns that have a header."""
-        columns: list[Column] = []
-        first: dict[str, Column] = {}
-        for position, cell in enumerate(cells):
-            try:
-                header = tidy(cell)
-            except ValueError as fault:
-                self.findings.refuse(str(fault), line=line, cell=f"column {position + 1}")
-                continue
-            if not header:
-                continue
-            name = canonical_header(header)
-            place = self._place("column", line, position)
-            usable = check_header(header, self.findings, line=line, where=place)
-            column = Column(
-                position, header, name, usable and name.casefold() not in first, is_kept_only(name)
-            )
-            if twin := first.get(name.casefold()):
-                self.findings.refuse(
-                    f'and "{twin.header}" are the same column ({name}), in columns '
-                    f"{twin.position + 1} and {position + 1}: keep one",
-                    line=line,
-                    cell=place,
-                    value=header,
-                )
-            first.setdefault(name.casefold(), column)
-            columns.append(column)
-        if len(columns) > MAX_COLUMNS:
-            self.findings.give_up(f"has {len(columns)} columns; {MAX_COLUMNS} is the limit")
-        return tuple(columns)
-
-    def _refuse_header(self, first: Line) -> NoReturn:
-        names = ", ".join(f'"{shorten(c, 20)}"' for c in first.cells[:9] if c.strip())
-        hint = "" if self.locate else ": is the delimiter right?"
-        self.findings.give_up(
-            "has no column Callsheet knows (id, title, tool, script, ...) in its first "
-            f"{SEARCHED} {self.line_word}s; this one says {names}{hint}",
-            line=first.number,
-        )
-
-    def _rows(self, lines: Iterator[Line], columns: tuple[Column, ...]) -> Iterator[Row]:
+    def _rows(self, lines: Iterable[Line], columns: tuple[Column, ...]) -> Iterator[Row]:
         width = columns[-1].position + 1
         read = [column for column in columns if not is_ours(column.name)]
         nameless: set[int] = set()
-        for count, line in enumerate(lines, start=1):
-            if count > MAX_ROWS:
-                self.findings.give_up(f"has more than {MAX_ROWS:,} rows; split it")
+        for line in lines:
             if self._fits(line, width):
                 self._refuse_nameless(line, columns, nameless)
-                yield self._row(line, read)
+                yield self._row(line, read, self._merged(line, read))
 
     def _fits(self, line: Line, width: int) -> bool:
         used = len(line.cells)
@@ -173,19 +109,56 @@ class Grid:
         for position, cell in enumerate(line.cells):
             if position not in named and position not in seen and cell.strip():
                 seen.add(position)
-                place = self._place(f"column {position + 1}", line.number, position)
+                place = self.place(f"column {position + 1}", line.number, position)
                 message = "stands in a column without a header"
                 self.findings.refuse(message, line=line.number, cell=place, value=cell.strip())
 
-    def _row(self, line: Line, columns: list[Column]) -> Row:
+    def _merged(self, line: Line, columns: list[Column]) -> set[int]:
+        """Refuse merged cells in which two columns or two ids are one; return where they are."""
+        faulty: set[int] = set()
+        for column in columns:
+            span = line.spans.get(column.position)
+            if span is None:
+                continue
+            shared = [one.header for one in columns if line.spans.get(one.position) == span]
+            if len(shared) > 1:
+                message = f"is merged over {len(shared)} columns ({', '.join(shared)})"
+                remedy = "unmerge it, and write into each what belongs there"
+            elif column.name == "id":
+                message = f"is merged: rows {span.first_line} to {span.last_line} have one id"
+                remedy = "unmerge it, and give each row its own"
+            else:
+                self.filled[span] = None
+                continue
+            faulty.add(column.position)
+            self.findings.refuse(f"{message}; {remedy}", line=span.first_line, cell=str(span))
+        return faulty
+
+    def _note_merged(self) -> None:
+        if len(self.filled) == 1:
+            (span,) = self.filled
+            self.findings.note(
+                f"is merged: its value is read for rows {span.first_line} to {span.last_line}",
+                line=span.first_line,
+                cell=str(span),
+            )
+        elif self.filled:
+            shown = ", ".join(map(str, [*self.filled][:3]))
+            more = f" and {len(self.filled) - 3} more" if len(self.filled) > 3 else ""
+            self.findings.note(
+                f"has merged cells ({shown}{more}): the value of each is read for all its rows"
+            )
+
+    def _row(self, line: Line, columns: list[Column], faulty: Collection[int]) -> Row:
         cells: dict[str, Cell] = {}
         texts: list[tuple[str, str]] = []
         for column in columns:
             text, fault = self._text(line, column)
             texts.append((column.header, text))
-            if not text and not fault:
+            noted = column.position in faulty
+            if not text and not fault and not noted:
                 continue
-            place = self._place(column.header, line.number, column.position)
+            place = self.place(column.header, line.number, column.position)
             if fault:
                 self.findings.refuse(fault, line=line.number, cell=place, value=text)
             if column.usable and not column.kept_only:
@@ -194,7 +167,7 @@ class Grid:
                     value=text,
                     line=line.number,
                     where=place,
-                    faulty=bool(fault),
+                    faulty=noted or bool(fault),
                 )
         return Row(line=line.number, cells=cells, texts=tuple(texts))
 
@@ -211,6 +184,11 @@ class Grid:
             return text, "is an error of the spreadsheet, not a value"
         return text, line.faults.get(column.position)
 
-    def _place(self, name: str, line: int, position: int) -> str:
+    def place(self, name: str, line: int, position: int) -> str:
         """Return how a message names a cell: `aspect_ratio (Sheet1!D14)`."""
         return f"{name} ({self.locate(line, position)})" if self.locate else name
+
+
+def _written(line: Line) -> tuple[tuple[int, str], ...]:
+    """Return the texts of a line and where they stand."""
+    return tuple((n, text) for n, text in enumerate(map(str.strip, line.cells)) if text)

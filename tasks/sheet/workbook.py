@@ -14,7 +14,7 @@ from typing import Any
 
 from tasks.errors import SheetError
 from tasks.sheet.findings import Findings
-from tasks.sheet.grid import Grid, Line
+from tasks.sheet.grid import Grid
 from tasks.sheet.header_line import SEARCHED, HeaderLines, find_header
 from tasks.sheet.limits import (
     MAX_COLUMNS,
@@ -23,7 +23,9 @@ from tasks.sheet.limits import (
     MAX_UNZIPPED_BYTES,
     say_bytes,
 )
+from tasks.sheet.line import Line
 from tasks.sheet.table import Table
+from tasks.sheet.worksheet_shape import filled_down, read_shape
 
 _RETURN = re.compile("_x000[dD]_\n?")
 _EXACT = 10**15
@@ -57,11 +59,14 @@ def _read(content: bytes, findings: Findings, worksheet: str | None) -> tuple[st
     title = _choose(values, findings, worksheet)
     rows = _rows(values[title], findings)
     twins = _rows(formulas[title], findings)
-    lines = [
+    lines = (
         _line(number, row, twin or ())
         for number, (row, twin) in enumerate(zip_longest(rows, twins, fillvalue=()), start=1)
-    ]
-    return title, lines
+    )
+    sheet: Any = values[title]
+    with sheet._get_source() as source:
+        shape = read_shape(source)
+    return title, list(filled_down(lines, shape.spans))
 
 
 def _choose(book: Any, findings: Findings, worksheet: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -51,6 +52,30 @@ def refuse() -> Callable[..., list[str]]:
         return [str(problem) for problem in caught.value.problems]
 
     return refuse
+
+
+@pytest.fixture(params=["csv", "xlsx"])
+def table(
+    request: pytest.FixtureRequest, workbook: Callable[..., bytes]
+) -> Callable[..., tuple[str | bytes, str, str]]:
+    """Return (content, name, what a line is called) of rows, as a CSV and as a workbook."""
+
+    def table(rows: Iterable[Iterable[Any]]) -> tuple[str | bytes, str, str]:
+        if request.param == "xlsx":
+            return workbook(rows), "c.xlsx", "row"
+        out = io.StringIO()
+        lines = [[_exported(cell) for cell in row] for row in rows]
+        width = max(map(len, lines))
+        lines = [[*row, *[""] * (width - len(row))] for row in lines]
+        csv.writer(out, delimiter=";").writerows(lines)
+        return out.getvalue(), "c.csv", "line"
+
+    return table
+
+
+def _exported(cell: Any) -> str:
+    text = "" if cell is None else str(cell)
+    return text.upper() if isinstance(cell, bool) else text
 
 
 @pytest.fixture

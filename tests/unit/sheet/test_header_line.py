@@ -1,27 +1,10 @@
 """The header is found below a title, said, and never guessed."""
 
-import csv
-import io
-
 import pytest
 
 HEAD = ["id", "tool", "Title"]
 FILM = ["r1", "explainer", "One"]
 LOGO = ["", "", ""]
-
-
-@pytest.fixture(params=["csv", "xlsx"])
-def table(request, workbook):
-    """Return (content, name, what a line is called) of rows, as a CSV and as a workbook."""
-
-    def table(rows):
-        if request.param == "xlsx":
-            return workbook(rows), "c.xlsx", "row"
-        out = io.StringIO()
-        csv.writer(out, delimiter=";").writerows(rows)
-        return out.getvalue(), "c.csv", "line"
-
-    return table
 
 
 @pytest.mark.parametrize(
@@ -74,9 +57,13 @@ def test_two_lines_that_may_be_the_header_are_refused(refuse, table):
     ]
 
 
-def test_a_line_that_repeats_the_header_is_no_second_one(read, table):
-    content, name, _ = table([["Plan"], ["id", "tool"], ["r1", "t"], ["id", "tool"]])
-    assert len(read(content, name).briefs) == 2
+def test_a_line_that_repeats_the_header_is_no_row(read, table):
+    content, name, line = table([HEAD, FILM, HEAD, ["r2", "explainer", "Two"]])
+    sheet = read(content, name)
+    assert [brief.line for brief in sheet.briefs] == [2, 4]
+    assert [str(note) for note in sheet.notes] == [
+        f"{name}:3 repeats the header in {line} 1 and is not read"
+    ]
 
 
 def test_it_does_not_look_further_than_twenty_lines(refuse, table):

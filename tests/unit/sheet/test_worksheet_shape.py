@@ -1,0 +1,90 @@
+"""Merged and hidden cells of a worksheet: understood and said, or refused."""
+
+HEAD = ["id", "tool", "title", "topic", "language"]
+
+
+def rows(*numbers):
+    return [[f"r{n}", "explainer", f"Title {n}", None, "en"] for n in numbers]
+
+
+def merging(*ranges):
+    def change(book):
+        for cells in ranges:
+            book.active.merge_cells(cells)
+
+    return change
+
+
+def topics(sheet):
+    return [brief.request.get("topic") for brief in sheet.briefs]
+
+
+def test_a_merged_cell_counts_for_every_row_it_reaches(read, workbook):
+    films = rows(1, 2, 3, 4)
+    films[1][3] = "Tea"
+    sheet = read(workbook([HEAD, *films], change=merging("D3:D4")), "c.xlsx")
+    assert topics(sheet) == [None, "Tea", "Tea", None]
+    assert [str(note) for note in sheet.notes] == [
+        "c.xlsx:3 D3:D4 is merged: its value is read for rows 3 to 4"
+    ]
+    assert dict(sheet.briefs[2].cells)["topic"] == "Tea"
+
+
+def test_many_merged_cells_are_said_once(read, workbook):
+    films = rows(*range(10))
+    ranges = [f"D{n}:D{n + 1}" for n in range(2, 12, 2)]
+    for n in range(0, 10, 2):
+        films[n][3] = f"Topic {n}"
+    sheet = read(workbook([HEAD, *films], change=merging(*ranges)), "c.xlsx")
+    assert topics(sheet) == [f"Topic {n // 2 * 2}" for n in range(10)]
+    assert [str(note) for note in sheet.notes] == [
+        "c.xlsx has merged cells (D2:D3, D4:D5, D6:D7 and 2 more): "
+        "the value of each is read for all its rows"
+    ]
+
+
+def test_a_line_that_is_only_the_rest_of_a_merged_cell_stays_blank(read, workbook):
+    film = ["r1", "explainer", "Tall", "Tea", "en"]
+    change = merging("C2:C9", "D2:D9", "A2:A9")
+    sheet = read(workbook([HEAD, film], change=change), "c.xlsx")
+    assert len(sheet.briefs) == 1
+    assert not sheet.notes
+
+
+def test_a_merged_id_is_refused_once(refuse, workbook):
+    films = rows(1, 2, 3)
+    book = workbook([HEAD, *films], change=merging("A2:A4"))
+    assert refuse(book, "c.xlsx") == [
+        "c.xlsx:2 A2:A4 is merged: rows 2 to 4 have one id; unmerge it, and give each row its own"
+    ]
+
+
+def test_columns_that_are_merged_are_refused(refuse, workbook):
+    book = workbook([HEAD, *rows(1, 2)], change=merging("B3:C3"))
+    assert refuse(book, "c.xlsx") == [
+        "c.xlsx:3 B3:C3 is merged over 2 columns (tool, title); "
+        "unmerge it, and write into each what belongs there"
+    ]
+
+
+def test_a_cell_merged_over_nameless_columns_is_one_cell(read, workbook):
+    book = workbook([HEAD, *rows(1)], change=merging("E2:G2"))
+    assert read(book, "c.xlsx").briefs[0].request["language"] == "en"
+
+
+def test_empty_cells_that_are_merged_are_nothing(read, workbook):
+    book = workbook([HEAD, *rows(1, 2)], change=merging("D2:D3", "A9:E9"))
+    assert not read(book, "c.xlsx").notes
+
+
+def test_a_header_of_two_lines_is_read_by_its_merged_names(read, workbook):
+    book = workbook(
+        [["id", "Film", None, None, "Language"], [None, "tool", "title", "topic"], *rows(1)],
+        change=merging("A1:A2", "B1:D1", "E1:E2"),
+    )
+    sheet = read(book, "c.xlsx")
+    assert sheet.briefs[0].row == "r1"
+    assert sheet.briefs[0].request["language"] == "en"
+    assert [str(note) for note in sheet.notes] == [
+        "c.xlsx has its header in row 2; row 1 above it is not read"
+    ]
