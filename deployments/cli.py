@@ -61,6 +61,8 @@ def carry_out(args: argparse.Namespace) -> int:
 
 
 def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
+    from textwrap import indent
+
     from tasks.errors import Parked, SheetError
     from tasks.redact import redact
 
@@ -78,9 +80,9 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     if isinstance(error, Parked):
         print(f"  not before {error.until:%Y-%m-%d %H:%M:%S} UTC", file=sys.stderr)
     if error.remedy:
-        print(f"  {redact(error.remedy)}", file=sys.stderr)
+        print(indent(redact(error.remedy), "  "), file=sys.stderr)
     if getattr(args, "json", False):
-        document: dict[str, object] = {"error": words, "exit": error.exit_status}
+        document: dict[str, object] = {**error.document, "error": words, "exit": error.exit_status}
         if problems:
             document["problems"] = problems
             document["notes"] = notes

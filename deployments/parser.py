@@ -75,6 +75,14 @@ def _add_sheet_commands(command: Command) -> None:
         parser.add_argument("--campaign", metavar="NAME", help="instead of the sheet's own name")
         parser.add_argument("--delimiter", metavar="CHAR", help="what separates the cells of a CSV")
         parser.add_argument("--worksheet", metavar="NAME", help="which worksheet of an XLSX")
+        parser.add_argument(
+            "--new-campaign", action="store_true",
+            help="make films again that another campaign has paid for",
+        )  # fmt: skip
+        parser.add_argument(
+            "--same-campaign", action="store_true",
+            help="the campaign goes on with this sheet, though it comes from elsewhere and differs",
+        )  # fmt: skip
     for parser in (plan, run):
         parser.add_argument("--budget", metavar="N", help="credits the campaign may cost in all")
         parser.add_argument(

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.commands.check import show_sheet
-from deployments.commands.options import budget_of
+from deployments.commands.options import budget_of, words_of
 from deployments.commands.plan import show_plan
 from deployments.commands.rows import show_rows
 from deployments.prefect_run import run_under_prefect
@@ -50,6 +50,7 @@ async def run_here(
         at_limit=args.at_limit,
         if_running=args.if_running,
         wait=args.wait,
+        **words_of(args),
     )
     approval = partial(_approve, args, console, settings.quote_tolerance)
     async with open_run(options, settings, approval) as run, AsyncExitStack() as hearing:
@@ -89,7 +90,10 @@ async def _approve(args: Namespace, console: Console, tolerance: Decimal, plan: 
         check_saved_plan(plan, Path(args.plan), tolerance=tolerance)
         return f"approved with the plan {args.plan}"
     credits = f"{as_text(plan.total)} credits"
-    return await consent(args, f"Spend {credits}?", what=f"{credits} are")
+    again = sum((one.credits for one in plan.elsewhere), Decimal(0))
+    named = " and ".join(one.campaign for one in plan.elsewhere)
+    more = f", though {named} has paid {as_text(again)} for films of it" if plan.elsewhere else ""
+    return await consent(args, f"Spend {credits}{more}?", what=f"{credits} are")
 
 
 async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:

@@ -60,6 +60,10 @@ async def run_campaign(
     profile: str | None = None,
     run_budget: float | None = None,
     at_limit: AtLimit | None = None,
+    delimiter: str | None = None,
+    worksheet: str | None = None,
+    new_campaign: bool = False,
+    same_campaign: bool = False,
 ) -> State[dict[str, Any]]:
     """Run a campaign from its sheet.
 
@@ -73,6 +77,11 @@ async def run_campaign(
         profile: settings from a TOML profile.
         run_budget: credits this run alone may set aside.
         at_limit: begin nothing more at the end of a budget (stop), or what still fits (fit).
+        delimiter: what separates the cells of a CSV.
+        worksheet: which worksheet of an XLSX.
+        new_campaign: make films again that another campaign has paid for.
+        same_campaign: the campaign goes on with this sheet, though it comes from elsewhere and
+            differs.
     """
     redact_prefect_logs()
     options = RunOptions(
@@ -83,6 +92,10 @@ async def run_campaign(
         max_wait=None if max_wait is None else parse_duration(max_wait),
         run_budget=None if run_budget is None else Decimal(str(run_budget)),
         at_limit=at_limit,
+        delimiter=delimiter,
+        worksheet=worksheet,
+        new_campaign=new_campaign,
+        same_campaign=same_campaign,
     )
 
     async def approval(plan: Plan) -> str:

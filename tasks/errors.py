@@ -32,7 +32,7 @@ A caller that spends money writes:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -45,6 +45,8 @@ class CallsheetError(Exception):
     def __init__(self, message: str | None = None, *, remedy: str | None = None) -> None:
         super().__init__(message or self.__doc__ or "")
         self.remedy = remedy
+        #: What `--json` shows of the command beside the error.
+        self.document: Mapping[str, object] = {}
 
 
 class BadInput(CallsheetError):

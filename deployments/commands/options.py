@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 from tasks.credits import parse_credits
 from tasks.errors import BadInput
@@ -26,6 +27,32 @@ def sheet_options(args: Namespace, settings: Settings) -> SheetOptions:
         worksheet=args.worksheet,
         name_template=settings.names,
     )
+
+
+def words_of(args: Namespace) -> dict[str, Any]:
+    """Return what somebody said of the sheet's campaign, for RunOptions."""
+    return {
+        "new_campaign": args.new_campaign,
+        "same_campaign": args.same_campaign,
+        "typed": tuple(typed_in(args)),
+    }
+
+
+def typed_in(args: Namespace) -> list[str]:
+    """Return the options that a suggested run repeats: what shapes it, but for its campaign."""
+    found = {name: getattr(args, name, None) for name in _REPEATED}
+    return [
+        word
+        for name, value in found.items()
+        if value
+        for word in (f"--{name.replace('_', '-')}", *([] if value is True else [value]))
+    ]
+
+
+_REPEATED = (
+    "budget", "run_budget", "at_limit", "select", "delimiter", "worksheet", "profile", "sandbox",
+    "time_scale", "max_wait", "yes", "json", "without_prefect",
+)  # fmt: skip
 
 
 def budget_of(args: Namespace, option: str = "budget") -> Decimal | None:

@@ -6,20 +6,22 @@ import sys
 import time
 from argparse import Namespace
 from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from deployments.commands.check import show_findings
-from deployments.commands.options import budget_of, settings_of, sheet_options
+from deployments.commands.options import budget_of, settings_of, sheet_options, typed_in, words_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
+from tasks.campaign.match import Match, match_sheet, name_campaign
 from tasks.campaign.plan import plan_document, plan_sheet, priced, save_plan
 from tasks.campaign.quote import ask_prices, check_budget
 from tasks.campaign.values import Plan, PlanLine, RunOptions
 from tasks.credits import as_text
 from tasks.engine.context import open_service
-from tasks.errors import CallsheetError
+from tasks.errors import CallsheetError, SpendRefused
 from tasks.ledger import ACTIONS, open_ledger
 from tasks.ledger.database import ledger_file, ledger_url
 from tasks.redact import unsigned
@@ -51,49 +53,56 @@ def _main(args: Namespace) -> int:
             home = settings_of(args).home
             child = sandbox(home / "sandbox", time_scale=args.time_scale)
             overrides = stack.enter_context(child)
-        sheet, plan = run_command(_plan(args, settings_of(args, overrides)))
+        sheet, plan, match = run_command(_plan(args, settings_of(args, overrides)))
     show_findings(sheet, console)
-    show_plan(plan, console)
-    if args.output:
-        save_plan(plan, Path(args.output))
-        carry = _run_of(args, plan, "--plan", args.output)
-        print(f"saved; `{carry}` does what it says, or nothing", file=sys.stderr)
+    # A refusal says more of the same.
+    show_plan(replace(plan, elsewhere=()) if match.refusal else plan, console)
+    document = {**plan_document(plan), "notes": [str(note) for note in sheet.notes], "exit": 0}
+    try:
+        if match.refusal is not None:
+            raise match.refusal
+        if args.output:
+            save_plan(plan, Path(args.output))
+            carry = _run_of(args, plan, "--plan", args.output)
+            print(f"saved; `{carry}` does what it says, or nothing", file=sys.stderr)
+        check_budget(plan, part=f"`{_run_of(args, plan, '--at-limit', 'fit')}`")
+    except SpendRefused as refusal:
+        refusal.document = document
+        raise
     if args.json:
-        notes = [str(note) for note in sheet.notes]
-        print_json({**plan_document(plan), "notes": notes, "exit": 0})
-    check_budget(plan, part=f"`{_run_of(args, plan, '--at-limit', 'fit')}`")
+        print_json(document)
     return 2 if args.detailed_exitcode and plan.moves_anything else 0
 
 
 def _run_of(args: Namespace, plan: Plan, *words: str) -> str:
     """Return the command that runs what was planned, on the same terms."""
-    said = {name: getattr(args, name) for name in ("budget", "select", "delimiter", "worksheet")}
-    same = [word for name, value in said.items() if value for word in (f"--{name}", value)]
-    same += ["--sandbox"] if args.sandbox else []
-    same += ["--profile", args.profile] if args.profile else []
-    return suggest_run(unsigned(args.sheet), plan.campaign, *same, *words)
+    return suggest_run(unsigned(args.sheet), plan.campaign, *typed_in(args), *words)
 
 
-async def _plan(args: Namespace, settings: Settings) -> tuple[Sheet, Plan]:
+async def _plan(args: Namespace, settings: Settings) -> tuple[Sheet, Plan, Match]:
     sheet = await read_sheet(args.sheet, sheet_options(args, settings))
-    options = RunOptions(sheet=args.sheet, budget=budget_of(args), select=args.select)
+    options = RunOptions(
+        sheet=args.sheet, budget=budget_of(args), select=args.select, **words_of(args)
+    )
     file = ledger_file(ledger_url(settings.ledger))
     async with AsyncExitStack() as stack:
-        ledger = None
+        ledger, match = None, Match()
         # A plan makes nothing, not even an empty ledger.
         if file is None or file.exists():
             opened = await open_ledger(settings.ledger, create=False)
             ledger = await stack.enter_async_context(opened)
+            sheet = await name_campaign(ledger, sheet, options)
+            match = await match_sheet(ledger, sheet, options)
         plan = await plan_sheet(ledger, sheet, options)
         if not plan.spending:
-            return sheet, plan
+            return sheet, plan, match
         service = await open_service(settings, ledger, time.time)
         await stack.enter_async_context(service)
         wanted = {line.row for line in plan.spending}
         briefs = [brief for brief in sheet.briefs if brief.row in wanted]
         quotes = settings.quotes
         prices = await ask_prices(service, briefs, at_once=quotes, clock=time.time)
-        return sheet, priced(plan, prices)
+        return sheet, priced(plan, prices), match
 
 
 def show_plan(plan: Plan, console: Console) -> None:
@@ -110,7 +119,19 @@ def show_plan(plan: Plan, console: Console) -> None:
         console.print(made)
     if len(touched) > SHOWN:
         console.print(f"... and {len(touched) - SHOWN} more rows (all of them with --json)")
+    for words in warnings_of(plan):
+        console.print(f"[yellow]warning[/] {plain(words)}")
     console.print(_sum(plan))
+
+
+def warnings_of(plan: Plan) -> list[str]:
+    """Return what a person may not have meant, a sentence each."""
+    return [
+        f"{len(one.costs)} of these rows {'is' if len(one.costs) == 1 else 'are'} campaign "
+        f"{one.campaign}'s, already paid for there ({as_text(one.credits)} "
+        "credits): a run makes them again"
+        for one in plan.elsewhere
+    ]
 
 
 def _because(line: PlanLine) -> str:

@@ -24,6 +24,7 @@ from tasks.ledger import (
     diff_row,
     diff_sheet,
     find_campaign,
+    paid_elsewhere,
 )
 from tasks.sheet import Sheet
 
@@ -41,7 +42,12 @@ async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -
         campaign_id = campaign.id if campaign else None
         query = partial(diff_sheet, campaign_id=campaign_id, briefs=sheet.briefs)
         found = await ledger.read(query)
-    return _plan(sheet, options, campaign, found)
+    plan = _plan(sheet, options, campaign, found)
+    if ledger is None or not plan.spending:
+        return plan
+    wanted = [(line.row, line.digest) for line in plan.spending]
+    paid = partial(paid_elsewhere, campaign_id=campaign.id if campaign else None, wanted=wanted)
+    return replace(plan, elsewhere=tuple(await ledger.read(paid)))
 
 
 def priced(plan: Plan, prices: Mapping[str, Price]) -> Plan:
@@ -67,6 +73,10 @@ def plan_document(plan: Plan) -> dict[str, object]:
             "committed": as_number(plan.committed),
             "budget": as_number(plan.budget),
         },
+        "elsewhere": [
+            {"campaign": one.campaign, "rows": {r: as_number(c) for r, c in one.costs.items()}}
+            for one in plan.elsewhere
+        ],
         "rows": [
             {
                 "row": line.row,

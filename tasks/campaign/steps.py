@@ -17,6 +17,7 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from tasks.campaign.lease import leased
+from tasks.campaign.match import match_sheet, name_campaign
 from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.quote import (
     check_budget,
@@ -40,6 +41,7 @@ from tasks.ledger import (
     approve,
     ensure_campaign,
     find_account,
+    set_apart,
     set_budget,
     sync_sheet,
 )
@@ -77,21 +79,30 @@ async def read_step(sheet: str) -> str:
             worksheet=run.options.worksheet,
             name_template=run.at.settings.names,
         )
-        run.sheet = await read_sheet(sheet, options)
+        found = await read_sheet(sheet, options)
+        run.sheet = await name_campaign(run.at.ledger, found, run.options)
     return run.sheet.campaign
 
 
 async def plan_step(campaign: str) -> None:
-    """Take the sheet into the ledger, held for this process from here to the end of the run."""
+    """Take the sheet into the ledger, held for this process from here to the end of the run.
+
+    Raises SpendRefused, with nothing written, when it may be another campaign than it says.
+    """
     run = current_run()
     at, sheet = run.at, run.sheet
     assert sheet is not None, "the sheet is read first"
+    match = await match_sheet(at.ledger, sheet, run.options)
+    if match.refusal is not None:
+        raise match.refusal
     change = partial(
         ensure_campaign,
         name=campaign,
         sheet=sheet.address,
         sheet_digest=sheet.digest,
         at=at.clock(),
+        origin=sheet.origin,
+        apart_from=[one.campaign_id for one in match.elsewhere] if run.options.new_campaign else (),
     )
     run.campaign = await at.ledger.write(change)
     wait = 0.0 if run.options.if_running == "leave" else run.time_left
@@ -188,6 +199,9 @@ async def approve_step(campaign: str) -> int:
         now = run.at.clock()
         if waiting:
             check_wanted(connection, run.campaign)
+            # Whoever approved saw that they are paid for elsewhere, and is not asked again.
+            elsewhere = [one.campaign_id for one in run.plan.elsewhere]
+            set_apart(connection, run.campaign.id, elsewhere)
         # A budget counts from the approval on: one that was refused leaves nothing behind.
         if run.plan.budget is not None:
             set_budget(connection, run.campaign, budget=run.plan.budget, at=now)

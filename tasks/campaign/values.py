@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from tasks.credits import as_number
-from tasks.ledger import Account, Action, AtLimit, State
+from tasks.ledger import Account, Action, AtLimit, PaidElsewhere, State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,12 @@ class RunOptions:
     if_running: Literal["wait", "leave"] = "wait"
     #: How films are found: by webhooks where there are any (auto), never, or not without them.
     wait: Literal["auto", "poll", "webhook"] = "auto"
+    #: A person's word: make what another campaign has paid for again, as a campaign of its own.
+    new_campaign: bool = False
+    #: A person's word: the sheet is its campaign's, though it comes from elsewhere and differs.
+    same_campaign: bool = False
+    #: Options that were typed, for the commands that are suggested.
+    typed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +71,8 @@ class Plan:
     committed: Decimal = Decimal(0)
     #: The other accounts that limit it, as they are now.
     accounts: tuple[Account, ...] = ()
+    #: What it makes though another campaign has paid for the same.
+    elsewhere: tuple[PaidElsewhere, ...] = ()
 
     @property
     def spending(self) -> list[PlanLine]:

@@ -42,6 +42,14 @@ from tasks.ledger.hints import (
 from tasks.ledger.ledger import Ledger, open_ledger
 from tasks.ledger.listen import listening
 from tasks.ledger.moves import move, note, remark
+from tasks.ledger.origins import (
+    PaidElsewhere,
+    campaigns_from,
+    has_paid,
+    origins_of,
+    paid_elsewhere,
+    set_apart,
+)
 from tasks.ledger.paid_calls import (
     NEW,
     CallOutcome,
@@ -104,6 +112,7 @@ __all__ = [
     "Hint",
     "Ledger",
     "PaidCall",
+    "PaidElsewhere",
     "PastTake",
     "Quoted",
     "SheetDiff",
@@ -124,6 +133,7 @@ __all__ = [
     "approve_retakes",
     "ask_to_cancel",
     "calls_about",
+    "campaigns_from",
     "cancel_requests",
     "cells_of",
     "changed_fields",
@@ -146,6 +156,7 @@ __all__ = [
     "find_campaign",
     "gate_of",
     "give_up",
+    "has_paid",
     "hinted_at",
     "hints_heard",
     "is_paid",
@@ -162,6 +173,8 @@ __all__ = [
     "open_call",
     "open_ledger",
     "open_take",
+    "origins_of",
+    "paid_elsewhere",
     "pings_heard",
     "plan_subscription",
     "record_quote",
@@ -174,6 +187,7 @@ __all__ = [
     "restore_take",
     "retire_subscription",
     "rows_of",
+    "set_apart",
     "set_budget",
     "settle",
     "sync_sheet",

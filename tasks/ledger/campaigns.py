@@ -5,7 +5,7 @@ A campaign has no state of its own: it is the counts of its rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -15,8 +15,10 @@ from sqlalchemy import Connection, Row, func, select, update
 from tasks.credits import as_text, from_micro, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.moves import note_campaign
+from tasks.ledger.origins import remember_origin, set_apart
 from tasks.ledger.schema import campaigns, gates, rows
 from tasks.ledger.states import STATES, State
+from tasks.origin import SheetOrigin
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,9 +70,19 @@ def all_campaigns(connection: Connection) -> list[Campaign]:
 
 
 def ensure_campaign(
-    connection: Connection, name: str, *, sheet: str, sheet_digest: str, at: float
+    connection: Connection,
+    name: str,
+    *,
+    sheet: str,
+    sheet_digest: str,
+    at: float,
+    origin: SheetOrigin | None = None,
+    apart_from: Collection[int] = (),
 ) -> Campaign:
-    """Return the campaign of this name, made if it is new, with the sheet it is run from."""
+    """Return the campaign of this name, made if it is new, with the sheet it is run from.
+
+    `apart_from` are campaigns that have paid for rows of it, and from which it stands apart.
+    """
     found = find_campaign(connection, name)
     if found is None:
         values = {"name": name, "created_at": at, "reserved": 0, "charged": 0}
@@ -81,6 +93,9 @@ def ensure_campaign(
             note_campaign(connection, found.id, "campaign", f"from {sheet}", at=at)
     this = campaigns.c.id == found.id
     connection.execute(update(campaigns).where(this).values(sheet=sheet, sheet_digest=sheet_digest))
+    if origin is not None:
+        remember_origin(connection, found.id, origin, at=at)
+    set_apart(connection, found.id, apart_from)
     return replace(found, sheet=sheet, sheet_digest=sheet_digest)
 
 

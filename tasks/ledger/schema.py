@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0005"
+REVISION = "0006"
 
 #: SQLite counts up only in a column that it calls INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -53,6 +53,26 @@ campaigns = Table(
     Column("owner", String(200)),
     Column("owner_since", Float),
     Column("owner_until", Float),
+)
+
+# Where a campaign was run from; found by digest, since an address may be of any length.
+origins = Table(
+    "origins",
+    metadata,
+    Column("campaign_id", Id, ForeignKey("campaigns.id"), primary_key=True),
+    Column("digest", String(64), primary_key=True),
+    Column("place", Text, nullable=False),
+    Column("worksheet", Text),
+    Column("at", Float, nullable=False),
+    Index(None, "digest"),
+)
+
+# Pairs that a person wants both of, though rows are the same; the lower number first.
+separations = Table(
+    "separations",
+    metadata,
+    Column("campaign_id", Id, ForeignKey("campaigns.id"), primary_key=True),
+    Column("other_id", Id, ForeignKey("campaigns.id"), primary_key=True),
 )
 
 rows = Table(
@@ -119,6 +139,8 @@ takes = Table(
     UniqueConstraint("row_id", "number"),
     UniqueConstraint("key"),
     Index(None, "video_id"),
+    # Who has paid for this brief? Asked of every new campaign.
+    Index(None, "digest"),
 )
 
 deliveries = Table(

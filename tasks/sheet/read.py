@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
+from tasks.origin import origin_of
 from tasks.redact import unsigned
 from tasks.sheet.cells import amount
 from tasks.sheet.findings import Findings
@@ -74,6 +75,8 @@ def parse_sheet(
         columns=table.columns,
         advice=findings.advice,
         notes=findings.notes,
+        origin=origin_of(address, table.worksheet),
+        named_after_file=options.campaign is None and table.campaign is None,
     )
 
 

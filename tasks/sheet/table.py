@@ -42,3 +42,5 @@ class Table:
     campaign: Cell | None = None
     budget: Cell | None = None
     complete: bool = True
+    #: Which worksheet of a workbook it is.
+    worksheet: str | None = None

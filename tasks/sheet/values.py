@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from tasks.brief import Brief
 from tasks.errors import Problem
+from tasks.origin import SheetOrigin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,3 +39,7 @@ class Sheet:
     columns: tuple[str, ...]
     advice: tuple[Problem, ...]
     notes: tuple[Problem, ...] = ()
+    #: Where it comes from; None for standard input.
+    origin: SheetOrigin | None = None
+    #: Whether its campaign was named after the file, for want of anything better.
+    named_after_file: bool = False

@@ -7,6 +7,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from difflib import get_close_matches
 from itertools import zip_longest
@@ -48,7 +49,8 @@ def read_workbook(content: bytes, findings: Findings, *, worksheet: str | None =
     except Exception:
         # A damaged workbook fails in many ways inside zipfile, the XML parser and openpyxl.
         findings.give_up("is not a workbook that can be read; save it again as .xlsx or as CSV")
-    return Grid(findings, exact=False, locate=_locator(title)).table(lines)
+    table = Grid(findings, exact=False, locate=_locator(title)).table(lines)
+    return replace(table, worksheet=title)
 
 
 def _read(content: bytes, findings: Findings, worksheet: str | None) -> tuple[str, list[Line]]:

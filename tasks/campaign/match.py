@@ -1,0 +1,180 @@
+"""Which campaign a sheet is: one it was before, a new one, or somebody else's of the same name.
+
+A file's name alone does not tell: a renamed sheet would be paid for anew, and another client's
+would remake and retire a campaign's rows. Nothing here writes to the ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+from itertools import chain, count
+from pathlib import PurePath
+
+from tasks.brief import Brief, Json, canonical_json
+from tasks.campaign.selection import parse_selection
+from tasks.campaign.values import RunOptions
+from tasks.credits import as_text
+from tasks.errors import Problem, SpendRefused
+from tasks.ledger import (
+    Campaign,
+    CampaignRow,
+    Ledger,
+    PaidElsewhere,
+    all_campaigns,
+    campaigns_from,
+    find_campaign,
+    has_paid,
+    origins_of,
+    paid_elsewhere,
+    rows_of,
+)
+from tasks.sheet import Sheet
+from tasks.suggest import suggest_run
+
+#: From this part of the rows on, a sheet is taken for another one with the same rows.
+ALIKE = 0.5
+#: What tells a film from others of its kind; the rest is settings that all rows may share.
+TELLING = ("title", "topic", "script", "narration", "image", "clip", "photos")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """What is known of a sheet beside its campaign's name.
+
+    `refusal` stands in the way of spending; `elsewhere` was paid for in other campaigns, which a
+    person said are other ones; `moved` says that a person gave the campaign this sheet.
+    """
+
+    refusal: SpendRefused | None = None
+    elsewhere: tuple[PaidElsewhere, ...] = ()
+    moved: bool = False
+
+
+async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sheet:
+    """Return the sheet under the campaign it was run as before, where only its file names it."""
+    if sheet.origin is None or not sheet.named_after_file or options.new_campaign:
+        return sheet
+    for number, name in await ledger.read(partial(campaigns_from, origin=sheet.origin)):
+        if name == sheet.campaign:
+            break
+        if are_alike(sheet.briefs, await ledger.read(partial(rows_of, campaign_id=number))):
+            words = f"goes on with campaign {name}, as which it was run before"
+            note = Problem(file=sheet.name, message=words)
+            return replace(sheet, campaign=name, notes=(*sheet.notes, note))
+    return sheet
+
+
+async def match_sheet(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Match:
+    """Judge whether the sheet is its campaign's, or one that was paid for under another name."""
+    campaign = await ledger.read(partial(find_campaign, name=sheet.campaign))
+    if campaign is not None and await ledger.read(partial(has_paid, campaign_id=campaign.id)):
+        return await _match_known(ledger, sheet, options, campaign)
+    return await _match_new(ledger, sheet, options, campaign)
+
+
+def are_alike(briefs: Sequence[Brief], rows: Sequence[CampaignRow]) -> bool:
+    """Return whether a sheet and a campaign's rows are the same, give or take some editing."""
+    live = [row for row in rows if row.state != "retired"] or rows
+    known = {row.row: row for row in rows}
+    same = sum(brief.row in known and _is_same(known[brief.row], brief) for brief in briefs)
+    return same >= ALIKE * min(len(briefs), len(live))
+
+
+async def _match_known(
+    ledger: Ledger, sheet: Sheet, options: RunOptions, campaign: Campaign
+) -> Match:
+    """A campaign of before this was kept, without an origin, takes the first sheet that comes."""
+    origins = await ledger.read(partial(origins_of, campaign_id=campaign.id))
+    if not origins or sheet.origin in origins:
+        return Match()
+    rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    if are_alike(sheet.briefs, rows):
+        return Match()
+    if options.same_campaign:
+        return Match(moved=True)
+    other = await _free_name(ledger, sheet)
+    words = f"campaign {campaign.name} is run from {origins[0]}, and {sheet.name} hardly has its "
+    words += f"rows: going on would {_damage(sheet.briefs, rows)}; nothing was spent"
+    return Match(
+        refusal=SpendRefused(
+            words,
+            remedy=f"to make {sheet.name} a campaign of its own:\n"
+            f"  {suggest_run(sheet.address, other, *options.typed)}\n"
+            f"to have it as the sheet of {campaign.name} from now on:\n"
+            f"  {suggest_run(sheet.address, campaign.name, *options.typed, '--same-campaign')}",
+        )
+    )
+
+
+async def _match_new(
+    ledger: Ledger, sheet: Sheet, options: RunOptions, campaign: Campaign | None
+) -> Match:
+    chosen = parse_selection(options.select)
+    briefs = [b for b in sheet.briefs if b.enabled and chosen(b, b.asked(), "planned")]
+    number = campaign.id if campaign else None
+    wanted = [(brief.row, brief.digest) for brief in briefs]
+    query = partial(paid_elsewhere, campaign_id=number, wanted=wanted)
+    found = tuple(await ledger.read(query))
+    paid = {row for one in found for row in one.costs}
+    if not paid or len(paid) < ALIKE * len(briefs) or options.new_campaign:
+        return Match(elsewhere=found)
+    first = found[0]
+    costs = {row: cost for one in reversed(found) for row, cost in one.costs.items()}
+    credits = as_text(sum(costs.values(), Decimal(0)))
+    whose = [
+        f"{len(one.costs)} of {len(briefs)} rows are campaign {one.campaign}'s" for one in found
+    ]
+    words = f"{', '.join(whose)}, already paid for; nothing was spent"
+    return Match(
+        elsewhere=found,
+        refusal=SpendRefused(
+            words,
+            remedy=f"to go on with {first.campaign}:\n"
+            f"  {suggest_run(sheet.address, first.campaign, *options.typed)}\n"
+            f"to make them again as {sheet.campaign} ({credits} credits):\n"
+            f"  {suggest_run(sheet.address, sheet.campaign, *options.typed, '--new-campaign')}",
+        ),
+    )
+
+
+def _is_same(row: CampaignRow, brief: Brief) -> bool:
+    """Return whether a row and a brief with its id are about the same film, edited or not."""
+    if row.digest == brief.digest:
+        return True
+    old, new = _told(row.asked()), _told(json.loads(canonical_json(brief.request)))
+    names = old.keys() | new.keys()
+    same = sum(old.get(name) == new.get(name) for name in names)
+    return bool(names) and same >= ALIKE * len(names)
+
+
+def _told(request: Mapping[str, Json]) -> dict[str, Json]:
+    """Return what tells a film from others; a tool's inputs are such, each for itself."""
+    told = {name: request[name] for name in TELLING if name in request}
+    return told | {f"fields.{name}": value for name, value in (request.get("fields") or {}).items()}
+
+
+def _damage(briefs: Sequence[Brief], rows: Sequence[CampaignRow]) -> str:
+    digests = {brief.row: brief.digest for brief in briefs}
+    live = [row for row in rows if row.state != "retired"]
+    remade = sum(row.row in digests and digests[row.row] != row.digest for row in live)
+    retired = sum(row.row not in digests for row in live)
+    several = [f"make {remade} of its films anew"] * bool(remade)
+    several += [f"retire {retired} of its {len(live)} rows"] * bool(retired)
+    return " and ".join(several) or "add to it"
+
+
+async def _free_name(ledger: Ledger, sheet: Sheet) -> str:
+    """Return a name for a campaign that there is not, after the worksheet or the folder."""
+    own = ""
+    if sheet.origin is not None:
+        folder = PurePath(sheet.origin.place).parent.name
+        own = re.sub(r"[^a-z0-9]+", "-", (sheet.origin.worksheet or folder).casefold()).strip("-")
+    known = {campaign.name for campaign in await ledger.read(all_campaigns)}
+    stem = f"{sheet.campaign[:40]}-{own[:30]}".strip("-")
+    numbered = (f"{stem}-{number}" for number in count(2))
+    return next(name for name in chain([stem], numbered) if name not in known)

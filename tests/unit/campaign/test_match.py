@@ -1,0 +1,211 @@
+"""Which campaign a sheet is: judged by where it comes from, its rows, and what was paid for."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from tasks.brief import Brief
+from tasks.campaign.match import match_sheet, name_campaign
+from tasks.campaign.plan import plan_sheet
+from tasks.campaign.values import RunOptions
+from tasks.ledger import (
+    Ledger,
+    ensure_campaign,
+    origins_of,
+    paid_elsewhere,
+    set_apart,
+)
+from tasks.origin import SheetOrigin, origin_of
+from tasks.sheet import Sheet
+from tests.campaigns import NOW, Stage, brief
+
+OPTIONS = RunOptions(sheet="s.csv")
+ROWS = [brief(f"r{n}", f"Film {n}") for n in range(4)]
+
+
+def sheet(*briefs: Brief, campaign: str = "spring", place: str | None = "/a/s.csv", **own) -> Sheet:
+    worksheet = own.pop("worksheet", None)
+    return Sheet(
+        campaign=campaign,
+        address=place or "-",
+        name="s.csv",
+        digest="d" * 64,
+        budget=None,
+        briefs=briefs,
+        columns=(),
+        advice=(),
+        origin=place and SheetOrigin(place=place, worksheet=worksheet),
+        **own,
+    )
+
+
+async def paid(ledger: Ledger, *briefs: Brief, name: str = "spring", place="/a/s.csv") -> Stage:
+    """A campaign that was run from a place, all of it delivered."""
+    origin = place and SheetOrigin(place=place)
+    change = partial(ensure_campaign, name=name, sheet="s.csv", sheet_digest="d", at=NOW)
+    stage = Stage(ledger, await ledger.write(partial(change, origin=origin)))
+    await stage.sync(*briefs)
+    for one in briefs:
+        await stage.delivered(one.row)
+    return stage
+
+
+async def refusal(ledger: Ledger, found: Sheet, **said) -> str | None:
+    match = await match_sheet(ledger, found, replace(OPTIONS, **said))
+    return None if match.refusal is None else f"{match.refusal}\n{match.refusal.remedy}"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (ROWS, "4 of 4 rows are campaign spring's, already paid for"),
+        ([*ROWS[:3], brief("r3", "Another")], "3 of 4 rows are campaign spring's"),
+        ([*ROWS[:2], brief("x", "X"), brief("y", "Y")], "2 of 4 rows are campaign spring's"),
+        ([*ROWS, *(replace(one, row=f"s{one.row}") for one in ROWS)], "4 of 8 rows are"),
+        ([ROWS[0], brief("x", "X"), brief("y", "Y")], None),
+        # The same films under other ids, or other films under the same ids: nothing is the same.
+        ([replace(one, row=f"s{one.row}") for one in ROWS], None),
+        ([brief(one.row, f"Other {one.row}") for one in ROWS], None),
+        ([*(replace(one, enabled=False) for one in ROWS), brief("x", "X")], None),
+    ],
+)
+async def test_a_sheet_that_was_paid_for_under_another_name(ledger: Ledger, rows, words):
+    await paid(ledger, *ROWS)
+    found = await refusal(ledger, sheet(*rows, campaign="spring-2", place="/a/s2.csv"))
+    assert (words is None) == (found is None)
+    assert words is None or words in (found or "")
+    assert found is None or ("(48 credits)" in found) == (words.startswith("4"))
+
+
+async def test_what_was_never_paid_for_may_be_made_under_another_name(ledger: Ledger):
+    stage = await Stage.set(ledger, *ROWS)
+    await stage.quote("r0")
+    await stage.refused("r1")
+    assert await refusal(ledger, sheet(*ROWS, campaign="spring-2")) is None
+
+
+async def test_two_campaigns_that_a_person_wants_both_are_not_asked_about_again(ledger: Ledger):
+    stage = await paid(ledger, *ROWS)
+    found = sheet(*ROWS, campaign="spring-2", place="/a/s2.csv")
+    assert await refusal(ledger, found, new_campaign=True) is None
+    other = await Stage.set(ledger, *ROWS, name="spring-2")
+    assert await refusal(ledger, found) is not None
+    await other.write(set_apart, other.campaign.id, [stage.campaign.id])
+    await other.write(set_apart, other.campaign.id, [stage.campaign.id])
+    assert await refusal(ledger, found) is None
+    plan = await plan_sheet(ledger, found, OPTIONS)
+    assert (len(plan.spending), plan.elsewhere) == (4, ())
+
+
+async def test_a_few_rows_of_another_campaign_are_in_the_plan_with_their_price(ledger: Ledger):
+    await paid(ledger, *ROWS)
+    rows = [ROWS[0], brief("x", "X"), brief("y", "Y")]
+    plan = await plan_sheet(ledger, sheet(*rows, campaign="autumn"), OPTIONS)
+    assert [(one.campaign, dict(one.costs)) for one in plan.elsewhere] == [("spring", {"r0": 12})]
+
+
+@pytest.mark.parametrize(
+    ("rows", "place", "goes_on"),
+    [
+        (ROWS, "/b/s.csv", True),
+        (ROWS, None, True),
+        (ROWS, "s3://sheets/s.csv", True),
+        # Moved and edited, lengthened, or cut: still the same.
+        ([*ROWS[:2], brief("r2", "New"), brief("r3", "New 2")], "/b/s.csv", True),
+        ([*ROWS, *(brief(f"n{n}", f"New {n}") for n in range(20))], "/b/s.csv", True),
+        (ROWS[:1], "/b/s.csv", True),
+        # Somebody else's: other ids, or the same plain ids for other films.
+        ([brief(f"x{n}", f"X {n}") for n in range(4)], "/b/s.csv", False),
+        ([brief(one.row, f"Other {one.row}") for one in ROWS], "/b/s.csv", False),
+        ([*ROWS[:1], *(brief(f"x{n}", f"X {n}") for n in range(4))], None, False),
+        # The campaign's own file may become anything.
+        ([brief(f"x{n}", f"X {n}") for n in range(4)], "/a/s.csv", True),
+    ],
+)
+async def test_a_sheet_of_a_known_name_from_elsewhere(ledger: Ledger, rows, place, goes_on):
+    await paid(ledger, *ROWS)
+    found = sheet(*rows, place=place)
+    assert (await refusal(ledger, found) is None) is goes_on
+    match = await match_sheet(ledger, found, replace(OPTIONS, same_campaign=True))
+    assert (match.refusal, match.moved) == (None, not goes_on)
+
+
+async def test_another_worksheet_is_another_sheet(ledger: Ledger):
+    await paid(ledger, *ROWS, place="/a/book.xlsx")
+    other = [brief(one.row, f"Other {one.row}") for one in ROWS]
+    words = await refusal(ledger, sheet(*other, place="/a/book.xlsx", worksheet="Tabelle 2"))
+    assert "make 4 of its films anew" in (words or "")
+    assert "--campaign spring-tabelle-2" in (words or "")
+
+
+async def test_the_name_that_is_proposed_is_free(ledger: Ledger):
+    await paid(ledger, *ROWS)
+    await Stage.set(ledger, name="spring-b")
+    words = await refusal(ledger, sheet(brief("x"), place="/b/s.csv"))
+    assert "--campaign spring-b-2" in (words or "")
+
+
+async def test_a_campaign_of_an_earlier_release_takes_the_first_sheet_that_comes(ledger: Ledger):
+    stage = await paid(ledger, *ROWS, place=None)
+    other = sheet(*(brief(f"x{n}", f"X {n}") for n in range(4)), place="/b/s.csv")
+    assert await refusal(ledger, other) is None
+    at_a = partial(ensure_campaign, name="spring", sheet="s", sheet_digest="d", at=NOW)
+    await ledger.write(partial(at_a, origin=SheetOrigin(place="/a/s.csv")))
+    assert await ledger.read(partial(origins_of, campaign_id=stage.campaign.id)) == [
+        SheetOrigin(place="/a/s.csv")
+    ]
+    assert await refusal(ledger, other) is not None
+
+
+async def test_a_sheet_goes_on_as_the_campaign_that_it_was_last_run_as(ledger: Ledger):
+    await paid(ledger, *ROWS, place="/a/final.csv")
+    found = sheet(*ROWS, campaign="final", place="/a/final.csv", named_after_file=True)
+    named = await name_campaign(ledger, found, OPTIONS)
+    assert named.campaign == "spring"
+    assert "goes on with campaign spring" in str(named.notes[0])
+    for other, options in [
+        (replace(found, named_after_file=False), OPTIONS),
+        (found, replace(OPTIONS, new_campaign=True)),
+        (replace(found, briefs=(brief("x", "X"),)), OPTIONS),
+        (replace(found, origin=SheetOrigin(place="/b/final.csv")), OPTIONS),
+    ]:
+        assert (await name_campaign(ledger, other, options)).campaign == "final"
+
+
+async def test_rows_that_are_paid_for_are_found_in_a_large_sheet(ledger: Ledger):
+    briefs = [brief(f"r{n}", f"Film {n}") for n in range(1201)]
+    stage = await Stage.set(ledger, *briefs)
+    await stage.delivered("r0")
+    await stage.delivered("r1200")
+    wanted = [(one.row, one.digest) for one in briefs]
+    (found,) = await ledger.read(partial(paid_elsewhere, campaign_id=None, wanted=wanted))
+    assert (found.campaign, list(found.costs)) == ("spring", ["r0", "r1200"])
+    own = partial(paid_elsewhere, campaign_id=stage.campaign.id, wanted=wanted)
+    assert await ledger.read(own) == []
+
+
+async def test_the_way_on_repeats_what_was_typed(ledger: Ledger):
+    await paid(ledger, *ROWS)
+    typed = ("--budget", "9")
+    found = replace(sheet(*ROWS, campaign="my-sheet", place="/a/m"), address="my sheet.csv")
+    words = await refusal(ledger, found, typed=typed)
+    said = [shlex.split(one) for one in (words or "").splitlines() if "callsheet" in one]
+    assert said == [
+        ["callsheet", "run", "my sheet.csv", "--campaign", "spring", *typed],
+        ["callsheet", "run", "my sheet.csv", "--campaign", "my-sheet", *typed, "--new-campaign"],
+    ]
+
+
+def test_where_a_sheet_comes_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    here = str(tmp_path.resolve())
+    assert origin_of("s.csv") == SheetOrigin(place=f"{here}/s.csv")
+    assert origin_of(f"{here}/../{tmp_path.name}/s.csv") == origin_of("s.csv")
+    assert origin_of("s3://b/s.csv", "One") == SheetOrigin(place="s3://b/s.csv", worksheet="One")
+    assert (origin_of("-"), origin_of(None)) == (None, None)
+    signed = "https://h.example/s.csv?X-Amz-Signature={}"
+    assert origin_of(signed.format("one")) == origin_of(signed.format("two"))
