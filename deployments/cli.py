@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from deployments.parser import build_parser
 
 if TYPE_CHECKING:
-    from tasks.errors import CallsheetError
+    from tasks.errors import CallsheetError, Problem
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -85,12 +85,22 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
         document: dict[str, object] = {**error.document, "error": words, "exit": error.exit_status}
         if problems:
             document["problems"] = problems
+            document["places"] = [_place(one) for one in found[0]]
             document["notes"] = notes
         if isinstance(error, Parked):
             document["not_before"] = f"{error.until:%Y-%m-%dT%H:%M:%SZ}"
         print(json.dumps(document, ensure_ascii=False))
     if args.verbose:
         _tell_where(error)
+
+
+def _place(problem: Problem) -> dict[str, object]:
+    """Return where a problem is, for programs; its words are in `problems`, in the same order."""
+    from tasks.redact import redact
+
+    value = None if problem.value is None else redact(problem.value)
+    place = {"line": problem.line, "row": problem.row, "column": problem.column}
+    return {**place, "value": value}
 
 
 def _tell_where(error: Exception) -> None:

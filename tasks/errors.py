@@ -57,22 +57,28 @@ class BadInput(CallsheetError):
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing wrong with a sheet, and where: file, line (1-based) and column or cell."""
+    """One thing found in a sheet, and where: file, line (1-based), row (its id) and cell.
+
+    `cell` is how the words name the place (`aspect_ratio (Sheet1!D14)`), `column` the column's own
+    name where it is a cell of one.
+    """
 
     file: str
     message: str
     line: int | None = None
     cell: str | None = None
     value: str | None = None
+    row: str | None = None
+    column: str | None = None
 
     def __str__(self) -> str:
-        where = self.file if self.line is None else f"{self.file}:{self.line}"
-        parts = [where]
-        if self.cell:
-            parts.append(self.cell)
-        if self.value is not None:
-            parts.append(f'"{shorten(self.value)}"')
-        return f"{' '.join(parts)} {self.message}"
+        file = self.file if self.line is None else f"{self.file}:{self.line}"
+        row = f'row "{shorten(self.row)}"' if self.row else ""
+        cell = f"column {self.cell}" if self.column else self.cell
+        place = ", ".join(part for part in (row, cell) if part)
+        said = self.message if self.value is None else f'"{shorten(self.value)}" {self.message}'
+        colon = ":" if self.column and self.value is not None else ""
+        return " ".join(part for part in (file, f"{place}{colon}", said) if part)
 
 
 class SheetError(BadInput):

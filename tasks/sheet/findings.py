@@ -3,9 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import NamedTuple, NoReturn, TypedDict, Unpack
 
 from tasks.errors import Problem, SheetError
+
+
+class Where(TypedDict, total=False):
+    """Where in a sheet something was found, as a `Problem` has it."""
+
+    line: int | None
+    cell: str | None
+    value: str | None
+    row: str | None
+    column: str | None
+
+
+class Mistake(NamedTuple):
+    """A mistake in YAML or JSON, its line, and the text without it where that can be told.
+
+    Without words it is none: only one of two parsers stops there.
+    """
+
+    line: int
+    words: str
+    mended: str | None = None
 
 
 class Findings:
@@ -21,47 +42,21 @@ class Findings:
         self._advice: dict[Problem, None] = {}
         self._notes: dict[Problem, None] = {}
 
-    def refuse(
-        self,
-        message: str,
-        *,
-        line: int | None = None,
-        cell: str | None = None,
-        value: str | None = None,
-    ) -> None:
+    def refuse(self, message: str, **place: Unpack[Where]) -> None:
         """Note something that keeps the sheet from being used."""
-        problem = Problem(file=self.file, message=message, line=line, cell=cell, value=value)
-        self._problems[problem] = None
+        self._problems[Problem(file=self.file, message=message, **place)] = None
 
-    def advise(
-        self,
-        message: str,
-        *,
-        line: int | None = None,
-        cell: str | None = None,
-        value: str | None = None,
-    ) -> None:
+    def advise(self, message: str, **place: Unpack[Where]) -> None:
         """Note something worth knowing that stops nothing."""
-        problem = Problem(file=self.file, message=message, line=line, cell=cell, value=value)
-        self._advice[problem] = None
+        self._advice[Problem(file=self.file, message=message, **place)] = None
 
-    def note(
-        self,
-        message: str,
-        *,
-        line: int | None = None,
-        cell: str | None = None,
-        value: str | None = None,
-    ) -> None:
+    def note(self, message: str, **place: Unpack[Where]) -> None:
         """Note how something was understood, and what says that it was meant otherwise."""
-        problem = Problem(file=self.file, message=message, line=line, cell=cell, value=value)
-        self._notes[problem] = None
+        self._notes[Problem(file=self.file, message=message, **place)] = None
 
-    def give_up(
-        self, message: str, *, line: int | None = None, cell: str | None = None
-    ) -> NoReturn:
+    def give_up(self, message: str, **place: Unpack[Where]) -> NoReturn:
         """Note a problem that makes reading on pointless, and raise all there are."""
-        self.refuse(message, line=line, cell=cell)
+        self.refuse(message, **place)
         raise SheetError(self.problems, notes=self.notes)
 
     def raise_if_any(self) -> None:

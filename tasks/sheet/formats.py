@@ -65,7 +65,8 @@ def _read_text(text: str, kind: str, options: SheetOptions, findings: Findings) 
 
         return read_delimited(text, findings, delimiter=options.delimiter)
     from tasks.sheet.mapping import Mapped
-    from tasks.sheet.trees import read_json, read_json_lines, read_yaml
+    from tasks.sheet.trees import read_json, read_json_lines
+    from tasks.sheet.yaml_tree import read_yaml
 
     if kind == "yaml":
         return Mapped(findings, numbered=False).table(read_yaml(text, findings))

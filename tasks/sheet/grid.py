@@ -160,7 +160,14 @@ class Grid:
                 continue
             place = self.place(column.header, line.number, column.position)
             if fault:
-                self.findings.refuse(fault, line=line.number, cell=place, value=text)
+                self.findings.refuse(
+                    fault,
+                    line=line.number,
+                    cell=place,
+                    value=text,
+                    row=None if column.name == "id" else _id_of(line, columns),
+                    column=column.name,
+                )
             if column.usable and not column.kept_only:
                 cells[column.name] = Cell(
                     column=column.name,
@@ -192,3 +199,11 @@ class Grid:
 def _written(line: Line) -> tuple[tuple[int, str], ...]:
     """Return the texts of a line and where they stand."""
     return tuple((n, text) for n, text in enumerate(map(str.strip, line.cells)) if text)
+
+
+def _id_of(line: Line, columns: list[Column]) -> str | None:
+    """Return what a line says of its row's id, for a message about another cell."""
+    for column in columns:
+        if column.name == "id" and column.position < len(line.cells):
+            return line.cells[column.position].strip() or None
+    return None

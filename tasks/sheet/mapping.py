@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tasks.brief import Json
 from tasks.sheet.columns import FIELDS
-from tasks.sheet.findings import Findings
+from tasks.sheet.findings import Findings, Where
 from tasks.sheet.headers import (
     PARTS,
     SCHEMA,
@@ -63,17 +63,18 @@ class Mapped:
         if isinstance(document, Object):
             for name in document:
                 if name not in (*PARTS, SCHEMA):
-                    self.findings.refuse(explain_part(name), line=document.line, value=name)
+                    self.findings.refuse(explain_part(name), line=document.lines[name], value=name)
             return document
         top = Object(line=1)
         top["rows"] = document
         return top
 
     def _one(self, top: Object, name: str) -> Cell | None:
-        value = self._tidy(top.get(name), top.line, name)
+        line = top.lines.get(name, top.line)
+        value = self._tidy(top.get(name), {"line": line, "cell": name})
         if is_blank(value) or value is _FAULTY:
             return None
-        return Cell(column=name, value=value, line=top.line, where=name)
+        return Cell(column=name, value=value, line=line, where=name)
 
     def _defaults(self, value: Json) -> Mapping[str, Cell]:
         if is_blank(value):
@@ -81,10 +82,13 @@ class Mapped:
         if not isinstance(value, Object):
             self.findings.refuse("are not an object of columns", cell="defaults")
             return {}
-        cells, _ = self._cells(value, "defaults.")
+        cells, _ = self._cells(value, "defaults")
         if own := cells.pop("id", None):
             self.findings.refuse(
-                "cannot be a default: every row has its own", line=own.line, cell=own.where
+                "cannot be a default: every row has its own",
+                line=own.line,
+                cell=own.where,
+                column="id",
             )
         return cells
 
@@ -92,47 +96,54 @@ class Mapped:
         if not isinstance(value, Object):
             self.findings.refuse("is not an object of columns", cell=f"rows[{number}]")
             return None
-        cells, texts = self._cells(value, f"rows[{number}]." if self.numbered else "")
+        cells, texts = self._cells(value, f"rows[{number}]" if self.numbered else "")
         return Row(line=value.line, cells=cells, texts=tuple(texts.items()))
 
-    def _cells(self, row: Object, prefix: str) -> tuple[dict[str, Cell], dict[str, str]]:
+    def _cells(self, row: Object, of: str) -> tuple[dict[str, Cell], dict[str, str]]:
+        """Return the cells, and all texts; `of` says where a message finds the object."""
         cells: dict[str, Cell] = {}
         texts: dict[str, str] = {}
         seen: dict[str, str] = {}
-        for header, column, value in _spread(row):
-            place = f"{prefix}{header}"
+        name = row.get("id")
+        shown = name if isinstance(name, str) and name else None
+        for header, column, value, line in _spread(row):
+            place: Where = {
+                "line": line,
+                "cell": f"{header} ({of})" if of else header,
+                "row": shown if column != "id" else None,
+                "column": column,
+            }
             if twin := seen.get(column):
                 message = f'and "{twin}" are the same column ({column}): keep one'
-                self.findings.refuse(message, line=row.line, cell=place)
+                self.findings.refuse(message, **place)
             seen.setdefault(column, header)
-            if not self._knows(header, row.line, prefix):
+            if not self._knows(header, line, of):
                 continue
-            clean = self._tidy(value, row.line, place)
+            clean = self._tidy(value, place)
             texts[header] = "" if clean is _FAULTY else _shown(clean)
             if not is_kept_only(column) and not is_blank(clean):
                 cells[column] = Cell(
                     column=column,
                     value=clean,
-                    line=row.line,
-                    where=place,
+                    line=line,
+                    where=place["cell"] or header,
                     faulty=clean is _FAULTY,
                 )
         return cells, texts
 
-    def _knows(self, header: str, line: int, prefix: str) -> bool:
+    def _knows(self, header: str, line: int, of: str) -> bool:
         """Refuse an unknown column where it stands first, and not in every row."""
-        if header in self.refused or check_header(
-            header, self.findings, line=line, where=f"{prefix}column"
-        ):
+        place = f"column ({of})" if of else "column"
+        if header in self.refused or check_header(header, self.findings, line=line, where=place):
             return header not in self.refused
         self.refused.add(header)
         return False
 
-    def _tidy(self, value: Json, line: int, place: str) -> Json:
+    def _tidy(self, value: Json, place: Where) -> Json:
         try:
             return tidy_value(value)
         except ValueError as fault:
-            self.findings.refuse(str(fault), line=line, cell=place)
+            self.findings.refuse(str(fault), **place)
             return _FAULTY
 
 
@@ -142,20 +153,24 @@ def _completed(row: Row, columns: tuple[str, ...]) -> Row:
     return Row(line=row.line, cells=row.cells, texts=full)
 
 
-def _spread(row: Object) -> list[tuple[str, str, Json]]:
-    """Return (header, column, value) with an object of `fields` as a column for each.
+def _spread(row: Object) -> list[tuple[str, str, Json, int]]:
+    """Return (header, column, value, line) with an object of `fields` as a column for each.
 
     A header is matched loosely; inside an object the tool's own spelling is kept to the letter.
     """
-    columns: list[tuple[str, str, Json]] = []
+    columns: list[tuple[str, str, Json, int]] = []
     for header, value in row.items():
         column = canonical_header(header)
+        line = row.lines.get(header, row.line)
         if is_ours(column):
             continue
-        if column == FIELDS and isinstance(value, Mapping):
-            columns += [(f"fields.{name}", f"fields.{name}", one) for name, one in value.items()]
+        if column == FIELDS and isinstance(value, Object):
+            columns += [
+                (f"fields.{name}", f"fields.{name}", one, value.lines.get(name, line))
+                for name, one in value.items()
+            ]
         else:
-            columns.append((header, column, value))
+            columns.append((header, column, value, line))
     return columns
 
 

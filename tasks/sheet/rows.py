@@ -13,7 +13,7 @@ from tasks.errors import shorten
 from tasks.requests import REQUESTS
 from tasks.sheet import cells
 from tasks.sheet.columns import ANY_ROW, ASKED, BODY, CLIP_COLUMNS, FIELDS, ROWS, OwnColumns
-from tasks.sheet.findings import Findings
+from tasks.sheet.findings import Findings, Where
 from tasks.sheet.names import content_id, fold
 from tasks.sheet.script import read_object
 from tasks.sheet.table import Cell, Row, Table
@@ -31,7 +31,7 @@ class Candidate(NamedTuple):
 
 def to_briefs(table: Table, findings: Findings, *, folder: Path | None) -> tuple[Brief, ...]:
     """Return a brief for every row; the problems are noted, and with any the briefs are void."""
-    reading = _Reading(findings, folder, complete=table.complete)
+    reading = _Reading(findings, folder, table)
     reading.validated(ANY_ROW, table.defaults)
     found = [reading.candidate(row, _merged(row, table.defaults)) for row in table.rows]
     known = [candidate for candidate in found if candidate is not None]
@@ -84,27 +84,30 @@ def _is_for_clips(column: str) -> bool:
 class _Reading:
     """Reads one row at a time; `failed` says that a cell of it had a problem.
 
-    A sheet that is not `complete` had columns refused: what a row lacks may be in one of them.
+    A table that is not complete had columns refused: what a row lacks may be in one of them.
     """
 
-    def __init__(self, findings: Findings, folder: Path | None, *, complete: bool) -> None:
+    def __init__(self, findings: Findings, folder: Path | None, table: Table) -> None:
         self.findings = findings
         self.folder = folder
-        self.complete = complete
+        self.table = table
         self.failed = False
+        #: The id of the row that is read, as far as it has a good one.
+        self.row: str | None = None
 
     def candidate(self, row: Row, merged: Cells) -> Candidate | None:
         """Return the brief of a row, or None when something is wrong and it has no id."""
         self.failed = any(cell.faulty for cell in merged.values())
+        place = merged.get("id")
+        self.row = _salvaged(place, cells.row_id)
         operation = _operation(merged.get("operation"))
         said = self.validated(ROWS.get(operation or "", OwnColumns), merged)
         # What a row of an unknown operation lacks, or has too much, nobody can say.
         request = {} if operation is None else self._request(row, merged, operation, said)
-        place = merged.get("id")
         if said is None or self.failed:
             # It takes part in the search for twins all the same: every problem at once.
-            name = _salvaged(place, cells.row_id)
-            return Candidate(Brief(row=name, request={}, line=row.line), place) if name else None
+            twin = self.row and Brief(row=self.row, request={}, line=row.line)
+            return Candidate(twin, place) if twin else None
         usual: tuple[CaptionFormat, ...] = ("srt", "vtt") if operation == CREATE else ()
         brief = Brief(
             row=said.id or content_id(operation or "", request),
@@ -202,24 +205,33 @@ class _Reading:
         if cell.value != ratio and cells.is_time_of_day(cell.value):
             self.findings.advise(
                 f"is a time of day that a spreadsheet made of it; it is read as {ratio}",
-                line=cell.line,
-                cell=cell.where,
-                value=str(cell.value),
+                **self._place(cell, str(cell.value)),
             )
 
     def _refuse_lack(self, row: Row, message: str) -> None:
         self.failed = True
-        if self.complete:
+        if self.table.complete:
             self._refuse_row(row, message)
 
     def _refuse_row(self, row: Row, message: str) -> None:
-        self.findings.refuse(message, line=row.line)
+        self.findings.refuse(message, line=row.line, row=self.row)
         self.failed = True
 
     def _refuse(self, cell: Cell, message: str) -> None:
         shown = str(cell.value) if isinstance(cell.value, str | int | float) else None
-        self.findings.refuse(message, line=cell.line, cell=cell.where, value=shown)
+        self.findings.refuse(message, **self._place(cell, shown))
         self.failed = True
+
+    def _place(self, cell: Cell, value: str | None) -> Where:
+        """Return where a value stands; one that is shared by all rows is no row's."""
+        shared = self.table.defaults.get(cell.column) is cell
+        return {
+            "line": cell.line,
+            "cell": cell.where,
+            "value": value,
+            "row": None if shared else self.row,
+            "column": cell.column,
+        }
 
 
 def _salvaged(cell: Cell | None, parse: Callable[[Json], Json]) -> Json:
@@ -251,7 +263,8 @@ def _refuse_twins(candidates: list[Candidate], findings: Findings) -> None:
             where = place or twin.place
             findings.refuse(
                 f"is {same} of line {line} too: every row needs one of its own",
-                line=brief.line,
-                cell=where.where if where else "id",
                 value=brief.row,
+                line=place.line if place else brief.line,
+                cell=where.where if where else "id",
+                column="id",
             )

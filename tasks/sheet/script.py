@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,9 +50,13 @@ def read_object(value: Json) -> Json:
     """Return an object from itself or from JSON text; raise ValueError with what is wrong."""
     try:
         document = tidy_value(parse_json(value) if isinstance(value, str) else value)
+    except json.JSONDecodeError as error:
+        from tasks.sheet.json_mistakes import find_mistake
+
+        words = find_mistake(error.doc, error).words
+        raise ValueError(f"begins like JSON but is none: {words}") from None
     except ValueError as error:
-        message = getattr(error, "msg", error)
-        raise ValueError(f"begins like JSON but cannot be read: {message}") from None
+        raise ValueError(f"begins like JSON but cannot be used: {error}") from None
     if not isinstance(document, Mapping) or is_blank(document):
         raise ValueError("is not an object in JSON")
     return dict(document)

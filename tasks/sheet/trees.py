@@ -1,71 +1,99 @@
-"""YAML, JSON and JSON lines to a tree: every object knows its line, and no key is there twice.
-
-YAML is read by the parser's events, every scalar as the text that stands there: nothing is
-resolved, so nothing is guessed.
-"""
+"""JSON and JSON lines to a tree: every object knows its line, and no key is there twice."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from tasks.brief import Json
 from tasks.sheet.findings import Findings
-from tasks.sheet.limits import MAX_DEPTH, MAX_YAML_BYTES, say_bytes
+from tasks.sheet.limits import MAX_DEPTH
 
 
 class Object(dict[str, Any]):
-    """An object of a document and the line it begins on."""
+    """An object of a document, the line it begins on and the line of each of its keys."""
 
     def __init__(self, *, line: int) -> None:
         super().__init__()
         self.line = line
+        self.lines: dict[str, int] = {}
 
 
-class _Twice(ValueError):
-    def __init__(self, key: str, line: int) -> None:
-        super().__init__(f'has "{key}" twice in the object that begins here: keep one')
-        self.line = line
+#: How many mistakes of a document are looked for.
+MAX_MISTAKES = 20
 
 
 def read_json(text: str, findings: Findings) -> Json:
-    """Return a JSON document."""
+    """Return a JSON document; with mistakes, what is clear of it, for what else is wrong."""
     try:
-        return parse_json(text)
-    except _Twice as error:
-        findings.give_up(str(error), line=error.line)
+        return _parse(text, findings=findings)
+    except json.JSONDecodeError as error:
+        document = _mend(text, error, findings, said="is not JSON")
+        if document is None:
+            findings.raise_if_any()
+        return document
     except ValueError as error:
-        line = getattr(error, "lineno", None)
-        findings.give_up(f"is not JSON: {getattr(error, 'msg', error)}", line=line)
+        findings.give_up(f"is not JSON: {error}")
 
 
 def read_json_lines(text: str, findings: Findings) -> list[Json]:
-    """Return the documents of JSON lines; a faulty line is noted and left out."""
+    """Return the documents of JSON lines; what is clear of a faulty line is among them."""
     documents: list[Json] = []
     for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1):
         if line.strip():
             try:
-                documents.append(parse_json(line, line=number))
-            except _Twice as error:
-                findings.refuse(str(error), line=number)
+                documents.append(_parse(line, line=number, findings=findings))
+            except json.JSONDecodeError as error:
+                said = "is not a line of JSON"
+                documents.append(_mend(line, error, findings, said=said, line=number))
             except ValueError as error:
-                message = getattr(error, "msg", error)
-                findings.refuse(f"is not a line of JSON: {message}", line=number)
+                findings.refuse(f"is not a line of JSON: {error}", line=number)
     return documents
 
 
-def parse_json(text: str, *, line: int = 1) -> Json:
+def _mend(
+    text: str, error: json.JSONDecodeError, findings: Findings, *, said: str, line: int = 1
+) -> Json:
+    """Note the mistakes of a document; return it without them, or None."""
+    from tasks.sheet.json_mistakes import find_mistake
+
+    for _ in range(MAX_MISTAKES):
+        mistake = find_mistake(text, error)
+        findings.refuse(f"{said}: {mistake.words}", line=line + mistake.line - 1)
+        if mistake.mended is None:
+            return None
+        text = mistake.mended
+        try:
+            return _parse(text, line=line, findings=findings)
+        except json.JSONDecodeError as further:
+            error = further
+        except ValueError:
+            return None
+    return None
+
+
+def parse_json(text: str) -> Json:
     """Return a JSON document; raise ValueError for bad JSON, NaN, depth and keys there twice."""
+    return _parse(text)
+
+
+def _parse(text: str, *, line: int = 1, findings: Findings | None = None) -> Json:
     begins = _object_lines(text, line)
 
     def build(pairs: list[tuple[str, Json]]) -> Object:
-        built = Object(line=next(begins, line))
-        for key, value in pairs:
-            if key in built:
-                raise _Twice(key, built.line)
-            built[key] = value
+        begin, lines = next(begins, (line, []))
+        built = Object(line=begin)
+        for place, (key, value) in enumerate(pairs):
+            at = lines[place] if place < len(lines) else begin
+            if key not in built:
+                built[key] = value
+                built.lines[key] = at
+            elif findings is None:
+                raise ValueError(f'it has "{key}" twice in one object: keep one')
+            else:
+                findings.refuse(say_twice(built, key), line=at)
         return built
 
     def refuse_constant(name: str) -> Json:
@@ -75,118 +103,33 @@ def parse_json(text: str, *, line: int = 1) -> Json:
         return json.loads(text, object_pairs_hook=build, parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        if "digits" in str(error):
+            raise ValueError("a number in it has more digits than a number can have") from None
+        raise
 
 
-_LANDMARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]|\n')
+def say_twice(built: Object, key: str) -> str:
+    """Return what is wrong with a key that an object has already."""
+    return f'has "{key}" twice in one object (first in line {built.lines[key]}): keep one'
 
 
-def _object_lines(text: str, line: int) -> Iterator[int]:
-    """Yield the line each object begins on, in the order in which they end."""
-    open_objects: list[int] = []
+_LANDMARKS = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}]|\n')
+
+
+def _object_lines(text: str, line: int) -> Iterator[tuple[int, list[int]]]:
+    """Yield the line of each object and those of its keys, in the order in which they end."""
+    open_objects: list[tuple[int, list[int]]] = []
     for landmark in _LANDMARKS.finditer(text):
-        if landmark[0] == "\n":
+        sign = landmark[0]
+        if sign == "\n":
             line += 1
-        elif landmark[0] == "{":
-            open_objects.append(line)
-        elif landmark[0] == "}" and open_objects:
+        elif sign == "{":
+            open_objects.append((line, []))
+        elif sign == "}" and open_objects:
             yield open_objects.pop()
-
-
-def read_yaml(text: str, findings: Findings) -> Json:
-    """Return a YAML document with every scalar as the text that stands there.
-
-    YAML 1.1 reads `9:16` as 556 and `no` as false; here they stay what was typed.
-    """
-    from ruamel.yaml.error import YAMLError
-
-    size = len(text.encode())
-    if size > MAX_YAML_BYTES:
-        findings.give_up(
-            f"has {say_bytes(size)}; a YAML sheet may have {say_bytes(MAX_YAML_BYTES)}"
-        )
-    try:
-        return _document(text, findings)
-    except YAMLError as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        line = None if mark is None else mark.line + 1
-        said = getattr(error, "problem", None) or "it cannot be parsed"
-        findings.give_up(f"is not YAML: {said}", line=line)
-
-
-def _document(text: str, findings: Findings) -> Json:
-    """Return the document, also where only YAML 1.2 allows it: `{aspect_ratio: 9:16}`.
-
-    The parser in C stops at a colon in a plain text between braces. The other one knows better,
-    but takes twenty times as long, so it is asked second.
-    """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        return _Builder(YAML(typ="safe").parse(text), findings).document()
-    except YAMLError as refusal:
-        try:
-            return _Builder(YAML(typ="safe", pure=True).parse(text), findings).document()
-        except (YAMLError, ValueError):
-            raise refusal from None
-
-
-class _Builder:
-    def __init__(self, events: Iterator[Any], findings: Findings) -> None:
-        self._events = events
-        self._findings = findings
-
-    def document(self) -> Json:
-        value: Json = None
-        documents = 0
-        for event in self._events:
-            kind = type(event).__name__
-            if kind == "DocumentStartEvent":
-                documents += 1
-                if documents > 1:
-                    self._give_up("begins a second document; a sheet is one", event)
-            elif kind not in ("StreamStartEvent", "StreamEndEvent", "DocumentEndEvent"):
-                value = self._value(event, 0)
-        return value
-
-    def _value(self, event: Any, depth: int) -> Json:
-        kind = type(event).__name__
-        if kind == "AliasEvent":
-            self._give_up("uses an alias (*name); write it out, or use defaults", event)
-        if getattr(event, "tag", None) not in (None, "!"):
-            self._give_up(f"uses the tag {event.tag}; write plain text", event)
-        if depth > MAX_DEPTH:
-            self._give_up(f"is nested more than {MAX_DEPTH} levels deep", event)
-        if kind == "MappingStartEvent":
-            return self._object(event, depth)
-        if kind == "SequenceStartEvent":
-            return list(self._sequence(depth))
-        if event.style in (None, "") and event.value in ("null", "Null", "NULL", "~"):
-            self._findings.advise(
-                "is taken as this very text; leave it empty when nothing is meant",
-                line=event.start_mark.line + 1,
-                value=event.value,
-            )
-        return event.value
-
-    def _sequence(self, depth: int) -> Iterator[Json]:
-        for event in self._events:
-            if type(event).__name__ == "SequenceEndEvent":
-                return
-            yield self._value(event, depth + 1)
-
-    def _object(self, start: Any, depth: int) -> Object:
-        built = Object(line=start.start_mark.line + 1)
-        for event in self._events:
-            if type(event).__name__ == "MappingEndEvent":
-                break
-            key = self._value(event, depth + 1)
-            if not isinstance(key, str):
-                self._give_up("has a key that is not a text", event)
-            if key in built:
-                self._give_up(f'has "{key}" twice in one object: keep one', event)
-            built[key] = self._value(next(self._events), depth + 1)
-        return built
-
-    def _give_up(self, message: str, event: Any) -> NoReturn:
-        self._findings.give_up(message, line=event.start_mark.line + 1)
+        elif landmark[1] and open_objects:
+            open_objects[-1][1].append(line)
+            line += landmark[1].count("\n")

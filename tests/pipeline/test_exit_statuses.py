@@ -55,9 +55,11 @@ def test_a_bad_sheet_contacts_nobody(desk: Desk, service: Sandbox, name: str) ->
     ended = desk.run(sheet)
 
     assert ended.status == 2
-    assert f'{name}.csv:2 aspect_ratio "4:5" is not one of 9:16, 1:1, 16:9' in ended.err
-    assert ended.json["problems"] == [
-        f'{name}.csv:2 aspect_ratio "4:5" is not one of 9:16, 1:1, 16:9'
+    words = f'{name}.csv:2 row "a", column aspect_ratio: "4:5" is not one of 9:16, 1:1, 16:9'
+    assert words in ended.err
+    assert ended.json["problems"] == [words]
+    assert ended.json["places"] == [
+        {"line": 2, "row": "a", "column": "aspect_ratio", "value": "4:5"}
     ]
     assert service.calls() == before
 

@@ -46,15 +46,15 @@ def test_it_recovers_an_aspect_ratio_from_a_time_and_says_so(read, value, ratio)
     sheet = read(cell("aspect_ratio", value))
     assert sheet.briefs[0].request["aspect_ratio"] == ratio
     assert str(sheet.advice[0]) == (
-        f'campaign.csv:2 aspect_ratio "{value}" is a time of day that a spreadsheet made of it; '
-        f"it is read as {ratio}"
+        f'campaign.csv:2 row "r1", column aspect_ratio: "{value}" is a time of day that a '
+        f"spreadsheet made of it; it is read as {ratio}"
     )
 
 
 @pytest.mark.parametrize("value", ["4:5", "556", "16:9:30", "wide", "9:16:16", "19:16"])
 def test_it_refuses_other_aspect_ratios(refuse, value):
     assert refuse(cell("aspect_ratio", value)) == [
-        f'campaign.csv:2 aspect_ratio "{value}" is not one of 9:16, 1:1, 16:9'
+        f'campaign.csv:2 row "r1", column aspect_ratio: "{value}" is not one of 9:16, 1:1, 16:9'
     ]
 
 
@@ -66,9 +66,9 @@ def test_it_understands_modes_and_styles_however_joined(read, value):
 
 def test_it_refuses_other_modes_and_styles(refuse):
     assert refuse("id,tool,mode,style\nr1,explainer,loud,hybrid\n") == [
-        'campaign.csv:2 mode "loud" is not one of talking-head, cinematic, hybrid, '
-        "stock-narrated, smart-mix",
-        'campaign.csv:2 style "hybrid" is not one of talking-head, cinematic',
+        'campaign.csv:2 row "r1", column mode: "loud" is not one of talking-head, cinematic, '
+        "hybrid, stock-narrated, smart-mix",
+        'campaign.csv:2 row "r1", column style: "hybrid" is not one of talking-head, cinematic',
     ]
 
 
@@ -80,7 +80,7 @@ def test_it_understands_seconds(read, value, seconds):
 @pytest.mark.parametrize("value", ["0", "-3", "8.5", "8s", "1:30", "1,200", "eight", "1e3"])
 def test_it_refuses_other_durations(refuse, value):
     assert refuse(cell("duration_seconds", value)) == [
-        f'campaign.csv:2 duration_seconds "{value}" '
+        f'campaign.csv:2 row "r1", column duration_seconds: "{value}" '
         "is not a whole number of seconds above 0, like 12"
     ]
 
@@ -98,7 +98,7 @@ def test_it_understands_no_and_keeps_the_row(read, value):
 @pytest.mark.parametrize("value", ["WAHR", "ja", "oui", "on", "2", "1.0"])
 def test_it_refuses_other_truths(refuse, value):
     assert refuse(cell("enabled", value)) == [
-        f'campaign.csv:2 enabled "{value}" is neither true nor false; '
+        f'campaign.csv:2 row "r1", column enabled: "{value}" is neither true nor false; '
         "write true, false, yes, no, y, n, 1 or 0"
     ]
 
@@ -127,7 +127,7 @@ def test_it_understands_captions(read, value, formats):
 @pytest.mark.parametrize("value", ["yes", "ass", "srt, none", "srt,txt", "srtvtt", "both+srt", "+"])
 def test_it_refuses_other_captions(refuse, value):
     assert refuse(cell("captions", value)) == [
-        f'campaign.csv:2 captions "{value}" is not one of srt, vtt, both, none'
+        f'campaign.csv:2 row "r1", column captions: "{value}" is not one of srt, vtt, both, none'
     ]
 
 
@@ -139,7 +139,7 @@ def test_it_understands_amounts(read, value, amount):
 @pytest.mark.parametrize("value", ["1,200", "1.200,50", "-1", "1e3", "1_000", "12 credits", "inf"])
 def test_it_refuses_ambiguous_amounts(refuse, value):
     assert refuse(cell("max_credits", value)) == [
-        f'campaign.csv:2 max_credits "{value}" is not an amount of credits; '
+        f'campaign.csv:2 row "r1", column max_credits: "{value}" is not an amount of credits; '
         "write it like 1200 or 12.5"
     ]
 
@@ -170,10 +170,11 @@ def test_every_problem_is_told_at_once_from_the_top(refuse):
     problems = refuse(
         "id,tool,mode,enabled,aspect_ratio\nr1,explainer,loud,maybe,4:5\nr 2,explainer,,,\nr3,,,,\n"
     )
-    assert [problem.split('"')[0].strip() for problem in problems] == [
-        "campaign.csv:2 mode",
-        "campaign.csv:2 aspect_ratio",
-        "campaign.csv:2 enabled",
-        "campaign.csv:3 id",
-        "campaign.csv:4 has neither a tool nor a script: give one of them",
+    assert [problem.partition(" is not")[0] for problem in problems] == [
+        'campaign.csv:2 row "r1", column mode: "loud"',
+        'campaign.csv:2 row "r1", column aspect_ratio: "4:5"',
+        'campaign.csv:2 row "r1", column enabled: "maybe" is neither true nor false; '
+        "write true, false, yes, no, y, n, 1 or 0",
+        'campaign.csv:3 column id: "r 2"',
+        'campaign.csv:4 row "r3" has neither a tool nor a script: give one of them',
     ]

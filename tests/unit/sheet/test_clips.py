@@ -97,7 +97,7 @@ def test_a_default_that_is_not_for_a_row_is_left_out(read):
 @pytest.mark.parametrize(
     ("columns", "cells", "said"),
     [
-        ("operation,image", "animate,x", 'operation "animate" is not one of create, image-to-'),
+        ("operation,image", "animate,x", 'operation: "animate" is not one of create, image-to-'),
         ("operation,title", "image-to-video,x", "asks for image-to-video and has no image"),
         ("operation,clip", "talking-avatar,x", "asks for talking-avatar and has no script"),
         ("operation,clip", "character-swap,x", "has no photos or character_id"),

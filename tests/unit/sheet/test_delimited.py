@@ -21,7 +21,7 @@ def test_commas_in_the_rows_do_not_change_the_delimiter(read):
 def test_it_reads_the_sep_line_of_excel_and_still_counts_lines(read, refuse):
     assert read("sep=;\nid;tool\nr1;explainer\n").briefs[0].line == 3
     assert refuse("sep=;\r\nid;tool;mode\r\nr1;explainer;loud\r\n")[0].startswith(
-        'campaign.csv:3 mode "loud" is not one of'
+        'campaign.csv:3 row "r1", column mode: "loud" is not one of'
     )
 
 
@@ -105,7 +105,7 @@ def test_words_that_pandas_takes_for_nothing_are_text(read, word):
 
 def test_the_spreadsheets_errors_are_refused_in_a_csv_too(refuse, read):
     assert refuse("id,tool,title\nr1,explainer,#REF!\n") == [
-        'campaign.csv:2 title "#REF!" is an error of the spreadsheet, not a value'
+        'campaign.csv:2 row "r1", column title: "#REF!" is an error of the spreadsheet, not a value'
     ]
     assert read("id,tool,x_sum\nr1,explainer,#REF!\n").briefs[0].cells[2] == ("x_sum", "#REF!")
 

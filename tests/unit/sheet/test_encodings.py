@@ -51,7 +51,7 @@ def test_it_refuses_a_nul_and_names_its_line(refuse):
 @pytest.mark.parametrize("character", ["\x01", "\x1b", "\x7f"])
 def test_it_refuses_control_characters_in_a_cell(refuse, character):
     (problem,) = refuse(f"id,tool,title\nr1,explainer,a{character}b\n")
-    assert problem.startswith("campaign.csv:2 title ")
+    assert problem.startswith('campaign.csv:2 row "r1", column title: ')
     assert f"U+{ord(character):04X}" in problem
 
 

@@ -26,7 +26,8 @@ def test_it_finds_the_header_below_other_lines_and_says_so(read, refuse, table, 
         f"{name} has its header in {line} {header}; {lost} not read"
     ]
     content, name, line = table([*above, [*HEAD, "mode"], [*FILM, "loud"]])
-    assert refuse(content, name)[0].startswith(f"{name}:{header + 1} mode")
+    where = f'{name}:{header + 1} row "r1", column mode'
+    assert refuse(content, name)[0].startswith(where)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_it_refuses_ids_that_a_spreadsheet_has_rewritten(name):
 def test_it_refuses_ids_of_more_digits_than_a_spreadsheet_keeps(refuse):
     assert row_id_fault("9" * 15) is None
     assert refuse("id,tool\n9912140633506421,explainer\n") == [
-        'campaign.csv:2 id "9912140633506421" has more than 15 digits, '
+        'campaign.csv:2 column id: "9912140633506421" has more than 15 digits, '
         "which spreadsheets round; give it a letter in front"
     ]
 
@@ -53,14 +53,14 @@ def test_zeros_in_front_stay(read):
 
 def test_it_refuses_ids_that_are_one_file_on_some_system(refuse):
     assert refuse("id,tool\nSpring,explainer\nr2,explainer\nSPRING,listicle\n") == [
-        'campaign.csv:4 id "SPRING" is but for its capitals the id of line 2 too: '
+        'campaign.csv:4 column id: "SPRING" is but for its capitals the id of line 2 too: '
         "every row needs one of its own"
     ]
 
 
 def test_it_refuses_the_same_id_twice(refuse):
     assert refuse("id,tool\nr1,explainer\nr1,listicle\n") == [
-        'campaign.csv:3 id "r1" is the id of line 2 too: every row needs one of its own'
+        'campaign.csv:3 column id: "r1" is the id of line 2 too: every row needs one of its own'
     ]
 
 

@@ -32,8 +32,8 @@ def test_it_knows_the_lines(read):
 
 def test_it_names_the_row(refuse):
     assert refuse('[{"id": "a", "tool": "t"},\n {"id": "b", "tool": "t", "mode": 5}]', JSON) == [
-        'c.json:2 rows[1].mode "5" is not one of talking-head, cinematic, hybrid, '
-        "stock-narrated, smart-mix"
+        'c.json:2 row "b", column mode (rows[1]): "5" is not one of talking-head, '
+        "cinematic, hybrid, stock-narrated, smart-mix"
     ]
 
 
@@ -64,24 +64,33 @@ def test_a_csv_can_say_types_in_one_fields_cell(read):
 
 def test_an_input_cannot_be_given_twice(refuse):
     problems = refuse('id,tool,fields,fields.b\na,t,"{""b"": 3}",x\n')
-    assert problems == ['campaign.csv:2 fields.b "x" is also in fields: keep one']
+    assert problems == ['campaign.csv:2 row "a", column fields.b: "x" is also in fields: keep one']
 
 
 @pytest.mark.parametrize("name", [JSON, LINES])
 def test_it_refuses_keys_that_are_there_twice(refuse, name):
-    (problem,) = refuse('{"rows": [], "rows": [{"tool": "t"}]}', name)
-    assert problem == f'{name}:1 has "rows" twice in the object that begins here: keep one'
+    problems = refuse('{"rows": [], "rows": [{"tool": "t"}]}', name)
+    assert problems[0] == f'{name}:1 has "rows" twice in one object (first in line 1): keep one'
 
 
-def test_it_names_the_object_with_the_key_twice(refuse):
-    (problem,) = refuse('[{"tool": "t"},\n\n{"tool": "t", "tool": "u"}]', JSON)
-    assert problem.startswith('c.json:3 has "tool" twice')
+def test_every_key_that_is_there_twice_is_named_with_both_lines(refuse):
+    text = '[{"id": "a", "tool": "t",\n\n"tool": "u"},\n{"id": "b", "tool": "t", "id": "c"}]'
+    assert refuse(text, JSON) == [
+        'c.json:3 has "tool" twice in one object (first in line 1): keep one',
+        'c.json:4 has "id" twice in one object (first in line 4): keep one',
+    ]
+
+
+def test_it_names_the_line_of_the_cell(refuse):
+    text = '[{"id": "a",\n "tool": "t",\n "fields": {"b": 1,\n"mode": 5},\n "mode"\n: "loud"}]'
+    (problem,) = refuse(text, JSON)
+    assert problem.startswith('c.json:5 row "a", column mode (rows[0]): "loud" is not one of')
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "is not JSON"),
+        ("", "c.json:1 is not JSON: it is empty"),
         ("[{]", "c.json:1 is not JSON"),
         ("[\n{},\n]", "c.json:"),
         ('[{"tool": "t", "fields": {"a": NaN}}]', "NaN is not a number"),

@@ -20,7 +20,7 @@ def test_it_refuses_too_many_columns(refuse):
 
 def test_it_refuses_a_long_cell(refuse):
     (problem,) = refuse(f"id,script\nr1,{'x' * 100_001}\n")
-    assert problem.startswith('campaign.csv:2 script "xxx')
+    assert problem.startswith('campaign.csv:2 row "r1", column script: "xxx')
     assert problem.endswith("has 100,001 characters; 100,000 is the limit")
 
 

@@ -50,14 +50,14 @@ def test_text_json_and_yaml_of_one_script_are_one_film(read):
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("{one", "begins like JSON but cannot be read"),
+        ("{one", 'begins like JSON but is none: "one" stands without quotes'),
         ('{"a": 1, "a": 2}', 'has "a" twice'),
         ("{}", "is not an object in JSON"),
     ],
 )
 def test_it_refuses_bad_json(refuse, script, words):
     (problem,) = refuse(csv(script))
-    assert problem.startswith("campaign.csv:2 script ")
+    assert problem.startswith('campaign.csv:2 row "r1", column script: ')
     assert words in problem
 
 
@@ -108,7 +108,8 @@ def test_it_explains_a_file_that_cannot_be_used(refuse, tmp_path):
 
 def test_a_row_has_a_tool_or_a_script(refuse):
     assert refuse("id,tool,script,fields.a\nr1,,,\nr2,t,One,\nr3,,One,x\n") == [
-        "campaign.csv:2 has neither a tool nor a script: give one of them",
-        "campaign.csv:3 has both a tool and a script: give one of them",
-        'campaign.csv:4 fields.a "x" is an input for a tool, but the row has a script',
+        'campaign.csv:2 row "r1" has neither a tool nor a script: give one of them',
+        'campaign.csv:3 row "r2" has both a tool and a script: give one of them',
+        'campaign.csv:4 row "r3", column fields.a: "x" is an input for a tool, '
+        "but the row has a script",
     ]

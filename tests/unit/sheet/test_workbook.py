@@ -40,7 +40,8 @@ def test_a_workbook_is_known_by_its_content(read, workbook):
 def test_it_names_the_cell_as_the_spreadsheet_does(refuse, workbook):
     book = workbook([HEAD, [], ["r1", "explainer", None, "4:5"]], title="Spring 26")
     assert refuse(book, "campaign.xlsx") == [
-        "campaign.xlsx:3 aspect_ratio ('Spring 26'!D3) \"4:5\" is not one of 9:16, 1:1, 16:9"
+        'campaign.xlsx:3 row "r1", column aspect_ratio (\'Spring 26\'!D3): "4:5" is not one of '
+        "9:16, 1:1, 16:9"
     ]
     problem = only(refuse(workbook([["id", "tool", "moood"], ["r1", "t", "x"]]), "a.xlsx"))
     assert problem.startswith('a.xlsx:1 column (Sheet1!C1) "moood" is not a column')
@@ -49,8 +50,8 @@ def test_it_names_the_cell_as_the_spreadsheet_does(refuse, workbook):
 def test_it_refuses_a_formula_that_was_never_calculated(refuse, workbook):
     book = workbook([HEAD, ["r1", "explainer", "=UPPER(A2)", None]])
     assert refuse(book, "campaign.xlsx") == [
-        'campaign.xlsx:2 title (Sheet1!C2) "=UPPER(A2)" is a formula without a result: '
-        "open the workbook in a spreadsheet and save it"
+        'campaign.xlsx:2 row "r1", column title (Sheet1!C2): "=UPPER(A2)" is a formula without a '
+        "result: open the workbook in a spreadsheet and save it"
     ]
 
 
@@ -78,7 +79,8 @@ def test_a_formula_whose_result_is_empty_is_an_empty_cell(read, workbook):
 def test_it_refuses_the_errors_of_a_spreadsheet(refuse, workbook, error):
     book = workbook([HEAD, ["r1", "explainer", error, None]])
     assert refuse(book, "campaign.xlsx") == [
-        f'campaign.xlsx:2 title (Sheet1!C2) "{error}" is an error of the spreadsheet, not a value'
+        f'campaign.xlsx:2 row "r1", column title (Sheet1!C2): "{error}" is an error of the '
+        "spreadsheet, not a value"
     ]
 
 
@@ -121,7 +123,7 @@ def test_a_blank_row_does_not_turn_ids_into_decimals(read, workbook):
 
 def test_it_refuses_numbers_of_more_digits_than_a_spreadsheet_keeps(refuse, workbook):
     problem = only(refuse(workbook([["id", "tool"], [9912140633506421, "t"]]), "c.xlsx"))
-    assert problem.startswith('c.xlsx:2 id (Sheet1!A2) "9912140633506420"')
+    assert problem.startswith('c.xlsx:2 column id (Sheet1!A2): "9912140633506420"')
     assert "which spreadsheets round" in problem
 
 

@@ -1,0 +1,151 @@
+"""YAML to a tree: every object knows its line, and no key is there twice.
+
+It is read by the parser's events, every scalar as the text that stands there: nothing is resolved,
+so nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from tasks.brief import Json
+from tasks.sheet.findings import Findings
+from tasks.sheet.limits import MAX_DEPTH, MAX_YAML_BYTES, say_bytes
+from tasks.sheet.trees import MAX_MISTAKES, Object, say_twice
+
+
+def read_yaml(text: str, findings: Findings) -> Json:
+    """Return a YAML document with every scalar as the text that stands there.
+
+    YAML 1.1 reads `9:16` as 556 and `no` as false; here they stay what was typed.
+    """
+    from ruamel.yaml.error import YAMLError
+
+    size = len(text.encode())
+    if size > MAX_YAML_BYTES:
+        findings.give_up(
+            f"has {say_bytes(size)}; a YAML sheet may have {say_bytes(MAX_YAML_BYTES)}"
+        )
+    try:
+        return _document(text, findings)
+    except YAMLError as error:
+        document = _mend(text, error, findings)
+        if document is None:
+            findings.raise_if_any()
+        return document
+
+
+def _mend(text: str, error: Any, findings: Findings) -> Json:
+    """Note the mistakes of a document; return it without them, or None."""
+    from ruamel.yaml.error import YAMLError
+
+    from tasks.sheet.yaml_mistakes import find_mistake
+
+    for _ in range(MAX_MISTAKES):
+        mistake = find_mistake(text, error)
+        if mistake is None:
+            said = getattr(error, "problem", None) or "it cannot be parsed"
+            findings.refuse(f"is not YAML: {said}")
+            return None
+        if mistake.words:
+            findings.refuse(f"is not YAML: {mistake.words}", line=mistake.line)
+        if mistake.mended is None or mistake.mended == text:
+            return None
+        text = mistake.mended
+        try:
+            return _parsed(text, findings)
+        except YAMLError as further:
+            error = further
+    return None
+
+
+def _document(text: str, findings: Findings) -> Json:
+    """Return the document, also where only YAML 1.2 allows it: `{aspect_ratio: 9:16}`.
+
+    The parser in C stops at a colon in a plain text between braces. The other one knows better,
+    but takes twenty times as long, so it is asked second.
+    """
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return _parsed(text, findings)
+    except YAMLError as refusal:
+        try:
+            return _parsed(text, findings, pure=True)
+        except (YAMLError, ValueError):
+            raise refusal from None
+
+
+def _parsed(text: str, findings: Findings, *, pure: bool = False) -> Json:
+    from ruamel.yaml import YAML
+
+    return _Builder(YAML(typ="safe", pure=pure).parse(text), findings).document()
+
+
+class _Builder:
+    def __init__(self, events: Iterator[Any], findings: Findings) -> None:
+        self._events = events
+        self._findings = findings
+
+    def document(self) -> Json:
+        value: Json = None
+        documents = 0
+        for event in self._events:
+            kind = type(event).__name__
+            if kind == "DocumentStartEvent":
+                documents += 1
+                if documents > 1:
+                    self._give_up("begins a second document; a sheet is one", event)
+            elif kind not in ("StreamStartEvent", "StreamEndEvent", "DocumentEndEvent"):
+                value = self._value(event, 0)
+        return value
+
+    def _value(self, event: Any, depth: int) -> Json:
+        kind = type(event).__name__
+        if kind == "AliasEvent":
+            self._give_up(
+                f"uses an alias (*{event.anchor}): write it out, or use defaults; a text that "
+                "begins with * needs quotes around it",
+                event,
+            )
+        if getattr(event, "tag", None) not in (None, "!"):
+            self._give_up(f"uses the tag {event.tag}; write plain text", event)
+        if depth > MAX_DEPTH:
+            self._give_up(f"is nested more than {MAX_DEPTH} levels deep", event)
+        if kind == "MappingStartEvent":
+            return self._object(event, depth)
+        if kind == "SequenceStartEvent":
+            return list(self._sequence(depth))
+        if event.style in (None, "") and event.value in ("null", "Null", "NULL", "~"):
+            self._findings.advise(
+                "is taken as this very text; leave it empty when nothing is meant",
+                line=event.start_mark.line + 1,
+                value=event.value,
+            )
+        return event.value
+
+    def _sequence(self, depth: int) -> Iterator[Json]:
+        for event in self._events:
+            if type(event).__name__ == "SequenceEndEvent":
+                return
+            yield self._value(event, depth + 1)
+
+    def _object(self, start: Any, depth: int) -> Object:
+        built = Object(line=start.start_mark.line + 1)
+        for event in self._events:
+            if type(event).__name__ == "MappingEndEvent":
+                break
+            key = self._value(event, depth + 1)
+            if not isinstance(key, str):
+                self._give_up("has a key that is not a text", event)
+            value = self._value(next(self._events), depth + 1)
+            line = event.start_mark.line + 1
+            if key in built:
+                self._findings.refuse(say_twice(built, key), line=line)
+            else:
+                built[key], built.lines[key] = value, line
+        return built
+
+    def _give_up(self, message: str, event: Any) -> NoReturn:
+        self._findings.give_up(message, line=event.start_mark.line + 1)
