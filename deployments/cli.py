@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from deployments.parser import build_parser
+from deployments.parser import parse
 
 if TYPE_CHECKING:
     from tasks.errors import CallsheetError, Problem
@@ -21,18 +22,19 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and leave with its exit status."""
-    args = build_parser().parse_args(argv)
-    sys.exit(carry_out(args))
+    sys.exit(carry_out(sys.argv[1:] if argv is None else argv))
 
 
-def carry_out(args: argparse.Namespace) -> int:
-    """Run the command that was parsed; every error becomes a sentence and an exit status."""
+def carry_out(words: Sequence[str]) -> int:
+    """Parse and run a command; every error becomes a sentence and an exit status."""
     from tasks.errors import CallsheetError
     from tasks.file_limit import raise_file_limit
 
-    # The servers that a command brings along inherit it.
-    raise_file_limit()
+    args = argparse.Namespace(json="--json" in words, verbose=False)
     try:
+        args = parse(words)
+        # The servers that a command brings along inherit it.
+        raise_file_limit()
         command = importlib.import_module(f"deployments.commands.{args.command}")
         status: int = command.main(args)
         return status
@@ -73,14 +75,14 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     for problem in problems:
         if problem not in str(error):
             print(problem, file=sys.stderr)
-    words = redact(str(error))
+    words = redact(str(error)).rstrip(".")
     if error.exit_status in (2, 4) and "nothing was spent" not in words:
         words += "; nothing was spent"
     print(f"callsheet: {words}", file=sys.stderr)
     if isinstance(error, Parked):
         print(f"  not before {error.until:%Y-%m-%d %H:%M:%S} UTC", file=sys.stderr)
     if error.remedy:
-        print(indent(redact(error.remedy), "  "), file=sys.stderr)
+        print(indent(redact(_filled(error.remedy, args)), "  "), file=sys.stderr)
     if getattr(args, "json", False):
         document: dict[str, object] = {**error.document, "error": words, "exit": error.exit_status}
         if problems:
@@ -101,6 +103,14 @@ def _place(problem: Problem) -> dict[str, object]:
     value = None if problem.value is None else redact(problem.value)
     place = {"line": problem.line, "row": problem.row, "column": problem.column}
     return {**place, "value": value}
+
+
+def _filled(remedy: str, args: argparse.Namespace) -> str:
+    """Put the sheet that was named into the commands of a remedy."""
+    sheet = getattr(args, "sheet", None)
+    if not sheet or sheet == "-":
+        return remedy
+    return remedy.replace(" SHEET", f" {shlex.quote(sheet)}")
 
 
 def _tell_where(error: Exception) -> None:

@@ -6,11 +6,16 @@ Imports little: help has to answer at once.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from deployments.direct.arguments import add_video_verbs, add_webhook_verbs
 
 EPILOG = """\
+to try a sheet of your own, on this machine and at no cost:
+  callsheet check SHEET             every problem of it, each with its cell
+  callsheet run SHEET --sandbox     films of it, by a service of our own
+
 exit status:
   0  everything delivered, or nothing to do     3  finished, some rows need a person
   1  a fault in Callsheet                       4  refused to spend (budget, approval)
@@ -23,7 +28,7 @@ Command = Callable[[str, str], argparse.ArgumentParser]
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="callsheet",
         description="A campaign sheet becomes finished films: quoted before a credit is spent, "
         "never paid for twice, delivered with proof.",
@@ -51,8 +56,38 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return what was typed; raise BadInput where it cannot be meant."""
+    parser = build_parser()
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        command = _verbs(parser)[args.command]
+        verb = _verbs(command).get(getattr(args, "verb", ""), command)
+        verb.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
+
+
+def _verbs(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of the commands, or of a command's verbs."""
+    return {
+        name: of
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for name, of in action.choices.items()
+    }
+
+
 def _sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}" + ("" if words.endswith("?") else ".")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises BadInput where argparse would print its usage and leave."""
+
+    def error(self, message: str) -> NoReturn:
+        from deployments.misunderstood import misunderstood
+
+        raise misunderstood(self, message)
 
 
 class _ShowVersion(argparse.Action):

@@ -220,7 +220,9 @@ class Settings(BaseSettings):
                 raise self.kept_logins.trouble
             raise ConfigurationError(
                 "no video service is configured; nothing was spent",
-                remedy="set CALLSHEET_BASE_URL and CALLSHEET_API_KEY, or add --sandbox",
+                remedy="to try it at no cost: `callsheet run SHEET --sandbox` for a sheet, "
+                "`callsheet sandbox` for all else (it says what to set); with a service: set "
+                "CALLSHEET_BASE_URL, then `callsheet login` or set CALLSHEET_API_KEY",
             )
         return self.base_url, self.key()
 
@@ -239,7 +241,8 @@ class Settings(BaseSettings):
         raise ConfigurationError(
             "no key for the video service is configured; nothing was spent"
             + (f" (`callsheet login` kept one for {others})" if others else ""),
-            remedy="run `callsheet login`, or set CALLSHEET_API_KEY (or CALLSHEET_API_KEY_FILE)",
+            remedy="run `callsheet login`, or set CALLSHEET_API_KEY (or CALLSHEET_API_KEY_FILE); "
+            "`callsheet run SHEET --sandbox` tries a sheet without a key",
         )
 
     @cached_property

@@ -17,12 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from deployments.parser import build_parser
+from deployments.parser import EPILOG, build_parser
+from tasks.errors import BadInput
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
-#: What is no suggestion: the seed of keys that are made for commands typed by hand.
-SEEDS = {"callsheet video create"}
+#: What is no sentence: the seed of keys of commands typed by hand, and the foot of the help.
+SEEDS = {"callsheet video create", EPILOG}
 #: Stands for every value that is known only when the words are said; also a number.
 VALUE = "1"
 #: Where suggestions are made of the words that are given.
@@ -39,7 +40,7 @@ def parsed(words: list[str]) -> Namespace:
     """Return what the command line makes of words; fail where it would refuse them."""
     try:
         return build_parser().parse_args(words)
-    except SystemExit:
+    except BadInput:
         pytest.fail(f"callsheet {shlex.join(words)} is refused")
 
 
@@ -191,6 +192,14 @@ def fits(found: tuple[str, str]) -> bool:
         for action in actions
         if action is not None
     )
+
+
+def test_every_command_of_the_help_can_be_typed() -> None:
+    typed = re.findall(r"^  (callsheet .*?)  ", EPILOG, re.MULTILINE)
+
+    assert typed
+    for words in typed:
+        check(arguments(words))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

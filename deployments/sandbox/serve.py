@@ -104,7 +104,10 @@ def _listen(options: Options) -> socket.socket:
         return listening
     except OSError as error:
         listening.close()
-        msg = f"The sandbox cannot listen on {options.host}:{options.port}: {error.strerror}."
+        msg = (
+            f"The sandbox cannot listen on {options.host}:{options.port}: {error.strerror}. "
+            "Is one at work there already? --port 0 takes a port that is free."
+        )
         raise OptionRefused(msg) from error
 
 

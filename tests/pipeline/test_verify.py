@@ -146,7 +146,7 @@ def test_a_service_in_trouble_is_not_a_verdict(desk: Desk, studio: Sandbox, name
     told = desk.call("verify", name)
     assert told.status == 3
     assert "missing" in told.out
-    assert "callsheet verify --repair" in told.out
+    assert f"callsheet verify {name} --repair" in told.out
     assert desk.call("verify", "nobody").status == 2
     assert desk.call("verify", name, "--repair").status == 0
     assert files["r001.mp4"].exists()

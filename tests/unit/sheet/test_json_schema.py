@@ -14,7 +14,6 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from deployments.cli import carry_out
-from deployments.parser import build_parser
 from tasks.errors import SheetError
 from tasks.sheet import parse_sheet
 from tasks.sheet.json_schema import sheet_schema
@@ -128,9 +127,9 @@ def test_the_schema_beside_the_samples_is_the_one_that_is_printed():
 
 def test_the_command_prints_it_or_writes_it(tmp_path, capsys):
     wanted = tmp_path / "callsheet.schema.json"
-    assert carry_out(build_parser().parse_args(["schema", "-o", str(wanted)])) == 0
+    assert carry_out(["schema", "-o", str(wanted)]) == 0
     assert str(wanted) in capsys.readouterr().out.replace("\n", "")
-    assert carry_out(build_parser().parse_args(["schema"])) == 0
+    assert carry_out(["schema"]) == 0
     assert capsys.readouterr().out == wanted.read_text()
     assert json.loads(wanted.read_text()) == sheet_schema()
 

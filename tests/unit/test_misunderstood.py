@@ -1,0 +1,99 @@
+"""What cannot be meant is told in a sentence of ours, in any folder, and leads on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from deployments.cli import main
+from deployments.parser import build_parser
+
+COMMANDS = next(a.choices for a in build_parser()._actions if a.dest == "command")
+#: These wait for somebody, or for work, wherever they are.
+WAITING = {"login", "receive", "sandbox"}
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder, and nobody who is logged in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    said = capsys.readouterr()
+    assert "Traceback" not in said.out + said.err
+    return int(left.value.code or 0), said.out, said.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("", "COMMAND is missing"),
+        ("run", "SHEET is missing after `callsheet run`"),
+        ("statsu", "is status meant?"),
+        ("--profile p status", "options stand behind the command"),
+        ("run x.csv --at-limit", "--at-limit needs a value: stop or fit"),
+        ("run x.csv --budget", "--budget needs a value: N"),
+        ("export --what costs", '"costs" is not one of rows, takes, events, chargeback'),
+        ("rows --selct tag:x", "is --select meant?"),
+        ("status a b", 'does not know what to do with "b"'),
+        ("sandbox --port x", '--port "x" is not a whole number'),
+        ("sandbox --port 99999", "0 (any free one) to 65535"),
+        ("video", "VERB is missing"),
+        ("video shwo vid_1", "is show meant?"),
+        ("video list --lmit 3", "is --limit meant?"),
+        ("login --browser --device", "--device and --browser do not go together"),
+        ("run x.csv --max-wait soon", "write it like 45s, 10m or 2h"),
+    ],
+)
+def test_a_slip_is_told_in_a_sentence(
+    capsys: pytest.CaptureFixture[str], typed: str, told: str
+) -> None:
+    status, out, err = call(capsys, *typed.split())
+
+    assert (status, out) == (2, "")
+    assert told in err
+    assert "usage:" not in err
+    assert "nothing was spent" in err
+
+
+def test_a_slip_is_a_document_too(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call(capsys, "run", "--json")
+
+    assert status == 2
+    assert json.loads(out)["exit"] == 2
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - WAITING))
+@pytest.mark.parametrize("words", [(), ("nobody",)], ids=["alone", "unknown"])
+def test_every_command_leads_on_in_an_empty_folder(
+    capsys: pytest.CaptureFixture[str], command: str, words: tuple[str, ...]
+) -> None:
+    status, _, err = call(capsys, command, *words)
+
+    if (command == "schema" and not words) or (command == "logout" and not words):
+        assert status == 0
+        return
+    assert status == 2
+    assert err.startswith(("callsheet: ", "made "))
+    assert "nothing was spent" in err
+    assert "`callsheet" in err or "is not there; is the path right?" in err
+
+
+@pytest.mark.parametrize("typed", ["run spring.csv", "video tools", "whoami", "webhooks list"])
+def test_without_a_service_it_says_how_to_try_it_at_no_cost(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, typed: str
+) -> None:
+    (tmp_path / "spring.csv").write_text("id,tool\n")
+
+    status, _, err = call(capsys, *typed.split())
+
+    assert status == 2
+    sheet = "spring.csv" if "spring" in typed else "SHEET"
+    assert f"`callsheet run {sheet} --sandbox`" in err
