@@ -15,21 +15,24 @@ from rich.console import Console
 from deployments.commands.check import show_sheet
 from deployments.commands.options import budget_of, words_of
 from deployments.commands.plan import show_plan
-from deployments.commands.rows import show_rows
 from deployments.prefect_run import run_under_prefect
 from deployments.progress_view import ProgressView
+from deployments.row_table import most_urgent, show_rows
 from deployments.servers import PrefectServer
 from deployments.signals import stopping
 from deployments.terminal import consent, console_for, plain, print_json, say
 from flows.pipeline import PLAIN, run_pipeline
 from tasks.campaign.plan import check_saved_plan
+from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run, open_run
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
-from tasks.credits import as_text
+from tasks.credits import as_text, in_credits
 from tasks.errors import ConfigurationError
-from tasks.ledger import deliveries_of
 from tasks.settings import Settings
 from tasks.suggest import again_with, suggest
+
+#: Rows that are shown at the end of a run; the others are counted.
+SHOWN = 30
 
 
 async def run_here(
@@ -101,11 +104,15 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
     assert run.campaign is not None
     assert run.plan is not None
     if run.plan.moves_anything:
-        files = await run.at.ledger.read(partial(deliveries_of, campaign_id=run.campaign.id))
-        show_rows(outcome.campaign, await run.rows(), files, console)
-        counts = ", ".join(f"{n} {state}" for state, n in outcome.rows.items())
-        console.print(f"{counts}; {as_text(outcome.charged)} credits charged")
-    console.print(f"films: {run.at.store.address}")
+        document = await run.at.ledger.read(partial(row_documents, campaign_id=run.campaign.id))
+        rows = await run.rows()
+        shown = most_urgent(rows, SHOWN)
+        rest = f"`{suggest('rows', outcome.campaign)}` shows all"
+        show_rows(
+            outcome.campaign, shown, document, console, more=len(rows) - len(shown), rest=rest
+        )
+    console.print(plain(sums_of(outcome)))
+    console.print(plain(f"films: {run.at.store.address}"))
     if outcome.exit_status == 5:
         moment = outcome.parked_until
         when = f" not before {moment:%Y-%m-%d %H:%M:%S} UTC" if moment else ""
@@ -119,6 +126,15 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
             f"some rows need a person: `{suggest('rows', name)}` says which and why, "
             f"`{suggest('explain', name, 'ROW')}` what can be done about one"
         )
+
+
+def sums_of(outcome: RunOutcome) -> str:
+    """Say how many rows are where, what this run was charged, and what the campaign has cost."""
+    tally = outcome.tally
+    counts = ", ".join(f"{n:,} {state}" for state, n in tally.rows.items())
+    words = f"{counts}; this run was charged {in_credits(outcome.charged_this_run)}, "
+    words += f"the campaign has cost {in_credits(tally.charged)}"
+    return words + (f" and has {in_credits(tally.reserved)} set aside" if tally.reserved else "")
 
 
 @asynccontextmanager

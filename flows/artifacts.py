@@ -6,6 +6,7 @@ A handful of artifacts however many rows there are, and no secret in any of them
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -17,10 +18,10 @@ from prefect.artifacts import (
     aupdate_progress_artifact,
 )
 
+from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run
-from tasks.credits import as_text
+from tasks.credits import as_text, in_credits
 from tasks.engine.progress import Snapshot
-from tasks.ledger import deliveries_of
 
 #: Rows in the table artifact at most: what needs a person first, then the delivered ones.
 TABLE_ROWS = 1000
@@ -67,27 +68,23 @@ async def publish_report(run: Run) -> None:
     """Publish the table of rows and the summary of a finished run."""
     assert run.campaign is not None
     assert run.outcome is not None
-    query = partial(deliveries_of, campaign_id=run.campaign.id)
-    files = await run.at.ledger.read(query)
+    show = await run.at.ledger.read(partial(row_documents, campaign_id=run.campaign.id))
     rows = sorted(await run.rows(), key=lambda row: (row.state == "delivered", row.position))
-    table: list[dict[str, Any]] = [
-        {
-            "row": row.row,
-            "state": row.state,
-            "credits": as_text(row.take.charged if row.take else None),
-            "film or reason": _film(files.get(row.take.id, ()) if row.take else ())
-            or row.reason
-            or "",
-        }
-        for row in rows[:TABLE_ROWS]
-    ]
+    table = [_line(show(row)) for row in rows[:TABLE_ROWS]]
     key = f"callsheet-{_slug(run.campaign.name)}"
     await acreate_table_artifact(table, key=f"{key}-rows", description="Rows and where they are")
     await acreate_markdown_artifact(_summary(run), key=f"{key}-summary")
 
 
-def _film(files: Any) -> str:
-    return next((file.uri for file in files if file.kind == "mp4"), "")
+def _line(row: Mapping[str, Any]) -> dict[str, Any]:
+    film = next((file["uri"] for file in row["deliveries"] if file["kind"] == "mp4"), "")
+    reason = None if row["state"] == "delivered" else row["reason"]
+    return {
+        "row": row["row"],
+        "state": row["state"],
+        "credits": "-" if row["charged"] is None else row["charged"],
+        "film or reason": "; ".join(filter(None, (reason, film))),
+    }
 
 
 def _slug(name: str) -> str:
@@ -98,9 +95,11 @@ def _summary(run: Run) -> str:
     outcome = run.outcome
     assert outcome is not None
     lines = [f"# {outcome.campaign}", "", "| state | rows |", "|---|---:|"]
-    lines += [f"| {state} | {count} |" for state, count in outcome.rows.items()]
-    budget = "none" if outcome.budget is None else as_text(outcome.budget)
-    lines += ["", f"Charged {as_text(outcome.charged)} credits, budget {budget}."]
+    tally = outcome.tally
+    lines += [f"| {state} | {count} |" for state, count in tally.rows.items()]
+    budget = "none" if tally.budget is None else as_text(tally.budget)
+    cost = f"the campaign has cost {in_credits(tally.charged)}, its budget for all runs is {budget}"
+    lines += ["", f"This run was charged {in_credits(outcome.charged_this_run)}; {cost}."]
     if outcome.words:
         lines += ["", outcome.words]
     return "\n".join(lines)

@@ -120,6 +120,6 @@ async def run_campaign(
 
 def ending(outcome: RunOutcome) -> State[dict[str, Any]]:
     """Return the state that a flow run ends in."""
-    counts = ", ".join(f"{count} {state}" for state, count in outcome.rows.items())
+    counts = ", ".join(f"{count} {state}" for state, count in outcome.tally.rows.items())
     name = ENDINGS.get(outcome.exit_status, "Completed")
     return Completed(name=name, message=counts, data=outcome.as_json())

@@ -63,3 +63,8 @@ def as_number(amount: Decimal | None) -> int | float | None:
 def as_text(amount: Decimal | None) -> str:
     """Return `amount` for people: `12`, `12.5`, or `unknown`."""
     return "unknown" if amount is None else f"{amount:,f}"
+
+
+def in_credits(amount: Decimal | None) -> str:
+    """Return `amount` with its unit, for people: `1 credit`, `12.5 credits`."""
+    return f"{as_text(amount)} credit{'' if amount == 1 else 's'}"

@@ -13,21 +13,22 @@ from rich.console import Console
 from deployments.commands.ledger import reading
 from deployments.commands.named_rows import campaign_and_words, chosen_rows
 from deployments.commands.options import budget_of, settings_of
-from deployments.commands.rows import show_rows
 from deployments.progress_view import ProgressView
+from deployments.row_table import show_rows
 from deployments.signals import run_command, stopping
 from deployments.terminal import consent, console_for, plain, print_json, state_text, table
 from flows.pipeline import PLAIN, carry
 from tasks.aftercare.advice import run_line
 from tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
 from tasks.campaign.quote import check_budget
+from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.steps import carry_only
 from tasks.campaign.values import RunOptions, RunOutcome
 from tasks.credits import as_number, as_text
 from tasks.duration import parse_duration
 from tasks.errors import BadInput
-from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow, deliveries_of
+from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow
 from tasks.suggest import suggest
 
 _WHY_NOT = {
@@ -148,8 +149,8 @@ async def _carry(
     with stopping(run) as hear, ProgressView(console) as view:
         run.listeners += [hear, view.hear]
         outcome = await carry(run, PLAIN, campaign.name)
-    files = await run.at.ledger.read(partial(deliveries_of, campaign_id=campaign.id))
-    show_rows(campaign.name, await run.rows(), files, console)
+    document = await run.at.ledger.read(partial(row_documents, campaign_id=campaign.id))
+    show_rows(campaign.name, await run.rows(), document, console)
     return outcome
 
 

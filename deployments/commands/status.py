@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 from rich.console import Console
 
@@ -27,18 +28,16 @@ from tasks.ledger import (
     day_of,
     find_account,
     tally_of,
-    variance_of,
 )
 from tasks.settings import Settings
 
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """A campaign with its counts, and what its settled takes cost beyond their quotes."""
+    """A campaign with its counts and figures."""
 
     campaign: Campaign
     tally: Tally
-    variance: Decimal
 
 
 def main(args: Namespace) -> int:
@@ -49,7 +48,7 @@ def main(args: Namespace) -> int:
     if accounts:
         _show_accounts(accounts, console)
     if args.json:
-        documents = [_document(one) for one in found]
+        documents = [status_document(one) for one in found]
         document: dict[str, object] = documents[0] if args.campaign else {"campaigns": documents}
         print_json({**document, "accounts": [_account_document(account) for account in accounts]})
     return 0
@@ -74,8 +73,7 @@ async def _read(args: Namespace) -> tuple[list[CampaignStatus], list[Account]]:
 
 async def _read_campaign(ledger: Ledger, campaign: Campaign) -> CampaignStatus:
     tally = await ledger.read(partial(tally_of, campaign=campaign))
-    variance = await ledger.read(partial(variance_of, campaign_id=campaign.id))
-    return CampaignStatus(campaign, tally, variance)
+    return CampaignStatus(campaign, tally)
 
 
 def _limits(settings: Settings, at: float) -> list[Account]:
@@ -96,7 +94,7 @@ def _show_campaigns(found: list[CampaignStatus], console: Console) -> None:
         states = ", ".join(f"{count} {state}" for state, count in tally.rows.items())
         budget = "-" if tally.budget is None else as_text(tally.budget)
         amounts = (as_text(tally.quoted), as_text(tally.reserved), as_text(tally.charged))
-        cells = (one.campaign.name, tally.total, states, *amounts, _signed(one.variance), budget)
+        cells = (one.campaign.name, tally.total, states, *amounts, _signed(tally.variance), budget)
         made.add_row(*(plain(cell) for cell in cells))
     console.print(made)
     for one in found:
@@ -123,19 +121,14 @@ def _signed(amount: Decimal) -> str:
     return f"+{as_text(amount)}" if amount > 0 else as_text(amount)
 
 
-def _document(found: CampaignStatus) -> dict[str, object]:
+def status_document(found: CampaignStatus) -> dict[str, Any]:
+    """Return a campaign as JSON."""
     campaign, tally = found.campaign, found.tally
     return {
         "campaign": campaign.name,
         "sheet": campaign.sheet,
         "rows": tally.as_json(),
-        "credits": {
-            "quoted": as_number(tally.quoted),
-            "reserved": as_number(tally.reserved),
-            "charged": as_number(tally.charged),
-            "variance": as_number(found.variance),
-            "budget": as_number(tally.budget),
-        },
+        "credits": tally.credits_as_json(),
         "owner": campaign.owner,
     }
 

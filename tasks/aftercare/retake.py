@@ -22,9 +22,9 @@ from tasks.ledger import (
     Quoted,
     approve_retakes,
     set_budget,
-    takes_of,
     too_dear,
 )
+from tasks.ledger.figures import Figures, figures_of
 from tasks.suggest import suggest
 
 #: What happens to the take before, for people, where anything happens to it.
@@ -59,15 +59,13 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
 
     Raises ConfigurationError or Parked when the service cannot be asked.
     """
-    spent: dict[int, Decimal] = {}
-    for row_id, take in await at.ledger.read(partial(takes_of, campaign_id=campaign.id)):
-        cost = take.reserved if take.charged is None else take.charged
-        spent[row_id] = spent.get(row_id, Decimal(0)) + cost
+    spent = await at.ledger.read(partial(figures_of, campaign_id=campaign.id))
     prices = await ask_prices(at.service, rows, at_once=at.settings.quotes, clock=at.clock)
 
     def offer(row: CampaignRow) -> Offer:
         price, refusal = prices[row.row]
-        earlier = spent.get(row.id, Decimal(0))
+        figures = spent.get(row.id, Figures())
+        earlier = figures.reserved + (figures.charged or Decimal(0))
         refusal = refusal or too_dear(row, price, instead=" and run that")
         return Offer(row=row, price=price, refusal=refusal, earlier=earlier)
 

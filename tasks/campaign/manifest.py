@@ -69,12 +69,16 @@ class ManifestRow(BaseModel):
     key: Lenient[StrictStr] = None
     video_id: Lenient[StrictStr] = None
     quoted: Lenient[Amount] = None
+    reserved: Lenient[Amount] = None
     charged: Lenient[Amount] = None
+    paid_before: Lenient[Amount] = None
+    variance: Lenient[Amount] = None
+    film_take: Lenient[StrictInt] = None
     deliveries: Lenient[list[ManifestFile]] = None
     operation: Lenient[StrictStr] = None
     digest: Lenient[StrictStr] = None
     nth: Lenient[StrictInt] = None
-    reserved: Lenient[Amount] = None
+    take_quoted: Lenient[Amount] = None
     sent_at: Lenient[Amount] = None
     to_be_sent: Lenient[bool] = None
 
@@ -87,12 +91,15 @@ class ManifestSheet(BaseModel):
 
 
 class ManifestCredits(BaseModel):
-    """What the campaign was quoted, was charged, and has set aside, and its budget."""
+    """The campaign's figures, over all its runs, its budget, and what is left of that."""
 
     quoted: Lenient[Amount] = None
-    charged: Lenient[Amount] = None
     reserved: Lenient[Amount] = None
+    charged: Lenient[Amount] = None
+    paid_before: Lenient[Amount] = None
+    variance: Lenient[Amount] = None
     budget: Lenient[Amount] = None
+    left: Lenient[Amount] = None
 
 
 class Manifest(BaseModel):

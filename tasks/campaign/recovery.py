@@ -139,7 +139,8 @@ async def _past_take(
         nth=nth,
         key=key,
         body=body,
-        quoted=parse_credits(line.quoted),
+        quoted=parse_credits(line.quoted if line.take_quoted is None else line.take_quoted),
+        # With what its earlier takes cost, of which nothing else is known: budgets count it all.
         charged=parse_credits(line.charged),
         video_id=video_id,
         sent_at=_sent_at(line, made_at) or made_at,

@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
 
 from tasks.campaign.values import RunOutcome
 from tasks.credits import as_number
@@ -24,13 +27,13 @@ from tasks.ledger import (
     UNDER_WAY,
     Campaign,
     CampaignRow,
-    Delivered,
-    Tally,
+    RowFilm,
     cells_of,
-    deliveries_of,
+    films_of,
     rows_of,
     tally_of,
 )
+from tasks.ledger.figures import NAMES, Figures, figures_of
 from tasks.spreadsheet import write_csv
 
 if TYPE_CHECKING:
@@ -40,18 +43,24 @@ log = logging.getLogger("callsheet.campaign")
 
 
 async def outcome_of(
-    at: Context, campaign: Campaign, rows: Sequence[CampaignRow], engine: Engine | None
+    at: Context,
+    campaign: Campaign,
+    rows: Sequence[CampaignRow],
+    engine: Engine | None,
+    *,
+    charged_before: Decimal,
 ) -> RunOutcome:
-    """Return how a run ended for the rows it was asked to do."""
-    tally: Tally = await at.ledger.read(partial(tally_of, campaign=campaign))
+    """Return how a run ended for the rows it was asked to do.
+
+    `charged_before` is what the campaign had been charged when the run began.
+    """
+    tally = await at.ledger.read(partial(tally_of, campaign=campaign))
     parked = engine.parked_until if engine else None
     words = engine.parked_because if engine else None
     return RunOutcome(
         campaign=campaign.name,
-        rows=tally.rows,
-        quoted=tally.quoted,
-        charged=tally.charged,
-        budget=tally.budget,
+        tally=tally,
+        charged_this_run=tally.charged - charged_before,
         exit_status=exit_status(rows),
         parked_until=parked,
         words=words,
@@ -95,21 +104,16 @@ async def write_manifest(
     from tasks.campaign import manifest
 
     rows = await at.ledger.read(partial(rows_of, campaign_id=campaign.id))
-    files = await at.ledger.read(partial(deliveries_of, campaign_id=campaign.id))
     tally = await at.ledger.read(partial(tally_of, campaign=campaign))
-    lines = [row_document(row, files) for row in rows]
+    show = await at.ledger.read(partial(row_documents, campaign_id=campaign.id))
+    lines = [show(row) for row in rows]
     document = manifest.Manifest.model_validate(
         {
             "format": manifest.FORMAT,
             "campaign": campaign.name,
             "sheet": {"address": campaign.sheet, "sha256": campaign.sheet_digest},
             "made_at": datetime.fromtimestamp(at.clock(), UTC).replace(microsecond=0),
-            "credits": {
-                "quoted": as_number(tally.quoted),
-                "charged": as_number(tally.charged),
-                "reserved": as_number(tally.reserved),
-                "budget": as_number(tally.budget),
-            },
+            "credits": tally.credits_as_json(),
             "counts": tally.as_json(),
             "rows": [{**line, **_identity(row)} for row, line in zip(rows, lines, strict=True)],
         }
@@ -128,14 +132,27 @@ def _identity(row: CampaignRow) -> dict[str, Any]:
         "operation": row.operation,
         "digest": take.digest if take else row.digest,
         "nth": take.nth if take else row.nth,
-        "reserved": as_number(take.reserved) if take else None,
+        "take_quoted": as_number(take.quoted) if take else None,
         "sent_at": take.intended_at if take and stands else None,
         "to_be_sent": row.state == "approved",
     }
 
 
-def row_document(row: CampaignRow, files: Mapping[int, Sequence[Delivered]]) -> dict[str, Any]:
-    """Return one row as JSON: a line of `rows --json` and of the manifest."""
+def row_documents(
+    connection: Connection, campaign_id: int
+) -> Callable[[CampaignRow], dict[str, Any]]:
+    """Return what says of a row of the campaign, as JSON, how it stands (`row_document`)."""
+    figures = figures_of(connection, campaign_id)
+    films = films_of(connection, campaign_id)
+    return lambda row: row_document(row, figures.get(row.id, Figures()), films.get(row.id))
+
+
+def row_document(row: CampaignRow, figures: Figures, film: RowFilm | None) -> dict[str, Any]:
+    """Return one row as JSON: a line of `rows --json` and of the manifest.
+
+    Take, key and video are those of its present take; the figures are those of all its takes, and
+    the files are of its newest film, which may be one of an earlier take (`film_take`).
+    """
     take = row.take
     return {
         "row": row.row,
@@ -144,11 +161,11 @@ def row_document(row: CampaignRow, files: Mapping[int, Sequence[Delivered]]) -> 
         "take": take.number if take else 0,
         "key": take.key if take and take.keyed else None,
         "video_id": take.video_id if take else None,
-        "quoted": as_number(row.quoted),
-        "charged": as_number(take.charged) if take else None,
+        **figures.as_json(),
+        "film_take": film.take if film else None,
         "deliveries": [
             {"kind": f.kind, "uri": f.uri, "sha256": f.sha256, "bytes": f.bytes}
-            for f in (files.get(take.id, ()) if take else ())
+            for f in (film.files if film else ())
         ],
     }
 
@@ -170,9 +187,9 @@ def status_sheet(
                 "cs_state": row.state,
                 "cs_reason": line["reason"],
                 "cs_take": line["take"],
-                "cs_quoted": line["quoted"],
-                "cs_charged": line["charged"],
+                **{f"cs_{name}": line[name] for name in NAMES},
                 "cs_video_id": line["video_id"],
+                "cs_film_take": line["film_take"],
                 "cs_film": film.get("uri"),
                 "cs_sha256": film.get("sha256"),
                 "cs_bytes": film.get("bytes"),

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 
 from tasks.campaign.recovery import Recovery
@@ -52,6 +53,8 @@ class Run:
     only: frozenset[str] | None = None
     #: Rows as they were before they were quoted, by id.
     before: dict[str, CampaignRow] = field(default_factory=dict)
+    #: What its campaign had been charged when this run began.
+    charged_before: Decimal = Decimal(0)
     #: Why this run may not begin anything any more.
     lost: str | None = None
     #: When the time given with --max-wait is up, on the loop's clock.

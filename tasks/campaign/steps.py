@@ -44,6 +44,7 @@ from tasks.ledger import (
     set_apart,
     set_budget,
     sync_sheet,
+    tally_of,
 )
 from tasks.sheet import SheetOptions, read_sheet
 from tasks.suggest import again_with
@@ -114,6 +115,8 @@ async def plan_step(campaign: str) -> None:
     run.recovery = await recover(at, run.campaign)
     if run.recovery.restored:
         plan = await plan_sheet(at.ledger, sheet, run.options)
+        # What a lost ledger had been charged was not charged by this run.
+        await _count_from_here(run, run.campaign)
     run.plan = plan
 
 
@@ -135,6 +138,7 @@ async def _hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
     lease = await run.holding.enter_async_context(holding)
     if lease is None:
         return
+    await _count_from_here(run, campaign)
     terms = Terms(
         owner=lease.owner,
         day_budget=at.settings.day_budget,
@@ -144,6 +148,11 @@ async def _hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
         at_limit=options.at_limit or "stop",
     )
     run.at = replace(at, terms=terms, in_charge=lease.holds)
+
+
+async def _count_from_here(run: Run, campaign: Campaign) -> None:
+    """Note what the campaign has been charged so far: all beyond that is this run's."""
+    run.charged_before = (await run.at.ledger.read(partial(tally_of, campaign=campaign))).charged
 
 
 async def quote_step(campaign: str) -> None:
@@ -275,7 +284,8 @@ async def report_step(campaign: str) -> None:
     """
     run = current_run()
     assert run.campaign is not None, "the rows are planned first"
-    outcome = await outcome_of(run.at, run.campaign, await run.rows(), run.engine)
+    rows, before = await run.rows(), run.charged_before
+    outcome = await outcome_of(run.at, run.campaign, rows, run.engine, charged_before=before)
     try:
         await write_report(run.at, run.campaign)
     except (StoreError, StoreUnusable) as error:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
 from tasks.credits import as_number
-from tasks.ledger import Account, Action, AtLimit, PaidElsewhere, State
+from tasks.ledger import Account, Action, AtLimit, PaidElsewhere, State, Tally
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +96,14 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOutcome:
-    """How a run ended: rows by state, credits, exit status, and a word on what comes next."""
+    """How a run ended: how the campaign stands, exit status, and a word on what comes next.
+
+    What `tally` says was charged is all that the campaign has cost, over every run.
+    """
 
     campaign: str
-    rows: Mapping[State, int]
-    quoted: Decimal
-    charged: Decimal
-    budget: Decimal | None
+    tally: Tally
+    charged_this_run: Decimal
     exit_status: int
     parked_until: datetime | None = None
     words: str | None = None
@@ -112,11 +112,10 @@ class RunOutcome:
         """Return the document of `run --json`."""
         return {
             "campaign": self.campaign,
-            "rows": {"total": sum(self.rows.values()), **self.rows},
+            "rows": self.tally.as_json(),
             "credits": {
-                "quoted": as_number(self.quoted),
-                "charged": as_number(self.charged),
-                "budget": as_number(self.budget),
+                **self.tally.credits_as_json(),
+                "charged_this_run": as_number(self.charged_this_run),
             },
             "exit": self.exit_status,
         }

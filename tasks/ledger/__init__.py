@@ -1,6 +1,6 @@
 """What happened to every row: the names other packages may use."""
 
-from tasks.ledger.accounts import all_accounts, find_account, variance_of
+from tasks.ledger.accounts import all_accounts, find_account
 from tasks.ledger.campaigns import (
     Campaign,
     Tally,
@@ -22,7 +22,14 @@ from tasks.ledger.cancel import (
     is_paid,
     wake_stalled,
 )
-from tasks.ledger.deliveries import Delivered, add_delivery, deliver, deliveries_of
+from tasks.ledger.deliveries import (
+    Delivered,
+    RowFilm,
+    add_delivery,
+    deliver,
+    deliveries_of,
+    films_of,
+)
 from tasks.ledger.diff import ACTIONS, Action, SheetDiff, changed_fields, diff_row, diff_sheet
 from tasks.ledger.hints import (
     Heard,
@@ -115,6 +122,7 @@ __all__ = [
     "PaidElsewhere",
     "PastTake",
     "Quoted",
+    "RowFilm",
     "SheetDiff",
     "State",
     "Subscription",
@@ -152,6 +160,7 @@ __all__ = [
     "ensure_campaign",
     "events_heard",
     "events_of",
+    "films_of",
     "find_account",
     "find_campaign",
     "gate_of",
@@ -196,7 +205,6 @@ __all__ = [
     "too_dear",
     "tracked_videos",
     "unsettled_calls",
-    "variance_of",
     "videos_known",
     "wake_stalled",
 ]

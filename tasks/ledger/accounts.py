@@ -8,15 +8,14 @@ a guarded UPDATE in the transaction of the intent, so that no two processes can 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import partial
 
-from sqlalchemy import BigInteger, Connection, String, bindparam, func, or_, select, update
+from sqlalchemy import BigInteger, Connection, String, bindparam, or_, select, update
 
 from tasks.credits import from_micro, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.ledger import on_rollback
-from tasks.ledger.schema import accounts, campaigns, rows, takes
+from tasks.ledger.schema import accounts, campaigns, takes
 from tasks.ledger.terms import Account, AccountKind, Terms, does_not_fit, remedy, unreadable
 from tasks.ledger.values import CampaignRow
 
@@ -102,16 +101,6 @@ def find_account(connection: Connection, account: Account) -> Account:
     if found is None:
         return account
     return replace(account, reserved=from_micro(found.reserved), charged=from_micro(found.charged))
-
-
-def variance_of(connection: Connection, campaign_id: int) -> Decimal:
-    """Return what settled takes of a campaign cost beyond their quotes; negative is less."""
-    query = (
-        select(func.coalesce(func.sum(takes.c.charged - takes.c.quoted), 0))
-        .join(rows, rows.c.id == takes.c.row_id)
-        .where(rows.c.campaign_id == campaign_id)
-    )
-    return from_micro(int(connection.execute(query).scalar_one()))
 
 
 _MORE = bindparam("more", type_=BigInteger)

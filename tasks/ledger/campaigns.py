@@ -12,8 +12,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, update
 
-from tasks.credits import as_text, from_micro, to_micro
+from tasks.credits import as_number, as_text, from_micro, to_micro
 from tasks.ledger.database import insert_unless_there
+from tasks.ledger.figures import FIGURES, NAMES, total
 from tasks.ledger.moves import note_campaign
 from tasks.ledger.origins import remember_origin, set_apart
 from tasks.ledger.schema import campaigns, gates, rows
@@ -41,18 +42,30 @@ class Campaign:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tally:
-    """Rows by state, and credits: `quoted` is the sum of the rows' present quotes."""
+    """Rows by state, the sums of their figures over every run (`figures`), and the budget."""
 
     rows: Mapping[State, int]
-    quoted: Decimal
-    reserved: Decimal
-    charged: Decimal
-    budget: Decimal | None
+    quoted: Decimal = Decimal(0)
+    reserved: Decimal = Decimal(0)
+    charged: Decimal = Decimal(0)
+    paid_before: Decimal = Decimal(0)
+    variance: Decimal = Decimal(0)
+    budget: Decimal | None = None
 
     @property
     def total(self) -> int:
         """The number of rows."""
         return sum(self.rows.values())
+
+    @property
+    def left(self) -> Decimal | None:
+        """What of the budget may still be set aside; below 0 where charges went beyond it."""
+        return None if self.budget is None else self.budget - self.reserved - self.charged
+
+    def credits_as_json(self) -> dict[str, int | float | None]:
+        """Return the amounts as JSON: the figures, the budget, and what is left of it."""
+        names = (*NAMES, "budget", "left")
+        return {name: as_number(getattr(self, name)) for name in names}
 
     def as_json(self) -> dict[str, int]:
         """Return the counts as JSON: `total`, then every state that has rows."""
@@ -114,20 +127,17 @@ def set_budget(connection: Connection, campaign: Campaign, *, budget: Decimal, a
 
 
 def tally_of(connection: Connection, campaign: Campaign) -> Tally:
-    """Return the campaign's counts and account as they are now."""
-    counted = connection.execute(
-        select(rows.c.state, func.count(), func.coalesce(func.sum(rows.c.quoted), 0))
-        .where(rows.c.campaign_id == campaign.id)
-        .group_by(rows.c.state)
-    ).all()
-    found = {state: count for state, count, _ in counted}
+    """Return the campaign's counts and the sums of its rows' figures as they are now."""
+    lines = FIGURES.where(rows.c.campaign_id == campaign.id).subquery()
+    sums = [func.coalesce(total(lines.c[name]), 0).label(name) for name in NAMES]
+    query = select(lines.c.state, func.count().label("rows"), *sums).group_by(lines.c.state)
+    found = {line.state: line for line in connection.execute(query)}
     account = find_campaign(connection, campaign.name) or campaign
+    amounts = {name: sum(int(getattr(line, name)) for line in found.values()) for name in NAMES}
     return Tally(
-        rows={state: found[state] for state in STATES if state in found},
-        quoted=from_micro(sum(int(quoted) for state, _, quoted in counted if state != "retired")),
-        reserved=account.reserved,
-        charged=account.charged,
+        rows={state: found[state].rows for state in STATES if state in found},
         budget=account.budget,
+        **{name: from_micro(amount) for name, amount in amounts.items()},
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Row as Record
 
 from tasks.ledger.database import insert_missing, insert_unless_there
 from tasks.ledger.moves import move, note
@@ -17,6 +19,22 @@ _DELIVERED = (
     update(takes)
     .where(takes.c.id == bindparam("the_take"))
     .values(delivered_at=bindparam("moment"))
+)
+
+_FILM = deliveries.c.kind == "mp4"
+#: Which take of a row its film is of: the present one, else the newest that has one.
+FILM_TAKE = func.coalesce(
+    select(deliveries.c.take_id)
+    .where(deliveries.c.take_id == rows.c.take_id, _FILM)
+    .correlate(rows)
+    .scalar_subquery(),
+    select(takes.c.id)
+    .join(deliveries, deliveries.c.take_id == takes.c.id)
+    .where(takes.c.row_id == rows.c.id, _FILM)
+    .order_by(takes.c.number.desc())
+    .limit(1)
+    .correlate(rows)
+    .scalar_subquery(),
 )
 
 
@@ -50,6 +68,14 @@ def deliver(
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class RowFilm:
+    """The newest film of a row that is in the store: the number of its take, and its files."""
+
+    take: int
+    files: Sequence[Delivered] = ()
+
+
 def add_delivery(
     connection: Connection, row: CampaignRow, take: Take, *, file: Delivered, at: float
 ) -> bool:
@@ -77,11 +103,31 @@ def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list
         .order_by(deliveries.c.id)
     )
     found: dict[int, list[Delivered]] = {}
-    for f in connection.execute(query):
-        found.setdefault(f.take_id, []).append(
-            Delivered(kind=f.kind, uri=f.uri, sha256=f.sha256, bytes=f.bytes, seconds=f.seconds)
-        )
+    for file in connection.execute(query):
+        found.setdefault(file.take_id, []).append(_delivered(file))
     return found
+
+
+def films_of(connection: Connection, campaign_id: int) -> Mapping[int, RowFilm]:
+    """Return the film of each row that has one, of whichever take, by the row's number."""
+    query = (
+        select(takes.c.row_id, takes.c.number, deliveries)
+        .select_from(rows)
+        .join(takes, takes.c.id == FILM_TAKE)
+        .join(deliveries, deliveries.c.take_id == takes.c.id)
+        .where(rows.c.campaign_id == campaign_id)
+        .order_by(deliveries.c.id)
+    )
+    found: dict[int, RowFilm] = {}
+    for file in connection.execute(query):
+        before = found.get(file.row_id) or RowFilm(file.number)
+        found[file.row_id] = RowFilm(file.number, (*before.files, _delivered(file)))
+    return found
+
+
+def _delivered(file: Record[Any]) -> Delivered:
+    names = ("kind", "uri", "sha256", "bytes", "seconds")
+    return Delivered(**{name: getattr(file, name) for name in names})
 
 
 def _values(take_id: int, file: Delivered, at: float) -> dict[str, object]:

@@ -10,10 +10,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Label, Select, and_, select
+from sqlalchemy import Connection, FromClause, Label, Select, and_, select
 
 from tasks.brief import canonical_json
 from tasks.credits import from_micro
+from tasks.ledger.deliveries import FILM_TAKE
+from tasks.ledger.figures import FIGURES, NAMES
 from tasks.ledger.schema import deliveries, events, rows, takes
 
 #: How many lines are fetched at a time.
@@ -35,21 +37,32 @@ _TAKE = [
     takes.c.key,
     takes.c.body,
     takes.c.video_id,
-    takes.c.reserved,
-    takes.c.charged,
 ]
 
 
 def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
-    """Yield every row with its present take and its files."""
+    """Yield every row with its figures, its present take, and its film, of whichever take."""
     own = (
         rows.c.row, rows.c.line, rows.c.state, rows.c.reason, rows.c.since, rows.c.operation,
         rows.c.request, rows.c.digest, rows.c.captions, rows.c.enabled, rows.c.priority,
-        rows.c.tags, rows.c.cost_center, rows.c.notes, rows.c.max_credits, rows.c.quoted,
-        rows.c.quoted_at,
+        rows.c.tags, rows.c.cost_center, rows.c.notes, rows.c.max_credits, rows.c.quoted_at,
     )  # fmt: skip
-    query = select(*own, *_TAKE, *_FILES).outerjoin(takes, takes.c.id == rows.c.take_id)
-    for found in _stream(connection, _with_files(query), campaign_id):
+    figures = FIGURES.where(rows.c.campaign_id == campaign_id).subquery()
+    made = takes.alias("made")
+    query = (
+        select(
+            *own,
+            *(figures.c[name] for name in NAMES),
+            *_TAKE,
+            made.c.number.label("film_take"),
+            *_FILES,
+        )
+        .select_from(rows)
+        .join(figures, figures.c.id == rows.c.id)
+        .outerjoin(takes, takes.c.id == rows.c.take_id)
+        .outerjoin(made, made.c.id == FILM_TAKE)
+    )
+    for found in _stream(connection, _with_files(query, made), campaign_id):
         line = _plain(found)
         asked = json.loads(line.pop("request"))
         line["title"] = asked.get("title") or asked.get("topic")
@@ -71,6 +84,8 @@ def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             takes.c.digest,
             takes.c.cost_center,
             takes.c.quoted,
+            takes.c.reserved,
+            takes.c.charged,
             *moments,
             *_FILES,
         )
@@ -140,9 +155,9 @@ def made_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
         yield {**line, **{k: v for k, v in found.items() if k != "body"}, **amounts}
 
 
-def _with_files(query: Select[Any]) -> Select[Any]:
+def _with_files(query: Select[Any], made: FromClause = takes) -> Select[Any]:
     for files, kind in ((_FILMS, "mp4"), (_SRT, "srt"), (_VTT, "vtt")):
-        mine = and_(files.c.take_id == takes.c.id, files.c.kind == kind)
+        mine = and_(files.c.take_id == made.c.id, files.c.kind == kind)
         query = query.outerjoin(files, mine)
     return query
 
@@ -163,7 +178,7 @@ def _mappings(connection: Connection, query: Select[Any]) -> Iterator[Line]:
 def _plain(found: Line) -> dict[str, Any]:
     """Return a line with amounts as such, and a key only where it was sent."""
     line = dict(found)
-    for name in ("quoted", "reserved", "charged", "max_credits"):
+    for name in (*NAMES, "max_credits"):
         if name in line:
             line[name] = from_micro(line[name])
     if "body" in line:

@@ -36,6 +36,7 @@ from tasks.ledger import (
     wake_stalled,
 )
 from tests.model import rules as promises
+from tests.model.figures import check_figures
 from tests.model.made import price_of
 from tests.model.plain_ledger import PlainLedger
 from tests.model.program import ORGANISATION, Due, Program
@@ -69,6 +70,8 @@ class CampaignMachine(RuleBasedStateMachine):
         self.found: list[CampaignRow] = []
         self.past: deque[CampaignRow] = deque(maxlen=40)
         self.campaign: Any = None
+        #: Its account when the figures were last added up.
+        self.account: promises.Account | None = None
         self.program: Program | None = None
 
     @initialize(
@@ -262,12 +265,22 @@ class CampaignMachine(RuleBasedStateMachine):
             self.ledger.look(
                 partial(promises.check_ledger, service=self.service, now=self.time.now)
             )
+            account = self.ledger.look(promises.account_of)
+            if account != self.account:
+                self.account = account
+                self._check_figures()
 
     def teardown(self) -> None:
         self._end()
+        if self.campaign is not None:
+            self._check_figures()
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         self.loop.close()
         self.ledger.close()
+
+    def _check_figures(self) -> None:
+        name, service, now = self.campaign.name, self.service, self.time.now
+        self.ledger.look(partial(check_figures, name=name, service=service, now=now))
 
     def _brief(self, name: str, topic: str, seconds: int) -> Brief:
         operation = CLIPS[0] if name in self.clips else CREATE

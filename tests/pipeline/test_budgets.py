@@ -40,7 +40,9 @@ def test_a_run_has_a_budget_of_its_own(desk: Desk, name: str) -> None:
     second = desk.run(sheet, "--run-budget", "35")
 
     assert first.status == 3, first.err
-    assert first.json["credits"] == {"quoted": 45, "charged": 30, "budget": None}
+    credits = first.json["credits"]
+    assert (credits["quoted"], credits["charged"], credits["budget"]) == (45, 30, None)
+    assert [ended.json["credits"]["charged_this_run"] for ended in (first, second)] == [30, 15]
     assert "35 of the 35 credits of this run's budget are left" in first.err
     assert first.json["rows"] == {"total": 3, "delivered": 2, "held": 1}
     assert "5 of the 35 of this run's budget are left" in first.err

@@ -34,7 +34,8 @@ def test_a_plan_above_the_budget_is_refused_whole(desk: Desk, name: str) -> None
     assert "45 credits" in refused.err
     assert "nothing was spent" in refused.err
     assert afterwards.status == 0
-    assert afterwards.json["credits"] == {"quoted": 45, "charged": 45, "budget": 45}
+    credits = {"quoted": 45, "charged": 45, "budget": 45, "left": 0, "charged_this_run": 45}
+    assert afterwards.json["credits"] == {**credits, "reserved": 0, "paid_before": 0, "variance": 0}
 
 
 def test_a_budget_counts_over_every_run(desk: Desk, name: str) -> None:

@@ -10,6 +10,7 @@ import openpyxl
 import pytest
 
 from tasks.campaign.report import row_document, status_sheet
+from tasks.ledger.figures import Figures
 from tasks.spreadsheet import guarded, unguarded, write_csv, write_xlsx
 from tests.campaigns import a_row
 
@@ -70,7 +71,9 @@ def in_xlsx(text: str) -> str:
 
 def in_status_sheet(text: str) -> str:
     row = a_row("delivered")
-    data = status_sheet([row], [row_document(row, {})], {row.id: [(text, text)]}).decode()
+    data = status_sheet(
+        [row], [row_document(row, Figures(), None)], {row.id: [(text, text)]}
+    ).decode()
     return _alike(list(csv.reader(io.StringIO(data.removeprefix("\ufeff"), newline=""))))
 
 

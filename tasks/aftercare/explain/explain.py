@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tasks.aftercare.advice import Command, Next, commands_for, next_run
-from tasks.campaign.report import row_document
+from tasks.campaign.report import row_documents
 from tasks.credits import as_number
 from tasks.engine.policy.decision import Rules
 from tasks.ledger import (
@@ -50,10 +50,14 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """A row, every attempt at it, its history, and what comes next."""
+    """A row, every attempt at it, its history, and what comes next.
+
+    `document` is the row as `rows --json` has it.
+    """
 
     campaign: Campaign
     row: CampaignRow
+    document: Mapping[str, Any]
     attempts: Sequence[Attempt]
     history: Sequence[Event]
     next: Next
@@ -80,6 +84,7 @@ def _explain(
     return Explanation(
         campaign=campaign,
         row=row,
+        document=row_documents(connection, campaign.id)(row),
         attempts=_attempts(connection, row, takes, events),
         history=events,
         next=next_run(row, now=now, rules=rules),
@@ -118,10 +123,9 @@ def _is_about(call: PaidCall, take: Take) -> bool:
 def explanation_document(found: Explanation) -> dict[str, Any]:
     """Return an explanation as JSON: the document of `explain --json`."""
     row = found.row
-    files = {one.take.id: one.files for one in found.attempts}
     return {
         "campaign": found.campaign.name,
-        **row_document(row, files),
+        **found.document,
         "since": moment(row.since),
         "sheet": {"address": found.campaign.sheet, "line": row.line},
         "operation": row.operation,

@@ -30,8 +30,8 @@ COLUMNS: dict[What, tuple[str, ...]] = {
     "rows": (
         "row", "line", "state", "reason", "since", "title", "operation", "captions", "enabled",
         "priority", "tags", "cost_center", "notes", "max_credits", "quoted", "quoted_at", "take",
-        "key", "video_id", "reserved", "charged", "film", "sha256", "bytes", "seconds", "srt",
-        "vtt", "digest",
+        "key", "video_id", "reserved", "charged", "paid_before", "variance", "film_take", "film",
+        "sha256", "bytes", "seconds", "srt", "vtt", "digest",
     ),
     "takes": (
         "row", "take", "present", "key", "video_id", "cost_center", "quoted", "reserved",

@@ -28,10 +28,12 @@ Lines = Iterable[Mapping[str, Any]]
 Write = Callable[[IO[bytes], Sequence[str], Lines], int]
 
 _AMOUNTS = {
-    "max_credits", "quoted", "reserved", "charged", "retakes_charged", "charged_per_film",
+    "max_credits", "quoted", "reserved", "charged", "paid_before", "variance", "retakes_charged",
+    "charged_per_film",
 }  # fmt: skip
 _COUNTS = {
-    "line", "priority", "take", "nth", "bytes", "rows", "takes", "retakes", "paid", "delivered",
+    "line", "priority", "take", "film_take", "nth", "bytes", "rows", "takes", "retakes", "paid",
+    "delivered",
 }  # fmt: skip
 _MEASURES = {"seconds", "keep_rate", "render_minutes", "film_minutes"}
 _TRUTHS = {"enabled", "present"}

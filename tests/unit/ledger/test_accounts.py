@@ -22,7 +22,7 @@ from tasks.ledger import (
     renew_quote,
     set_budget,
     settle,
-    variance_of,
+    tally_of,
 )
 from tests.campaigns import NOW, Stage, brief
 from tests.unit.ledger.on_terms import account_sums, open_on
@@ -148,7 +148,7 @@ async def test_what_was_charged_beyond_the_quote_counts_and_is_told(ledger: Ledg
     stage = await Stage.set(ledger, brief(), brief("b"))
     row = await stage.rendering()
     await stage.write(settle, row, row.take, new="ready", charged=Decimal(15), at=NOW)
-    assert await stage.ledger.read(lambda c: variance_of(c, stage.campaign.id)) == 3
+    assert (await stage.ledger.read(lambda c: tally_of(c, stage.campaign))).variance == 3
     events = await stage.events()
     assert [e.words for e in events if e.kind == "charge"] == ["15 credits, 3 more than quoted"]
     assert await open_on(stage, await stage.approve("b"), Terms(day_budget=Decimal(26))) is None

@@ -1,0 +1,77 @@
+"""The figures of rows and campaigns: quoted, set aside, charged, paid before, variance.
+
+Each is defined here once, over all takes of a row, and every page, file and command that shows one
+takes it from here: what its rows show adds up to what a campaign shows (docs/money.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, Select, and_, case, cast, func, select
+from sqlalchemy import Row as Record
+
+from tasks.credits import as_number, from_micro
+from tasks.ledger.schema import rows, takes
+
+NAMES = ("quoted", "reserved", "charged", "paid_before", "variance")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Figures:
+    """The figures of one row, in credits; `charged` is None while no take of it has ended."""
+
+    quoted: Decimal | None = None
+    reserved: Decimal = Decimal(0)
+    charged: Decimal | None = None
+    paid_before: Decimal = Decimal(0)
+    variance: Decimal = Decimal(0)
+
+    @classmethod
+    def read(cls, found: Record[Any]) -> Figures:
+        """Read the figures in a database row."""
+        return cls(**{name: from_micro(getattr(found, name)) for name in NAMES})
+
+    def as_json(self) -> dict[str, int | float | None]:
+        """Return the figures as JSON."""
+        return {name: as_number(getattr(self, name)) for name in NAMES}
+
+
+def total(amount: ColumnElement[Any]) -> ColumnElement[int]:
+    """Return a sum in millionths, which Postgres would widen."""
+    return cast(func.sum(amount), BigInteger)
+
+
+def _or_nothing(amount: ColumnElement[Any]) -> ColumnElement[int]:
+    return func.coalesce(total(amount), 0)
+
+
+# The film that the row asks for now; whatever else was made for it was paid for before.
+_WANTED = and_(takes.c.digest == rows.c.digest, takes.c.nth == rows.c.nth)
+
+#: A line for each row: its id, campaign, state, and figures in millionths.
+FIGURES: Select[Any] = (
+    select(
+        rows.c.id,
+        rows.c.campaign_id,
+        rows.c.state,
+        # What has left the sheet is not going to be made at that price.
+        case((rows.c.state == "retired", None), else_=rows.c.quoted).label("quoted"),
+        _or_nothing(takes.c.reserved).label("reserved"),
+        total(takes.c.charged).label("charged"),
+        _or_nothing(case((_WANTED, 0), else_=takes.c.charged)).label("paid_before"),
+        # Of a take without a readable quote, or without an end, there is no difference to tell.
+        _or_nothing(takes.c.charged - takes.c.quoted).label("variance"),
+    )
+    .outerjoin(takes, takes.c.row_id == rows.c.id)
+    .group_by(rows.c.id, rows.c.campaign_id, rows.c.state, rows.c.quoted)
+)
+
+
+def figures_of(connection: Connection, campaign_id: int) -> Mapping[int, Figures]:
+    """Return the figures of each row of a campaign, by the row's number in the ledger."""
+    found = connection.execute(FIGURES.where(rows.c.campaign_id == campaign_id))
+    return {line.id: Figures.read(line) for line in found}
