@@ -112,7 +112,12 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
         case "submitting" | "rendering" | "ready":
             return [Command(run, "carry it on: it is paid for, nothing more is spent"), cancel]
         case "held" if row.take is not None and row.take.stands:
-            return [Command(run, "try again; what is paid for is not paid again"), looks, cancel]
+            return [
+                Command(run, "try again; what is paid for is not paid again"),
+                retake,
+                looks,
+                cancel,
+            ]
         case "held":
             return [Command(run, "try again, once what it waits for is mended"), cancel]
         case "stalled":

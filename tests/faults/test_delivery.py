@@ -51,12 +51,16 @@ def test_what_is_no_film_never_gets_into_the_store(production: Production) -> No
 def test_a_film_that_stays_broken_is_held_and_stays_paid(production: Production) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="render", do="corrupt")
+    before = production.service.calls().get("file", 0)
 
     ended = production.run()
 
     assert ended.status == 3
     assert production.states() == {"held": 1}
-    assert "the film is paid for, running again fetches it free" in production.row()["reason"]
+    reason = production.row()["reason"]
+    assert "corrupt at the service" in reason
+    assert "running again fetches it free" in reason
+    assert production.service.calls()["file"] == before + 3
     assert not list(production.films_in_the_store())
     assert not list(production.half_written())
     assert production.paid_once()

@@ -59,7 +59,8 @@ async def deliver(
     except RateLimited as error:
         return closed(error, at.clock())
     except CallsheetError as error:
-        return NotStored(str(error), permanent=_permanent(error))
+        corrupt = isinstance(error, FilmError)
+        return NotStored(str(error), permanent=_permanent(error), corrupt=corrupt)
     return FilesStored((*memory.files, *files), tuple(late))
 
 

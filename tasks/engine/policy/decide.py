@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tasks.credits import as_text
 from tasks.duration import say_duration
 from tasks.engine.policy.backoff import backoff
 from tasks.engine.policy.creates import LOST_LIMIT, again, busy, not_found, refused, unmade
@@ -42,6 +43,8 @@ from tasks.suggest import suggest
 
 #: Deliveries that failed in a row before this run leaves the row for a later one.
 DELIVERY_LIMIT = 5
+#: How often a film is fetched that the service hands out damaged: the third is as damaged.
+CORRUPT_LIMIT = 3
 #: Troubles in a row before a row is held that waits for a price, or for the list it is told apart
 #: by. Before that, a run is parked whose service answers nobody.
 UNASKED_LIMIT = 10
@@ -117,7 +120,7 @@ def decide(
         case FilesStored():
             return _stored(row, memory, observation, now, rules)
         case NotStored():
-            return _not_stored(memory, observation)
+            return _not_stored(row, memory, observation)
         case Closed():
             until = observation.until.timestamp()
             after = max(0.0, until - now)
@@ -161,9 +164,24 @@ def _stored(
     return Decision(memory, to="held", reason=reason)
 
 
-def _not_stored(memory: Memory, observation: NotStored) -> Decision:
-    memory = replace(memory, failures=memory.failures + 1)
+def _not_stored(row: CampaignRow, memory: Memory, observation: NotStored) -> Decision:
+    memory = replace(
+        memory, failures=memory.failures + 1, corrupt=memory.corrupt + observation.corrupt
+    )
+    if memory.corrupt >= CORRUPT_LIMIT:
+        return Decision(memory, to="held", reason=_corrupt(row, observation.words))
     if observation.permanent or memory.failures >= DELIVERY_LIMIT:
         reason = f"{observation.words}: the film is paid for, running again fetches it free"
         return Decision(memory, to="held", reason=reason)
     return Decision(memory, lane="deliver", after=backoff(memory.failures))
+
+
+def _corrupt(row: CampaignRow, words: str) -> str:
+    """Say that the service has no film to give, and what the way on costs."""
+    price = row.take.quoted if row.take is not None else row.quoted
+    cost = "a price that is asked about" if price is None else f"about {as_text(price)} credits"
+    retake = suggest("retake", row.campaign, row.row, "--run")
+    return (
+        f"the film is corrupt at the service, fetched {CORRUPT_LIMIT} times ({words}): `{retake}` "
+        f"makes another for {cost}; this one is paid for, running again fetches it free"
+    )

@@ -75,6 +75,8 @@ class Memory:
     odd_since: float | None = None
     ends: int = 0
     failures: int = 0
+    #: How often a film came whole and was none.
+    corrupt: int = 0
     #: The service was asked to cancel the render, and did not, or its answer was not clear.
     not_cancelled: bool = False
     #: An earlier answer to a create of this take was lost, in this run or in one before it.

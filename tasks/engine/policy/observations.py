@@ -154,10 +154,14 @@ class FilesStored:
 
 @dataclass(frozen=True, slots=True)
 class NotStored:
-    """A delivery did not succeed; `permanent` when trying again at once cannot help."""
+    """A delivery did not succeed; `permanent` when trying again at once cannot help.
+
+    `corrupt` says that every byte came, and that they are no film that plays.
+    """
 
     words: str
     permanent: bool
+    corrupt: bool = False
 
 
 Observation = (

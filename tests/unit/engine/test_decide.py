@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tasks.engine.policy.backoff import backoff
 from tasks.engine.policy.creates import LOST_LIMIT
-from tasks.engine.policy.decide import DELIVERY_LIMIT, UNASKED_LIMIT, decide
+from tasks.engine.policy.decide import CORRUPT_LIMIT, DELIVERY_LIMIT, UNASKED_LIMIT, decide
 from tasks.engine.policy.decision import LAST_CREATE, SPREAD, Memory, Rules
 from tasks.engine.policy.observations import (
     Accepted,
@@ -411,6 +411,21 @@ def test_a_delivery_that_keeps_failing_is_held_and_stays_paid():
     held = decide(row, memory, NotStored("disk", permanent=False), T0, RULES)
     assert held.to == "held"
     assert "fetches it free" in (held.reason or "")
+
+
+def test_a_film_that_is_corrupt_at_the_service_is_fetched_three_times_and_then_held():
+    row, memory = a_row("ready"), NEW
+    broken = NotStored("no frame can be decoded", permanent=False, corrupt=True)
+    for n in range(1, CORRUPT_LIMIT):
+        decision = decide(row, memory, broken, T0, RULES)
+        assert (decision.to, decision.lane, decision.after) == (None, "deliver", backoff(n))
+        memory = decision.memory
+    # What failed for another reason in between is no word on the film.
+    memory = decide(row, memory, NotStored("disk", permanent=False), T0, RULES).memory
+    held = decide(row, memory, broken, T0, RULES)
+    assert held.to == "held"
+    for words in ("`callsheet retake spring a --run`", "about 12 credits", "fetches it free"):
+        assert words in (held.reason or "")
 
 
 def test_the_words_of_a_failed_render_can_be_set():
