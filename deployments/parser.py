@@ -118,6 +118,10 @@ def _add_sheet_commands(command: Command) -> None:
             "--same-campaign", action="store_true",
             help="the campaign goes on with this sheet, though it comes from elsewhere and differs",
         )  # fmt: skip
+        parser.add_argument(
+            "--retire", action="store_true",
+            help="retire rows that left the sheet, however many (without, more than a tenth asks)",
+        )  # fmt: skip
     for parser in (plan, run):
         parser.add_argument("--budget", metavar="N", help="credits the campaign may cost in all")
         parser.add_argument(

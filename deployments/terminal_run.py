@@ -13,23 +13,24 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.commands.check import show_sheet
-from deployments.commands.options import budget_of, words_of
+from deployments.commands.options import budget_of, typed_in, words_of
 from deployments.commands.plan import show_plan
 from deployments.prefect_run import run_under_prefect
 from deployments.progress_view import ProgressView
 from deployments.row_table import most_urgent, show_rows
 from deployments.servers import PrefectServer
 from deployments.signals import stopping
-from deployments.terminal import consent, console_for, plain, print_json, say
+from deployments.terminal import at_terminal, consent, console_for, plain, print_json, say
 from flows.pipeline import PLAIN, run_pipeline
-from tasks.campaign.plan import check_saved_plan
+from tasks.campaign.plan import check_retirement, check_saved_plan
 from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run, open_run
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.credits import as_text, in_credits
 from tasks.errors import ConfigurationError
+from tasks.redact import unsigned
 from tasks.settings import Settings
-from tasks.suggest import again_with, suggest
+from tasks.suggest import again_with, suggest, suggest_run
 
 #: Rows that are shown at the end of a run; the others are counted.
 SHOWN = 30
@@ -96,7 +97,17 @@ async def _approve(args: Namespace, console: Console, tolerance: Decimal, plan: 
     again = sum((one.credits for one in plan.elsewhere), Decimal(0))
     named = " and ".join(one.campaign for one in plan.elsewhere)
     more = f", though {named} has paid {as_text(again)} for films of it" if plan.elsewhere else ""
-    return await consent(args, f"Spend {credits}{more}?", what=f"{credits} are")
+    if not plan.needs_word:
+        return await consent(args, f"Spend {credits}{more}?", what=f"{credits} are")
+    if not at_terminal():
+        yes = [] if args.yes else ["--yes"]
+        words = [*typed_in(args), *yes, "--retire"]
+        check_retirement(plan, suggest_run(unsigned(args.sheet), plan.campaign, *words))
+    # --yes is a word on credits, not on rows that may be missing by mistake.
+    unasked = Namespace(**{**vars(args), "yes": False})
+    rows = f"{len(plan.retiring)} of {plan.live} rows"
+    question = f"Spend {credits}{more}, and retire {rows} that left the sheet?"
+    return await consent(unasked, question, what=f"{credits} and {rows} to be retired are")
 
 
 async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:

@@ -19,6 +19,7 @@ from prefect.states import Completed
 from flows.artifacts import ProgressArtifact, publish_report
 from flows.pipeline import Steps, run_pipeline
 from flows.prefect_logs import redact_prefect_logs
+from tasks.campaign.plan import check_retirement
 from tasks.campaign.run import open_run
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.duration import parse_duration
@@ -64,6 +65,7 @@ async def run_campaign(
     worksheet: str | None = None,
     new_campaign: bool = False,
     same_campaign: bool = False,
+    retire: bool = False,
 ) -> State[dict[str, Any]]:
     """Run a campaign from its sheet.
 
@@ -82,6 +84,7 @@ async def run_campaign(
         new_campaign: make films again that another campaign has paid for.
         same_campaign: the campaign goes on with this sheet, though it comes from elsewhere and
             differs.
+        retire: retire rows that left the sheet, however many.
     """
     redact_prefect_logs()
     options = RunOptions(
@@ -96,9 +99,11 @@ async def run_campaign(
         worksheet=worksheet,
         new_campaign=new_campaign,
         same_campaign=same_campaign,
+        retire=retire,
     )
 
     async def approval(plan: Plan) -> str:
+        check_retirement(plan, "run the flow with retire=true")
         if approve:
             return "approved by the flow's parameter"
         raise SpendRefused(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from tasks.credits import parse_credits
@@ -30,12 +31,19 @@ def sheet_options(args: Namespace, settings: Settings) -> SheetOptions:
 
 
 def words_of(args: Namespace) -> dict[str, Any]:
-    """Return what somebody said of the sheet's campaign, for RunOptions."""
-    return {
-        "new_campaign": args.new_campaign,
-        "same_campaign": args.same_campaign,
-        "typed": tuple(typed_in(args)),
-    }
+    """Return what somebody said of the sheet's campaign, now or with a saved plan: for RunOptions.
+
+    Raises BadInput when the plan cannot be read.
+    """
+    # `check` comes by here too, and speaks to no ledger.
+    from tasks.campaign.plan import said_in
+    from tasks.campaign.values import SAID
+
+    file = getattr(args, "plan", None)
+    saved = said_in(Path(file)) if file else []
+    said: dict[str, Any] = {w: getattr(args, w) or w in saved for w in SAID}
+    typed = tuple(typed_in(args))
+    return {**said, "retire": args.retire, "saved_plan": file is not None, "typed": typed}
 
 
 def typed_in(args: Namespace) -> list[str]:

@@ -126,12 +126,18 @@ def show_plan(plan: Plan, console: Console) -> None:
 
 def warnings_of(plan: Plan) -> list[str]:
     """Return what a person may not have meant, a sentence each."""
-    return [
+    found = [
         f"{len(one.costs)} of these rows {'is' if len(one.costs) == 1 else 'are'} campaign "
-        f"{one.campaign}'s, already paid for there ({as_text(one.credits)} "
-        "credits): a run makes them again"
+        f"{one.campaign}'s, already paid for there ({as_text(one.credits)} credits): a run makes "
+        "them again"
         for one in plan.elsewhere
     ]
+    if plan.needs_word:
+        found.append(
+            f"{len(plan.retiring)} of the campaign's {plan.live} rows are not in the sheet any "
+            "more: is it whole? A run asks, and without a terminal takes --retire or a saved plan"
+        )
+    return found
 
 
 def _because(line: PlanLine) -> str:

@@ -11,9 +11,10 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tasks.campaign.selection import parse_selection
-from tasks.campaign.values import Plan, PlanLine, RunOptions
+from tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
 from tasks.credits import as_number, as_text, parse_credits
 from tasks.engine.lanes.price import Price
 from tasks.errors import BadInput, SpendRefused
@@ -29,6 +30,8 @@ from tasks.ledger import (
 from tasks.sheet import Sheet
 
 FORMAT = 1
+#: Retired without a word: a part of the campaign's rows, or so few.
+PART, FEW = Decimal("0.1"), 2
 
 
 async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -> Plan:
@@ -77,6 +80,8 @@ def plan_document(plan: Plan) -> dict[str, object]:
             {"campaign": one.campaign, "rows": {r: as_number(c) for r, c in one.costs.items()}}
             for one in plan.elsewhere
         ],
+        "retiring": list(plan.retiring),
+        "said": list(plan.said),
         "rows": [
             {
                 "row": line.row,
@@ -105,25 +110,55 @@ def check_saved_plan(plan: Plan, path: Path, *, tolerance: Decimal = Decimal(0))
 
     A price may have changed by `tolerance`, a part of it (0.1 is a tenth).
     """
-    try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-        if saved["format"] != FORMAT:
-            raise ValueError("a plan of another Callsheet")
-        before = {line["row"]: line for line in saved["rows"]}
-        campaign = saved["campaign"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(
-            f"{path} is not a saved plan; nothing was spent",
-            remedy="make one with `callsheet plan SHEET -o FILE`",
-        ) from error
+    saved = _read_saved(path)
+    before = {line["row"]: line for line in saved["rows"]}
+    campaign = saved["campaign"]
     moved = [] if campaign == plan.campaign else [f"the plan is for campaign {campaign}"]
     for line in plan.spending:
         moved += _moved(line, before.get(line.row), tolerance)
+    shown = set(saved.get("retiring", ()))
+    left = [row for row in plan.retiring if row not in shown] if plan.needs_word else []
+    moved += [f"{row}: it has left the sheet since" for row in left]
     if moved:
         raise SpendRefused(
             "the approved plan no longer holds; nothing was spent:\n  " + "\n  ".join(moved),
             remedy="look at a new plan (`callsheet plan SHEET -o FILE`) and approve that",
         )
+
+
+def said_in(path: Path) -> list[Said]:
+    """Return what a person said of the sheet's campaign when the plan was saved."""
+    said = _read_saved(path).get("said", ())
+    return [word for word in SAID if word in said]
+
+
+def check_retirement(plan: Plan, way_on: str) -> None:
+    """Raise SpendRefused when so many rows have left that a person has to say so."""
+    if not plan.needs_word:
+        return
+    left, more = plan.retiring[:5], len(plan.retiring) - 5
+    named = ", ".join(left) + (f" and {more} more" if more > 0 else "")
+    raise SpendRefused(
+        f"{len(plan.retiring)} of the {plan.live} rows of campaign {plan.campaign} are not in its "
+        f"sheet any more ({named}), and nobody has said that they are to be retired; nothing was "
+        "changed, nothing was spent",
+        remedy=f"is the sheet whole? If it is:\n  {way_on}",
+    )
+
+
+def _read_saved(path: Path) -> dict[str, Any]:
+    try:
+        saved: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if saved["format"] != FORMAT:
+            raise ValueError("a plan of another Callsheet")
+        if not all("row" in line for line in saved["rows"]) or "campaign" not in saved:
+            raise ValueError("not what was saved")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(
+            f"{path} is not a saved plan; nothing was spent",
+            remedy="make one with `callsheet plan SHEET -o FILE`",
+        ) from error
+    return saved
 
 
 def _moved(line: PlanLine, saved: dict[str, object] | None, tolerance: Decimal) -> list[str]:
@@ -167,6 +202,11 @@ def _plan(sheet: Sheet, options: RunOptions, campaign: Campaign | None, found: S
     wished = options.budget if options.budget is not None else sheet.budget
     budget = wished if wished is not None else (campaign.budget if campaign else None)
     committed = campaign.reserved + campaign.charged if campaign else Decimal(0)
+    # Of all rows: the selection chooses what is made, the sheet says what is there.
+    retiring = tuple(row.row for row, _, diff, _ in found if row and diff.action == "retire")
+    live = sum(row is not None and row.state != "retired" for row, *_ in found)
+    paid = any(row is not None and row.take is not None for row, *_ in found)
+    many = len(retiring) > FEW and len(retiring) > PART * live
     return Plan(
         campaign=sheet.campaign,
         sheet=sheet.address,
@@ -174,4 +214,8 @@ def _plan(sheet: Sheet, options: RunOptions, campaign: Campaign | None, found: S
         lines=tuple(lines),
         budget=budget,
         committed=committed,
+        retiring=retiring,
+        live=live,
+        needs_word=many and paid and not options.retire,
+        said=tuple(word for word in SAID if getattr(options, word)),
     )

@@ -109,12 +109,15 @@ async def plan_step(campaign: str) -> None:
     wait = 0.0 if run.options.if_running == "leave" else run.time_left
     await _hold_campaign(run, run.campaign, wait=wait)
     at = run.at
-    plan = await plan_sheet(at.ledger, sheet, run.options)
+    # Whoever gave it another sheet was told what that retires; a saved plan says it by itself.
+    told = match.moved and not run.options.saved_plan
+    options = replace(run.options, retire=run.options.retire or told)
+    plan = await plan_sheet(at.ledger, sheet, options)
     sync = partial(sync_sheet, campaign_id=run.campaign.id, briefs=sheet.briefs, at=at.clock())
-    await at.ledger.write(sync)
+    await at.ledger.write(partial(sync, retire=not plan.needs_word))
     run.recovery = await recover(at, run.campaign)
     if run.recovery.restored:
-        plan = await plan_sheet(at.ledger, sheet, run.options)
+        plan = await plan_sheet(at.ledger, sheet, options)
         # What a lost ledger had been charged was not charged by this run.
         await _count_from_here(run, run.campaign)
     run.plan = plan
@@ -199,8 +202,10 @@ async def approve_step(campaign: str) -> int:
     )
     if run.plan.moves_anything:
         await run.at.store.check()
-    waiting = [row for row in await run.rows() if row.state == "quoted" and row.enabled]
-    by = await run.approval(run.plan) if waiting else ""
+    left = run.plan.retiring if run.plan.needs_word else ()
+    waiting = [r for r in await run.rows() if r.state == "quoted" and r.enabled]
+    waiting = [row for row in waiting if row.row not in left]
+    by = await run.approval(run.plan) if waiting or left else ""
 
     def change(connection: Connection) -> int:
         assert run.campaign is not None
@@ -214,6 +219,9 @@ async def approve_step(campaign: str) -> int:
         # A budget counts from the approval on: one that was refused leaves nothing behind.
         if run.plan.budget is not None:
             set_budget(connection, run.campaign, budget=run.plan.budget, at=now)
+        if left:
+            assert run.sheet is not None
+            sync_sheet(connection, run.campaign.id, run.sheet.briefs, at=now)
         return approve(connection, waiting, by=by, at=now)
 
     return await run.at.ledger.write(change)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tasks.credits import as_number
 from tasks.ledger import Account, Action, AtLimit, PaidElsewhere, State, Tally
+
+#: What a person may say of a sheet and its campaign: the names of options.
+Said = Literal["new_campaign", "same_campaign"]
+SAID: tuple[Said, ...] = get_args(Said)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,10 @@ class RunOptions:
     new_campaign: bool = False
     #: A person's word: the sheet is its campaign's, though it comes from elsewhere and differs.
     same_campaign: bool = False
+    #: A person's word: rows that left the sheet are retired, however many.
+    retire: bool = False
+    #: Whether a saved plan is to be carried out: what is retired is approved with it.
+    saved_plan: bool = False
     #: Options that were typed, for the commands that are suggested.
     typed: tuple[str, ...] = ()
 
@@ -72,6 +80,13 @@ class Plan:
     accounts: tuple[Account, ...] = ()
     #: What it makes though another campaign has paid for the same.
     elsewhere: tuple[PaidElsewhere, ...] = ()
+    #: The rows that have left the sheet, chosen or not, of so many that the campaign has.
+    retiring: tuple[str, ...] = ()
+    live: int = 0
+    #: Whether so many have left that nothing happens without a person's word on it.
+    needs_word: bool = False
+    #: What a person said of the sheet's campaign when it was made.
+    said: tuple[Said, ...] = ()
 
     @property
     def spending(self) -> list[PlanLine]:

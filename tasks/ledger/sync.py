@@ -30,9 +30,17 @@ _SET_BRIEF = _ROW.values({name: bindparam(f"new_{name}") for name in _BRIEF} | {
 
 
 def sync_sheet(
-    connection: Connection, campaign_id: int, briefs: Sequence[Brief], *, at: float
+    connection: Connection,
+    campaign_id: int,
+    briefs: Sequence[Brief],
+    *,
+    at: float,
+    retire: bool = True,
 ) -> None:
-    """Bring the campaign's rows to what the sheet says; rows under way are not disturbed."""
+    """Bring the campaign's rows to what the sheet says; rows under way are not disturbed.
+
+    Without `retire` the rows that left the sheet stay as they are.
+    """
     new: list[dict[str, Any]] = []
     wishes: list[dict[str, Any]] = []
     renewed: list[dict[str, Any]] = []
@@ -49,7 +57,7 @@ def sync_sheet(
             if row.digest != brief.digest and not diff.drifts:
                 last = given_up.get((row.id, brief.digest), 0)
                 renewed.append(_new_values(row, _renewal(row, brief, earlier, last)))
-        if row is not None:
+        if row is not None and (retire or brief is not None):
             _rest(connection, row, diff, at)
     for statement, values in ((_INSERT, new), (_SET_WISHES, wishes), (_SET_BRIEF, renewed)):
         if values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from tests.programs import Desk, Sandbox, simple_sheet
@@ -70,6 +71,40 @@ def test_a_row_that_leaves_is_retired_and_can_come_back(desk: Desk, name: str) -
     assert left.json["rows"] == {"total": 2, "delivered": 1, "retired": 1}
     assert back.json["rows"] == {"total": 2, "delivered": 2}
     assert back.json["credits"]["charged"] == 30
+
+
+def test_rows_leave_in_numbers_only_with_a_word(desk: Desk, service: Sandbox, name: str) -> None:
+    desk.run(desk.sheet(f"{name}.csv", simple_sheet(5)))
+    cut = desk.sheet(f"{name}.csv", simple_sheet(1).replace("Film 1", "Film one"))
+    creates = service.calls()["create"]
+
+    planned = desk.call("plan", cut, "-o", "plan.json")
+    stopped = desk.run(cut)
+    after = desk.rows(name)
+    calls = service.calls()["create"]
+    offered = [line for line in stopped.err.splitlines() if line.strip().startswith("callsheet ")]
+    desk.sheet(f"{name}.csv", simple_sheet(5))
+    whole = desk.run(f"{name}.csv")
+    desk.sheet(f"{name}.csv", simple_sheet(1).replace("Film 1", "Film one"))
+    approved = desk.call("run", cut, "--plan", "plan.json", "--json", "--without-prefect")
+    desk.sheet(f"{name}.csv", simple_sheet(5))
+    back = desk.run(f"{name}.csv")
+    desk.sheet(f"{name}.csv", simple_sheet(1))
+    went_on = desk.call(*shlex.split(offered[0])[1:])
+
+    assert planned.status == 0
+    assert "4 of the campaign's 5 rows are not in the sheet any more" in planned.out
+    assert stopped.status == 4
+    assert "4 of the 5 rows" in stopped.json["error"]
+    # Neither retired nor made: a sheet that was cut by mistake has done nothing.
+    assert calls == creates
+    assert [row["state"] for row in after.values()][1:] == ["delivered"] * 4
+    assert whole.json["rows"] == {"total": 5, "delivered": 5}
+    assert approved.json["rows"] == {"total": 5, "delivered": 1, "retired": 4}
+    assert back.json["rows"] == {"total": 5, "delivered": 5}
+    assert went_on.json["rows"] == {"total": 5, "delivered": 1, "retired": 4}
+    # One film was wanted anew, and what came back was not paid for again.
+    assert service.calls()["create"] == creates + 1
 
 
 def test_with_the_ledger_lost_nothing_is_charged_again(

@@ -64,6 +64,21 @@ def test_another_take_and_an_end(desk: Desk, service: Sandbox, name: str) -> Non
     assert desk.rows(name)["r001"]["state"] == "approved"
 
 
+def test_rows_that_left_the_sheet_in_numbers(desk: Desk, name: str) -> None:
+    assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(5))).status == 0
+    text = simple_sheet(1) + "new,product-launch,Lamp,Lamp,5,9:16\n"
+    wanted = ("run", desk.sheet(f"{name}.csv", text), "--without-prefect", "--yes")
+
+    no = _answer(desk, wanted, NO)
+    before = desk.rows(name)
+    yes = _answer(desk, wanted, YES)
+
+    assert "Spend 15 credits, and retire 4 of 5 rows that left the sheet? [y/N]" in no[2]
+    assert (no[0], yes[0]) == (4, 0)
+    assert [row["state"] for row in before.values()].count("delivered") == 5
+    assert yes[1]["rows"] == {"total": 6, "delivered": 2, "retired": 4}
+
+
 def _answer(
     desk: Desk, words: tuple[str, ...], keys: bytes | None
 ) -> tuple[int, dict[str, Any], str]:

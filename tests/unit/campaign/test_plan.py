@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from tasks.campaign.plan import (
+    check_retirement,
     check_saved_plan,
     plan_document,
     plan_sheet,
     priced,
+    said_in,
     save_plan,
 )
 from tasks.campaign.values import Plan, PlanLine, RunOptions
@@ -180,3 +182,42 @@ def test_a_plan_that_cannot_be_written_or_read_says_so(tmp_path: Path):
         save_plan(a_plan(), tmp_path / "no" / "plan.json")
     with pytest.raises(BadInput, match="not a saved plan"):
         check_saved_plan(a_plan(), tmp_path / "no" / "plan.json")
+
+
+@pytest.mark.parametrize(
+    ("rows", "left", "paid", "said", "needed"),
+    [
+        (4, 3, True, {}, True),
+        (30, 4, True, {}, True),
+        # A tenth, or a few, may leave; so may what was never paid for, or what a person lets go.
+        (30, 3, True, {}, False),
+        (4, 2, True, {}, False),
+        (4, 4, False, {}, False),
+        (4, 4, True, {"retire": True}, False),
+        # Rows that are not chosen leave the sheet all the same.
+        (4, 3, True, {"select": "r0"}, True),
+    ],
+)
+async def test_many_rows_that_leave_need_a_word(ledger: Ledger, rows, left, paid, said, needed):
+    stage = await Stage.set(ledger, *(brief(f"r{n}") for n in range(rows)))
+    if paid:
+        await stage.delivered("r0")
+    sheet = a_sheet(*(brief(f"r{n}") for n in range(rows - left)), brief("new"))
+    plan = await plan_sheet(ledger, sheet, replace(OPTIONS, **said))
+    assert (plan.needs_word, len(plan.retiring), plan.live) == (needed, left, rows)
+    if needed:
+        with pytest.raises(SpendRefused, match=f"{left} of the {rows} rows") as caught:
+            check_retirement(plan, "say so")
+        assert (caught.value.remedy or "").endswith("say so")
+    else:
+        check_retirement(plan, "say so")
+
+
+def test_a_saved_plan_approves_the_rows_that_it_shows_to_leave(file: Path):
+    plan = a_plan(retiring=("a", "b", "c"), live=4, needs_word=True, said=("same_campaign",))
+    save_plan(plan, file)
+    check_saved_plan(plan, file)
+    check_saved_plan(replace(plan, retiring=("a", "b")), file)
+    with pytest.raises(SpendRefused, match="d: it has left the sheet since"):
+        check_saved_plan(replace(plan, retiring=("a", "d")), file)
+    assert said_in(file) == ["same_campaign"]
