@@ -101,7 +101,7 @@ class _ShowVersion(argparse.Action):
 
 
 def _add_sheet_commands(command: Command) -> None:
-    """Add what takes a sheet or describes one: check, plan, run, schema."""
+    """Add what takes a sheet or describes one: check, plan, run, tools, schema."""
     check = command("check", "every problem of a sheet at once; contacts nobody")
     plan = command("plan", "what would happen to each row and its price; spends nothing")
     run = command("run", "plan, ask once, produce, report")
@@ -159,6 +159,14 @@ def _add_sheet_commands(command: Command) -> None:
         help="make films that a lost ledger may have paid for, too long ago for their keys",
     )
     run.add_argument("--without-prefect", action="store_true", help="the same steps, no Prefect")
+    tools = command("tools", "what the service's tools take, and a row to begin with")
+    tools.add_argument(
+        "name", metavar="NAME", nargs="?", help="a tool; or characters, templates: other lists"
+    )
+    tools.add_argument(
+        "--refresh", action="store_true", help="ask the service, however lately it told"
+    )
+    tools.add_argument("--sandbox", action="store_true", help="of a service of our own")
     schema = command("schema", "the JSON Schema of YAML and JSON sheets, for your editor")
     schema.add_argument("-o", "--output", metavar="FILE", help="written whole or not at all")
 

@@ -117,6 +117,9 @@ Percent = Annotated[Decimal, _read(_percent, "not a part of a price; write it li
 Place = Annotated[
     str, _read({"keyring": "keyring", "file": "file"}.get, "neither keyring nor file")
 ]
+Unlisted = Annotated[
+    str, _read({"refuse": "refuse", "advise": "advise"}.get, "neither refuse nor advise")
+]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
 Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
 Words = Annotated[frozenset[str], _split(",")]
@@ -174,6 +177,9 @@ class Settings(BaseSettings):
     )
     cost_center_budgets: Amounts = _setting(
         "", "credits a cost center may cost in all: marketing=500,sales=200"
+    )
+    unlisted: Unlisted = _setting(
+        "refuse", "what to do with a tool or field that the service does not list: refuse, advise"
     )
     lease: Lease = _setting("60s", "how long a run that gives no sign of life keeps its campaign")
     credentials: Place | None = _setting(

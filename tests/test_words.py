@@ -20,6 +20,7 @@ DOORS = frozenset({"deployments/commands", "flows"})
 SAME_CLASS: Mapping[str, str] = {}
 #: Module names that may stand in two rooms -> what they mean in both.
 SAME_MODULE: Mapping[str, str] = {
+    "catalogue": "what the service offers: as read, as kept, as sheets are compared with it",
     "bucket": "an S3 bucket: sheets are read from one, films are put into one",
     "cancel": "stopping what was asked for: a person's wish, the engine's calls, the ledger's flag",
     "failures": "what a failed request tells: its caller, and a lane",

@@ -9,17 +9,25 @@ from rich.console import Console
 from deployments.commands.options import settings_of, sheet_options
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
+from tasks.campaign.catalogue import compared_offline
+from tasks.settings import Settings
 from tasks.sheet import Sheet, read_sheet
 
 
 def main(args: Namespace) -> int:
     """Read the sheet and say what is in it; SheetError tells what is wrong with it."""
     console = console_for(args)
-    sheet = run_command(read_sheet(args.sheet, sheet_options(args, settings_of(args))))
+    sheet = run_command(_check(args, settings_of(args)))
     show_sheet(sheet, console)
     if args.json:
         print_json(_document(sheet))
     return 0
+
+
+async def _check(args: Namespace, settings: Settings) -> Sheet:
+    """Read the sheet, and compare it with what the service told before."""
+    sheet = await read_sheet(args.sheet, sheet_options(args, settings))
+    return await compared_offline(sheet, settings)
 
 
 def show_sheet(sheet: Sheet, console: Console) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,19 @@ from tasks.sheet import SheetOptions
 def settings_of(args: Namespace, overrides: Mapping[str, str] | None = None) -> Settings:
     """Return the settings in force for a command."""
     return load_settings(profile=args.profile, overrides=overrides)
+
+
+@contextmanager
+def settings_for(args: Namespace) -> Iterator[Settings]:
+    """Yield the settings in force; with `--sandbox` of a sandbox that lives as long as this."""
+    if not getattr(args, "sandbox", False):
+        yield settings_of(args)
+        return
+    from deployments.servers import sandbox
+
+    state = settings_of(args).home / "sandbox"
+    with sandbox(state, time_scale=getattr(args, "time_scale", None)) as overrides:
+        yield settings_of(args, overrides)
 
 
 def sheet_options(args: Namespace, settings: Settings) -> SheetOptions:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from deployments.commands.check import show_findings
-from deployments.commands.options import budget_of, settings_of, sheet_options, typed_in, words_of
+from deployments.commands.options import (
+    budget_of,
+    settings_for,
+    sheet_options,
+    typed_in,
+    words_of,
+)
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
+from tasks.campaign.catalogue import compared
 from tasks.campaign.match import Match, match_sheet, name_campaign
 from tasks.campaign.plan import plan_document, plan_sheet, priced, save_plan
 from tasks.campaign.quote import ask_prices, check_budget
@@ -45,19 +52,13 @@ def main(args: Namespace) -> int:
 
 def _main(args: Namespace) -> int:
     console = console_for(args)
-    with ExitStack() as stack:
-        overrides = None
-        if args.sandbox:
-            from deployments.servers import sandbox
-
-            home = settings_of(args).home
-            child = sandbox(home / "sandbox", time_scale=args.time_scale)
-            overrides = stack.enter_context(child)
-        sheet, plan, match = run_command(_plan(args, settings_of(args, overrides)))
+    with settings_for(args) as settings:
+        sheet, plan, match = run_command(_plan(args, settings))
     show_findings(sheet, console)
     # A refusal says more of the same.
     show_plan(replace(plan, elsewhere=()) if match.refusal else plan, console)
-    document = {**plan_document(plan), "notes": [str(note) for note in sheet.notes], "exit": 0}
+    advice, notes = ([str(one) for one in found] for found in (sheet.advice, sheet.notes))
+    document = {**plan_document(plan), "advice": advice, "notes": notes, "exit": 0}
     try:
         if match.refusal is not None:
             raise match.refusal
@@ -99,6 +100,9 @@ async def _plan(args: Namespace, settings: Settings) -> tuple[Sheet, Plan, Match
         service = await open_service(settings, ledger, time.time)
         await stack.enter_async_context(service)
         wanted = {line.row for line in plan.spending}
+        sheet = await compared(
+            sheet, wanted, settings, ledger=ledger, service=service, clock=time.time
+        )
         briefs = [brief for brief in sheet.briefs if brief.row in wanted]
         quotes = settings.quotes
         prices = await ask_prices(service, briefs, at_once=quotes, clock=time.time)

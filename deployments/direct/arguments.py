@@ -14,7 +14,7 @@ _WEBHOOK = "the webhook's id, wh_..."
 
 def add_video_verbs(command: ArgumentParser) -> None:
     """Give `callsheet video` its verbs."""
-    verbs = _Verbs(command)
+    verbs = _Verbs(command, sandbox=True)
     _making(verbs)
     _looking(verbs)
     _changing(verbs)
@@ -146,7 +146,8 @@ def add_webhook_verbs(command: ArgumentParser) -> None:
 class _Verbs:
     """The verbs of one command, such as `list` of `callsheet video`."""
 
-    def __init__(self, command: ArgumentParser) -> None:
+    def __init__(self, command: ArgumentParser, *, sandbox: bool = False) -> None:
+        self._sandbox = sandbox
         self._verbs = command.add_subparsers(dest="verb", metavar="VERB", required=True)
 
     def add(self, name: str, words: str, *, asks: bool = False) -> ArgumentParser:
@@ -162,6 +163,8 @@ class _Verbs:
             "--profile", metavar="NAME", default=SUPPRESS, help="settings from a TOML profile"
         )
         made.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help="say more")
+        if self._sandbox:
+            made.add_argument("--sandbox", action="store_true", help="against a service of our own")
         if asks:
             made.add_argument("--yes", action="store_true", help="go ahead without being asked")
         return made

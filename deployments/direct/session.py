@@ -19,7 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.commands.options import settings_of
+from deployments.commands.options import settings_for
 from deployments.signals import run_command
 from deployments.terminal import console_for, print_json
 from tasks.engine.context import open_service
@@ -79,13 +79,13 @@ def carry_out(args: Namespace, verb: Verb, *, pays: bool) -> int:
 
     What the service refuses, or leaves unanswered, is raised as what it means to a person.
     """
-    document = run_command(_carry_out(args, verb, pays=pays))
+    with settings_for(args) as settings:
+        document = run_command(_carry_out(args, settings, verb, pays=pays))
     return int(document["exit"])
 
 
-async def _carry_out(args: Namespace, verb: Verb, *, pays: bool) -> Document:
+async def _carry_out(args: Namespace, settings: Settings, verb: Verb, *, pays: bool) -> Document:
     console = console_for(args)
-    settings = settings_of(args)
     settings.service()
     try:
         async with AsyncExitStack() as stack:

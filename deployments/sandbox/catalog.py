@@ -72,6 +72,7 @@ TOOLS: dict[str, tuple[str, dict[str, str]]] = {
         "Explainer",
         {
             "subject": "What is explained",
+            "product": "The product it is about",
             "question": "The question it answers",
             "key_points": "What to remember",
             "audience": "Who is listening",
@@ -82,18 +83,28 @@ TOOLS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "customer": "Who speaks",
             "product": "What they use",
+            "audience": "Who should hear it",
             "quote": "What they say",
             "result": "What changed for them",
         },
     ),
     "listicle": (
         "Listicle",
-        {"subject": "What the list is about", "items": "The items", "audience": "Who is reading"},
+        {
+            "subject": "What the list is about",
+            "product": "What is shown in it",
+            "items": "The items",
+            "audience": "Who is reading",
+            "offer": "What they get now",
+        },
     ),
     "announcement": (
         "Announcement",
         {
             "headline": "The news",
+            "product": "What it is about",
+            "audience": "Whom it concerns",
+            "offer": "What they get now",
             "details": "What to know",
             "date": "When",
             "place": "Where",

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
+from tasks.campaign.catalogue import compared
 from tasks.campaign.lease import leased
 from tasks.campaign.match import match_sheet, name_campaign
 from tasks.campaign.plan import plan_sheet, priced
@@ -88,7 +89,8 @@ async def read_step(sheet: str) -> str:
 async def plan_step(campaign: str) -> None:
     """Take the sheet into the ledger, held for this process from here to the end of the run.
 
-    Raises SpendRefused, with nothing written, when it may be another campaign than it says.
+    Raises SpendRefused, with nothing written, when it may be another campaign than it says, and
+    SheetError when a row that would be paid for names a tool or a field that is not there.
     """
     run = current_run()
     at, sheet = run.at, run.sheet
@@ -121,6 +123,11 @@ async def plan_step(campaign: str) -> None:
         # What a lost ledger had been charged was not charged by this run.
         await _count_from_here(run, run.campaign)
     run.plan = plan
+    # After the recovery: what was made before is made, whatever the service offers by now.
+    rows = {line.row for line in plan.spending}
+    run.sheet = await compared(
+        sheet, rows, at.settings, ledger=at.ledger, service=at.service, clock=at.clock
+    )
 
 
 async def _hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> None:

@@ -22,6 +22,7 @@ from tasks.ledger.cancel import (
     is_paid,
     wake_stalled,
 )
+from tasks.ledger.catalogue import catalogue_of, keep_catalogue
 from tasks.ledger.deliveries import (
     Delivered,
     RowFilm,
@@ -143,6 +144,7 @@ __all__ = [
     "calls_about",
     "campaigns_from",
     "cancel_requests",
+    "catalogue_of",
     "cells_of",
     "changed_fields",
     "close_call",
@@ -170,6 +172,7 @@ __all__ = [
     "hints_heard",
     "is_paid",
     "join_call",
+    "keep_catalogue",
     "keep_hint",
     "last_heard",
     "latest_hint",

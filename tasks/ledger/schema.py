@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0006"
+REVISION = "0007"
 
 #: SQLite counts up only in a column that it calls INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -272,4 +272,15 @@ subscriptions = Table(
     Column("webhook_id", String(200)),
     Column("made_at", Float, nullable=False),
     Column("retired_at", Float),
+)
+
+# What a service told of what it offers, newest only. Sheets are compared with it offline.
+catalogues = Table(
+    "catalogues",
+    metadata,
+    Column("base_url", String(500), primary_key=True),
+    Column("told_at", Float, nullable=False),
+    # The sha256 (hex) of the body: whether anything is new.
+    Column("digest", String(64), nullable=False),
+    Column("body", Text, nullable=False),
 )

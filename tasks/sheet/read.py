@@ -56,7 +56,7 @@ def parse_sheet(
         limit = say_bytes(MAX_BYTES)
         findings.give_up(f"has {say_bytes(len(content))}; a sheet may have {limit}: split it")
     table = read_table(content, options, findings)
-    briefs = to_briefs(table, findings, folder=folder)
+    briefs, cells = to_briefs(table, findings, folder=folder)
     if not table.rows and not findings.problems:
         findings.refuse("has no rows")
     campaign = _campaign(table, options, findings)
@@ -77,6 +77,7 @@ def parse_sheet(
         notes=findings.notes,
         origin=origin_of(address, table.worksheet),
         named_after_file=options.campaign is None and table.campaign is None,
+        cells=cells,
     )
 
 

@@ -23,26 +23,36 @@ Cells = Mapping[str, Cell]
 
 
 class Candidate(NamedTuple):
-    """A brief whose id may yet be another row's too; `place` is the cell the id stands in."""
+    """A brief whose id may yet be another row's too, and the cells it was read from."""
 
     brief: Brief
-    place: Cell | None
+    cells: Cells
+
+    @property
+    def place(self) -> Cell | None:
+        """The cell the id stands in."""
+        return self.cells.get("id")
 
 
-def to_briefs(table: Table, findings: Findings, *, folder: Path | None) -> tuple[Brief, ...]:
-    """Return a brief for every row; the problems are noted, and with any the briefs are void."""
+def to_briefs(
+    table: Table, findings: Findings, *, folder: Path | None
+) -> tuple[tuple[Brief, ...], Mapping[str, Cells]]:
+    """Return a brief for every row, and the cells of each by its id.
+
+    The problems are noted, and with any the briefs are void.
+    """
     reading = _Reading(findings, folder, table)
     reading.validated(ANY_ROW, table.defaults)
     found = [reading.candidate(row, _merged(row, table.defaults)) for row in table.rows]
     known = [candidate for candidate in found if candidate is not None]
     _refuse_twins(known, findings)
-    if nameless := [brief.line for brief, place in known if place is None]:
+    if nameless := [one.brief.line for one in known if one.place is None]:
         count = len(nameless)
         findings.advise(
             f"has {count} {'row' if count == 1 else 'rows'} without an id (from line "
             f"{nameless[0]} on): give each an id, else a changed row counts as a new film"
         )
-    return tuple(brief for brief, _ in known)
+    return tuple(one.brief for one in known), {one.brief.row: one.cells for one in known}
 
 
 def _merged(row: Row, defaults: Cells) -> Cells:
@@ -107,7 +117,7 @@ class _Reading:
         if said is None or self.failed:
             # It takes part in the search for twins all the same: every problem at once.
             twin = self.row and Brief(row=self.row, request={}, line=row.line)
-            return Candidate(twin, place) if twin else None
+            return Candidate(twin, merged) if twin else None
         usual: tuple[CaptionFormat, ...] = ("srt", "vtt") if operation == CREATE else ()
         brief = Brief(
             row=said.id or content_id(operation or "", request),
@@ -123,7 +133,7 @@ class _Reading:
             line=row.line,
             cells=row.texts,
         )
-        return Candidate(brief, place)
+        return Candidate(brief, merged)
 
     def validated(self, model: type[OwnColumns], merged: Cells) -> OwnColumns | None:
         """Return what the columns of a model say, or None; the problems are noted."""
@@ -246,7 +256,7 @@ def _refuse_twins(candidates: list[Candidate], findings: Findings) -> None:
     """Refuse two rows that some file system, or their content, makes one."""
     first: dict[str, Candidate] = {}
     for candidate in candidates:
-        brief, place = candidate
+        brief, place = candidate.brief, candidate.place
         twin = first.setdefault(fold(brief.row), candidate)
         if twin is candidate:
             continue

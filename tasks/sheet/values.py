@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from tasks.brief import Brief
 from tasks.errors import Problem
 from tasks.origin import SheetOrigin
+from tasks.sheet.table import Cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +30,7 @@ class Sheet:
     `briefs` are in sheet order, disabled ones included. `digest` is the sha256 (hex) of the
     sheet's bytes; files its scripts point to (`@file`) are in the briefs' digests, not in this.
     `advice` does not stop a run; `notes` say how what could have been meant otherwise was read.
+    `cells` says by row and column where each value stands.
     """
 
     campaign: str
@@ -43,3 +46,4 @@ class Sheet:
     origin: SheetOrigin | None = None
     #: Whether its campaign was named after the file, for want of anything better.
     named_after_file: bool = False
+    cells: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict, repr=False)

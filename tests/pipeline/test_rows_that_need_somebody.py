@@ -8,19 +8,19 @@ from tests.programs import Desk, sandbox, simple_sheet
 
 
 def test_a_refused_brief_is_rejected_and_the_others_are_made(desk: Desk, name: str) -> None:
-    text = simple_sheet(2) + "bad,no-such-tool,Kettle,Bad,5,9:16\n"
+    text = simple_sheet(2) + "bad,product-launch,Kettle,Bad,5000,9:16\n"
 
     ended = desk.run(desk.sheet(f"{name}.csv", text))
 
     assert ended.status == 3
     assert ended.json["rows"] == {"total": 3, "delivered": 2, "rejected": 1}
-    assert "tool must be one of" in desk.rows(name)["bad"]["reason"]
+    assert "duration_seconds" in desk.rows(name)["bad"]["reason"]
 
 
 def test_an_edited_row_leaves_rejected(desk: Desk, name: str) -> None:
-    text = simple_sheet(1) + "bad,no-such-tool,Kettle,Bad,5,9:16\n"
+    text = simple_sheet(1) + "bad,product-launch,Kettle,Bad,5000,9:16\n"
     desk.run(desk.sheet(f"{name}.csv", text))
-    desk.sheet(f"{name}.csv", text.replace("no-such-tool", "explainer"))
+    desk.sheet(f"{name}.csv", text.replace("5000", "5"))
 
     assert desk.run(f"{name}.csv").json["rows"] == {"total": 2, "delivered": 2}
 

@@ -1,0 +1,184 @@
+"""`callsheet tools`: what the service offers, what each tool takes, and a row to begin with."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+
+from deployments.commands.options import settings_for
+from deployments.direct.answer_view import redacted, show_records
+from deployments.direct.session import ending
+from deployments.signals import run_command
+from deployments.terminal import console_for, plain, print_json, say, table
+from tasks.campaign.catalogue import day_told, is_young, known_catalogue, told_anew
+from tasks.campaign.comparison import meant
+from tasks.campaign.example_row import example_csv, example_yaml
+from tasks.catalogue import PARTS, Catalogue, Tool, ToolField
+from tasks.credits import as_number, as_text
+from tasks.engine.context import open_service
+from tasks.errors import BadInput
+from tasks.home import make_home
+from tasks.ledger import open_ledger
+from tasks.settings import Settings
+
+#: The lists beside the tools, and what their entries are likely to say of themselves.
+LISTS = {
+    "characters": ("id", "name", "description"),
+    "templates": ("id", "name", "description"),
+}
+
+
+def main(args: Namespace) -> int:
+    """Show the tools, one of them, or another list; ask the service where that is due."""
+    console = console_for(args)
+    with settings_for(args) as settings:
+        catalogue = run_command(_find(args, settings))
+    name = args.name
+    if name in LISTS and catalogue.tool(name) is None:
+        document = _show_list(name, catalogue, console)
+    elif name is None:
+        document = _show_tools(catalogue, console)
+    else:
+        document = _show_tool(_named(name, catalogue), console)
+    told_at = datetime.fromtimestamp(catalogue.told_at, UTC)
+    if args.json:
+        about = {"told_at": f"{told_at:%Y-%m-%dT%H:%M:%SZ}", "base_url": catalogue.base_url}
+        print_json({**document, **about, "exit": 0})
+    return 0
+
+
+async def _find(args: Namespace, settings: Settings) -> Catalogue:
+    """Return what is known and young enough, else what the service tells now, and keep it.
+
+    Raises what keeps the service from being asked where nothing is known.
+    """
+    if make_home(settings.home):
+        say(f"made {settings.home} for the ledger, where the tools are kept")
+    async with AsyncExitStack() as stack:
+        ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
+        known = await known_catalogue(ledger, settings.base_url)
+        wanted = args.name is None or args.name in LISTS or (known and known.tool(args.name))
+        if known is not None and is_young(known, time.time()) and wanted and not args.refresh:
+            return known
+        try:
+            service = await open_service(settings, ledger, time.time)
+        except BadInput:
+            if known is None or args.refresh:
+                raise
+            return known
+        await stack.enter_async_context(service)
+        found, trouble = await told_anew(service, settings, ledger, known, clock=time.time)
+    if trouble is not None and (found is None or found.tools is None):
+        raise ending(trouble, time.time()) from trouble
+    assert found is not None, "what is told without trouble is there"
+    if trouble is not None:
+        say(f"{str(trouble).rstrip('.')}; this is what it told on {day_told(found)}")
+    elif args.refresh and known is not None:
+        say("nothing is new" if found.body == known.body else "there is something new")
+    return found
+
+
+def _named(name: str, catalogue: Catalogue) -> Tool:
+    tool = catalogue.tool(name)
+    if tool is None:
+        hint = meant(name, (*(catalogue.tools or ()), *LISTS), of="there is")
+        raise BadInput(f'"{name}" is not a tool that the service lists', remedy=hint)
+    return tool
+
+
+def _show_tools(catalogue: Catalogue, console: Console) -> dict[str, Any]:
+    tools = list((catalogue.tools or {}).values())
+    priced = any(tool.credits is not None for tool in tools)
+    columns = ["tool", "what it makes", "fields"] + ["credits"] * priced
+    made = table("Tools", columns, numbers=("credits",))
+    for tool in tools:
+        about = ": ".join(filter(None, (tool.name, tool.words)))
+        fields = ", ".join(f"{one.name}*" if one.required else one.name for one in _fields(tool))
+        cells = [tool.id, about, fields or "not told"]
+        price = "-" if tool.credits is None else as_text(tool.credits)
+        made.add_row(*(plain(cell) for cell in cells + [price] * priced))
+    console.print(made)
+    if any(one.required for tool in tools for one in _fields(tool)):
+        console.print("* the tool needs it")
+    console.print(f"as {plain(catalogue.base_url)} told on {day_told(catalogue)}")
+    console.print("`callsheet tools NAME` shows what one takes, and a row to begin with")
+    return {"tools": [_tool_document(tool) for tool in tools]}
+
+
+def _show_tool(tool: Tool, console: Console) -> dict[str, Any]:
+    console.print(plain(": ".join(filter(None, (tool.id, tool.name, tool.words)))))
+    if tool.credits is not None:
+        console.print(
+            f"{as_text(tool.credits)} credits, as its list says; a plan asks for the price"
+        )
+    fields = _fields(tool)
+    if fields:
+        limited = any(map(_limits, fields))
+        made = table("Fields", ["field", "needed", "what it is"] + ["limits"] * limited)
+        for one in fields:
+            cells = [one.name, "yes" if one.required else "no", one.words or "-"]
+            made.add_row(*(plain(cell) for cell in cells + [_limits(one) or "-"] * limited))
+        console.print(made)
+    else:
+        console.print("the service does not tell its fields")
+    examples = {"csv": example_csv(tool), "yaml": example_yaml(tool)}
+    for kind, text in examples.items():
+        console.print(f"a sheet to begin with, as {kind.upper()}:\n")
+        # As it is: a line that is broken, or read as markup, would be another sheet.
+        print(text, file=console.file)
+    return {"tool": _tool_document(tool), "example": examples}
+
+
+def _show_list(name: str, catalogue: Catalogue, console: Console) -> dict[str, Any]:
+    assert name in PARTS
+    if name not in catalogue.body:
+        raise BadInput(f"the service does not tell its {name}")
+    entries = catalogue.body[name]
+    show_records(name.capitalize(), entries, LISTS[name], console)
+    console.print(f"as {plain(catalogue.base_url)} told on {day_told(catalogue)}")
+    return {name: redacted(entries)}
+
+
+def _fields(tool: Tool) -> list[ToolField]:
+    return list((tool.fields or {}).values())
+
+
+def _limits(one: ToolField) -> str:
+    """Return what limits a value, in words."""
+    numbers = one.least, one.most
+    words = [one.kind] if one.kind not in (None, "string", "text", "str") else []
+    words += [f"one of {', '.join(one.allowed)}"] if one.allowed else []
+    words += [f"at most {one.longest:,g} characters"] if one.longest is not None else []
+    if numbers != (None, None):
+        words.append(" to ".join("..." if n is None else f"{n:,g}" for n in numbers))
+    return "; ".join(filter(None, words))
+
+
+def _tool_document(tool: Tool) -> dict[str, Any]:
+    fields = None
+    if tool.fields is not None:
+        fields = [
+            {
+                "name": one.name,
+                "required": one.required,
+                "description": one.words,
+                "type": one.kind,
+                "allowed": list(one.allowed) or None,
+                "least": one.least,
+                "most": one.most,
+                "longest": one.longest,
+            }
+            for one in _fields(tool)
+        ]
+    return {
+        "id": tool.id,
+        "name": tool.name,
+        "description": tool.words,
+        "credits": as_number(tool.credits),
+        "fields": fields,
+    }

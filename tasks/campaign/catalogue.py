@@ -1,0 +1,211 @@
+"""What the service offers, asked for when it is due, kept in the ledger, and compared with a sheet.
+
+A service that does not tell it never keeps a row from being made: what it told before holds, and
+what nobody knows is not compared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tasks.brief import Json
+from tasks.campaign.comparison import Compared, compare, names_offers
+from tasks.catalogue import PARTS, Catalogue
+from tasks.errors import LedgerError, ServerTrouble, ServiceError, ShapeError
+from tasks.sheet import Sheet
+from tasks.sheet.findings import Findings
+
+if TYPE_CHECKING:
+    # `check` compares offline, and pays for neither where nothing is known.
+    from tasks.engine.context import Clock
+    from tasks.ledger import Ledger
+    from tasks.service import VideoService
+    from tasks.settings import Settings
+
+#: How long what the service told is taken for the present state, in seconds.
+DAY = 86_400.0
+#: How long asking for it may take, in seconds: nobody waits for a list.
+LONGEST = 15.0
+NOTHING_KNOWN = (
+    "names tools, and of the service's tools nothing is known yet: `callsheet tools` asks for them"
+)
+
+
+async def compared(
+    sheet: Sheet,
+    rows: Collection[str],
+    settings: Settings,
+    *,
+    ledger: Ledger | None,
+    service: VideoService,
+    clock: Clock,
+) -> Sheet:
+    """Return the sheet with what is found in `rows` that the service does not offer.
+
+    The service is asked what it offers where that is not known or a day old, and before something
+    is said to be unknown. Raises SheetError for a tool or a field that it does not list.
+    """
+    if not _named(sheet, rows):
+        return sheet
+    tell = partial(told_anew, service, settings, ledger, clock=clock)
+    known, trouble = await known_catalogue(ledger, settings.base_url), None
+    young = known is not None and is_young(known, clock())
+    if not young:
+        known, trouble = await tell(known)
+    comparison = compare(sheet, rows, known)
+    if young and comparison.unknown:
+        known, trouble = await tell(known)
+        comparison = compare(sheet, rows, known)
+    return _told(sheet, comparison, settings, _trouble(known, trouble))
+
+
+async def compared_offline(sheet: Sheet, settings: Settings) -> Sheet:
+    """Return the sheet with what is found in it that the service did not offer when it last told.
+
+    Asks the ledger alone; rows that are paid for already are left out. Raises SheetError for a tool
+    or a field that was not listed.
+    """
+    rows = {brief.row for brief in sheet.briefs if brief.enabled}
+    if not _named(sheet, rows):
+        return sheet
+    known, comparison, words = None, Compared(), NOTHING_KNOWN
+    if not _has_no_ledger(settings):
+        # It costs a fifth of a second to import.
+        from tasks.ledger import open_ledger
+
+        try:
+            async with await open_ledger(settings.ledger, create=False) as ledger:
+                known = await known_catalogue(ledger, settings.base_url)
+                comparison = compare(sheet, rows, known)
+                if comparison.found:
+                    comparison = compare(sheet, await _unpaid(ledger, sheet), known)
+        except LedgerError as error:
+            words = f"names tools that are not compared with the service's: {error}"
+    if known is not None and known.tools is not None:
+        words = f"is compared with the tools as the service told them on {day_told(known)}"
+    return _told(sheet, comparison, settings, words)
+
+
+async def known_catalogue(ledger: Ledger | None, base_url: str | None) -> Catalogue | None:
+    """Return what the service, or without an address any service, told last."""
+    if ledger is None:
+        return None
+    from tasks.ledger import catalogue_of
+
+    return await ledger.read(partial(catalogue_of, base_url=base_url))
+
+
+async def told_anew(
+    service: VideoService,
+    settings: Settings,
+    ledger: Ledger | None,
+    known: Catalogue | None,
+    *,
+    clock: Clock,
+    longest: float = LONGEST,
+) -> tuple[Catalogue | None, ServiceError | None]:
+    """Ask for the catalogue and keep it; return it, and why its tools were not told.
+
+    A part that is not told stays as it was `known`; nobody waits for longer than `longest` seconds.
+    """
+    told, error = await _ask(service, longest)
+    base_url, _ = settings.service()
+    found = Catalogue(base_url=base_url, told_at=clock(), body=told)
+    if error is None and found.tools is None:
+        del told["tools"]
+        error = ShapeError("the list of tools is empty or cannot be read", operation="tools")
+    if not told:
+        return known, error
+    if known is not None:
+        still = found.told_at if error is None else known.told_at
+        found = replace(found, told_at=still, body={**known.body, **told})
+    if ledger is not None:
+        from tasks.ledger import keep_catalogue
+
+        await ledger.write(partial(keep_catalogue, told=found))
+    return found, error
+
+
+def is_young(catalogue: Catalogue, now: float) -> bool:
+    """Whether it is taken for the present state, `now` being Unix seconds."""
+    return now - catalogue.told_at <= DAY
+
+
+def day_told(catalogue: Catalogue) -> str:
+    """Return the day on which it was told, in words."""
+    day = datetime.fromtimestamp(catalogue.told_at, UTC)
+    return f"{day.day} {day:%B %Y}"
+
+
+async def _ask(
+    service: VideoService, longest: float
+) -> tuple[dict[str, list[Json]], ServiceError | None]:
+    """Ask for all parts at once; return those that were told, and why the tools were not."""
+    told: dict[str, list[Json]] = {}
+    errors: dict[str, ServiceError] = {}
+
+    async def ask(part: str) -> None:
+        try:
+            told[part] = await getattr(service, part)()
+        except ServiceError as error:
+            errors[part] = error
+
+    try:
+        async with asyncio.timeout(longest):
+            await asyncio.gather(*map(ask, PARTS))
+    except TimeoutError:
+        words = f"the service did not tell its tools within {longest:g} s"
+        errors.setdefault("tools", ServerTrouble(words, operation="tools"))
+    return told, None if "tools" in told else errors["tools"]
+
+
+def _named(sheet: Sheet, rows: Collection[str]) -> bool:
+    return any(brief.row in rows and names_offers(brief) for brief in sheet.briefs)
+
+
+def _has_no_ledger(settings: Settings) -> bool:
+    """Whether there is no ledger in the usual place, and none named elsewhere."""
+    usual = settings.home / "ledger.db"
+    return settings.ledger == f"sqlite:///{usual}" and not usual.exists()
+
+
+async def _unpaid(ledger: Ledger, sheet: Sheet) -> set[str]:
+    """Return the rows that a run would pay for."""
+    from tasks.campaign.match import name_campaign
+    from tasks.campaign.plan import plan_sheet
+    from tasks.campaign.values import RunOptions
+
+    options = RunOptions(sheet=sheet.address)
+    plan = await plan_sheet(ledger, await name_campaign(ledger, sheet, options), options)
+    return {line.row for line in plan.spending}
+
+
+def _trouble(known: Catalogue | None, error: ServiceError | None) -> str | None:
+    """Return what is to be said of a service that did not tell its tools when it was asked."""
+    if error is None:
+        return None
+    trouble = str(error).rstrip(".")
+    if known is None or known.tools is None:
+        return f"names tools that are not compared with the service's: {trouble}"
+    day = day_told(known)
+    return (
+        f"is compared with the tools as the service told them on {day}; now it did not: {trouble}"
+    )
+
+
+def _told(sheet: Sheet, comparison: Compared, settings: Settings, words: str | None) -> Sheet:
+    findings = Findings(sheet.name)
+    if words:
+        findings.note(words)
+    comparison.tell(findings, refuse=settings.unlisted == "refuse")
+    findings.raise_if_any()
+    return replace(
+        sheet,
+        advice=tuple(dict.fromkeys((*sheet.advice, *findings.advice))),
+        notes=tuple(dict.fromkeys((*sheet.notes, *findings.notes))),
+    )
