@@ -80,7 +80,9 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
         words += "; nothing was spent"
     print(f"callsheet: {words}", file=sys.stderr)
     if isinstance(error, Parked):
-        print(f"  not before {error.until:%Y-%m-%d %H:%M:%S} UTC", file=sys.stderr)
+        from deployments.moments import say_moment
+
+        print(f"  not before {say_moment(error.until, up=True)}", file=sys.stderr)
     if error.remedy:
         print(indent(redact(_filled(error.remedy, args)), "  "), file=sys.stderr)
     if getattr(args, "json", False):

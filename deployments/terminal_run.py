@@ -15,6 +15,7 @@ from rich.console import Console
 from deployments.commands.check import show_sheet
 from deployments.commands.options import budget_of, typed_in, words_of
 from deployments.commands.plan import show_plan
+from deployments.moments import say_moment
 from deployments.prefect_run import run_under_prefect
 from deployments.progress_view import ProgressView
 from deployments.row_table import most_urgent, show_rows
@@ -126,7 +127,7 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
     console.print(plain(f"films: {run.at.store.address}"))
     if outcome.exit_status == 5:
         moment = outcome.parked_until
-        when = f" not before {moment:%Y-%m-%d %H:%M:%S} UTC" if moment else ""
+        when = f" not before {say_moment(moment, up=True)}" if moment else ""
         say(
             f"parked: {outcome.words or 'some rows are still under way'}; "
             f"run the same command again{when}"

@@ -12,6 +12,7 @@ from rich.console import Console
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.direct.answer_view import redacted
+from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, state_text
 from tasks.aftercare.explain.explain import (
@@ -19,7 +20,6 @@ from tasks.aftercare.explain.explain import (
     Explanation,
     explain,
     explanation_document,
-    moment,
 )
 from tasks.brief import Json
 from tasks.credits import as_text
@@ -30,10 +30,12 @@ from tasks.suggest import suggest
 
 #: Characters of a field of the request that are shown; `--json` has all of it.
 SHOWN = 120
+#: Characters of a key or a digest that are shown; `-v` and `--json` have all of it.
+MARK = 12
 
 
 def main(args: Namespace) -> int:
-    """Show the row, what the next run does, every attempt, its history, and what can be typed."""
+    """Show what can be typed, why the row is where it is, its takes and history, then details."""
     found = run_command(_read(args))
     console = console_for(args)
     _show_row(found, console)
@@ -42,10 +44,8 @@ def main(args: Namespace) -> int:
     console.print("\nhistory")
     for event in found.history:
         step = f"{event.old} -> {event.new}" if event.new else event.kind
-        console.print(f"  {moment(event.at)}  {step}  {plain(event.words or '')}".rstrip())
-    console.print("\nwhat you can do")
-    for command in found.commands:
-        console.print(f"  {plain(command.line)}  [dim]{plain(command.does)}[/]")
+        console.print(f"  {say_moment(event.at)}  {step}  {plain(event.words or '')}".rstrip())
+    _show_details(found, console, whole=args.verbose)
     if args.json:
         print_json(redacted(explanation_document(found)))
     return 0
@@ -66,26 +66,31 @@ async def _read(args: Namespace) -> Explanation:
 
 
 def _show_row(found: Explanation, console: Console) -> None:
+    """Show what can be done, why, and what the row asks for."""
     row, campaign, comes = found.row, found.campaign, found.next
     console.print(f"[bold]{plain(row.row)}[/] of {plain(campaign.name)}: {state_text(row.state)}")
+    console.print("\nwhat you can do")
+    for command in found.commands:
+        console.print(f"  {plain(command.line)}  [dim]{plain(command.does)}[/]")
+    console.print("\nwhy")
     if row.reason:
         console.print(f"  {plain(row.reason)}")
-    console.print(f"  since {moment(row.since)}, line {row.line} of {plain(campaign.sheet)}")
-    console.print(f"  brief {row.digest}, attempt {row.nth} at it, by {plain(row.operation)}")
-    console.print(f"  quote {as_text(row.quoted)} credits{_when(row)}; {_limits(row)}")
-    for event in found.quotes[:-1]:
-        console.print(f"    earlier, {moment(event.at)}: {plain(event.words)}")
-    for name, value in sorted(row.asked().items()):
-        console.print(f"    {plain(name)}: {plain(_short(value))}")
-    console.print(f"next run, if its line of the sheet is unchanged: {comes.means}")
+    console.print(f"  {row.state} since {say_moment(row.since)}")
+    console.print(f"  next run, if its line of the sheet is unchanged: {comes.means}")
     if comes.why:
         console.print(f"  because: {plain(comes.why)}")
     if comes.lane:
-        console.print(f"  lane {comes.lane}: {comes.lane_means}")
+        console.print(f"  it will {comes.lane_means}")
+    console.print(f"\nwhat it asks for, line {row.line} of {plain(campaign.sheet)}")
+    console.print(f"  quote {as_text(row.quoted)} credits{_when(row)}; {_limits(row)}")
+    for event in found.quotes[:-1]:
+        console.print(f"    earlier, {say_moment(event.at)}: {plain(event.words)}")
+    for name, value in sorted(row.asked().items()):
+        console.print(f"    {plain(name)}: {plain(_short(value))}")
 
 
 def _when(row: CampaignRow) -> str:
-    return f", asked {moment(row.quoted_at)}" if row.quoted_at else ""
+    return f", asked {say_moment(row.quoted_at)}" if row.quoted_at else ""
 
 
 def _limits(row: CampaignRow) -> str:
@@ -103,20 +108,21 @@ def _limits(row: CampaignRow) -> str:
 
 def _show_attempt(one: Attempt, console: Console) -> None:
     take = one.take
-    key = f"key {take.key}" if take.keyed else "without a key: sent once"
     present = "" if one.present else " (an earlier one)"
-    console.print(f"\ntake {take.number}{present}  {key}")
-    console.print(f"  intended {moment(take.intended_at)}, {as_text(take.quoted)} credits quoted")
+    console.print(f"\ntake {take.number}{present}")
+    console.print(
+        f"  intended {say_moment(take.intended_at)}, {as_text(take.quoted)} credits quoted"
+    )
     if one.changed:
         console.print(f"  it asked for something else than the row now: {', '.join(one.changed)}")
     if take.refused_at:
-        console.print(f"  refused {moment(take.refused_at)}: nothing was made or charged")
+        console.print(f"  refused {say_moment(take.refused_at)}: nothing was made or charged")
     if take.abandoned_at:
-        console.print(f"  given up {moment(take.abandoned_at)} by a person")
+        console.print(f"  given up {say_moment(take.abandoned_at)} by a person")
     if take.accepted_at:
-        console.print(f"  accepted {moment(take.accepted_at)} as {plain(take.video_id)}")
+        console.print(f"  accepted {say_moment(take.accepted_at)} as {plain(take.video_id)}")
     if one.hinted_at:
-        console.print(f"  a webhook named it {moment(one.hinted_at)}")
+        console.print(f"  a webhook named it {say_moment(one.hinted_at)}")
     if take.charged is not None:
         console.print(f"  charged {as_text(take.charged)} credits")
     elif take.reserved:
@@ -125,16 +131,35 @@ def _show_attempt(one: Attempt, console: Console) -> None:
         console.print(f"  {plain(_call(call))}")
     for event in one.events:
         if event.words:
-            console.print(f"  {moment(event.at)}  {plain(event.words)}")
+            console.print(f"  {say_moment(event.at)}  {plain(event.words)}")
     for file in one.files:
-        console.print(f"  {file.kind} {plain(file.uri)} ({file.bytes} bytes, sha256 {file.sha256})")
+        console.print(f"  {file.kind} {plain(file.uri)} ({file.bytes} bytes)")
+
+
+def _show_details(found: Explanation, console: Console, *, whole: bool) -> None:
+    """Show keys and digests, which programs and support ask for; shortened unless `whole`."""
+
+    def cut(text: str) -> str:
+        return text if whole or len(text) <= MARK else f"{text[:MARK]}…"
+
+    row = found.row
+    console.print("\ndetails" + ("" if whole else " (-v shows them whole)"))
+    console.print(f"  brief {cut(row.digest)}, attempt {row.nth} at it, by {plain(row.operation)}")
+    for one in found.attempts:
+        take = one.take
+        key = f"key {cut(take.key)}" if take.keyed else "without a key: sent once"
+        console.print(f"  take {take.number} {key}")
+        for file in one.files:
+            console.print(f"  take {take.number} {file.kind} sha256 {cut(file.sha256)}")
 
 
 def _call(call: PaidCall) -> str:
     whose = "typed by hand" if call.take_id is None else "sent once"
     known = call.outcome or "open: under way, or cut off"
     settled = ", settled by a person" if call.resolved_at else ""
-    return f"call {call.id} {call.operation}, {whose} {moment(call.opened_at)}: {known}{settled}"
+    return (
+        f"call {call.id} {call.operation}, {whose} {say_moment(call.opened_at)}: {known}{settled}"
+    )
 
 
 def _short(value: Json) -> str:

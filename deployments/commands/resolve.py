@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
+from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.credits import as_text, parse_credits
@@ -159,6 +159,6 @@ _COLUMNS = ("call", "operation", "whose", "sent", "what is known")
 
 def _cells(call: PaidCall) -> tuple[str, ...]:
     whose = f"{call.campaign} {call.row}" if call.row else call.target or "typed by hand"
-    sent = f"{datetime.fromtimestamp(call.opened_at, UTC):%Y-%m-%d %H:%M} UTC"
+    sent = say_moment(call.opened_at)
     known = "the answer was lost" if call.outcome else "open: under way, or cut off"
     return str(call.id), call.operation, whose, sent, known

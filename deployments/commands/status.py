@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
+from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.credits import as_number, as_text
@@ -99,9 +99,9 @@ def _show_campaigns(found: list[CampaignStatus], console: Console) -> None:
     console.print(made)
     for one in found:
         if one.campaign.owner:
-            since = datetime.fromtimestamp(one.campaign.owner_since or 0, UTC)
+            since = say_moment(one.campaign.owner_since)
             who = name_of(one.campaign.owner)
-            words = f"{one.campaign.name} is being run by {who} since {since:%H:%M} UTC"
+            words = f"{one.campaign.name} is being run by {who} since {since}"
             console.print(plain(words))
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from deployments.cli import carry_out
 from deployments.parser import build_parser
 from tasks.aftercare.advice import LANES, commands_for, next_run
 from tasks.aftercare.explain.explain import explain, explanation_document
 from tasks.engine.policy.decision import Lane, Rules
-from tasks.ledger import STATES, Hint, Ledger, State, keep_hint
+from tasks.ledger import STATES, Hint, Ledger, State, keep_hint, open_ledger
 from tests.campaigns import NOW, Stage, brief
 
 
@@ -71,3 +74,31 @@ async def test_attempts_are_told_with_what_was_asked_said_and_paid(ledger: Ledge
     assert [answer["new"] for answer in second["answers"] if answer["new"]] == [
         "submitting", "rendering",
     ]  # fmt: skip
+
+
+def test_it_begins_with_what_can_be_done_and_ends_with_keys_and_digests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    monkeypatch.setenv("CALLSHEET_LEDGER", url)
+
+    async def failed() -> str:
+        async with await open_ledger(url) as ledger:
+            stage = await Stage.set(ledger, brief())
+            row = await stage.failed()
+            assert row.take is not None
+            return row.take.key
+
+    key = asyncio.run(failed())
+    assert carry_out(["explain", "spring", "a"]) == 0
+    said = capsys.readouterr().out
+    heads = [line for line in said.splitlines() if line and not line.startswith(" ")]
+    assert [head.split(",")[0].split(" (")[0] for head in heads] == [
+        "a of spring: failed", "what you can do", "why", "what it asks for", "take 1", "history",
+        "details",
+    ]  # fmt: skip
+    assert "callsheet retake spring a --run" in said.partition("\nwhy")[0]
+    assert key not in said
+    assert f"{key[:12]}…" in said.partition("\ndetails")[2]
+    assert carry_out(["explain", "spring", "a", "-v"]) == 0
+    assert key in capsys.readouterr().out
