@@ -5,17 +5,17 @@ Owns what a failure to quote means before anything is spent. Asking for a price 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from typing import Protocol
 
-from tasks.brief import CREATE, Json
+from tasks.brief import CREATE
 from tasks.engine.context import Context
 from tasks.engine.lanes.failures import observation_of
 from tasks.engine.policy.observations import Observation
+from tasks.engine.policy.refusal import Refusable, in_columns
 from tasks.errors import (
     BadRequest,
     CallsheetError,
@@ -43,7 +43,7 @@ TROUBLE = ServerTrouble | OutcomeUnknown | ShapeError
 Price = tuple[Decimal | None, str | None]
 
 
-class Priceable(Protocol):
+class Priceable(Refusable, Protocol):
     """A row of a sheet or of the ledger: what it asks of the service, and its limit."""
 
     @property
@@ -52,7 +52,6 @@ class Priceable(Protocol):
     def operation(self) -> str: ...
     @property
     def max_credits(self) -> Decimal | None: ...
-    def asked(self) -> Mapping[str, Json]: ...
 
 
 def before_spending(error: ServiceError, now: float) -> CallsheetError:
@@ -79,7 +78,7 @@ async def ask_price(service: VideoService, wanted: Priceable) -> Price:
     try:
         return (await service.estimate(wanted.asked())).amount, None
     except BadRequest as error:
-        return None, str(error)
+        return None, in_columns(str(error), wanted)
     except (NotFound, Conflict, OtherRefusal):
         # A service without quotes: the price is unknown, which a budget will not accept.
         return None, None

@@ -18,6 +18,7 @@ from tasks.engine.policy.decision import (
     unwanted,
 )
 from tasks.engine.policy.observations import Busy, NothingFound, RefusedAs, Unmade
+from tasks.engine.policy.refusal import in_columns
 from tasks.ledger.values import CampaignRow
 from tasks.suggest import suggest
 
@@ -38,9 +39,7 @@ def refused(row: CampaignRow, memory: Memory, observation: RefusedAs) -> Decisio
         reason = f"{observation.words}: the service holds this key for something else"
         return Decision(memory, to="uncertain", reason=reason)
     if observation.status in (400, 413, 422):
-        return Decision(
-            memory, to="rejected", reason=f"{observation.words}: edit the row in the sheet"
-        )
+        return Decision(memory, to="rejected", reason=in_columns(observation.words, row))
     # Nothing that a row could be blamed for: every other one would be told the same.
     words = (
         f"{observation.words}: add credits, then run again"
