@@ -122,6 +122,14 @@ def _add_sheet_commands(command: Command) -> None:
             "--retire", action="store_true",
             help="retire rows that left the sheet, however many (without, more than a tenth asks)",
         )  # fmt: skip
+        hidden = parser.add_mutually_exclusive_group()
+        for option, value, words in (
+            ("--visible-only", "skip", "leave out the rows that an XLSX hides or filters out"),
+            ("--include-hidden", "read", "read them as all others"),
+        ):
+            hidden.add_argument(
+                option, dest="hidden_rows", action="store_const", const=value, help=words
+            )
     for parser in (plan, run):
         parser.add_argument("--budget", metavar="N", help="credits the campaign may cost in all")
         parser.add_argument(

@@ -106,16 +106,20 @@ async def consent(args: Namespace, question: str, *, what: str) -> str:
             f"{what} not approved and there is nobody to ask; nothing was done, nothing was spent",
             remedy=f"look at what is said above, then {again_with('--yes')}",
         )
+    if not await ask(question):
+        raise SpendRefused(f"{what} not approved; nothing was done, nothing was spent")
+    return "approved at the terminal"
+
+
+async def ask(question: str) -> bool | None:
+    """Return the answer to a question at the terminal: None when it was left with Ctrl-C."""
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     try:
         answer = await read_line(sys.stdin)
     except asyncio.CancelledError:
-        # A question that is left is a no.
         say("")
-        answer = ""
-    if answer.strip().casefold() not in ("y", "yes"):
-        raise SpendRefused(f"{what} not approved; nothing was done, nothing was spent")
-    return "approved at the terminal"
+        return None
+    return answer.strip().casefold() in ("y", "yes")
 
 
 async def read_line(terminal: TextIO) -> str:

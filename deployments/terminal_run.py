@@ -21,11 +21,11 @@ from deployments.progress_view import ProgressView
 from deployments.row_table import most_urgent, show_rows
 from deployments.servers import PrefectServer
 from deployments.signals import stopping
-from deployments.terminal import at_terminal, consent, console_for, plain, print_json, say
+from deployments.terminal import ask, at_terminal, consent, console_for, plain, print_json, say
 from flows.pipeline import PLAIN, run_pipeline
 from tasks.campaign.plan import check_retirement, check_saved_plan
 from tasks.campaign.report import row_documents
-from tasks.campaign.run import Run, open_run
+from tasks.campaign.run import Run, open_run, refuse_hidden
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.credits import as_text, in_credits
 from tasks.errors import ConfigurationError
@@ -50,6 +50,7 @@ async def run_here(
         max_wait=max_wait,
         delimiter=args.delimiter,
         worksheet=args.worksheet,
+        hidden_rows=args.hidden_rows,
         pay_again=args.pay_again,
         run_budget=budget_of(args, "run_budget"),
         at_limit=args.at_limit,
@@ -59,6 +60,7 @@ async def run_here(
     )
     approval = partial(_approve, args, console, settings.quote_tolerance)
     async with open_run(options, settings, approval) as run, AsyncExitStack() as hearing:
+        run.hidden_wanted = partial(_hidden_wanted, args)
         run.on_plan = partial(_show, run, console)
         run.on_wait = _say_who_is_at_work
         run.on_hints = say
@@ -87,6 +89,21 @@ def _show(run: Run, console: Console, plan: Plan) -> None:
 
 def _say_who_is_at_work(words: str) -> None:
     say(f"{words}: waiting for it (--if-running leave does not wait)")
+
+
+async def _hidden_wanted(args: Namespace, count: int) -> bool:
+    """Ask whether films are wanted of rows that the workbook hides; a plan has said it already."""
+    if args.plan:
+        return True
+    if args.yes or not at_terminal():
+        return await refuse_hidden(count)
+    rows, them = ("1 row is", "it") if count == 1 else (f"{count} rows are", "them")
+    answer = await ask(f"{rows} hidden. Make films of {them} too?")
+    if answer is None:
+        return await refuse_hidden(count)
+    if not answer:
+        say("the hidden rows are left out (--visible-only says so beforehand)")
+    return answer
 
 
 async def _approve(args: Namespace, console: Console, tolerance: Decimal, plan: Plan) -> str:

@@ -31,6 +31,7 @@ from tasks.quote_rows import quote_rows
 from tasks.read_sheet import read_sheet
 from tasks.report_campaign import report_campaign
 from tasks.settings import load_settings
+from tasks.sheet import HiddenRows
 
 AS_TASKS = Steps(read_sheet, plan_rows, quote_rows, produce_rows, report_campaign)
 
@@ -66,6 +67,7 @@ async def run_campaign(
     new_campaign: bool = False,
     same_campaign: bool = False,
     retire: bool = False,
+    hidden_rows: HiddenRows | None = None,
 ) -> State[dict[str, Any]]:
     """Run a campaign from its sheet.
 
@@ -85,6 +87,7 @@ async def run_campaign(
         same_campaign: the campaign goes on with this sheet, though it comes from elsewhere and
             differs.
         retire: retire rows that left the sheet, however many.
+        hidden_rows: leave out the rows that a workbook hides (skip), or make films of them (read).
     """
     redact_prefect_logs()
     options = RunOptions(
@@ -100,6 +103,7 @@ async def run_campaign(
         new_campaign=new_campaign,
         same_campaign=same_campaign,
         retire=retire,
+        hidden_rows=hidden_rows,
     )
 
     async def approval(plan: Plan) -> str:

@@ -15,7 +15,7 @@ from decimal import Decimal
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError
@@ -120,6 +120,10 @@ Place = Annotated[
 Unlisted = Annotated[
     str, _read({"refuse": "refuse", "advise": "advise"}.get, "neither refuse nor advise")
 ]
+Hidden = Annotated[
+    Literal["skip", "read"],
+    _read({"skip": "skip", "read": "read"}.get, "neither skip nor read; nothing was spent"),
+]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
 Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
 Words = Annotated[frozenset[str], _split(",")]
@@ -191,6 +195,9 @@ class Settings(BaseSettings):
     )
     webhook_secret: Secrets = _setting(
         "", "secrets that webhooks made elsewhere sign with, separated by commas; a secret"
+    )
+    hidden_rows: Hidden | None = _setting(
+        None, "rows that a workbook hides: skip or read; default a run asks before it pays for one"
     )
     prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
     webhook_vendor: Vendor = _setting(

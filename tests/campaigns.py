@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -80,8 +81,8 @@ class Stage:
     async def write(self, change: Any, *args: Any, **named: Any) -> Any:
         return await self.ledger.write(lambda connection: change(connection, *args, **named))
 
-    async def sync(self, *briefs: Brief, at: float = NOW) -> None:
-        await self.write(sync_sheet, self.campaign.id, briefs, at=at)
+    async def sync(self, *briefs: Brief, at: float = NOW, skipped: Collection[str] = ()) -> None:
+        await self.write(sync_sheet, self.campaign.id, briefs, at=at, skipped=skipped)
 
     async def row(self, row: str = "a") -> CampaignRow:
         found = partial(rows_of, campaign_id=self.campaign.id, row=row)

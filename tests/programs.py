@@ -6,6 +6,7 @@ log holds is all that a test gets to see.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import os
@@ -58,6 +59,18 @@ class Desk:
     def sheet(self, name: str, text: str) -> str:
         """Write a sheet and return its name."""
         (self.folder / name).write_text(text)
+        return name
+
+    def workbook(self, name: str, text: str, *, hidden: Sequence[int] = ()) -> str:
+        """Write a CSV as a workbook, some of its lines hidden, and return its name."""
+        from openpyxl import Workbook
+
+        book = Workbook()
+        for row in csv.reader(text.splitlines()):
+            book.active.append(row)
+        for line in hidden:
+            book.active.row_dimensions[line].hidden = True
+        book.save(self.folder / name)
         return name
 
     def start(

@@ -40,6 +40,7 @@ def sheet_options(args: Namespace, settings: Settings) -> SheetOptions:
         budget=budget_of(args),
         delimiter=args.delimiter,
         worksheet=args.worksheet,
+        hidden_rows=args.hidden_rows or settings.hidden_rows,
         name_template=settings.names,
     )
 
@@ -63,7 +64,8 @@ def words_of(args: Namespace) -> dict[str, Any]:
 def typed_in(args: Namespace) -> list[str]:
     """Return the options that a suggested run repeats: what shapes it, but for its campaign."""
     found = {name: getattr(args, name, None) for name in _REPEATED}
-    return [
+    hidden = {"skip": "--visible-only", "read": "--include-hidden"}.get(args.hidden_rows)
+    return ([hidden] if hidden else []) + [
         word
         for name, value in found.items()
         if value

@@ -43,7 +43,9 @@ async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -
         found: SheetDiff = [(None, brief, diff_row(None, brief), None) for brief in sheet.briefs]
     else:
         campaign_id = campaign.id if campaign else None
-        query = partial(diff_sheet, campaign_id=campaign_id, briefs=sheet.briefs)
+        query = partial(
+            diff_sheet, campaign_id=campaign_id, briefs=sheet.briefs, skipped=sheet.skipped
+        )
         found = await ledger.read(query)
     plan = _plan(sheet, options, campaign, found)
     if ledger is None or not plan.spending:

@@ -27,6 +27,8 @@ from tasks.sheet import Sheet
 
 #: Says who approves a plan; raises SpendRefused to say no.
 Approval = Callable[[Plan], Awaitable[str]]
+#: Says whether so many rows that the workbook hides are wanted; raises SpendRefused to stop.
+Wanted = Callable[[int], Awaitable[bool]]
 Listener = Callable[[Snapshot], None]
 
 
@@ -37,6 +39,7 @@ class Run:
     options: RunOptions
     at: Context
     approval: Approval
+    hidden_wanted: Wanted = field(default_factory=lambda: refuse_hidden)
     on_plan: Callable[[Plan], None] | None = None
     on_wait: Callable[[str], None] | None = None
     on_hints: Callable[[str], None] | None = None
@@ -84,10 +87,15 @@ class Run:
             self.engine.stop(because)
 
     async def rows(self) -> list[CampaignRow]:
-        """Return the campaign's chosen rows as the ledger has them."""
+        """Return the campaign's chosen rows as the ledger has them, none that are skipped."""
         assert self.campaign is not None
         found = await self.at.ledger.read(partial(rows_of, campaign_id=self.campaign.id))
-        named = [row for row in found if self.only is None or row.row in self.only]
+        skipped = self.sheet.skipped if self.sheet else ()
+        named = [
+            row
+            for row in found
+            if (self.only is None or row.row in self.only) and row.row not in skipped
+        ]
         return [row for row in named if self.chosen(row, row.asked(), row.state)]
 
 
@@ -120,6 +128,17 @@ async def open_run(
             yield run
         finally:
             _current.reset(token)
+
+
+async def refuse_hidden(count: int) -> bool:
+    """Refuse to spend: rows are hidden, and there is nobody to ask whether they are wanted."""
+    rows = "1 row is" if count == 1 else f"{count} rows are"
+    raise SpendRefused(
+        f"{rows} hidden in the workbook and nobody said whether films of them are wanted; "
+        "nothing was spent",
+        remedy="--visible-only leaves them out, --include-hidden makes films of them too; "
+        "`hidden_rows` in a profile says it for good",
+    )
 
 
 async def no_approval(plan: Plan) -> str:

@@ -47,7 +47,7 @@ from tasks.ledger import (
     sync_sheet,
     tally_of,
 )
-from tasks.sheet import SheetOptions, read_sheet
+from tasks.sheet import Sheet, SheetOptions, read_sheet
 from tasks.suggest import again_with
 from tasks.webhooks import Subscriber
 from tasks.webhooks.listener import following_hints
@@ -79,6 +79,7 @@ async def read_step(sheet: str) -> str:
             budget=run.options.budget,
             delimiter=run.options.delimiter,
             worksheet=run.options.worksheet,
+            hidden_rows=run.options.hidden_rows or run.at.settings.hidden_rows,
             name_template=run.at.settings.names,
         )
         found = await read_sheet(sheet, options)
@@ -98,6 +99,7 @@ async def plan_step(campaign: str) -> None:
     match = await match_sheet(at.ledger, sheet, run.options)
     if match.refusal is not None:
         raise match.refusal
+    sheet = await _without_unwanted(run)
     change = partial(
         ensure_campaign,
         name=campaign,
@@ -115,8 +117,15 @@ async def plan_step(campaign: str) -> None:
     told = match.moved and not run.options.saved_plan
     options = replace(run.options, retire=run.options.retire or told)
     plan = await plan_sheet(at.ledger, sheet, options)
-    sync = partial(sync_sheet, campaign_id=run.campaign.id, briefs=sheet.briefs, at=at.clock())
-    await at.ledger.write(partial(sync, retire=not plan.needs_word))
+    sync = partial(
+        sync_sheet,
+        campaign_id=run.campaign.id,
+        briefs=sheet.briefs,
+        at=at.clock(),
+        skipped=sheet.skipped,
+        retire=not plan.needs_word,
+    )
+    await at.ledger.write(sync)
     run.recovery = await recover(at, run.campaign)
     if run.recovery.restored:
         plan = await plan_sheet(at.ledger, sheet, options)
@@ -128,6 +137,17 @@ async def plan_step(campaign: str) -> None:
     run.sheet = await compared(
         sheet, rows, at.settings, ledger=at.ledger, service=at.service, clock=at.clock
     )
+
+
+async def _without_unwanted(run: Run) -> Sheet:
+    """Return the sheet, without its hidden rows where some would cost and are not wanted."""
+    assert run.sheet is not None, "the sheet is read first"
+    if run.sheet.hidden:
+        plan = await plan_sheet(run.at.ledger, run.sheet, run.options)
+        costly = sum(line.row in run.sheet.hidden for line in plan.spending)
+        if costly and not await run.hidden_wanted(costly):
+            run.sheet = run.sheet.visible_only()
+    return run.sheet
 
 
 async def _hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from tasks.credits import as_number
 from tasks.ledger import Account, Action, AtLimit, PaidElsewhere, State, Tally
+from tasks.sheet import HiddenRows
 
 #: What a person may say of a sheet and its campaign: the names of options.
 Said = Literal["new_campaign", "same_campaign"]
@@ -26,6 +27,8 @@ class RunOptions:
     max_wait: float | None = None
     delimiter: str | None = None
     worksheet: str | None = None
+    #: What becomes of rows that a workbook hides; None: asked when one would be paid for.
+    hidden_rows: HiddenRows | None = None
     #: Make films that an earlier, lost ledger may have paid for, too long ago to be told.
     pay_again: bool = False
     #: What this run alone may set aside.

@@ -7,7 +7,7 @@ A row of the ledger and a brief of the sheet in, an action in plain words out. A
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,11 +50,16 @@ SheetDiff = list[tuple[CampaignRow | None, Brief | None, Diff, Take | None]]
 
 
 def diff_sheet(
-    connection: Connection, campaign_id: int | None, briefs: Sequence[Brief]
+    connection: Connection,
+    campaign_id: int | None,
+    briefs: Sequence[Brief],
+    *,
+    skipped: Collection[str] = (),
 ) -> SheetDiff:
     """Return what a run would do with every row of the sheet and of the ledger; write nothing.
 
-    The take is an earlier one of exactly this brief, where the sheet was changed back to it.
+    The take is an earlier one of exactly this brief, where the sheet was changed back to it. Rows
+    that are `skipped` are in the sheet, but not to be touched: nothing is said of them.
     """
     known: dict[str, CampaignRow] = {}
     past: dict[tuple[int, str], Take] = {}
@@ -67,7 +72,7 @@ def diff_sheet(
         earlier = past.get((row.id, brief.digest)) if row else None
         found.append((row, brief, diff_row(row, brief, earlier), earlier))
     for row in known.values():
-        if row.state != "retired":
+        if row.state != "retired" and row.row not in skipped:
             found.append((row, None, diff_row(row, None), None))
     return found
 

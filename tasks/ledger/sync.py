@@ -6,7 +6,7 @@ Syncing the same sheet twice changes nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,15 +36,17 @@ def sync_sheet(
     *,
     at: float,
     retire: bool = True,
+    skipped: Collection[str] = (),
 ) -> None:
     """Bring the campaign's rows to what the sheet says; rows under way are not disturbed.
 
-    Without `retire` the rows that left the sheet stay as they are.
+    Without `retire` the rows that left the sheet stay as they are, and so do those that are
+    `skipped`, which are in the sheet.
     """
     new: list[dict[str, Any]] = []
     wishes: list[dict[str, Any]] = []
     renewed: list[dict[str, Any]] = []
-    found = diff_sheet(connection, campaign_id, briefs)
+    found = diff_sheet(connection, campaign_id, briefs, skipped=skipped)
     given_up = {
         (n, t.digest): t.nth for n, t in takes_of(connection, campaign_id) if t.abandoned_at
     }

@@ -47,7 +47,8 @@ def read_table(content: bytes, options: SheetOptions, findings: Findings) -> Tab
     if content.startswith(_ZIP):
         from tasks.sheet.workbook import read_workbook
 
-        return read_workbook(content, findings, worksheet=options.worksheet)
+        skip = options.hidden_rows == "skip"
+        return read_workbook(content, findings, worksheet=options.worksheet, skip_hidden=skip)
     if SUFFIXES.get(suffix) == "workbook":
         findings.give_up("is not a workbook that can be read; save it again as .xlsx or as CSV")
     text = _decoded(content, findings)

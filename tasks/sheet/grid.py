@@ -35,10 +35,19 @@ class Grid:
         *,
         exact: bool,
         locate: Locate | None = None,
+        hidden_columns: Collection[int] = (),
+        skip_hidden: bool = False,
     ) -> None:
         self.findings = findings
         self.exact = exact
         self.locate = locate
+        self.hidden_columns = hidden_columns
+        #: Reads hidden lines where they are left out: what is wrong with them matters to nobody.
+        self.unseen = (
+            Grid(Findings(findings.file), exact=exact, locate=locate) if skip_hidden else self
+        )
+        #: Where text without a header has been refused already.
+        self.nameless: set[int] = set()
         #: The merged cells whose value was read for more than their first line.
         self.filled: dict[Span, None] = {}
         #: What people call a line of it.
@@ -54,6 +63,7 @@ class Grid:
         body = list(self._body(chain(first[below:], filled), header))
         rows = tuple(self._rows(body, columns))
         self._note_merged()
+        self._note_hidden(columns)
         kept = tuple(column.header for column in columns if not is_ours(column.name))
         complete = all(column.usable for column in columns)
         return Table(columns=kept, rows=rows, complete=complete)
@@ -81,11 +91,11 @@ class Grid:
     def _rows(self, lines: Iterable[Line], columns: tuple[Column, ...]) -> Iterator[Row]:
         width = columns[-1].position + 1
         read = [column for column in columns if not is_ours(column.name)]
-        nameless: set[int] = set()
         for line in lines:
-            if self._fits(line, width):
-                self._refuse_nameless(line, columns, nameless)
-                yield self._row(line, read, self._merged(line, read))
+            grid = self.unseen if line.hidden else self
+            if grid._fits(line, width):
+                grid._refuse_nameless(line, columns)
+                yield grid._row(line, read, grid._merged(line, read))
 
     def _fits(self, line: Line, width: int) -> bool:
         used = len(line.cells)
@@ -104,11 +114,11 @@ class Grid:
         self.findings.refuse(f"has {used} cells, the header has {width}: {hint}", line=line.number)
         return False
 
-    def _refuse_nameless(self, line: Line, columns: tuple[Column, ...], seen: set[int]) -> None:
+    def _refuse_nameless(self, line: Line, columns: tuple[Column, ...]) -> None:
         named = {column.position for column in columns}
         for position, cell in enumerate(line.cells):
-            if position not in named and position not in seen and cell.strip():
-                seen.add(position)
+            if position not in named and position not in self.nameless and cell.strip():
+                self.nameless.add(position)
                 place = self.place(f"column {position + 1}", line.number, position)
                 message = "stands in a column without a header"
                 self.findings.refuse(message, line=line.number, cell=place, value=cell.strip())
@@ -149,6 +159,17 @@ class Grid:
                 f"has merged cells ({shown}{more}): the value of each is read for all its rows"
             )
 
+    def _note_hidden(self, columns: Iterable[Column]) -> None:
+        hidden = [
+            column.header
+            for column in columns
+            if column.position in self.hidden_columns
+            and not (column.kept_only or is_ours(column.name))
+        ]
+        if hidden:
+            count = "a hidden column" if len(hidden) == 1 else f"{len(hidden)} hidden columns"
+            self.findings.note(f"has {count} ({', '.join(hidden)}), read as all others")
+
     def _row(self, line: Line, columns: list[Column], faulty: Collection[int]) -> Row:
         cells: dict[str, Cell] = {}
         texts: list[tuple[str, str]] = []
@@ -176,7 +197,7 @@ class Grid:
                     where=place,
                     faulty=noted or bool(fault),
                 )
-        return Row(line=line.number, cells=cells, texts=tuple(texts))
+        return Row(line=line.number, cells=cells, texts=tuple(texts), hidden=line.hidden)
 
     def _text(self, line: Line, column: Column) -> tuple[str, str | None]:
         """Return a cell's text and what is wrong with it."""

@@ -39,12 +39,14 @@ class Line:
     """One line; by column position `faults` are what is wrong, and `spans` what is merged.
 
     A cell is in `spans` when it took its text from a merged cell, or shares one with its neighbour.
+    A line that a filter leaves out is hidden as any other.
     """
 
     number: int
     cells: tuple[str, ...]
     faults: Mapping[int, str] = field(default_factory=dict)
     spans: Mapping[int, Span] = field(default_factory=dict)
+    hidden: bool = False
 
 
 def is_blank(line: Line) -> bool:

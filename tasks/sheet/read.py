@@ -49,6 +49,7 @@ def parse_sheet(
     The suffix of `name` tells the format, else the content does. `folder` is where `@file`
     scripts are looked for; without one they are refused.
     """
+    from tasks.sheet.hidden_rows import hidden_among, note_hidden, without_hidden
     from tasks.sheet.rows import to_briefs
 
     findings = Findings(name)
@@ -56,6 +57,10 @@ def parse_sheet(
         limit = say_bytes(MAX_BYTES)
         findings.give_up(f"has {say_bytes(len(content))}; a sheet may have {limit}: split it")
     table = read_table(content, options, findings)
+    note_hidden(table, options.hidden_rows, findings)
+    skipped: frozenset[str] = frozenset()
+    if options.hidden_rows == "skip":
+        table, skipped = without_hidden(table, findings, folder)
     briefs, cells = to_briefs(table, findings, folder=folder)
     if not table.rows and not findings.problems:
         findings.refuse("has no rows")
@@ -78,6 +83,8 @@ def parse_sheet(
         origin=origin_of(address, table.worksheet),
         named_after_file=options.campaign is None and table.campaign is None,
         cells=cells,
+        hidden=frozenset() if options.hidden_rows else hidden_among(briefs, table.rows),
+        skipped=skipped - {brief.row for brief in briefs},
     )
 
 

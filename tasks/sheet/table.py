@@ -25,11 +25,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row that is not blank: its cells that are not blank, and all its texts as written."""
+    """One row that is not blank: its cells that are not blank, and all its texts as written.
+
+    A hidden one is not shown by the workbook it is in.
+    """
 
     line: int
     cells: Mapping[str, Cell]
     texts: tuple[tuple[str, str], ...]
+    hidden: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import Literal
 
 from tasks.brief import Brief
 from tasks.errors import Problem
 from tasks.origin import SheetOrigin
 from tasks.sheet.table import Cell
+
+#: What becomes of rows that a workbook hides, or that a filter leaves out of it.
+HiddenRows = Literal["skip", "read"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +24,8 @@ class SheetOptions:
     budget: Decimal | None = None
     delimiter: str | None = None
     worksheet: str | None = None
+    #: None: nobody said; they are read, and a run asks before it pays for one.
+    hidden_rows: HiddenRows | None = None
     name_template: str = "{campaign}/{row}/{row}-take{take}.mp4"
 
 
@@ -47,3 +53,16 @@ class Sheet:
     #: Whether its campaign was named after the file, for want of anything better.
     named_after_file: bool = False
     cells: Mapping[str, Mapping[str, Cell]] = field(default_factory=dict, repr=False)
+    #: Rows that the workbook hides, as long as nobody said whether they are wanted.
+    hidden: frozenset[str] = frozenset()
+    #: Hidden rows that are left out: not among the briefs, but in the sheet all the same.
+    skipped: frozenset[str] = frozenset()
+
+    def visible_only(self) -> Sheet:
+        """Return the sheet without the rows that its workbook hides."""
+        return replace(
+            self,
+            briefs=tuple(brief for brief in self.briefs if brief.row not in self.hidden),
+            hidden=frozenset(),
+            skipped=self.skipped | self.hidden,
+        )

@@ -6,7 +6,7 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from difflib import get_close_matches
@@ -36,24 +36,38 @@ _GLANCE = 100
 _SMALL = 1024 * 1024
 
 
-def read_workbook(content: bytes, findings: Findings, *, worksheet: str | None = None) -> Table:
+def read_workbook(
+    content: bytes,
+    findings: Findings,
+    *,
+    worksheet: str | None = None,
+    skip_hidden: bool = False,
+) -> Table:
     """Return the table of one worksheet: the one named, else the one that has known columns."""
     _refuse_bomb(content, findings)
     try:
         with warnings.catch_warnings():
             # openpyxl warns of validations and styles it does not know; none of them matter.
             warnings.simplefilter("ignore")
-            title, lines = _read(content, findings, worksheet)
+            title, lines, hidden = _read(content, findings, worksheet)
     except SheetError:
         raise
     except Exception:
         # A damaged workbook fails in many ways inside zipfile, the XML parser and openpyxl.
         findings.give_up("is not a workbook that can be read; save it again as .xlsx or as CSV")
-    table = Grid(findings, exact=False, locate=_locator(title)).table(lines)
-    return replace(table, worksheet=title)
+    grid = Grid(
+        findings,
+        exact=False,
+        locate=_locator(title),
+        hidden_columns=hidden,
+        skip_hidden=skip_hidden,
+    )
+    return replace(grid.table(lines), worksheet=title)
 
 
-def _read(content: bytes, findings: Findings, worksheet: str | None) -> tuple[str, list[Line]]:
+def _read(
+    content: bytes, findings: Findings, worksheet: str | None
+) -> tuple[str, list[Line], Collection[int]]:
     from openpyxl import load_workbook
 
     values = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
@@ -61,14 +75,14 @@ def _read(content: bytes, findings: Findings, worksheet: str | None) -> tuple[st
     title = _choose(values, findings, worksheet)
     rows = _rows(values[title], findings)
     twins = _rows(formulas[title], findings)
-    lines = (
-        _line(number, row, twin or ())
-        for number, (row, twin) in enumerate(zip_longest(rows, twins, fillvalue=()), start=1)
-    )
     sheet: Any = values[title]
     with sheet._get_source() as source:
         shape = read_shape(source)
-    return title, list(filled_down(lines, shape.spans))
+    lines = (
+        _line(number, row, twin or (), hidden=number in shape.hidden_lines)
+        for number, (row, twin) in enumerate(zip_longest(rows, twins, fillvalue=()), start=1)
+    )
+    return title, list(filled_down(lines, shape.spans)), shape.hidden_columns
 
 
 def _choose(book: Any, findings: Findings, worksheet: str | None) -> str:
@@ -145,7 +159,7 @@ def _rows(sheet: Any, findings: Findings) -> Iterator[tuple[Any, ...]]:
         yield row
 
 
-def _line(number: int, row: tuple[Any, ...], twins: tuple[Any, ...]) -> Line:
+def _line(number: int, row: tuple[Any, ...], twins: tuple[Any, ...], *, hidden: bool) -> Line:
     texts: list[str] = []
     faults: dict[int, str] = {}
     for position, (cell, twin) in enumerate(zip_longest(row, twins)):
@@ -163,7 +177,7 @@ def _line(number: int, row: tuple[Any, ...], twins: tuple[Any, ...]) -> Line:
         texts.append(text)
         if fault:
             faults[position] = fault
-    return Line(number, tuple(texts), faults)
+    return Line(number, tuple(texts), faults, hidden=hidden)
 
 
 def _formula(value: Any) -> str:

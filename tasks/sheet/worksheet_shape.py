@@ -16,7 +16,7 @@ from tasks.sheet.line import Line, Span, is_blank
 
 @dataclass(frozen=True)
 class Shape:
-    """Lines from 1, columns from 0. A line that a filter leaves out is hidden as any other."""
+    """Lines from 1, columns from 0."""
 
     hidden_lines: set[int] = field(default_factory=set)
     hidden_columns: set[int] = field(default_factory=set)

@@ -79,10 +79,26 @@ def test_rows_that_left_the_sheet_in_numbers(desk: Desk, name: str) -> None:
     assert yes[1]["rows"] == {"total": 6, "delivered": 2, "retired": 4}
 
 
+def test_hidden_rows_of_a_workbook(desk: Desk, name: str) -> None:
+    sheet = desk.workbook(f"{name}.xlsx", simple_sheet(3), hidden=(3,))
+    wanted = ("run", sheet, "--without-prefect")
+
+    left = _answer(desk, wanted, None)
+    no = _answer(desk, wanted, NO, YES)
+    after_no = set(desk.rows(name))
+    yes = _answer(desk, wanted, YES, YES)
+
+    assert (left[0], no[0], yes[0]) == (4, 0, 0)
+    assert "1 row is hidden. Make films of it too? [y/N]" in left[2]
+    assert "nothing was spent" in left[1]["error"]
+    assert after_no == {"r001", "r003"}
+    assert desk.rows(name)["r002"]["state"] == "delivered"
+
+
 def _answer(
-    desk: Desk, words: tuple[str, ...], keys: bytes | None
+    desk: Desk, words: tuple[str, ...], *keys: bytes | None
 ) -> tuple[int, dict[str, Any], str]:
-    """Run a command at a terminal and type `keys` at its question; None interrupts it there.
+    """Run a command at a terminal and type `keys` at its questions; None interrupts it there.
 
     Returns the exit status, the document on stdout and what the terminal showed.
     """
@@ -98,12 +114,13 @@ def _answer(
     os.close(theirs)
     with open(ours, "r+b", buffering=0) as terminal:
         shown = b""
-        while b"[y/N]" not in shown:
-            shown += terminal.read(4096)
-        if keys is None:
-            process.send_signal(signal.SIGINT)
-        else:
-            terminal.write(keys)
+        for asked, key in enumerate(keys, start=1):
+            while shown.count(b"[y/N]") < asked:
+                shown += terminal.read(4096)
+            if key is None:
+                process.send_signal(signal.SIGINT)
+            else:
+                terminal.write(key)
         try:
             out, _ = process.communicate(timeout=60)
         finally:

@@ -28,6 +28,21 @@ async def test_every_row_of_the_sheet_is_in_exactly_one_state(ledger: Ledger):
             assert all(new in TRANSITIONS[old] for old, new in moves)
 
 
+async def test_a_row_that_is_skipped_stays_as_it_is(ledger: Ledger):
+    """It is in the sheet, but hidden: it did not leave it."""
+    stage = await Stage.set(ledger, *(brief(f"r{n}") for n in range(len(STATES))))
+    for n, state in enumerate(STATES):
+        await stage.in_state(state, f"r{n}")
+    before = await stage.rows()
+    skipped = {row.row for row in before}
+    await stage.sync(brief("new"), skipped=skipped)
+    assert [row for row in await stage.rows() if row.row != "new"] == before
+    found = await ledger.read(
+        lambda c: diff_sheet(c, stage.campaign.id, [brief("new")], skipped=skipped)
+    )
+    assert [named.row for _, named, *_ in found if named] == ["new"]
+
+
 async def test_what_costs_nothing_follows_the_sheet_at_any_time(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     row = await stage.rendering()

@@ -1,5 +1,7 @@
 """Merged and hidden cells of a worksheet: understood and said, or refused."""
 
+import pytest
+
 HEAD = ["id", "tool", "title", "topic", "language"]
 
 
@@ -87,4 +89,92 @@ def test_a_header_of_two_lines_is_read_by_its_merged_names(read, workbook):
     assert sheet.briefs[0].request["language"] == "en"
     assert [str(note) for note in sheet.notes] == [
         "c.xlsx has its header in row 2; row 1 above it is not read"
+    ]
+
+
+def hiding(*numbers, columns=()):
+    def change(book):
+        for number in numbers:
+            book.active.row_dimensions[number].hidden = True
+        for letter in columns:
+            book.active.column_dimensions[letter].hidden = True
+
+    return change
+
+
+def ids(sheet):
+    return [brief.row for brief in sheet.briefs]
+
+
+HIDDEN = "c.xlsx has 3 of its 5 rows hidden (rows 3, 5 to 6): "
+
+
+@pytest.mark.parametrize(
+    ("wanted", "outcome", "read_rows", "hidden", "skipped"),
+    [
+        (
+            None,
+            "a run asks before it pays for them (--visible-only leaves them out, "
+            "--include-hidden reads them)",
+            {"r1", "r2", "r3", "r4", "r5"},
+            {"r2", "r4", "r5"},
+            set(),
+        ),
+        ("read", "they are read", {"r1", "r2", "r3", "r4", "r5"}, set(), set()),
+        ("skip", "they are left out", {"r1", "r3"}, set(), {"r2", "r4", "r5"}),
+    ],
+)
+def test_hidden_rows_are_counted_and_treated_as_asked(
+    read, workbook, wanted, outcome, read_rows, hidden, skipped
+):
+    book = workbook([HEAD, *rows(*range(1, 6))], change=hiding(3, 5, 6))
+    sheet = read(book, "c.xlsx", hidden_rows=wanted)
+    assert (set(ids(sheet)), sheet.hidden, sheet.skipped) == (read_rows, hidden, skipped)
+    assert [str(note) for note in sheet.notes] == [f"{HIDDEN}{outcome}"]
+
+
+def test_rows_that_a_filter_leaves_out_are_hidden(read, workbook):
+    """A spreadsheet saves a filter, and hides the rows that do not pass."""
+
+    def filtered(book):
+        book.active.auto_filter.ref = "A1:E4"
+        book.active.auto_filter.add_filter_column(4, ["en"])
+        book.active.row_dimensions[3].hidden = True
+
+    sheet = read(workbook([HEAD, *rows(1, 2, 3)], change=filtered), "c.xlsx", hidden_rows="skip")
+    assert (ids(sheet), sheet.skipped) == (["r1", "r3"], {"r2"})
+
+
+def test_hidden_lines_that_are_no_rows_are_not_counted(read, workbook):
+    change = hiding(1, 3, 4, 9)
+    book = workbook([["Plan"], HEAD, *rows(1), [], ["r2", "t", None, None, None]], change=change)
+    (said, note) = map(str, read(book, "c.xlsx").notes)
+    assert "header in row 2" in said
+    assert "has 1 of its 2 rows hidden (row 3): " in note
+
+
+def test_what_is_wrong_with_a_row_that_is_left_out_stops_nothing(read, refuse, workbook):
+    films = [*rows(1, 2, 3), ["r1", "explainer", "the old one", None, None], [None, None, "idea"]]
+    films[1][1] = "=A2"
+    films[2][4] = "#N/A"
+    book = workbook([HEAD, *films], change=hiding(3, 4, 5, 6))
+    sheet = read(book, "c.xlsx", hidden_rows="skip")
+    assert (ids(sheet), sheet.skipped) == (["r1"], {"r2", "r3"})
+    assert len(refuse(book, "c.xlsx")) == 4
+
+
+def test_a_sheet_of_hidden_rows_alone_has_none(refuse, workbook):
+    book = workbook([HEAD, *rows(1, 2)], change=hiding(2, 3))
+    assert refuse(book, "c.xlsx", hidden_rows="skip") == [
+        "c.xlsx has no rows but hidden ones; --include-hidden reads them"
+    ]
+
+
+def test_hidden_columns_are_read_and_said(read, workbook):
+    book = workbook(
+        [[*HEAD, "x_mine"], [*rows(1)[0], "a"], [*rows(2)[0], "b"]],
+        change=hiding(columns="DEFG"),
+    )
+    assert [str(note) for note in read(book, "c.xlsx").notes] == [
+        "c.xlsx has 2 hidden columns (topic, language), read as all others"
     ]
