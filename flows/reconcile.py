@@ -16,8 +16,8 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows.prefect_logs import redact_prefect_logs
-from tasks.aftercare.reconcile.differences import Comparison
-from tasks.aftercare.reconcile.reconcile import names_of, reconcile
+from tasks.aftercare.differences import Comparison
+from tasks.aftercare.reconcile import names_of, reconcile
 from tasks.engine.context import open_service, organisation_of
 from tasks.errors import BadInput
 from tasks.ledger import find_campaign, open_ledger

@@ -15,7 +15,7 @@ from deployments.direct.answer_view import redacted
 from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, state_text
-from tasks.aftercare.explain.explain import (
+from tasks.aftercare.explain import (
     Attempt,
     Explanation,
     explain,

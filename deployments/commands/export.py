@@ -10,8 +10,7 @@ from pathlib import Path
 from deployments.commands.ledger import campaign_of, reading
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
-from tasks.aftercare.export.export import export, whole_file
-from tasks.aftercare.export.formats import BINARY, Format, format_of
+from tasks.aftercare.export import BINARY, Format, export, format_of, whole_file
 from tasks.errors import BadInput
 
 

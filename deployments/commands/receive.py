@@ -13,7 +13,8 @@ from contextlib import asynccontextmanager
 from rich.console import Console
 
 from deployments.commands.options import settings_of
-from deployments.receiver.server import Receiver, receiving
+from deployments.receiver.acceptance import Receiver
+from deployments.receiver.server import receiving
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.credentials import LiveSecrets

@@ -14,9 +14,8 @@ from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
-from tasks.aftercare.reconcile.apply import apply_changes
-from tasks.aftercare.reconcile.differences import Comparison, Difference
-from tasks.aftercare.reconcile.reconcile import names_of, reconcile
+from tasks.aftercare.differences import Comparison, Difference
+from tasks.aftercare.reconcile import apply_changes, names_of, reconcile
 from tasks.brief import Brief
 from tasks.engine.context import open_service, organisation_of
 from tasks.errors import Parked, ServiceError, SheetError

@@ -17,7 +17,7 @@ def main(args: Namespace) -> int:
     if args.output in (None, "-"):
         sys.stdout.write(text)
         return 0
-    from tasks.aftercare.export.export import whole_file
+    from tasks.aftercare.export import whole_file
 
     with whole_file(Path(args.output)) as file:
         file.write(text.encode())

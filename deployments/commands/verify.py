@@ -13,9 +13,8 @@ from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
-from tasks.aftercare.audit.audit import Audit, AuditedFile, audit_document
-from tasks.aftercare.audit.repair import Workshop, repair
-from tasks.aftercare.audit.verify import Places, verify
+from tasks.aftercare.repair import Workshop, repair
+from tasks.aftercare.verify import Audit, AuditedFile, Places, audit_document, verify
 from tasks.campaign.selection import parse_selection
 from tasks.engine.context import make_fetcher, open_service
 from tasks.ledger import Ledger

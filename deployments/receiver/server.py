@@ -33,8 +33,6 @@ from tasks.file_limit import raise_file_limit
 from tasks.ledger import Ledger
 from tasks.settings import Settings
 
-__all__ = ["Receiver", "receiving"]
-
 #: Seconds for the head of a request to arrive.
 HEAD_TIMEOUT = 10.0
 #: Seconds for everything after it: the body, the commit, and somebody to read the answer.

@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from types import TracebackType
 
 from tasks.engine.cancellations import Cancellations, drop, leave
 from tasks.engine.carried import Batch, Carried, Deliver, Visits
@@ -126,12 +125,7 @@ class Engine:
         self._stop.watch()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._stopping = True
         self._stop.close()
         try:

@@ -14,7 +14,6 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -97,12 +96,7 @@ class Ledger:
     async def __aenter__(self) -> Ledger:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def _write_groups(self) -> None:

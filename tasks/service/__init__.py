@@ -7,23 +7,3 @@ from tasks.service.gate import Gate
 from tasks.service.operations import MAKING, OPERATIONS, Money, Operation
 from tasks.service.request_log import LogEntry
 from tasks.service.shapes import Shapes
-
-__all__ = [
-    "MAKING",
-    "OPERATIONS",
-    "Clock",
-    "Created",
-    "Gate",
-    "LogEntry",
-    "Money",
-    "Operation",
-    "Quote",
-    "Shapes",
-    "ShareLink",
-    "SignedUrl",
-    "Started",
-    "Video",
-    "VideoService",
-    "Webhook",
-    "utc_now",
-]

@@ -3,5 +3,3 @@
 from tasks.sheet.names import template_problem
 from tasks.sheet.read import parse_sheet, read_sheet
 from tasks.sheet.values import HiddenRows, Sheet, SheetOptions
-
-__all__ = ["HiddenRows", "Sheet", "SheetOptions", "parse_sheet", "read_sheet", "template_problem"]

@@ -10,18 +10,3 @@ from tasks.store.film import Film, inspect_film
 from tasks.store.naming import DEFAULT_TEMPLATE, FileKind, check_template, object_name
 from tasks.store.open import open_store
 from tasks.store.store import File, Store, StoredFile
-
-__all__ = [
-    "DEFAULT_TEMPLATE",
-    "Fetcher",
-    "File",
-    "FileKind",
-    "Film",
-    "Store",
-    "StoredFile",
-    "check_captions",
-    "check_template",
-    "inspect_film",
-    "object_name",
-    "open_store",
-]

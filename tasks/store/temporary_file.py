@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from tasks.crash import crashpoint
@@ -29,12 +28,7 @@ class TemporaryFile:
         crashpoint("store: the temporary file is open")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
         with suppress(OSError):
             self.path.unlink(missing_ok=True)

@@ -2,11 +2,3 @@
 
 from tasks.webhooks.subscriber import Subscriber, SubscriptionStatus, new_nonce
 from tasks.webhooks.subscription import ensure_subscription, rotate_subscription
-
-__all__ = [
-    "Subscriber",
-    "SubscriptionStatus",
-    "ensure_subscription",
-    "new_nonce",
-    "rotate_subscription",
-]

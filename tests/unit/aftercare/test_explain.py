@@ -11,7 +11,7 @@ import pytest
 from deployments.cli import carry_out
 from deployments.parser import build_parser
 from tasks.aftercare.advice import LANES, commands_for, next_run
-from tasks.aftercare.explain.explain import explain, explanation_document
+from tasks.aftercare.explain import explain, explanation_document
 from tasks.engine.policy.decision import Lane, Rules
 from tasks.ledger import STATES, Hint, Ledger, State, keep_hint, open_ledger
 from tests.campaigns import NOW, Stage, brief

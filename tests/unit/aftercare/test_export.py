@@ -15,8 +15,7 @@ import openpyxl
 import pytest
 from pyarrow import parquet
 
-from tasks.aftercare.export.export import COLUMNS, export, whole_file
-from tasks.aftercare.export.formats import FORMATS, format_of
+from tasks.aftercare.export import COLUMNS, FORMATS, export, format_of, whole_file
 from tasks.brief import Brief
 from tasks.errors import BadInput
 from tasks.ledger import Ledger, accept, deliver, give_up, settle

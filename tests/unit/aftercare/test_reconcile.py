@@ -8,8 +8,7 @@ from functools import partial
 
 import pytest
 
-from tasks.aftercare.reconcile.apply import apply_changes
-from tasks.aftercare.reconcile.differences import (
+from tasks.aftercare.differences import (
     Adopt,
     Book,
     Carry,
@@ -18,7 +17,8 @@ from tasks.aftercare.reconcile.differences import (
     VideoStatus,
     compare,
 )
-from tasks.aftercare.reconcile.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
+from tasks.aftercare.reconcile import apply_changes
+from tasks.aftercare.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
 from tasks.brief import CREATE, digest_of
 from tasks.errors import Parked
 from tasks.key import DIRECT, idempotency_key

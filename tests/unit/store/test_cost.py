@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import tasks.store
-
 
 def test_heavy_packages_are_imported_only_when_they_are_needed() -> None:
     code = (
@@ -19,8 +17,3 @@ def test_heavy_packages_are_imported_only_when_they_are_needed() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd()
     )
     assert done.stdout.strip() == "[]"
-
-
-def test_what_is_public_is_listed_in_order() -> None:
-    assert tasks.store.__all__ == sorted(tasks.store.__all__)
-    assert all(hasattr(tasks.store, name) for name in tasks.store.__all__)

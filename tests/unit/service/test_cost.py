@@ -1,17 +1,9 @@
-"""What the package offers, and what importing it may cost."""
+"""What importing the package may cost."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-
-import tasks.service
-
-
-def test_the_list_of_public_names_is_sorted_and_whole():
-    names = tasks.service.__all__
-    assert names == sorted(names, key=lambda name: (not name.isupper(), name[0].islower(), name))
-    assert all(hasattr(tasks.service, name) for name in names)
 
 
 def test_importing_it_does_not_import_what_only_a_call_needs():

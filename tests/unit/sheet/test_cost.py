@@ -5,13 +5,6 @@ import sys
 
 import pytest
 
-import tasks.sheet
-
-
-def test_the_public_names_are_listed_and_sorted():
-    assert tasks.sheet.__all__ == sorted(tasks.sheet.__all__)
-    assert all(hasattr(tasks.sheet, name) for name in tasks.sheet.__all__)
-
 
 @pytest.mark.parametrize("module", ["tasks.sheet", "deployments.cli"])
 def test_importing_it_imports_nothing_heavy(module):

@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from tasks.aftercare.audit.audit import Audit, AuditedFile
-from tasks.aftercare.audit.verify import Places
+from tasks.aftercare.verify import Audit, AuditedFile, Places
 from tasks.brief import CaptionFormat
 from tasks.errors import (
     BadRequest,

@@ -1,7 +1,8 @@
-"""Compare the ledger with what the service says. Reads only; what is set right is in `apply`.
+"""Compare the ledger with what the service says, and set right what is free and certain.
 
 The service's list is read once; a video of ours that is not in it is asked for by its id, since
-absence from a list proves nothing.
+absence from a list proves nothing. Every change is a guarded one of the ledger: what has moved on
+since it was read is left alone, and nothing is asked of the service for it.
 """
 
 from __future__ import annotations
@@ -9,18 +10,41 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.aftercare.reconcile.differences import Comparison, Difference, VideoStatus, compare
-from tasks.aftercare.reconcile.matches import find_matches
-from tasks.aftercare.reconcile.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
+from tasks.aftercare.differences import (
+    Adopt,
+    Book,
+    Carry,
+    Change,
+    Comparison,
+    Difference,
+    VideoStatus,
+    compare,
+)
+from tasks.aftercare.unrecorded import find_matches, find_unrecorded, keys_of_briefs, keys_of_rows
 from tasks.brief import Brief
+from tasks.campaign.lease import leased
+from tasks.engine.context import Clock
 from tasks.engine.policy.decision import FAILED, RUNNING
 from tasks.errors import Conflict, NotFound
-from tasks.ledger import Campaign, CampaignRow, Ledger, Take, all_campaigns, rows_of, takes_of
+from tasks.ledger import (
+    Campaign,
+    CampaignRow,
+    Ledger,
+    Take,
+    adopt_video,
+    all_campaigns,
+    correct_charge,
+    move,
+    resolve_call,
+    rows_of,
+    takes_of,
+)
 from tasks.ledger.paid_calls import changed_by_hand, videos_ours
 from tasks.service import Video, VideoService
 
@@ -156,7 +180,36 @@ def names_of(differences: Iterable[Difference]) -> Counter[str]:
     return Counter(one.kind for one in differences)
 
 
-def applied(comparison: Comparison, done: Iterable[bool]) -> Comparison:
-    """Return a comparison with what became of each of its differences."""
+async def apply_changes(ledger: Ledger, comparison: Comparison, *, clock: Clock) -> Comparison:
+    """Carry out every change of a comparison; say of each whether it was.
+
+    Raises Parked, before anything is changed, while a run is at work on one of the campaigns.
+    """
+    concerned = {one.campaign for one in comparison.differences if one.change}
+    async with AsyncExitStack() as held:
+        for campaign in await ledger.read(all_campaigns):
+            if campaign.name in concerned:
+                await held.enter_async_context(leased(ledger, campaign, clock=clock))
+        done = []
+        for one in comparison.differences:
+            change = one.change
+            done.append(
+                change is not None
+                and await ledger.write(partial(_carry_out, change=change, at=clock()))
+            )
     marked = zip(comparison.differences, done, strict=True)
     return replace(comparison, differences=[replace(one, applied=ok) for one, ok in marked])
+
+
+def _carry_out(connection: Connection, change: Change, at: float) -> bool:
+    match change:
+        case Carry(row, take):
+            words = f"reconciled: the service has {take.video_id}"
+            return move(connection, row, "rendering", at=at, words=words, take=take)
+        case Book(row, take, charged):
+            return correct_charge(connection, row, take, charged=charged, at=at)
+        case Adopt(video_id, row=row, take=take) if row is not None and take is not None:
+            words = f"reconciled: it made {video_id}"
+            return adopt_video(connection, row, take, video_id=video_id, at=at, words=words)
+        case Adopt(video_id, call_id=call_id):
+            return resolve_call(connection, call_id=call_id, video_id=video_id, at=at)
