@@ -16,8 +16,10 @@ from deployments.direct.video_verbs import show_before
 from deployments.terminal import consent, plain
 from tasks.brief import Json, canonical_json
 from tasks.errors import BadInput
-from tasks.service import Created, Operation, Started, bodies
+from tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
+from tasks.service import Created, Operation, Started
 from tasks.service import operations as ops
+from tasks.service.bodies import RegenerateScene, RegenerateVoice, body_of
 from tasks.suggest import suggest
 
 
@@ -38,7 +40,7 @@ async def scene(at: Session) -> Document:
     if number < 1:
         raise BadInput(f"there is no scene {number}: they are counted from 1")
     words = request_body.speech(at.args.narration, "--narration")
-    request = request_body.completed(bodies.scene(words), at.args) or None
+    request = request_body.completed(body_of(RegenerateScene, narration=words), at.args) or None
     return await _change(
         at, ops.SCENE, request, lambda: at.service.regenerate_scene(video_id, number, request)
     )
@@ -47,7 +49,8 @@ async def scene(at: Session) -> Document:
 async def voice(at: Session) -> Document:
     """Regenerate the voiceover; without a voice, show how far the last one is."""
     video_id, voice_id = at.args.id, at.args.voice_id
-    request = request_body.completed({} if voice_id is None else bodies.voice(voice_id), at.args)
+    voice = {} if voice_id is None else body_of(RegenerateVoice, voice_id=voice_id)
+    request = request_body.completed(voice, at.args)
     if not request:
         progress = await at.service.voice_progress(video_id)
         show_record(progress, at.console)
@@ -59,21 +62,27 @@ async def animate(at: Session) -> Document:
     """Animate one image into a clip of 5 or 10 seconds; it may speak."""
     args = at.args
     words = request_body.speech(args.narration, "--narration")
-    request = bodies.image_to_video(args.image, seconds=args.seconds, narration=words)
+    request = body_of(
+        ImageToVideo, image=args.image, duration_seconds=args.seconds, narration=words
+    )
     return await _make(at, ops.ANIMATE, request)
 
 
 async def avatar(at: Session) -> Document:
     """Have a filmed clip speak a new script."""
     words = request_body.speech(at.args.script, "--script")
-    return await _make(at, ops.AVATAR, bodies.talking_avatar(at.args.clip, words))
+    return await _make(at, ops.AVATAR, body_of(TalkingAvatar, clip=at.args.clip, script=words))
 
 
 async def swap(at: Session) -> Document:
     """Put a character, or the person in photos, into a clip of 3 to 60 seconds."""
     args = at.args
-    request = bodies.character_swap(
-        args.clip, photos=args.photos, character_id=args.character, seconds=args.seconds
+    request = body_of(
+        CharacterSwap,
+        clip=args.clip,
+        photos=args.photos,
+        character_id=args.character,
+        duration_seconds=args.seconds,
     )
     return await _make(at, ops.SWAP, request)
 

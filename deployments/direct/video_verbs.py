@@ -13,7 +13,8 @@ from tasks.brief import Json
 from tasks.credits import as_number, as_text
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound
 from tasks.redact import redact
-from tasks.service import Video, bodies
+from tasks.service import Video
+from tasks.service.bodies import Report, body_of
 from tasks.service.shapes import record_of
 from tasks.suggest import suggest
 
@@ -141,7 +142,7 @@ async def share(at: Session) -> Document:
 
 async def report(at: Session) -> Document:
     """Flag a video for review."""
-    request = request_body.completed(bodies.report(at.args.reason), at.args)
+    request = request_body.completed(body_of(Report, reason=at.args.reason), at.args)
     await at.service.report(at.args.id, request)
     at.console.print(f"{plain(at.args.id)}: flagged for review")
     return {"video_id": at.args.id, "reported": True}

@@ -6,4 +6,3 @@ from tasks.service.client import VideoService
 from tasks.service.gate import Gate
 from tasks.service.operations import MAKING, OPERATIONS, Money, Operation
 from tasks.service.request_log import LogEntry
-from tasks.service.shapes import Shapes

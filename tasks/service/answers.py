@@ -15,12 +15,12 @@ from urllib.parse import urlencode, urlsplit
 
 from tasks.brief import Json
 from tasks.redact import register_secret
+from tasks.service import shapes
 from tasks.service.response import Response, Shapeless, Unparsable, unwrap
-from tasks.service.shapes import Shapes
 
 T = TypeVar("T")
 #: What turns a whole response into a value.
-Reader: TypeAlias = Callable[[Response, Shapes], T]
+Reader: TypeAlias = Callable[[Response], T]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Quote:
     raw: Json = field(default=None, repr=False)
 
     @classmethod
-    def read(cls, response: Response, shapes: Shapes) -> Quote:
+    def read(cls, response: Response) -> Quote:
         """Read a quote; an amount that cannot be read is None, never a guess."""
         body = response.json()
         return cls(amount=shapes.quoted(body), raw=unwrap(body))
@@ -45,7 +45,7 @@ class _Begun:
     raw: Json = field(default=None, repr=False)
 
     @classmethod
-    def _of(cls, video_id: str, data: Json, shapes: Shapes) -> Self:
+    def _of(cls, video_id: str, data: Json) -> Self:
         status, poll_after = shapes.status(data), shapes.poll_after(data)
         return cls(video_id=video_id, status=status, poll_after=poll_after, raw=data)
 
@@ -54,22 +54,22 @@ class Created(_Begun):
     """A video that now exists; `poll_after` is a hint in seconds, as it was given."""
 
     @classmethod
-    def read(cls, response: Response, shapes: Shapes) -> Created:
+    def read(cls, response: Response) -> Created:
         """Read the answer of a create; without an id there is nothing to hold on to."""
         data = unwrap(response.json())
         video_id = shapes.video_id(data)
         if video_id is None:
             raise Shapeless
-        return cls._of(video_id, data, shapes)
+        return cls._of(video_id, data)
 
 
 class Started(_Begun):
     """A render that was begun on a video that existed; `poll_after` as for Created."""
 
     @classmethod
-    def read(cls, response: Response, shapes: Shapes, *, asked: str) -> Started:
+    def read(cls, response: Response, *, asked: str) -> Started:
         """Read the answer of a remake; that it is a success says that it was begun."""
-        return cls._of(asked, response.data, shapes)
+        return cls._of(asked, response.data)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,19 +83,19 @@ class Video:
     raw: Json = field(default=None, repr=False)
 
     @classmethod
-    def read(cls, response: Response, shapes: Shapes, *, asked: str) -> Video:
+    def read(cls, response: Response, *, asked: str) -> Video:
         """Read a video; the id that was `asked` for stands in for one that is not shown."""
-        return cls._of(response.json(), shapes, asked=asked)
+        return cls._of(response.json(), asked=asked)
 
     @classmethod
-    def glimpse(cls, response: Response, shapes: Shapes, *, asked: str) -> Video | None:
+    def glimpse(cls, response: Response, *, asked: str) -> Video | None:
         """Read the video that a success may show; a success is a success, whatever it says."""
         with suppress(Unparsable, Shapeless):
-            return cls.read(response, shapes, asked=asked)
+            return cls.read(response, asked=asked)
         return None
 
     @classmethod
-    def _of(cls, body: Json, shapes: Shapes, *, asked: str | None = None) -> Video:
+    def _of(cls, body: Json, *, asked: str | None = None) -> Video:
         data = unwrap(body)
         video_id = asked or shapes.video_id(data)
         if video_id is None or not isinstance(data, dict):
@@ -117,15 +117,15 @@ class VideoPage:
     next: str | None
 
     @classmethod
-    def read(cls, response: Response, shapes: Shapes) -> VideoPage:
+    def read(cls, response: Response) -> VideoPage:
         """Read one page of the list; raise Shapeless when there is no list in it."""
         body = response.json()
         videos = []
         for entry in shapes.entries(body):
             # One without an id is nothing that could be looked at.
             with suppress(Shapeless):
-                videos.append(Video._of({"data": entry}, shapes))
-        return cls(videos=tuple(videos), next=_next_query(body, shapes))
+                videos.append(Video._of({"data": entry}))
+        return cls(videos=tuple(videos), next=_next_query(body))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,10 +136,10 @@ class ShareLink:
     raw: Json = field(default=None, repr=False)
 
     @classmethod
-    def read(cls, response: Response, shapes: Shapes) -> ShareLink:
+    def read(cls, response: Response) -> ShareLink:
         """Read a public link."""
         body = response.json()
-        return cls(url=shapes.url(body, pointer=shapes.share_url), raw=unwrap(body))
+        return cls(url=shapes.url(body), raw=unwrap(body))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,9 +149,9 @@ class SignedUrl:
     url: str = field(repr=False)
 
     @classmethod
-    def read(cls, response: Response, shapes: Shapes) -> SignedUrl:
+    def read(cls, response: Response) -> SignedUrl:
         """Read the signed address of a film."""
-        return cls(url=shapes.url(response.json(), pointer=shapes.signed_url))
+        return cls(url=shapes.url(response.json()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,21 +167,21 @@ class Webhook:
     raw: Json = field(default=None, repr=False)
 
     @classmethod
-    def read(cls, response: Response, shapes: Shapes) -> Webhook:
+    def read(cls, response: Response) -> Webhook:
         """Read a subscription; its secret, if it is shown, is kept out of every text from now."""
-        return cls._of(unwrap(response.json()), shapes)
+        return cls._of(unwrap(response.json()))
 
     @classmethod
-    def read_list(cls, response: Response, shapes: Shapes) -> list[Webhook]:
+    def read_list(cls, response: Response) -> list[Webhook]:
         """Read the list of subscriptions; an entry without an id is none."""
         found = []
         for entry in shapes.entries(response.json()):
             with suppress(Shapeless):
-                found.append(cls._of(entry, shapes))
+                found.append(cls._of(entry))
         return found
 
     @classmethod
-    def _of(cls, outer: Json, shapes: Shapes) -> Webhook:
+    def _of(cls, outer: Json) -> Webhook:
         inner = outer.get("webhook") if isinstance(outer, dict) else None
         data = inner if isinstance(inner, dict) else outer
         webhook_id = shapes.webhook_id(data)
@@ -203,26 +203,26 @@ class Webhook:
         )
 
 
-def opaque(response: Response, _: Shapes) -> Json:
+def opaque(response: Response) -> Json:
     """Return what is inside the envelope as it is; None where a success has no body at all."""
     return response.data
 
 
-def entries(response: Response, shapes: Shapes) -> list[Json]:
+def entries(response: Response) -> list[Json]:
     """Return a list of which nothing more is known."""
     return shapes.entries(response.json())
 
 
-def available(response: Response, shapes: Shapes) -> Decimal | None:
+def available(response: Response) -> Decimal | None:
     """Return the credits that are neither spent nor reserved, or None where nothing says so."""
     return shapes.available(response.json())
 
 
-def nothing(_: Response, __: Shapes) -> None:
+def nothing(_: Response) -> None:
     """Read nothing: a success is a success, whatever it says."""
 
 
-def caption_bytes(response: Response, _: Shapes) -> bytes:
+def caption_bytes(response: Response) -> bytes:
     """Return a caption file as it is."""
     # A page in place of the file is a proxy's, and may be gone the next time.
     if "text/html" in response.headers.get("content-type", ""):
@@ -233,11 +233,11 @@ def caption_bytes(response: Response, _: Shapes) -> bytes:
 _AROUND = ("meta", "pagination", "page", "links", "paging")
 
 
-def _next_query(body: Json, shapes: Shapes) -> str | None:
+def _next_query(body: Json) -> str | None:
     for place in _places(body):
         if place.get("has_more") is False:
             return None
-        for name in shapes.next_names:
+        for name in shapes.NEXT:
             value = place.get(name)
             if isinstance(value, int) and not isinstance(value, bool):
                 return "?" + urlencode({"page" if "page" in name else "cursor": value})

@@ -1,21 +1,18 @@
 """Request bodies that the specification describes in words only (section 4, "Gaps").
 
 Their members, types and bounds are the models' (`tasks.requests` has those that a sheet can ask
-for too). A body goes out as an object of its own, so `more` may add or replace any member that the
-service turns out to want.
+for too).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tasks.brief import Json
 from tasks.errors import BadInput
-from tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
-
-More = Mapping[str, Json] | None
+from tasks.requests import CharacterSwap, ImageToVideo
 
 
 class _Remake(BaseModel):
@@ -40,55 +37,6 @@ class Report(_Remake):
     reason: str = Field(description="What is wrong with it.")
 
 
-def image_to_video(
-    image: str, *, seconds: int | None = None, narration: str | None = None, more: More = None
-) -> dict[str, Json]:
-    """Return the body that animates one image; raises BadInput for another length."""
-    return _body(ImageToVideo, more, image=image, duration_seconds=seconds, narration=narration)
-
-
-def talking_avatar(clip: str, script: Json, *, more: More = None) -> dict[str, Json]:
-    """Return the body that has a filmed clip speak a new script."""
-    return _body(TalkingAvatar, more, clip=clip, script=script)
-
-
-def character_swap(
-    clip: str,
-    *,
-    photos: Sequence[str] = (),
-    character_id: int | None = None,
-    seconds: int | None = None,
-    more: More = None,
-) -> dict[str, Json]:
-    """Return the body that puts a character, or the person in photos, into a clip.
-
-    Raises BadInput for both or neither of them, and for a length outside 3 to 60 seconds.
-    """
-    return _body(
-        CharacterSwap,
-        more,
-        clip=clip,
-        photos=list(photos) or None,
-        character_id=character_id,
-        duration_seconds=seconds,
-    )
-
-
-def scene(narration: str | None = None, *, more: More = None) -> dict[str, Json]:
-    """Return the body that regenerates a scene, with new words where they are given."""
-    return _body(RegenerateScene, more, narration=narration)
-
-
-def voice(voice_id: str, *, more: More = None) -> dict[str, Json]:
-    """Return the body that regenerates the voiceover."""
-    return _body(RegenerateVoice, more, voice_id=voice_id)
-
-
-def report(reason: str, *, more: More = None) -> dict[str, Json]:
-    """Return the body that flags a video for review."""
-    return _body(Report, more, reason=reason)
-
-
 #: What a person is told of a fault, by the model and the member at fault; None is the whole body.
 _SENTENCES: Mapping[tuple[type[BaseModel], str | None], str] = {
     (ImageToVideo, "duration_seconds"): "a clip made of an image lasts 5 or 10 seconds, not {}",
@@ -97,8 +45,12 @@ _SENTENCES: Mapping[tuple[type[BaseModel], str | None], str] = {
 }
 
 
-def _body(kind: type[BaseModel], more: More, **members: Json) -> dict[str, Json]:
-    given = {name: value for name, value in members.items() if value is not None}
+def body_of(kind: type[BaseModel], **members: Json) -> dict[str, Json]:
+    """Return the members that are given as a body of this kind; raise BadInput where it is none.
+
+    The body is an object of its own: whatever else the service turns out to want may be added.
+    """
+    given = {name: value for name, value in members.items() if value not in (None, [])}
     try:
         kind.model_validate(given)
     except ValidationError as error:
@@ -107,4 +59,4 @@ def _body(kind: type[BaseModel], more: More, **members: Json) -> dict[str, Json]
         sentence = _SENTENCES.get((kind, name))
         said = sentence.format(given.get(name or "")) if sentence else f"{name}: {fault['msg']}"
         raise BadInput(said) from None
-    return {**given, **(more or {})}
+    return given

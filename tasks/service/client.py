@@ -38,12 +38,10 @@ from tasks.service.operations import MAKING, Money, Operation
 from tasks.service.request import Request, Wire, target_of
 from tasks.service.request_log import OnRequest
 from tasks.service.sending import LONGEST, Sender
-from tasks.service.shapes import Shapes
 
 T = TypeVar("T")
 Body = Mapping[str, Json]
 
-_SHAPES = Shapes()
 _NOT_ESTIMATED = ("idempotency_key", "start_generation")
 
 
@@ -66,11 +64,9 @@ class VideoService:
         random: Random = chance.random,
         concurrency: int = 64,
         on_request: OnRequest | None = None,
-        shapes: Shapes = _SHAPES,
         longest: float = LONGEST,
     ) -> None:
         self.gate = gate or Gate(clock=clock, sleep=sleep, random=random)
-        self._shapes = shapes
         self._wire = Wire(
             base_url=base_url, api_key=api_key, transport=transport, limit=concurrency + 8
         )
@@ -288,4 +284,4 @@ class VideoService:
             body=body if body is None or isinstance(body, bytes) else canonical_json(body),
             key=key,
         )
-        return await self._sender.send(request, lambda response: read(response, self._shapes))
+        return await self._sender.send(request, read)

@@ -1,14 +1,10 @@
-"""Finds the members of an answer, as far as the specification does not say where they are.
-
-A pointer (RFC 6901) set here wins over the names that are tried; it never falls back on them.
-"""
+"""Finds the members of an answer, as far as the specification does not say where they are."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 
 from tasks.brief import Json
@@ -20,149 +16,128 @@ _VIDEO_ID = re.compile(r"vid_[A-Za-z0-9_-]+")
 _WEBHOOK_ID = re.compile(r"wh_[A-Za-z0-9_-]+")
 _DEPTH = 12
 
+# Names to try, in order.
+_IDS = ("id", "video_id")
+_WEBHOOK_IDS = ("id", "webhook_id")
+_STATUS = ("status", "state")
+_POLL = ("poll_after_seconds", "poll_after")
+_AMOUNT = (
+    "total_credits",
+    "estimated_credits",
+    "credits",
+    "amount",
+    "cost",
+    "price",
+    "total",
+    "quote",
+    "estimate",
+)
+_CHARGED = (
+    "credits_charged",
+    "charged_credits",
+    "charged",
+    "credits_used",
+    "credits_spent",
+)
+#: A balance counts as available only where nothing says what of it is.
+_AVAILABLE = (
+    "available",
+    "available_credits",
+    "credits_available",
+    "remaining",
+    "remaining_credits",
+    "credits_remaining",
+    "balance",
+    "credit_balance",
+    "credits",
+)
+_URL = ("url", "download_url", "signed_url", "href", "share_url", "link")
+_LIST = (
+    "videos",
+    "webhooks",
+    "deliveries",
+    "templates",
+    "tools",
+    "characters",
+    "items",
+    "results",
+    "data",
+)
+NEXT = ("next_cursor", "next", "next_url", "cursor", "next_page")
 
-@dataclass(frozen=True, kw_only=True)
-class Shapes:
-    """Names to try, in order, and pointers for a service that uses none of them."""
 
-    quote_amount: str | None = None
-    charged_amount: str | None = None
-    signed_url: str | None = None
-    share_url: str | None = None
-    id_names: tuple[str, ...] = ("id", "video_id")
-    webhook_id_names: tuple[str, ...] = ("id", "webhook_id")
-    status_names: tuple[str, ...] = ("status", "state")
-    poll_names: tuple[str, ...] = ("poll_after_seconds", "poll_after")
-    amount_names: tuple[str, ...] = (
-        "total_credits",
-        "estimated_credits",
-        "credits",
-        "amount",
-        "cost",
-        "price",
-        "total",
-        "quote",
-        "estimate",
-    )
-    charged_names: tuple[str, ...] = (
-        "credits_charged",
-        "charged_credits",
-        "charged",
-        "credits_used",
-        "credits_spent",
-    )
-    #: A balance counts as available only where nothing says what of it is.
-    available_names: tuple[str, ...] = (
-        "available",
-        "available_credits",
-        "credits_available",
-        "remaining",
-        "remaining_credits",
-        "credits_remaining",
-        "balance",
-        "credit_balance",
-        "credits",
-    )
-    url_names: tuple[str, ...] = ("url", "download_url", "signed_url", "href", "share_url", "link")
-    list_names: tuple[str, ...] = (
-        "videos",
-        "webhooks",
-        "deliveries",
-        "templates",
-        "tools",
-        "characters",
-        "items",
-        "results",
-        "data",
-    )
-    next_names: tuple[str, ...] = ("next_cursor", "next", "next_url", "cursor", "next_page")
+def video_id(data: Json) -> str | None:
+    """Return the video id: by its name, else the only text that looks like one."""
+    named = [text for record in (data, record_of(data)) for text in _said(record, _IDS)]
+    return _id(named, data, _VIDEO_ID)
 
-    def video_id(self, data: Json) -> str | None:
-        """Return the video id: by its name, else the only text that looks like one."""
-        named = [
-            text for record in (data, record_of(data)) for text in _said(record, self.id_names)
-        ]
-        return _id(named, data, _VIDEO_ID)
 
-    def webhook_id(self, data: Json) -> str | None:
-        """Return the id of a subscription, found as a video's is."""
-        return _id(list(_said(data, self.webhook_id_names)), data, _WEBHOOK_ID)
+def webhook_id(data: Json) -> str | None:
+    """Return the id of a subscription, found as a video's is."""
+    return _id(list(_said(data, _WEBHOOK_IDS)), data, _WEBHOOK_ID)
 
-    def status(self, data: Json) -> str | None:
-        """Return the status word, whatever it is, but for secrets: it is told and kept anywhere."""
-        found = _said(record_of(data), self.status_names)
-        return next((redact(word) for word in found), None)
 
-    def poll_after(self, data: Json) -> float | None:
-        """Return the polling hint in seconds as given, or None for anything not a time."""
-        record = record_of(data)
-        for name in self.poll_names:
-            value = record.get(name) if isinstance(record, dict) else None
-            if isinstance(value, int | float | str) and not isinstance(value, bool):
-                return _seconds(value)
-        return None
+def status(data: Json) -> str | None:
+    """Return the status word, whatever it is, but for secrets: it is told and kept anywhere."""
+    found = _said(record_of(data), _STATUS)
+    return next((redact(word) for word in found), None)
 
-    def quoted(self, body: Json) -> Decimal | None:
-        """Return what a quote comes to, or None when no amount can be read with certainty."""
-        if self.quote_amount is not None:
-            return _amount_at(body, self.quote_amount)
-        return _amount(unwrap(body), self.amount_names, depth=4)
 
-    def charged(self, body: Json) -> Decimal | None:
-        """Return what a video is said to have cost, read as a quote is."""
-        if self.charged_amount is not None:
-            return _amount_at(body, self.charged_amount)
-        return _amount(record_of(unwrap(body)), self.charged_names, depth=4)
+def poll_after(data: Json) -> float | None:
+    """Return the polling hint in seconds as given, or None for anything not a time."""
+    record = record_of(data)
+    for name in _POLL:
+        value = record.get(name) if isinstance(record, dict) else None
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            return _seconds(value)
+    return None
 
-    def available(self, body: Json) -> Decimal | None:
-        """Return the credits that can be spent now, read as a quote is."""
-        return _amount(unwrap(body), self.available_names, depth=4)
 
-    def url(self, body: Json, *, pointer: str | None) -> str:
-        """Return an address: by pointer or name, else the only http one; else raise Shapeless."""
-        data = unwrap(body)
-        if pointer is not None:
-            tried = [at_pointer(where, pointer) for where in (data, body)]
-        else:
-            tried = [data.get(name) for name in self.url_names] if isinstance(data, dict) else []
-            addresses = {text for text in _texts(data) if _is_url(text)}
-            tried += addresses if len(addresses) == 1 else ()
-        for found in filter(_is_url, tried):
-            return str(found)
-        raise Shapeless
+def quoted(body: Json) -> Decimal | None:
+    """Return what a quote comes to, or None when no amount can be read with certainty."""
+    return _amount(unwrap(body), _AMOUNT, depth=4)
 
-    def entries(self, body: Json) -> list[Json]:
-        """Return the list in an answer, by its name or as the only one; else raise Shapeless."""
-        data = unwrap(body)
-        if isinstance(data, list):
-            return data
-        if isinstance(data, dict):
-            for name in self.list_names:
-                if isinstance(data.get(name), list):
-                    return list(data[name])
-            lists = [value for value in data.values() if isinstance(value, list)]
-            if len(lists) == 1:
-                return list(lists[0])
-        raise Shapeless
+
+def charged(body: Json) -> Decimal | None:
+    """Return what a video is said to have cost, read as a quote is."""
+    return _amount(record_of(unwrap(body)), _CHARGED, depth=4)
+
+
+def available(body: Json) -> Decimal | None:
+    """Return the credits that can be spent now, read as a quote is."""
+    return _amount(unwrap(body), _AVAILABLE, depth=4)
+
+
+def url(body: Json) -> str:
+    """Return an address: by its name, else the only http one; else raise Shapeless."""
+    data = unwrap(body)
+    tried = [data.get(name) for name in _URL] if isinstance(data, dict) else []
+    addresses = {text for text in _texts(data) if _is_url(text)}
+    tried += addresses if len(addresses) == 1 else ()
+    for found in filter(_is_url, tried):
+        return str(found)
+    raise Shapeless
+
+
+def entries(body: Json) -> list[Json]:
+    """Return the list in an answer, by its name or as the only one; else raise Shapeless."""
+    data = unwrap(body)
+    if isinstance(data, list):
+        return data
+    if isinstance(data, dict):
+        for name in _LIST:
+            if isinstance(data.get(name), list):
+                return list(data[name])
+        lists = [value for value in data.values() if isinstance(value, list)]
+        if len(lists) == 1:
+            return list(lists[0])
+    raise Shapeless
 
 
 def record_of(data: Json) -> Json:
     """Return the record of a video, also where it is wrapped once more as `video`."""
     inner = data.get("video") if isinstance(data, dict) else None
     return inner if isinstance(inner, dict) else data
-
-
-def at_pointer(document: Json, pointer: str) -> Json:
-    """Return what a JSON pointer points at, or None."""
-    for part in pointer.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(document, dict):
-            document = document.get(name)
-        elif isinstance(document, list) and name.isdecimal() and int(name) < len(document):
-            document = document[int(name)]
-        else:
-            return None
-    return document
 
 
 def _id(named: list[str], data: Json, form: re.Pattern[str]) -> str | None:
@@ -173,11 +148,6 @@ def _id(named: list[str], data: Json, form: re.Pattern[str]) -> str | None:
     if len(looks) == 1:
         return looks.pop()
     return named[0] if named else None
-
-
-def _amount_at(body: Json, pointer: str) -> Decimal | None:
-    amount = parse_credits(at_pointer(unwrap(body), pointer))
-    return parse_credits(at_pointer(body, pointer)) if amount is None else amount
 
 
 def _amount(data: Json, names: tuple[str, ...], depth: int) -> Decimal | None:

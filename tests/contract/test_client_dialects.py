@@ -10,7 +10,6 @@ import pytest
 
 from tasks.brief import canonical_json
 from tasks.errors import Conflict, NotFound
-from tasks.service import bodies
 from tests.contract.sandboxes import CLIPS, REQUEST, endless, finished, made, new_key, plan_fault
 
 pytestmark = pytest.mark.xdist_group("client-dialects")
@@ -92,8 +91,8 @@ async def test_remakes_of_a_film(spoken):
     video_id = (await made(spoken, new_key())).video_id
     first = await at(await finished(spoken, video_id))
     for remake in (
-        lambda: spoken.regenerate_scene(video_id, 2, bodies.scene("The sea is calm.")),
-        lambda: spoken.change_voice(video_id, bodies.voice("another")),
+        lambda: spoken.regenerate_scene(video_id, 2, {"narration": "The sea is calm."}),
+        lambda: spoken.change_voice(video_id, {"voice_id": "another"}),
         lambda: spoken.render(video_id, {}),
         lambda: spoken.generate(video_id),
     ):

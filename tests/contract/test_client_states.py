@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.service import bodies
 from tests.contract.sandboxes import credits_of, endless, finished, made, new_key
 
 pytestmark = pytest.mark.xdist_group("client")
@@ -52,7 +51,7 @@ async def test_a_regenerated_scene_leaves_the_others_alone(service):
     video_id = (await made(service, new_key())).video_id
     await finished(service, video_id)
     before = (await service.captions(video_id, "srt")).decode()
-    await service.regenerate_scene(video_id, 2, bodies.scene("The sea is calm."))
+    await service.regenerate_scene(video_id, 2, {"narration": "The sea is calm."})
     await finished(service, video_id)
     after = (await service.captions(video_id, "srt")).decode()
     assert "It stands alone." in before

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from decimal import Decimal
 
 import httpx
 import pytest
@@ -23,7 +22,9 @@ from tasks.errors import (
     ShapeError,
     Unauthenticated,
 )
-from tasks.service import Money, Shapes, bodies
+from tasks.requests import ImageToVideo
+from tasks.service import Money
+from tasks.service.bodies import body_of
 from tests.named_tests import ROOT, missing
 from tests.unit.service.asked import ASKED, TABLE
 from tests.unit.service.holes import HOLES
@@ -168,8 +169,6 @@ async def test_shape_and_unit_of_a_quote(talk):
     answer = (200, {"lines": [{"cr": "12.5"}], "total": "a dozen"})
     at_a_loss, _ = talk(answer)
     assert (await at_a_loss.estimate({})).amount is None
-    told, _ = talk(answer, shapes=Shapes(quote_amount="/lines/0/cr"))
-    assert (await told.estimate({})).amount == Decimal("12.5")
 
 
 async def test_body_of_an_estimate(talk):
@@ -360,7 +359,7 @@ async def test_what_becomes_of_this_version(talk):
 
 @pytest.mark.parametrize("image", ["https://f.test/a.png", "upload_7", "data:image/png;base64,AA"])
 def test_form_of_an_image(image):
-    assert bodies.image_to_video(image)["image"] == image
+    assert body_of(ImageToVideo, image=image)["image"] == image
 
 
 @pytest.mark.parametrize("name", ["image-to-video", "talking-avatar", "character-swap"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tasks.errors import BadInput, Conflict, OutcomeUnknown, ShapeError
-from tasks.service import Shapes
 
 STARTED = {"status": "generating", "poll_after_seconds": 20, "render": 2}
 remakes = pytest.mark.parametrize(
@@ -134,14 +133,6 @@ async def test_a_share_link_is_found_and_does_not_show_itself(talk, data):
     link = await service.share("vid_1")
     assert link.url == "https://s.test/v/abc"
     assert "s.test" not in repr(link)
-
-
-async def test_a_share_link_may_have_a_pointer_of_its_own(talk):
-    shapes = Shapes(signed_url="/film", share_url="/public/0")
-    data = {"film": "https://f.test/film.mp4", "public": ["https://s.test/v/abc"]}
-    service, _ = talk((200, data), shapes=shapes)
-    assert (await service.share("vid_1")).url == "https://s.test/v/abc"
-    assert (await service.download("vid_1")).url == "https://f.test/film.mp4"
 
 
 async def test_a_share_link_that_is_none_may_have_been_made(talk):

@@ -7,7 +7,6 @@ from decimal import Decimal
 import pytest
 
 from tasks.errors import OutcomeUnknown, ShapeError
-from tasks.service import Shapes
 
 BODY = b'{"idempotency_key":"cs1_k"}'
 
@@ -152,14 +151,6 @@ async def test_a_quote_that_cannot_be_read_is_unknown_and_not_nothing(talk, data
     assert quote.raw == data
 
 
-async def test_a_pointer_says_where_the_quote_is_and_is_not_second_guessed(talk):
-    shapes = Shapes(quote_amount="/lines/1/cr~1edits")
-    answers = {"credits": 99, "lines": [{}, {"cr/edits": 12}]}, {"credits": 99, "lines": [{}]}
-    service, _ = talk(*((200, enveloped(answer)) for answer in answers), shapes=shapes)
-    assert (await service.estimate({})).amount == Decimal(12)
-    assert (await service.estimate({})).amount is None
-
-
 @both
 @pytest.mark.parametrize(
     "data",
@@ -183,12 +174,6 @@ async def test_without_one_certain_address_the_shape_is_wrong(talk, data):
     service, _ = talk((200, enveloped(data)))
     with pytest.raises(ShapeError):
         await service.download("vid_1")
-
-
-async def test_a_pointer_says_where_the_address_is(talk):
-    data = {"url": "https://f.test/page", "files": [{"at": "https://f.test/film"}]}
-    service, _ = talk((200, enveloped(data)), shapes=Shapes(signed_url="/files/0/at"))
-    assert (await service.download("vid_1")).url == "https://f.test/film"
 
 
 @both
@@ -218,12 +203,6 @@ async def test_a_video_without_id_or_status_is_still_the_one_asked_for(talk, dat
 async def test_what_was_charged_is_read_where_it_is_shown(talk, wrap, data):
     service, _ = talk((200, wrap(data)))
     assert (await service.get("vid_1")).charged == Decimal("7.5")
-
-
-async def test_a_pointer_says_where_the_charge_is(talk):
-    data = {"video": {"credits_charged": 9, "bill": [{"cr": 4}]}}
-    service, _ = talk((200, data), shapes=Shapes(charged_amount="/video/bill/0/cr"))
-    assert (await service.get("vid_1")).charged == Decimal(4)
 
 
 @both
