@@ -6,10 +6,11 @@ by the service once (specification, section 5, path 3).
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from tasks.credentials.private_file import make_private_folder, read_private, write_private
 from tasks.errors import ConfigurationError
@@ -33,38 +34,32 @@ class PendingClaim:
     interval: float
 
 
+_CLAIM = TypeAdapter(PendingClaim)
+
+
 def read_claim(folder: Path, profile: str) -> PendingClaim | None:
     """Return the claim under way; None when there is none, or none that can be read."""
     try:
         text = read_private(_path(folder, profile))
         if text is None:
             return None
-        document = json.loads(text)
-        for moment in _MOMENTS:
-            document[moment] = datetime.fromisoformat(document[moment])
-        claim = PendingClaim(**document)
+        claim = _CLAIM.validate_json(text)
         register_secret(claim.token)
-    except (ConfigurationError, ValueError, KeyError, TypeError, RecursionError):
+    except (ConfigurationError, ValueError):
         return None
     return claim
 
 
 def keep_claim(folder: Path, profile: str, claim: PendingClaim) -> None:
     """Keep the claim in place of any earlier one; raise ConfigurationError."""
-    document = asdict(claim)
-    for moment in _MOMENTS:
-        document[moment] = document[moment].isoformat()
     path = _path(folder, profile)
     make_private_folder(path.parent)
-    write_private(path, json.dumps(document, indent=1) + "\n")
+    write_private(path, _CLAIM.dump_json(claim, indent=1).decode() + "\n")
 
 
 def drop_claim(folder: Path, profile: str) -> None:
     """Delete the claim, if there is one."""
     _path(folder, profile).unlink(missing_ok=True)
-
-
-_MOMENTS = ("expires_at", "code_until")
 
 
 def _path(folder: Path, profile: str) -> Path:

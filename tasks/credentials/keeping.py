@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tasks.credentials import system_keyring
-from tasks.credentials.login import KeptIn, Login
 from tasks.credentials.private_file import make_private_folder
-from tasks.credentials.register import file_of, read_register, write_register
-from tasks.credentials.system_keyring import LIMIT, KeyringTrouble
+from tasks.credentials.register import KeptIn, Login, file_of, read_register, write_register
+from tasks.credentials.system_keyring import KeyringTrouble
 from tasks.errors import ConfigurationError
 from tasks.redact import register_secret
 
@@ -22,7 +21,7 @@ class Place:
     words: str
 
 
-def choose_place(folder: Path, profile: str, wanted: str | None, *, limit: float = LIMIT) -> Place:
+def choose_place(folder: Path, profile: str, wanted: str | None) -> Place:
     """Return where a key will be kept, having made sure that it can be.
 
     `wanted` is "keyring", "file" or None for the best there is. Raises ConfigurationError.
@@ -34,7 +33,7 @@ def choose_place(folder: Path, profile: str, wanted: str | None, *, limit: float
     why = "as CALLSHEET_CREDENTIALS says"
     if wanted != "file":
         try:
-            name = system_keyring.keyring_name(limit=limit)
+            name = system_keyring.keyring_name()
             return Place(kept_in="keyring", words=f"in the keyring ({name})")
         except KeyringTrouble as silence:
             if wanted == "keyring":
@@ -47,14 +46,14 @@ def choose_place(folder: Path, profile: str, wanted: str | None, *, limit: float
     return Place(kept_in="file", words=words)
 
 
-def keep(folder: Path, login: Login, key: str, *, limit: float = LIMIT) -> None:
+def keep(folder: Path, login: Login, key: str) -> None:
     """Keep a key where `login` says; raise ConfigurationError when that fails."""
     register = read_register(folder, login.profile)
     if register.trouble:
         raise register.trouble
     if login.kept_in == "keyring":
         try:
-            system_keyring.put(_account(login), key, limit=limit)
+            system_keyring.put(_account(login), key)
         except KeyringTrouble as trouble:
             raise ConfigurationError(
                 f"the key could not be kept: {trouble}",
@@ -64,13 +63,13 @@ def keep(folder: Path, login: Login, key: str, *, limit: float = LIMIT) -> None:
     write_register(register.with_login(kept))
 
 
-def key_of(login: Login, *, limit: float = LIMIT) -> str:
+def key_of(login: Login) -> str:
     """Return the key of a login; raise ConfigurationError when the keyring does not have it."""
     if login.key is not None:
         register_secret(login.key)
         return login.key
     try:
-        key = system_keyring.fetch(_account(login), limit=limit)
+        key = system_keyring.fetch(_account(login))
     except KeyringTrouble as trouble:
         raise ConfigurationError(
             f"the key of the login is in the keyring, and {trouble}",
@@ -84,12 +83,12 @@ def key_of(login: Login, *, limit: float = LIMIT) -> str:
     return key
 
 
-def forget(folder: Path, login: Login, *, limit: float = LIMIT) -> str | None:
+def forget(folder: Path, login: Login) -> str | None:
     """Delete a login and its key; return what is wrong when the keyring would not let it go."""
     trouble: str | None = None
     if login.kept_in == "keyring":
         try:
-            system_keyring.delete(_account(login), limit=limit)
+            system_keyring.delete(_account(login))
         except KeyringTrouble as error:
             trouble = str(error)
     write_register(read_register(folder, login.profile).without(login))

@@ -10,15 +10,66 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any, Literal
 
-from tasks.credentials.login import Login
+from pydantic import TypeAdapter
+
 from tasks.credentials.private_file import make_private_folder, read_private, write_private
 from tasks.errors import ConfigurationError
 
 VERSION = 1
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+KeptIn = Literal["keyring", "file"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Login:
+    """A key of one organisation at one service, under a profile's name.
+
+    `scopes` is None where nobody said what the key may do; `key` is None where the keyring has it.
+    `given` is True for a key that somebody made elsewhere and handed in, and may use elsewhere.
+    """
+
+    profile: str
+    base_url: str
+    auth_url: str | None
+    mcp_url: str | None
+    scopes: tuple[str, ...] | None
+    kept_in: KeptIn
+    fingerprint: str
+    at: datetime
+    given: bool = False
+    expires_at: datetime | None = None
+    key: str | None = field(default=None, repr=False)
+
+    def document(self) -> dict[str, Any]:
+        """Return the login as it stands in its file."""
+        found: dict[str, Any] = _LOGIN.dump_python(self, mode="json")
+        return {name: value for name, value in found.items() if name not in _PLACE}
+
+    @classmethod
+    def read(cls, profile: str, base_url: str, document: Mapping[str, Any]) -> Login:
+        """Return the login that `document` holds; raise TypeError or ValueError."""
+        found = _LOGIN.validate_python({**document, "profile": profile, "base_url": base_url})
+        if (found.kept_in == "file") is not bool(found.key):
+            raise ValueError("a login without its key")
+        return found
+
+
+_LOGIN = TypeAdapter(Login)
+#: What its file is called, and where in it the login stands.
+_PLACE = ("profile", "base_url")
+
+
+def fingerprint(key: str) -> str:
+    """Return what may be shown of a key: `mav_…a1b2`; without its end where the key is short."""
+    kind, _, rest = key.partition("_")
+    head = f"{kind}_" if rest and kind.isalpha() and len(kind) < 8 else ""
+    return f"{head}…{key[-4:] if len(rest) >= 16 else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ class KeyringTrouble(Exception):
     """There is no keyring, it did not answer in time, or it refused."""
 
 
-def keyring_name(*, limit: float = LIMIT) -> str:
+def keyring_name() -> str:
     """Return what the keyring calls itself once it has answered; raise KeyringTrouble."""
 
     def ask(keyring: Any) -> str:
@@ -35,41 +35,41 @@ def keyring_name(*, limit: float = LIMIT) -> str:
         backend.get_password(_SERVICE, "is it there?")
         return str(backend.name)
 
-    return _asked(ask, limit=limit)
+    return _asked(ask)
 
 
-def fetch(account: str, *, limit: float = LIMIT) -> str | None:
+def fetch(account: str) -> str | None:
     """Return the key kept for `account`, or None; raise KeyringTrouble."""
 
     def ask(keyring: Any) -> str | None:
         found = keyring.get_password(_SERVICE, account)
         return None if found is None else str(found)
 
-    return _asked(ask, limit=limit)
+    return _asked(ask)
 
 
-def put(account: str, key: str, *, limit: float = LIMIT) -> None:
+def put(account: str, key: str) -> None:
     """Keep a key for `account`, and make sure that it is there; raise KeyringTrouble."""
 
     def ask(keyring: Any) -> bool:
         keyring.set_password(_SERVICE, account, key)
         return bool(keyring.get_password(_SERVICE, account) == key)
 
-    if not _asked(ask, limit=limit):
+    if not _asked(ask):
         raise KeyringTrouble("the keyring did not keep the key")
 
 
-def delete(account: str, *, limit: float = LIMIT) -> None:
+def delete(account: str) -> None:
     """Delete what is kept for `account`; raise KeyringTrouble when it is still there."""
 
     def ask(keyring: Any) -> None:
         if keyring.get_password(_SERVICE, account) is not None:
             keyring.delete_password(_SERVICE, account)
 
-    _asked(ask, limit=limit)
+    _asked(ask)
 
 
-def _asked(ask: Callable[[Any], T], *, limit: float) -> T:
+def _asked(ask: Callable[[Any], T]) -> T:
     answers: queue.SimpleQueue[T | Exception] = queue.SimpleQueue()
 
     def work() -> None:
@@ -83,9 +83,9 @@ def _asked(ask: Callable[[Any], T], *, limit: float) -> T:
     # A daemon: one that hangs must not keep the program from ending.
     threading.Thread(target=work, name="keyring", daemon=True).start()
     try:
-        answer = answers.get(timeout=limit)
+        answer = answers.get(timeout=LIMIT)
     except queue.Empty:
-        raise KeyringTrouble(f"the keyring did not answer within {limit:g} s") from None
+        raise KeyringTrouble(f"the keyring did not answer within {LIMIT:g} s") from None
     if isinstance(answer, KeyringTrouble):
         raise answer
     if isinstance(answer, Exception):

@@ -18,8 +18,6 @@ CONTENT_TYPES: Mapping[FileKind, str] = {
     "vtt": "text/vtt",
 }
 
-DEFAULT_TEMPLATE = "{campaign}/{row}/{row}-take{take}.mp4"
-
 _SUFFIX = re.compile(r"\.(?:mp4|srt|vtt)$", re.I)
 #: Control characters and what Windows, S3 consoles and address bars stumble over.
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028\u2029<>:"/\\|?*#%{}^~\[\]`]')
@@ -29,15 +27,12 @@ _SEGMENT_LIMIT = 200
 _NAME_LIMIT = 800
 
 
-def object_name(
-    template: str, *, campaign: str, row: str, take: int, kind: FileKind, **extra: str
-) -> str:
+def object_name(template: str, *, campaign: str, row: str, take: int, kind: FileKind) -> str:
     """Return the name of one delivery, `a/b/c.mp4`; captions get the film's name and their suffix.
 
     Different rows, takes and kinds never share a name unless the template leaves them out.
     """
     values: dict[str, str | int] = {"campaign": campaign, "row": row, "take": take, "kind": kind}
-    values |= extra
     filled = _fill(template, values)
     stem = _SUFFIX.sub("", filled)
     segments = [_safe_segment(part, template) for part in f"{stem}.{kind}".split("/") if part]
@@ -45,18 +40,6 @@ def object_name(
     if len(name.encode()) > _NAME_LIMIT:
         raise ConfigurationError(f'the name template "{template}" makes names that are too long')
     return name
-
-
-def check_template(template: str, *, extra: tuple[str, ...] = ()) -> None:
-    """Raise ConfigurationError when `template` cannot give every take of every row its own name."""
-    sample = dict.fromkeys(extra, "x")
-    names = {
-        object_name(template, campaign="c", row=row, take=take, kind="mp4", **sample)
-        for row, take in (("a", 1), ("b", 1), ("a", 2))
-    }
-    if len(names) < 3 and not ("video_id" in extra and "{video_id}" in template):
-        message = f'the name template "{template}" needs {{row}} and {{take}}'
-        raise ConfigurationError(message, remedy=f"write it like {DEFAULT_TEMPLATE}")
 
 
 def _fill(template: str, values: dict[str, str | int]) -> str:

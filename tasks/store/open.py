@@ -17,17 +17,17 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _REMEDY = "give a folder, or s3://bucket/prefix"
 
 
-def open_store(address: str, *, base: Path | None = None) -> Store:
+def open_store(address: str) -> Store:
     """Return the store at `s3://bucket/prefix` or in a folder; contacts nobody."""
     scheme = _SCHEME.match(address)
     if not address.strip():
         raise ConfigurationError("the store has no address", remedy=_REMEDY)
     if scheme is None:
-        return _folder(Path(address), base)
+        return _folder(Path(address))
     if scheme[1].lower() == "s3":
         return _bucket(address)
     if scheme[1].lower() == "file":
-        return _folder(_file_path(address), base)
+        return _folder(_file_path(address))
     message = f'"{shorten(address.split("?")[0])}" is not a store'
     raise ConfigurationError(message, remedy=_REMEDY)
 
@@ -44,8 +44,8 @@ def place_of(uri: str) -> str:
     return "/".join(uri.split("/")[:3]) if uri.startswith("s3://") else "/"
 
 
-def _folder(path: Path, base: Path | None) -> Store:
-    return FolderStore((base or Path.cwd()) / path.expanduser())
+def _folder(path: Path) -> Store:
+    return FolderStore(Path.cwd() / path.expanduser())
 
 
 def _bucket(address: str) -> Store:

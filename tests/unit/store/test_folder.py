@@ -188,7 +188,6 @@ async def test_addresses(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "/home/somebody")
     assert open_store("deliveries/").address == str(tmp_path / "deliveries")
-    assert open_store("deliveries", base=Path("/srv")).address == "/srv/deliveries"
     assert open_store("file:///srv/my%20films").address == "/srv/my films"
     assert open_store("~/films").address == "/home/somebody/films"
     assert open_store("s3://films//a/b/").address == "s3://films/a/b"

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.errors import ConfigurationError
-from tasks.store import DEFAULT_TEMPLATE, check_template, object_name
+from tasks.settings import KNOWN
+from tasks.store import object_name
 
+DEFAULT_TEMPLATE = KNOWN["names"][0] or ""
 NAME = {"campaign": "spring", "row": "ad-1", "take": 2}
 
 
@@ -35,11 +37,10 @@ def test_captions_stand_beside_their_film(kind, expected) -> None:
         ("{row}-{take:03d}.MP4", "ad-1-002.srt"),
         ("/{campaign}//./{row}.mp4", "spring/ad-1.srt"),
         ("{row}{{x}}.mp4", "ad-1-x-.srt"),
-        ("{video_id}/{row}", "vid_1/ad-1.srt"),
     ],
 )
 def test_templates(template, expected) -> None:
-    assert object_name(template, **NAME, kind="srt", video_id="vid_1") == expected
+    assert object_name(template, **NAME, kind="srt") == expected
 
 
 @pytest.mark.parametrize(
@@ -55,8 +56,8 @@ def test_wrong_templates_are_refused_with_what_is_known(template) -> None:
 
 def test_an_unknown_placeholder_lists_the_known_ones() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        object_name("{rwo}", **NAME, kind="mp4", video_id="v")
-    assert "{campaign}, {row}, {take}, {kind}, {video_id}" in (caught.value.remedy or "")
+        object_name("{rwo}", **NAME, kind="mp4")
+    assert "{campaign}, {row}, {take}, {kind}" in (caught.value.remedy or "")
 
 
 @pytest.mark.parametrize("row", ["con", "NUL", "com1", "aux.tar", "lpt9"])
@@ -76,14 +77,6 @@ def test_the_same_name_written_in_two_ways_is_one_name() -> None:
         campaign = unicodedata.normalize(form, "Frühling")
         name = object_name("{campaign}/{row}", campaign=campaign, row="a", take=1, kind="mp4")
         assert name == "Frühling/a.mp4"
-
-
-def test_templates_that_give_two_films_one_name_are_refused() -> None:
-    check_template(DEFAULT_TEMPLATE)
-    check_template("{row}/{video_id}", extra=("video_id",))
-    for template in ("{row}.mp4", "film-{take}", "{campaign}"):
-        with pytest.raises(ConfigurationError, match=r"needs \{row\} and \{take\}"):
-            check_template(template)
 
 
 @given(
