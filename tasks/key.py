@@ -10,7 +10,7 @@ import base64
 import hashlib
 from collections.abc import Mapping
 
-from tasks.brief import Json, canonical_json
+from tasks.brief import CREATE, Json, canonical_json
 
 RECIPE = "cs1"
 #: Stands for the campaign in the key of a film that was typed by hand and belongs to none.
@@ -28,11 +28,10 @@ def idempotency_key(*, campaign: str, row: str, operation: str, digest: str, nth
     return f"{RECIPE}_{text[:40]}"
 
 
-def frozen_body(request: Mapping[str, Json], *, key: str) -> bytes:
-    """Return the request body of a film's take: sent as it is, never made again from a sheet."""
-    return canonical_json({**request, "start_generation": True, "idempotency_key": key})
+def frozen_body(request: Mapping[str, Json], *, key: str | None, operation: str = CREATE) -> bytes:
+    """Return the request body of a take: sent as it is, never made again from a sheet.
 
-
-def frozen_clip_body(request: Mapping[str, Json], *, key: str | None) -> bytes:
-    """Return the request body of a clip's take; without a `key` it can be sent only once."""
-    return canonical_json({**request, **({"idempotency_key": key} if key else {})})
+    Without a `key`, which a film always has, it can be sent only once.
+    """
+    starts = {"start_generation": True} if operation == CREATE else {}
+    return canonical_json({**request, **starts, **({"idempotency_key": key} if key else {})})

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from tasks.brief import Brief
-from tasks.key import frozen_body, idempotency_key
+from tasks.key import frozen_body
 from tasks.ledger import (
     Campaign,
     CampaignRow,
@@ -51,13 +51,7 @@ def brief(row: str = "a", topic: str = "Tea", **own: Any) -> Brief:
 
 def key_of(row: CampaignRow) -> str:
     """The key that a row's next take has."""
-    return idempotency_key(
-        campaign=row.campaign,
-        row=row.row,
-        operation=row.operation,
-        digest=row.digest,
-        nth=row.nth,
-    )
+    return row.key()
 
 
 @dataclass

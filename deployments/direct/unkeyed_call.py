@@ -21,8 +21,7 @@ from deployments.direct.session import Session, Unsettled
 from deployments.signals import on_signal
 from tasks.engine.context import organisation_of
 from tasks.engine.direct_calls import journaled
-from tasks.engine.lanes.baseline import Baseline
-from tasks.engine.lanes.evidence import Before, before, made_by, was_changed
+from tasks.engine.lanes.evidence import Baseline, Before, before, made_by, was_changed
 from tasks.errors import Forbidden, OutcomeUnknown, ServiceError
 from tasks.ledger import NEW
 from tasks.service import Created, Operation, Started

@@ -18,8 +18,7 @@ from typing import cast
 from tasks.aftercare.advice import run_line
 from tasks.aftercare.differences import Adopt, Difference, about
 from tasks.brief import CREATE, Brief, Json, digest_of
-from tasks.engine.lanes.baseline import Baseline
-from tasks.engine.lanes.evidence import made_by
+from tasks.engine.lanes.evidence import Baseline, made_by
 from tasks.errors import NotFound
 from tasks.key import DIRECT, RECIPE, idempotency_key
 from tasks.ledger import NEW, Campaign, CampaignRow, Ledger, Take, unsettled_calls

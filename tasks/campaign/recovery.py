@@ -18,7 +18,6 @@ from tasks.credits import parse_credits
 from tasks.duration import say_duration
 from tasks.engine.context import Context
 from tasks.errors import SpendRefused, StoreError
-from tasks.key import frozen_body, frozen_clip_body, idempotency_key
 from tasks.ledger import (
     Campaign,
     CampaignRow,
@@ -126,19 +125,13 @@ async def _past_take(
         return None
     if line.state in ("failed", "cancelled", "rejected"):
         return None
-    key = idempotency_key(
-        campaign=row.campaign, row=row.row, operation=row.operation, digest=row.digest, nth=nth
-    )
-    keyed = line.key == key
-    if row.operation == CREATE:
-        body = frozen_body(row.asked(), key=key)
-    else:
-        body = frozen_clip_body(row.asked(), key=key if keyed else None)
+    key = row.key(nth)
+    keyed = row.operation == CREATE or line.key == key
     return PastTake(
         number=number,
         nth=nth,
         key=key,
-        body=body,
+        body=row.body(key if keyed else None),
         quoted=parse_credits(line.quoted if line.take_quoted is None else line.take_quoted),
         # With what its earlier takes cost, of which nothing else is known: budgets count it all.
         charged=parse_credits(line.charged),

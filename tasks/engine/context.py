@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from tasks.engine.lanes.baseline import Baseline
+from tasks.engine.lanes.evidence import Baseline
 from tasks.file_limit import raise_file_limit
 from tasks.home import make_home
 from tasks.ledger import Ledger, Terms, close_gate, gate_of, open_ledger

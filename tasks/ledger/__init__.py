@@ -1,6 +1,13 @@
 """What happened to every row: the names other packages may use."""
 
-from tasks.ledger.accounts import all_accounts, find_account
+from tasks.ledger.accounts import (
+    Account,
+    AtLimit,
+    Terms,
+    all_accounts,
+    day_of,
+    find_account,
+)
 from tasks.ledger.campaigns import (
     Campaign,
     Tally,
@@ -73,9 +80,8 @@ from tasks.ledger.paid_calls import (
     videos_known,
 )
 from tasks.ledger.quotes import Quoted, approve, record_quote, renew_quote, too_dear
-from tasks.ledger.resolve import adopt_video, give_up
 from tasks.ledger.restore import PastTake, restore_count, restore_take
-from tasks.ledger.retake import RETAKEABLE, approve_retakes
+from tasks.ledger.retake import RETAKEABLE, adopt_video, approve_retakes, give_up
 from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, STATES, TRANSITIONS, UNDER_WAY, State
 from tasks.ledger.subscriptions import (
     Subscription,
@@ -86,7 +92,6 @@ from tasks.ledger.subscriptions import (
 )
 from tasks.ledger.sync import sync_sheet
 from tasks.ledger.takes import accept, correct_charge, open_take, refuse, settle
-from tasks.ledger.terms import Account, AtLimit, Terms, day_of
 from tasks.ledger.values import (
     CampaignRow,
     Event,

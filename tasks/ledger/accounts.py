@@ -1,23 +1,121 @@
 """Accounts: what may be set aside, and what was paid, in every sum that somebody limits.
 
 A take counts in up to four: its day (UTC, of the intent), its campaign, its cost centre, and the
-run that began it where that has a budget. Owns every statement that changes one of them. Each is
-a guarded UPDATE in the transaction of the intent, so that no two processes can both pass a limit.
+run that began it where that has a budget. Owns on what terms credits may be set aside, with the
+words for it, and every statement that changes an account. Each is a guarded UPDATE in the
+transaction of the intent, so that no two processes can both pass a limit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import partial
+from typing import Any, Literal
 
 from sqlalchemy import BigInteger, Connection, String, bindparam, or_, select, update
+from sqlalchemy import Row as Record
 
-from tasks.credits import from_micro, to_micro
+from tasks.credits import as_text, from_micro, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.ledger import on_rollback
 from tasks.ledger.schema import accounts, campaigns, takes
-from tasks.ledger.terms import Account, AccountKind, Terms, does_not_fit, remedy, unreadable
 from tasks.ledger.values import CampaignRow
+
+AccountKind = Literal["day", "campaign", "cost_center", "run"]
+AtLimit = Literal["stop", "fit"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Account:
+    """One account, in credits; `budget` is None where nothing limits it.
+
+    `name` is a day as 2026-11-20, a campaign's or a cost centre's name, or a run's id.
+    """
+
+    kind: AccountKind
+    name: str
+    budget: Decimal | None
+    reserved: Decimal = Decimal(0)
+    charged: Decimal = Decimal(0)
+
+    @property
+    def left(self) -> Decimal | None:
+        """What may still be set aside; below 0 where charges went beyond it."""
+        return None if self.budget is None else self.budget - self.reserved - self.charged
+
+    def __str__(self) -> str:
+        return {
+            "day": f"the budget of {self.name} (UTC)",
+            "campaign": "the campaign's budget",
+            "cost_center": f"the budget of cost center {self.name}",
+            "run": "this run's budget",
+        }[self.kind]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """On what terms a run may set credits aside, beside its campaign's budget.
+
+    `owner` must hold the campaign's lease (None: nobody is asked). With `at_limit` "stop" nothing
+    more is begun on an account once a row did not fit it; with "fit" rows that fit still go on.
+    """
+
+    owner: str | None = None
+    day_budget: Decimal | None = None
+    cost_center_budgets: Mapping[str, Decimal] = field(default_factory=dict)
+    run: str | None = None
+    run_budget: Decimal | None = None
+    at_limit: AtLimit = "stop"
+    #: Which row did not fit which account: changed by the ledger's one writer alone.
+    full: dict[tuple[AccountKind, str], str] = field(default_factory=dict)
+
+    def accounts(self, row: CampaignRow, *, at: float) -> list[Account]:
+        """Return where a row that is begun at `at` counts beside its campaign, with limits."""
+        found = [Account(kind="day", name=day_of(at), budget=self.day_budget)]
+        if row.cost_center:
+            limit = self.cost_center_budgets.get(row.cost_center)
+            found.append(Account(kind="cost_center", name=row.cost_center, budget=limit))
+        if self.run is not None:
+            found.append(Account(kind="run", name=self.run, budget=self.run_budget))
+        return found
+
+
+def day_of(at: float) -> str:
+    """Return the day (UTC) of a moment in Unix seconds."""
+    return datetime.fromtimestamp(at, UTC).date().isoformat()
+
+
+def unreadable(account: Account) -> str:
+    """Say why a price that nobody could read does not fit."""
+    return f"its price could not be read, and {account} counts for it: give it `max_credits`"
+
+
+def does_not_fit(account: Account, price: Decimal) -> str:
+    """Say what is missing, and when or by what it may fit."""
+    assert account.left is not None, "only a limit is not passed"
+    left = max(account.left, Decimal(0))
+    verb = "is" if left == 1 else "are"
+    return (
+        f"needs {as_text(price)} credits, and {as_text(left)} of the {as_text(account.budget)} of "
+        f"{account} {verb} left: {remedy(account)}"
+    )
+
+
+def remedy(account: Account) -> str:
+    """Say when, or by what, a row may fit an account again."""
+    match account.kind:
+        case "day":
+            next_day = date.fromisoformat(account.name) + timedelta(days=1)
+            return f"run again from {next_day} 00:00 UTC on, or raise day_budget"
+        case "campaign":
+            return "raise it with --budget and run again"
+        case "cost_center":
+            return "raise it in cost_center_budgets and run again"
+        case "run":
+            return "run again, or with a higher --run-budget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +181,7 @@ def count_past(
 def all_accounts(connection: Connection) -> list[Account]:
     """Return the accounts of days (the newest first), cost centres and runs."""
     query = select(accounts).order_by(accounts.c.kind, accounts.c.id.desc())
-    return [
-        Account(
-            kind=found.kind,
-            name=found.name,
-            budget=from_micro(found.budget),
-            reserved=from_micro(found.reserved),
-            charged=from_micro(found.charged),
-        )
-        for found in connection.execute(query)
-    ]
+    return [_account(found, found.kind, found.name) for found in connection.execute(query)]
 
 
 def find_account(connection: Connection, account: Account) -> Account:
@@ -209,9 +298,13 @@ def _reserve_campaign(
 def _campaign_account(connection: Connection, row: CampaignRow) -> tuple[str | None, Account]:
     """Return who holds the campaign, and its account."""
     found = connection.execute(_READ_CAMPAIGN, {"the_campaign": row.campaign_id}).one()
-    return found.owner, Account(
-        kind="campaign",
-        name=row.campaign,
+    return found.owner, _account(found, "campaign", row.campaign)
+
+
+def _account(found: Record[Any], kind: AccountKind, name: str) -> Account:
+    return Account(
+        kind=kind,
+        name=name,
         budget=from_micro(found.budget),
         reserved=from_micro(found.reserved),
         charged=from_micro(found.charged),

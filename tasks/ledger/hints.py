@@ -75,16 +75,8 @@ def keep_hint(connection: Connection, hint: Hint, *, at: float) -> bool:
     The event id is unique as well, yet not signed: another body under an id that is taken is kept
     without it, so that nobody can silence a delivery by lending its id to another.
     """
-    values = {
-        "event_id": hint.event_id,
-        "digest": hint.digest,
-        "nonce": hint.nonce,
-        "kind": hint.kind,
-        "ping": hint.ping,
-        "attempt": hint.attempt,
-        "told_at": hint.told_at,
-        "heard_at": at,
-    }
+    own = {name: value for name, value in vars(hint).items() if name != "videos"}
+    values = {**own, "heard_at": at}
     if not insert_unless_there(connection, hints, values):
         same = hints.c.digest == hint.digest
         if connection.execute(select(hints.c.id).where(same)).first() is not None:
@@ -123,16 +115,7 @@ def hints_heard(connection: Connection, *, after: int, since: float) -> list[Hea
     for some in _portions(hint.id for hint in found):
         for one in connection.execute(select(hinted).where(hinted.c.hint_id.in_(some))):
             videos[one.hint_id].add(one.video_id)
-    return [
-        Heard(
-            id=hint.id,
-            nonce=hint.nonce,
-            videos=frozenset(videos[hint.id]),
-            ping=hint.ping,
-            heard_at=hint.heard_at,
-        )
-        for hint in found
-    ]
+    return [Heard(**hint._mapping, videos=frozenset(videos[hint.id])) for hint in found]
 
 
 def latest_hint(connection: Connection) -> int:

@@ -1,7 +1,7 @@
 """Paid calls that take no idempotency key: what was sent, what was there before, what became of it.
 
-At most one call is open for a target of
-an organisation, in all processes: what a lost answer left behind could not be told apart otherwise.
+At most one call is open for a target of an organisation, in all processes: what a lost answer left
+behind could not be told apart otherwise.
 """
 
 from __future__ import annotations
@@ -97,10 +97,9 @@ def close_call(
     video_id: str | None = None,
 ) -> bool:
     """Record what became of a call, by its number or its take; return False if it was closed."""
-    which = calls.c.id == call_id if call_id is not None else calls.c.take_id == take_id
     changed = connection.execute(
         update(calls)
-        .where(which, calls.c.closed_at.is_(None))
+        .where(_this(call_id, take_id), calls.c.closed_at.is_(None))
         .values(closed_at=at, outcome=outcome, video_id=video_id)
     )
     return changed.rowcount == 1
@@ -115,10 +114,9 @@ def resolve_call(
     video_id: str | None = None,
 ) -> bool:
     """Record that a person has settled an open or unknown call; return False if none was."""
-    which = calls.c.id == call_id if call_id is not None else calls.c.take_id == take_id
     changed = connection.execute(
         update(calls)
-        .where(which, calls.c.resolved_at.is_(None), _unsettled())
+        .where(_this(call_id, take_id), calls.c.resolved_at.is_(None), _unsettled())
         .values(
             closed_at=func.coalesce(calls.c.closed_at, at),
             outcome="made" if video_id else "unknown",
@@ -175,6 +173,10 @@ def videos_ours(connection: Connection) -> set[str]:
     made = select(takes.c.video_id).where(takes.c.video_id.is_not(None))
     by_hand = select(calls.c.video_id).where(calls.c.video_id.is_not(None))
     return {str(video_id) for query in (made, by_hand) for video_id in connection.scalars(query)}
+
+
+def _this(call_id: int | None, take_id: int | None) -> ColumnElement[bool]:
+    return calls.c.id == call_id if call_id is not None else calls.c.take_id == take_id
 
 
 def _unsettled() -> ColumnElement[bool]:

@@ -15,12 +15,11 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from tasks.credits import as_text, from_micro, to_micro
-from tasks.ledger.accounts import book, reserve
+from tasks.ledger.accounts import Terms, book, reserve
 from tasks.ledger.moves import move, note
 from tasks.ledger.paid_calls import close_call
 from tasks.ledger.schema import rows, takes
 from tasks.ledger.states import State
-from tasks.ledger.terms import Terms
 from tasks.ledger.values import CampaignRow, Take, take_of
 
 _LAST = (

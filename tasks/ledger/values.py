@@ -16,6 +16,7 @@ from sqlalchemy import Row as Record
 
 from tasks.brief import CaptionFormat, Json
 from tasks.credits import from_micro
+from tasks.key import frozen_body, idempotency_key
 from tasks.ledger.schema import campaigns, events, rows, takes
 from tasks.ledger.states import State
 
@@ -96,6 +97,20 @@ class CampaignRow:
     def asked(self) -> dict[str, Json]:
         """Return what the row asks of the service, as the body without key and start."""
         return cast("dict[str, Json]", json.loads(self.request))
+
+    def key(self, nth: int | None = None) -> str:
+        """Return the key of the attempt at its brief that comes now, or of the `nth`."""
+        return idempotency_key(
+            campaign=self.campaign,
+            row=self.row,
+            operation=self.operation,
+            digest=self.digest,
+            nth=nth or self.nth,
+        )
+
+    def body(self, key: str | None) -> bytes:
+        """Return what a take of it sends under a key, or once without."""
+        return frozen_body(self.asked(), key=key, operation=self.operation)
 
     @property
     def title(self) -> str:
@@ -194,11 +209,9 @@ def cells_of(connection: Connection, campaign_id: int) -> Mapping[int, list[tupl
 
 def events_of(connection: Connection, row_id: int) -> list[Event]:
     """Return a row's history, oldest first."""
-    query = select(events).where(events.c.row_id == row_id).order_by(events.c.id)
-    return [
-        Event(at=e.at, kind=e.kind, old=e.old, new=e.new, words=e.words, take_id=e.take_id)
-        for e in connection.execute(query)
-    ]
+    own = [events.c[field.name] for field in fields(Event)]
+    query = select(*own).where(events.c.row_id == row_id).order_by(events.c.id)
+    return [Event(**found._mapping) for found in connection.execute(query)]
 
 
 def lengths_of(connection: Connection, campaign_id: int) -> list[tuple[str, Decimal | None, float]]:

@@ -5,4 +5,4 @@ from tasks.service.answers import Created, Quote, ShareLink, SignedUrl, Started,
 from tasks.service.client import VideoService
 from tasks.service.gate import Gate
 from tasks.service.operations import MAKING, OPERATIONS, Money, Operation
-from tasks.service.request_log import LogEntry
+from tasks.service.sending import LogEntry

@@ -36,8 +36,7 @@ from tasks.service.answers import (
 from tasks.service.gate import Gate
 from tasks.service.operations import MAKING, Money, Operation
 from tasks.service.request import Request, Wire, target_of
-from tasks.service.request_log import OnRequest
-from tasks.service.sending import LONGEST, Sender
+from tasks.service.sending import LONGEST, OnRequest, Sender
 
 T = TypeVar("T")
 Body = Mapping[str, Json]

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from deployments.commands.status import CampaignStatus, status_document
-from tasks.aftercare.export.export import What, export
+from tasks.aftercare.export import What, export
 from tasks.campaign.report import row_documents, status_sheet
 from tasks.campaign.values import RunOutcome
 from tasks.credits import from_micro

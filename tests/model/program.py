@@ -19,7 +19,7 @@ from tasks.brief import Brief
 from tasks.engine.carried import Carried
 from tasks.engine.context import Context
 from tasks.engine.engine import Engine
-from tasks.engine.lanes.baseline import Baseline
+from tasks.engine.lanes.evidence import Baseline
 from tasks.engine.lanes.price import ask_price
 from tasks.engine.policy.decision import Lane, Memory, Rules
 from tasks.engine.policy.observations import FilesStored, NotStored, Observation

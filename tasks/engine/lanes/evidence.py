@@ -1,8 +1,8 @@
 """What shows that a paid call whose answer was lost was carried out. Reads only.
 
-A call that makes a video is known by a single new one that shows our own words: the organisation
-is shared, so a new video alone proves nothing. A call that changes a video is known by the
-change.
+A call that makes a video is known by a single new one that shows our own words: what is in the
+service's list before it has to be told from what is new after it, and since the organisation is
+shared, a new video alone proves nothing. A call that changes a video is known by the change.
 """
 
 from __future__ import annotations
@@ -11,11 +11,58 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from tasks.brief import Json
-from tasks.engine.lanes.baseline import Baseline
-from tasks.errors import Conflict, ServiceError
+from tasks.errors import Conflict, NotFound, ServiceError
+from tasks.ledger import Ledger, note_videos, videos_known
 from tasks.service import Video, VideoService
+
+#: Known videos in a row after which a list, once read whole, is taken to hold no more new ones.
+STREAK = 100
+
+
+class Baseline:
+    """The videos of one organisation, as the ledger remembers them."""
+
+    def __init__(self, ledger: Ledger, service: VideoService, organisation: str) -> None:
+        self.organisation = organisation
+        self._ledger = ledger
+        self._service = service
+        self._known: set[str] | None = None
+
+    async def refresh(self, *, at: float) -> None:
+        """Commit every listed video that is not known yet; raise ServiceError when that fails.
+
+        The first time the list is read to its end, later until it holds nothing new.
+        """
+        whole = self._known is None
+        known = self._known if self._known is not None else await self._recall(before=at)
+        fresh: list[str] = []
+        streak = 0
+        try:
+            async for video in self._service.list_videos():
+                streak = streak + 1 if video.id in known else 0
+                if not streak:
+                    fresh.append(video.id)
+                elif streak >= STREAK and not whole:
+                    break
+        except NotFound:
+            # A service without a list: nothing can be told apart, so a lost answer asks a person.
+            pass
+        note = partial(note_videos, organisation=self.organisation, video_ids=fresh, at=at)
+        await self._ledger.write(note)
+        self._known = known | set(fresh)
+
+    async def since(self, moment: float) -> list[Video]:
+        """Return what is listed now and was neither there at `moment` nor is ours."""
+        known = await self._recall(before=moment)
+        return [video async for video in self._service.list_videos() if video.id not in known]
+
+    async def _recall(self, *, before: float) -> set[str]:
+        query = partial(videos_known, organisation=self.organisation, before=before)
+        return await self._ledger.read(query)
+
 
 #: Members that many requests share, so that they prove nothing.
 COMMON = frozenset({"duration_seconds", "aspect_ratio", "language", "voice_id", "character_id"})

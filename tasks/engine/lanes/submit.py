@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from tasks.brief import CREATE
 from tasks.engine.context import Context
 from tasks.engine.lanes.failures import closed, observation_of
 from tasks.engine.policy.observations import (
@@ -28,7 +27,6 @@ from tasks.errors import (
     Refused,
     ServiceError,
 )
-from tasks.key import frozen_body, frozen_clip_body, idempotency_key
 from tasks.ledger import CampaignRow, open_take, rows_of
 
 #: Why nothing is sent by a run whose lease has lapsed.
@@ -68,17 +66,9 @@ async def search(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observatio
 
 
 async def _intend(row: CampaignRow, at: Context) -> CampaignRow | None:
-    key = idempotency_key(
-        campaign=row.campaign,
-        row=row.row,
-        operation=row.operation,
-        digest=row.digest,
-        nth=row.nth,
-    )
-    frozen = frozen_body if row.operation == CREATE else frozen_clip_body
-    body = frozen(row.asked(), key=key)
+    key = row.key()
     now = at.clock()
-    intent = partial(open_take, row=row, key=key, body=body, at=now, terms=at.terms)
+    intent = partial(open_take, row=row, key=key, body=row.body(key), at=now, terms=at.terms)
     take = await at.ledger.write(intent)
     if take is None:
         return None

@@ -28,7 +28,6 @@ from tasks.engine.policy.observations import (
     Unmade,
 )
 from tasks.errors import NotSent, RateLimited, Refused, ServiceError
-from tasks.key import frozen_clip_body, idempotency_key
 from tasks.ledger import (
     CampaignRow,
     PaidCall,
@@ -85,14 +84,7 @@ async def search_made(row: CampaignRow, at: Context) -> tuple[CampaignRow, Obser
 def _intend(connection: Connection, row: CampaignRow, at: Context) -> Take | Busy | None:
     """Commit intent, body and money; nothing is sent while another such call is unsettled."""
     now, organisation = at.clock(), at.baseline.organisation
-    key = idempotency_key(
-        campaign=row.campaign,
-        row=row.row,
-        operation=row.operation,
-        digest=row.digest,
-        nth=row.nth,
-    )
-    body = frozen_clip_body(row.asked(), key=None)
+    body = row.body(None)
     unsettled = unsettled_calls(connection, organisation)
     if len(unsettled) >= BREAKER:
         return Busy(_words(unsettled), since=None)
@@ -103,7 +95,7 @@ def _intend(connection: Connection, row: CampaignRow, at: Context) -> Take | Bus
         under_way = [call for call in unsettled if call.closed_at is None]
         since = min((call.opened_at for call in under_way), default=now)
         return Busy(_words(under_way), since=since)
-    take = open_take(connection, row, key=key, body=body, at=now, terms=at.terms)
+    take = open_take(connection, row, key=row.key(), body=body, at=now, terms=at.terms)
     if take is None:
         drop_call(connection, call_id)
     else:

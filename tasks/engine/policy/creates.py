@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasks.engine.policy.backoff import backoff
 from tasks.engine.policy.decision import (
     NEVER_MADE,
     SPREAD,
     Decision,
     Memory,
     Rules,
+    backoff,
     lane_of,
     unwanted,
 )

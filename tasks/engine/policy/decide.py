@@ -11,9 +11,8 @@ from dataclasses import replace
 
 from tasks.credits import as_text
 from tasks.duration import say_duration
-from tasks.engine.policy.backoff import backoff
 from tasks.engine.policy.creates import LOST_LIMIT, again, busy, not_found, refused, unmade
-from tasks.engine.policy.decision import SPREAD, Decision, Memory, Rules, lane_of, unwanted
+from tasks.engine.policy.decision import SPREAD, Decision, Memory, Rules, backoff, lane_of, unwanted
 from tasks.engine.policy.observations import (
     Accepted,
     AccessDenied,

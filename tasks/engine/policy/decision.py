@@ -31,6 +31,8 @@ CANCELLED = frozenset({"cancelled", "canceled"})
 LAST_CREATE, SHORT = 900.0, 0.1
 #: The engine waits up to a tenth longer than it is told.
 SPREAD = 1.1
+#: The first wait before what has failed is tried again, and the longest, in seconds.
+FIRST, LONGEST = 1.0, 60.0
 #: Why a row is cancelled for which nothing was made.
 NEVER_MADE = "cancelled as asked; nothing was made"
 
@@ -135,3 +137,9 @@ def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
             return "deliver"
         case _:
             return None
+
+
+def backoff(failures: int) -> float:
+    """Return a wait that doubles with every failure in a row."""
+    doublings = min(16, max(0, failures - 1))
+    return float(min(LONGEST, FIRST * 2**doublings))

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.engine.policy.backoff import backoff
 from tasks.engine.policy.creates import LOST_LIMIT
 from tasks.engine.policy.decide import CORRUPT_LIMIT, DELIVERY_LIMIT, UNASKED_LIMIT, decide
-from tasks.engine.policy.decision import LAST_CREATE, SPREAD, Memory, Rules
+from tasks.engine.policy.decision import LAST_CREATE, SPREAD, Memory, Rules, backoff
 from tasks.engine.policy.observations import (
     Accepted,
     AccessDenied,

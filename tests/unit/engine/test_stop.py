@@ -11,7 +11,7 @@ import pytest
 
 from tasks.engine.context import Context
 from tasks.engine.engine import Engine
-from tasks.engine.lanes.baseline import Baseline
+from tasks.engine.lanes.evidence import Baseline
 from tasks.errors import Conflict, NotFound, ServerTrouble, ServiceError
 from tasks.ledger import CampaignRow, unsettled_calls
 from tasks.service import Created, SignedUrl, Video
