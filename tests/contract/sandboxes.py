@@ -17,7 +17,9 @@ import httpx
 
 from tasks.brief import canonical_json
 from tasks.errors import Conflict
-from tasks.service import Created, VideoService, bodies
+from tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
+from tasks.service import Created, VideoService
+from tasks.service.bodies import body_of
 
 REQUEST = {
     "topic": "A lighthouse",
@@ -32,14 +34,22 @@ anyone = httpx.Client(verify=False)
 
 #: A body for every operation that makes a clip; nothing that it points to is ever fetched.
 CLIPS = {
-    "image-to-video": bodies.image_to_video(
-        "https://files.example.com/cat.png", seconds=5, narration="I am a cat."
+    "image-to-video": body_of(
+        ImageToVideo,
+        image="https://files.example.com/cat.png",
+        duration_seconds=5,
+        narration="I am a cat.",
     ),
-    "talking-avatar": bodies.talking_avatar(
-        "https://files.example.com/me.mp4", {"scenes": [{"text": "Good evening."}]}
+    "talking-avatar": body_of(
+        TalkingAvatar,
+        clip="https://files.example.com/me.mp4",
+        script={"scenes": [{"text": "Good evening."}]},
     ),
-    "character-swap": bodies.character_swap(
-        "https://files.example.com/dance.mp4", photos=["https://files.example.com/p.jpg"], seconds=3
+    "character-swap": body_of(
+        CharacterSwap,
+        clip="https://files.example.com/dance.mp4",
+        photos=["https://files.example.com/p.jpg"],
+        duration_seconds=3,
     ),
 }
 #: The ways of answering that the specification leaves open.
