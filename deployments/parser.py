@@ -246,7 +246,9 @@ def _add_people_commands(command: Command) -> None:
     retake.add_argument("--because", metavar="TEXT", help="why, for the row's history")
     retake.add_argument("--budget", metavar="N", help="credits the campaign may cost in all")
     retake.add_argument(
-        "--run", action="store_true", help="carry the rows at once, no sheet needed"
+        "--run",
+        action="store_true",
+        help="make them now; else the next run of the sheet does",
     )
     retake.add_argument("--max-wait", metavar="2h", help="with --run: park after this long")
 

@@ -31,13 +31,14 @@ from tasks.errors import BadInput
 from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow
 from tasks.suggest import suggest
 
+#: State -> why a row is not taken again, and what `{run}` does instead.
 _WHY_NOT = {
-    "retired": "it has left the sheet",
-    "planned": "its first take is not made yet: run the sheet",
-    "quoted": "its first take is not made yet: run the sheet",
-    "submitting": "it is under way: run the sheet, or add --run",
-    "rendering": "it is under way: run the sheet, or add --run",
-    "ready": "it is under way: run the sheet, or add --run",
+    "retired": "it has left the sheet: put it back, and `{run}` takes it up again",
+    "planned": "its first take is not made yet: `{run}` makes it",
+    "quoted": "its first take is not made yet: `{run}` makes it",
+    "submitting": "it is under way: `{run}` carries it on",
+    "rendering": "it is under way: `{run}` carries it on",
+    "ready": "it is under way: `{run}` carries it on",
 }
 
 
@@ -107,7 +108,7 @@ async def _choose(args: Namespace) -> Choice:
     if named and choice.neither:
         row = choice.neither[0]
         raise BadInput(f"{row.row} cannot be taken again, it is {row.state}; nothing was spent",
-                       remedy=_why_not(row))  # fmt: skip
+                       remedy=_why_not(campaign, row))  # fmt: skip
     if args.run and choice.as_is:
         # The same command again after it broke off: what it has made is not paid for once more.
         choice.neither.extend(choice.again)
@@ -118,7 +119,7 @@ async def _choose(args: Namespace) -> Choice:
 def _nothing(choice: Choice, console: Console) -> dict[str, Any]:
     if choice.as_is:
         named = ", ".join(row.row for row in choice.as_is)
-        console.print(f"approved already: {plain(named)}; run the sheet, or add --run")
+        console.print(f"approved already: {plain(named)}. {plain(_ways(choice, choice.as_is))}")
     else:
         console.print("nothing to take again, 0 credits")
     return _document(choice, [], {}, None)
@@ -136,8 +137,12 @@ async def _approve(
     if plan.unpriced:
         total += f" and {plan.unpriced} at a price the service did not say"
     films = count_films(len(approved))
-    console.print(f"{films} for {total}")
-    by = await consent(args, f"Spend {total} on {films}?", what=f"{total} for {films} are")
+    when = "made now" if args.run else "made by the next run"
+    console.print(f"{films} for {total}, {when}")
+    question = f"Spend {total} on {films}, {when}?"
+    if not args.run:
+        question = f"Approve {films} for {total}, {when}?"
+    by = await consent(args, question, what=f"{total} for {films} are")
     because = args.because
     await approve_offers(run.at, campaign, approved, by=by, because=because, budget=budget)
 
@@ -162,32 +167,33 @@ def _last_word(
     console: Console,
 ) -> None:
     if outcome is None and approved:
-        carry, sheet = _carry_line(choice.campaign, approved), run_line(choice.campaign)
-        console.print(
-            f"{len(approved)} approved, and made by the next run: "
-            f"`{plain(sheet)}`, or at once: `{plain(carry)}`"
-        )
+        ways = _ways(choice, [offer.row for offer in approved])
+        console.print(f"{len(approved)} approved, nothing is made yet. {plain(ways)}")
     elif outcome is not None and outcome.exit_status == 5:
-        console.print(f"parked: {plain(outcome.words or 'still under way')}; run the sheet again")
+        words = outcome.words or "still under way"
+        console.print(f"parked: {plain(words)}; `{plain(run_line(choice.campaign))}` goes on")
 
 
-def _carry_line(campaign: Campaign, approved: Sequence[Offer]) -> str:
-    rows = [offer.row.row for offer in approved]
+def _ways(choice: Choice, approved: Sequence[CampaignRow]) -> str:
+    """Say how rows that are approved are made: by the next run of the sheet, or alone."""
+    campaign, rows = choice.campaign, [row.row for row in approved]
+    alone = suggest("retake", campaign.name, *rows, "--run")
     if len(rows) > SHOWN:
-        return suggest("retake", campaign.name, "--select", "state:approved", "--run")
-    return suggest("retake", campaign.name, *rows, "--run")
+        alone = suggest("retake", campaign.name, "--select", "state:approved", "--run")
+    return f"`{alone}` makes them now, `{run_line(campaign)}` with the rest of the sheet"
 
 
 def _show_offers(campaign: Campaign, found: Sequence[Offer], console: Console) -> None:
     """Show a line for every row: its price, what it cost before, what becomes of that."""
-    columns = ("row", "state", "credits", "earlier takes", "film", "what becomes of the old one")
-    title = f"Other takes for {plain(campaign.name)}"
-    made = table(title, columns, numbers=("credits", "earlier takes"))
+    numbers = ("credits", "takes so far", "credits so far")
+    columns = ("row", "state", *numbers, "film", "what becomes of the old one")
+    made = table(f"Other takes for {plain(campaign.name)}", columns, numbers=numbers)
     for offer in found:
         row = offer.row
         price = "-" if offer.refusal else as_text(offer.price)
         words = offer.refusal or offer.left_behind or _kept(row)
-        cells = (price, as_text(offer.earlier), plain(row.title), plain(words))
+        so_far = (str(row.take.number if row.take else 0), as_text(offer.earlier))
+        cells = (price, *so_far, plain(row.title), plain(words))
         made.add_row(plain(row.row), state_text(row.state), *cells)
     console.print(made)
 
@@ -196,11 +202,13 @@ def _kept(row: CampaignRow) -> str:
     return "stays in the store" if row.take and row.take.delivered_at else "-"
 
 
-def _why_not(row: CampaignRow) -> str:
+def _why_not(campaign: Campaign, row: CampaignRow) -> str:
     """Say why a row cannot be taken again, and what to do."""
     if row.state in RETAKEABLE and row.enabled:
         return "not taken again while others of them are under way: they are carried on first"
-    return _WHY_NOT.get(row.state, "it is switched off in the sheet (enabled)")
+    if not row.enabled:
+        return "it is switched off in the sheet: write yes into its cell of `enabled`, and run that"
+    return _WHY_NOT[row.state].format(run=run_line(campaign))
 
 
 def _document(
@@ -228,7 +236,9 @@ def _document(
             "from": row.state,
             "to": after[row.row].state if row.row in after else row.state,
             "credits": as_number(row.quoted),
-            "words": "approved or under way before" if row in choice.as_is else _why_not(row),
+            "words": "approved or under way before"
+            if row in choice.as_is
+            else _why_not(choice.campaign, row),
         }
         for row in [*choice.as_is, *choice.neither]
     ]
