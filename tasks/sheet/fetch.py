@@ -68,7 +68,7 @@ def _read_path(address: str) -> Fetched:
     except FileNotFoundError:
         raise refused(address, "is not there; is the path right?") from None
     except IsADirectoryError:
-        raise refused(address, "is a folder, not a sheet") from None
+        raise refused(address, "is a folder, not a sheet: name the file in it") from None
     except PermissionError:
         raise refused(address, "may not be read by this user") from None
     except (OSError, ValueError) as error:

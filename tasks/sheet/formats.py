@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from tasks.errors import shorten
 from tasks.sheet.findings import Findings
+from tasks.sheet.foreign import foreign
 from tasks.sheet.table import Table
 from tasks.sheet.values import SheetOptions
 
@@ -24,7 +25,6 @@ SUFFIXES = {
     ".jsonl": "json lines",
     ".ndjson": "json lines",
 }
-_ELSEWHERE = {".xls", ".xlsb", ".ods", ".numbers", ".gsheet", ".pdf", ".docx", ".doc"}
 #: UTF-32 first: its little-endian mark begins with the one of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -35,21 +35,22 @@ _MARKS = (
 )
 _CELL = re.compile(r"[^,;|\t\r\n]*[^\x00-\x7f][^,;|\t\r\n]*")
 _ZIP = b"PK\x03\x04"
-_OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _YAML_START = re.compile(r"(?:\s*(?:#.*)?\n)*(?:---|(?:campaign|budget|defaults|rows)\s*:|- )")
 
 
 def read_table(content: bytes, options: SheetOptions, findings: Findings) -> Table:
     """Return the table of a sheet in any format."""
     suffix = PurePath(findings.file).suffix.lower()
-    if suffix in _ELSEWHERE or content.startswith(_OLD_OFFICE):
-        findings.give_up("is not a format Callsheet reads; save it as .xlsx or as CSV UTF-8")
+    if words := foreign(content, suffix):
+        findings.give_up(words)
     if content.startswith(_ZIP):
         from tasks.sheet.workbook import read_workbook
 
         skip = options.hidden_rows == "skip"
         return read_workbook(content, findings, worksheet=options.worksheet, skip_hidden=skip)
     if SUFFIXES.get(suffix) == "workbook":
+        if not content:
+            findings.give_up("has no rows: it is empty")
         findings.give_up("is not a workbook that can be read; save it again as .xlsx or as CSV")
     text = _decoded(content, findings)
     return _read_text(text, SUFFIXES.get(suffix) or _sniffed(text), options, findings)

@@ -51,7 +51,9 @@ async def test_it_says_what_is_wrong_with_a_path(tmp_path):
     assert await refused(str(tmp_path / "no.csv")) == (
         f"{tmp_path}/no.csv is not there; is the path right?"
     )
-    assert await refused(str(tmp_path)) == f"{tmp_path} is a folder, not a sheet"
+    assert (
+        await refused(str(tmp_path)) == f"{tmp_path} is a folder, not a sheet: name the file in it"
+    )
     assert "cannot be read" in await refused("a\0b.csv")
     assert "File name too long" in await refused("x" * 5000)
 

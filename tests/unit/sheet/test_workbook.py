@@ -254,7 +254,7 @@ def test_it_refuses_xml_entities(refuse, workbook):
     [
         (b"PK\x03\x04 and nothing more", "is not a workbook that can be read"),
         (b"id,tool\nr1,t\n", "is not a workbook that can be read"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is not a format Callsheet reads"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is a workbook of an old Excel"),
     ],
 )
 def test_it_refuses_damaged_and_old_workbooks(refuse, content, words):
@@ -273,10 +273,3 @@ def test_it_refuses_a_zip_that_is_no_workbook(refuse):
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("campaign.csv", "id,tool\n")
     assert "not a workbook" in only(refuse(other.getvalue(), "c.zip"))
-
-
-@pytest.mark.parametrize("name", ["c.xls", "c.ods", "c.numbers"])
-def test_it_names_the_formats_to_save_as(refuse, name):
-    assert only(refuse(b"anything", name)) == (
-        f"{name} is not a format Callsheet reads; save it as .xlsx or as CSV UTF-8"
-    )
