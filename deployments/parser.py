@@ -22,6 +22,7 @@ exit status:
   2  bad input: nothing was spent               5  parked until a later moment: run it again
 """
 
+BUDGET = "credits the campaign may cost in its whole life, over every run"
 #: Makes the parser of a command from its name and what it does.
 Command = Callable[[str, str], argparse.ArgumentParser]
 
@@ -131,7 +132,11 @@ def _add_sheet_commands(command: Command) -> None:
                 option, dest="hidden_rows", action="store_const", const=value, help=words
             )
     for parser in (plan, run):
-        parser.add_argument("--budget", metavar="N", help="credits the campaign may cost in all")
+        parser.add_argument(
+            "--budget",
+            metavar="N",
+            help=BUDGET,
+        )
         parser.add_argument(
             "--select", metavar="EXPR", help="only these rows: tag:x,language:en|de"
         )
@@ -244,7 +249,11 @@ def _add_people_commands(command: Command) -> None:
         parser.add_argument("--select", metavar="EXPR", help="only these rows: state:failed, tag:x")
         parser.add_argument("--yes", action="store_true", help="go on without being asked")
     retake.add_argument("--because", metavar="TEXT", help="why, for the row's history")
-    retake.add_argument("--budget", metavar="N", help="credits the campaign may cost in all")
+    retake.add_argument(
+        "--budget",
+        metavar="N",
+        help=BUDGET,
+    )
     retake.add_argument(
         "--run",
         action="store_true",

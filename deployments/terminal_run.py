@@ -14,8 +14,8 @@ from rich.console import Console
 
 from deployments.commands.check import show_sheet
 from deployments.commands.options import budget_of, typed_in, words_of
-from deployments.commands.plan import show_plan
 from deployments.moments import say_moment
+from deployments.plan_table import show_plan
 from deployments.prefect_run import run_under_prefect
 from deployments.progress_view import ProgressView
 from deployments.row_table import most_urgent, show_rows
@@ -29,6 +29,7 @@ from tasks.campaign.run import Run, open_run, refuse_hidden
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.credits import as_text, in_credits
 from tasks.errors import ConfigurationError
+from tasks.plural import count
 from tasks.redact import unsigned
 from tasks.settings import Settings
 from tasks.suggest import again_with, suggest, suggest_run
@@ -83,8 +84,8 @@ def _show(run: Run, console: Console, plan: Plan) -> None:
         show_sheet(run.sheet, console)
     show_plan(plan, console)
     for account in plan.accounts:
-        left, budget = as_text(account.left), as_text(account.budget)
-        console.print(plain(f"{left} of the {budget} credits of {account} are left"))
+        left, budget = as_text(account.left), in_credits(account.budget)
+        console.print(plain(f"{left} of the {budget} of {account} are left"))
 
 
 def _say_who_is_at_work(words: str) -> None:
@@ -111,19 +112,20 @@ async def _approve(args: Namespace, console: Console, tolerance: Decimal, plan: 
     if args.plan:
         check_saved_plan(plan, Path(args.plan), tolerance=tolerance)
         return f"approved with the plan {args.plan}"
-    credits = f"{as_text(plan.total)} credits"
+    credits = in_credits(plan.total)
     again = sum((one.credits for one in plan.elsewhere), Decimal(0))
     named = " and ".join(one.campaign for one in plan.elsewhere)
     more = f", though {named} has paid {as_text(again)} for films of it" if plan.elsewhere else ""
     if not plan.needs_word:
-        return await consent(args, f"Spend {credits}{more}?", what=f"{credits} are")
+        verb = "is" if plan.total == 1 else "are"
+        return await consent(args, f"Spend {credits}{more}?", what=f"{credits} {verb}")
     if not at_terminal():
         yes = [] if args.yes else ["--yes"]
         words = [*typed_in(args), *yes, "--retire"]
         check_retirement(plan, suggest_run(unsigned(args.sheet), plan.campaign, *words))
     # --yes is a word on credits, not on rows that may be missing by mistake.
     unasked = Namespace(**{**vars(args), "yes": False})
-    rows = f"{len(plan.retiring)} of {plan.live} rows"
+    rows = f"{len(plan.retiring):,} of {count(plan.live, 'row')}"
     question = f"Spend {credits}{more}, and retire {rows} that left the sheet?"
     return await consent(unasked, question, what=f"{credits} and {rows} to be retired are")
 

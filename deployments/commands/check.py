@@ -10,6 +10,7 @@ from deployments.commands.options import settings_of, sheet_options
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.campaign.catalogue import compared_offline
+from tasks.plural import count
 from tasks.settings import Settings
 from tasks.sheet import Sheet, read_sheet
 
@@ -35,8 +36,8 @@ def show_sheet(sheet: Sheet, console: Console) -> None:
     show_findings(sheet, console)
     enabled = sum(brief.enabled for brief in sheet.briefs)
     off = len(sheet.briefs) - enabled
-    said = f"{plain(sheet.name)}: {enabled} rows to make films of"
-    said += f", {off} switched off" if off else ""
+    said = f"{plain(sheet.name)}: {count(enabled, 'row')}"
+    said += f", {off:,} switched off" if off else ""
     console.print(f"{said}, no problems (campaign {sheet.campaign})")
 
 

@@ -25,7 +25,7 @@ from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.steps import carry_only
 from tasks.campaign.values import RunOptions, RunOutcome
-from tasks.credits import as_number, as_text
+from tasks.credits import as_number, as_text, in_credits
 from tasks.duration import parse_duration
 from tasks.errors import BadInput
 from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow
@@ -133,7 +133,7 @@ async def _approve(
     check_budget(plan)
     if args.run:
         await run.at.store.check()
-    total = f"{as_text(plan.total)} credits"
+    total = in_credits(plan.total)
     if plan.unpriced:
         total += f" and {plan.unpriced} at a price the service did not say"
     films = count_films(len(approved))

@@ -25,6 +25,7 @@ from tasks.ledger import (
     too_dear,
 )
 from tasks.ledger.figures import Figures, figures_of
+from tasks.plural import count
 from tasks.suggest import suggest
 
 #: What happens to the take before, for people, where anything happens to it.
@@ -63,7 +64,7 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
     prices = await ask_prices(at.service, rows, at_once=at.settings.quotes, clock=at.clock)
 
     def offer(row: CampaignRow) -> Offer:
-        price, refusal = prices[row.row]
+        price, refusal, _ = prices[row.row]
         figures = spent.get(row.id, Figures())
         earlier = figures.reserved + (figures.charged or Decimal(0))
         refusal = refusal or too_dear(row, price, instead=" and run that")
@@ -124,6 +125,6 @@ async def approve_offers(
     await at.ledger.write(change)
 
 
-def count_films(count: int) -> str:
+def count_films(number: int) -> str:
     """Say how many other takes are wanted."""
-    return "1 more film" if count == 1 else f"{count} more films"
+    return count(number, "more film")

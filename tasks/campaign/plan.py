@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tasks.brief import Brief, Json
 from tasks.campaign.selection import parse_selection
 from tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
 from tasks.credits import as_number, as_text, parse_credits
@@ -20,6 +21,7 @@ from tasks.engine.lanes.price import Price
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import (
     Campaign,
+    CampaignRow,
     Ledger,
     SheetDiff,
     diff_row,
@@ -27,6 +29,7 @@ from tasks.ledger import (
     find_campaign,
     paid_elsewhere,
 )
+from tasks.ledger.figures import Figures, figures_of
 from tasks.sheet import Sheet
 
 FORMAT = 1
@@ -39,6 +42,9 @@ async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -
     campaign: Campaign | None = None
     if ledger is not None:
         campaign = await ledger.read(partial(find_campaign, name=sheet.campaign))
+    figures: Mapping[int, Figures] = {}
+    if ledger is not None and campaign is not None:
+        figures = await ledger.read(partial(figures_of, campaign_id=campaign.id))
     if ledger is None:
         found: SheetDiff = [(None, brief, diff_row(None, brief), None) for brief in sheet.briefs]
     else:
@@ -47,7 +53,7 @@ async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -
             diff_sheet, campaign_id=campaign_id, briefs=sheet.briefs, skipped=sheet.skipped
         )
         found = await ledger.read(query)
-    plan = _plan(sheet, options, campaign, found)
+    plan = _plan(sheet, options, campaign, found, figures)
     if ledger is None or not plan.spending:
         return plan
     wanted = [(line.row, line.digest) for line in plan.spending]
@@ -59,8 +65,8 @@ def priced(plan: Plan, prices: Mapping[str, Price]) -> Plan:
     """Return the plan with prices by row id; a row that is refused waits for a person."""
 
     def put_in(line: PlanLine) -> PlanLine:
-        amount, refusal = prices.get(line.row, (line.priced, None))
-        line = replace(line, priced=amount)
+        amount, refusal, seconds = prices.get(line.row, Price(line.priced))
+        line = replace(line, priced=amount, priced_for=seconds)
         return replace(line, action="person", why=refusal) if refusal else line
 
     return replace(plan, lines=tuple(map(put_in, plan.lines)))
@@ -77,6 +83,8 @@ def plan_document(plan: Plan) -> dict[str, object]:
             "unpriced": plan.unpriced,
             "committed": as_number(plan.committed),
             "budget": as_number(plan.budget),
+            "left": as_number(None if plan.budget is None else plan.budget - plan.committed),
+            "balance": as_number(plan.balance),
         },
         "elsewhere": [
             {"campaign": one.campaign, "rows": {r: as_number(c) for r, c in one.costs.items()}}
@@ -92,6 +100,13 @@ def plan_document(plan: Plan) -> dict[str, object]:
                 "title": line.title,
                 "digest": line.digest,
                 "quoted": as_number(line.priced),
+                "quoted_seconds": line.priced_for,
+                "charged": as_number(line.charged),
+                "operation": line.operation,
+                "tool": line.tool,
+                "duration_seconds": line.length,
+                "aspect_ratio": line.ratio,
+                "language": line.language,
             }
             for line in plan.lines
         ],
@@ -182,7 +197,30 @@ def _is_close(before: Decimal | None, now: Decimal | None, tolerance: Decimal) -
     return abs(now - before) <= before * tolerance
 
 
-def _plan(sheet: Sheet, options: RunOptions, campaign: Campaign | None, found: SheetDiff) -> Plan:
+def asked_of(named: Brief | CampaignRow) -> dict[str, Any]:
+    """Return what a row says of the film it asks for, as a plan shows it."""
+    asked = named.asked()
+    length = asked.get("duration_seconds")
+    return {
+        "operation": named.operation,
+        "tool": _text(asked.get("tool")),
+        "length": length if isinstance(length, int) else None,
+        "ratio": _text(asked.get("aspect_ratio")),
+        "language": _text(asked.get("language")),
+    }
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _plan(
+    sheet: Sheet,
+    options: RunOptions,
+    campaign: Campaign | None,
+    found: SheetDiff,
+    figures: Mapping[int, Figures],
+) -> Plan:
     chosen = parse_selection(options.select)
     lines = []
     for row, brief, diff, _ in found:
@@ -190,10 +228,13 @@ def _plan(sheet: Sheet, options: RunOptions, campaign: Campaign | None, found: S
         assert named is not None, "a row is in the sheet, in the ledger, or in both"
         if chosen(named, named.asked(), diff.state):
             known = row is not None and row.digest == named.digest
+            charged = figures.get(row.id, Figures()).charged if row else None
             lines.append(
                 PlanLine(
                     row=named.row,
                     title=named.title,
+                    charged=charged or Decimal(0),
+                    **asked_of(named),
                     action=diff.action,
                     digest=named.digest,
                     why=diff.why,

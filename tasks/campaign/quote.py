@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from tasks.campaign.values import Plan
-from tasks.credits import as_text
+from tasks.credits import as_text, in_credits
 from tasks.engine.context import Clock, Context
 from tasks.engine.lanes.price import (
     TROUBLE,
@@ -24,11 +25,14 @@ from tasks.engine.lanes.price import (
 from tasks.engine.stop import answers
 from tasks.errors import ServiceError, SpendRefused
 from tasks.ledger import AtLimit, Campaign, CampaignRow, Quoted, Terms, end_cancel, move
+from tasks.plural import count
 from tasks.service import VideoService
 from tasks.suggest import again_with
 
 P = TypeVar("P", bound=Priceable)
 
+#: How long the account's balance is waited for, in seconds.
+BALANCE_WAIT = 5.0
 #: So many rows in trouble and none with a price: it is the service, and the rest is not asked.
 TROUBLED = 8
 
@@ -38,10 +42,10 @@ async def quote_rows(at: Context, rows: Sequence[CampaignRow]) -> dict[str, Pric
 
     A row for which the service is in trouble is held.
     """
-    known: dict[str, Price] = {row.row: (row.quoted, None) for row in rows if is_priced(row, at)}
+    known: dict[str, Price] = {row.row: Price(row.quoted) for row in rows if is_priced(row, at)}
 
     async def keep(row: CampaignRow, price: Price) -> None:
-        await record_price(at, Quoted(row, *price))
+        await record_price(at, Quoted(row, price.amount, price.refusal))
 
     async def hold(row: CampaignRow, words: str) -> None:
         await at.ledger.write(partial(move, row=row, new="held", reason=words, at=at.clock()))
@@ -95,10 +99,20 @@ async def ask_prices(
         raise before_spending(troubled[0][1], clock()) from troubled[0][1]
     for one, error in troubled:
         words = f"it has no price, {str(error).rstrip('.')}: nothing was spent on it, run again"
-        prices[one.row] = (None, words)
+        prices[one.row] = Price(None, words)
         if hold is not None:
             await hold(one, words)
     return prices
+
+
+async def ask_balance(service: VideoService) -> Decimal | None:
+    """Return the credits that can be spent now; None where the service does not say."""
+    try:
+        async with asyncio.timeout(BALANCE_WAIT):
+            return await service.credits()
+    except (ServiceError, TimeoutError):
+        # Good to know, and needed for nothing: a create that is not covered is refused (402).
+        return None
 
 
 def check_prices(rows: Iterable[CampaignRow], before: Mapping[str, CampaignRow]) -> None:
@@ -135,17 +149,18 @@ def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | Non
     if plan.budget is None or not plan.spending:
         return
     if plan.unpriced:
+        without = count(plan.unpriced, "row has", "rows have")
         raise SpendRefused(
-            f"a budget is set and {plan.unpriced} rows have no readable price; nothing was spent",
+            f"a budget is set and {without} no readable price; nothing was spent",
             remedy="give a clip `max_credits`, which is then set aside for it; else run without a "
             f"budget, or leave them out with `--select '{_without(plan)}'`",
         )
     if at_limit is None and plan.committed + plan.total > plan.budget:
         short = plan.committed + plan.total - plan.budget
         raise SpendRefused(
-            f"the plan costs {as_text(plan.total)} credits, {as_text(plan.committed)} of the "
-            f"budget of {as_text(plan.budget)} are spoken for: {as_text(short)} too many; "
-            "nothing was spent",
+            f"the plan costs {in_credits(plan.total)}, {as_text(plan.committed)} of the "
+            f"budget of {as_text(plan.budget)} for the campaign's whole life are spoken for: "
+            f"{as_text(short)} too many; nothing was spent",
             remedy=again_with("--budget", as_text(plan.committed + plan.total))
             + ", or name fewer rows"
             + (f"; to begin what fits, {part}" if part else ""),

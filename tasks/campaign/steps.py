@@ -21,6 +21,7 @@ from tasks.campaign.lease import leased
 from tasks.campaign.match import match_sheet, name_campaign
 from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.quote import (
+    ask_balance,
     check_budget,
     check_prices,
     check_readable,
@@ -214,7 +215,8 @@ async def approve_step(campaign: str) -> int:
     assert run.plan is not None, "the rows are planned first"
     rows = [row for row in await run.rows() if row.row in run.before]
     if run.on_plan is not None:
-        run.plan = replace(run.plan, accounts=await _limits(run, rows))
+        balance = await ask_balance(run.at.service) if run.plan.spending else None
+        run.plan = replace(run.plan, accounts=await _limits(run, rows), balance=balance)
         run.on_plan(run.plan)
         run.on_plan = None
     if not run.options.pay_again:

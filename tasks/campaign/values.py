@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
+from tasks.brief import CREATE
 from tasks.credits import as_number
 from tasks.ledger import Account, Action, AtLimit, PaidElsewhere, State, Tally
 from tasks.sheet import HiddenRows
@@ -62,6 +63,21 @@ class PlanLine:
     priced: Decimal | None = None
     why: str | None = None
     state: State | None = None
+    #: What it asks for, where the row says so; the rest is the service's choice.
+    operation: str = CREATE
+    tool: str | None = None
+    length: int | None = None
+    ratio: str | None = None
+    language: str | None = None
+    #: The seconds that its price is for, where the service said so.
+    priced_for: float | None = None
+    #: What its takes have cost so far.
+    charged: Decimal = Decimal(0)
+
+    @property
+    def leaves_length(self) -> bool:
+        """Whether a length that the row does not say is the service's to choose."""
+        return self.operation in (CREATE, "image-to-video")
 
     @property
     def spends(self) -> bool:
@@ -71,7 +87,10 @@ class PlanLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What would happen to every row now; `committed` is what the campaign has cost so far."""
+    """What would happen to every row now.
+
+    `committed` is what the campaign, over all its runs, was charged and has set aside so far.
+    """
 
     campaign: str
     sheet: str
@@ -79,6 +98,8 @@ class Plan:
     lines: tuple[PlanLine, ...]
     budget: Decimal | None = None
     committed: Decimal = Decimal(0)
+    #: What the service's account holds, where it said so.
+    balance: Decimal | None = None
     #: The other accounts that limit it, as they are now.
     accounts: tuple[Account, ...] = ()
     #: What it makes though another campaign has paid for the same.

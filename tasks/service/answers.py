@@ -25,16 +25,21 @@ Reader: TypeAlias = Callable[[Response], T]
 
 @dataclass(frozen=True, kw_only=True)
 class Quote:
-    """What a video would cost; `amount` is None when the answer cannot be read as credits."""
+    """What a video would cost; `amount` is None when the answer cannot be read as credits.
+
+    `seconds` is the film's length that it holds for, where the answer says so.
+    """
 
     amount: Decimal | None
+    seconds: float | None = None
     raw: Json = field(default=None, repr=False)
 
     @classmethod
     def read(cls, response: Response) -> Quote:
         """Read a quote; an amount that cannot be read is None, never a guess."""
         body = response.json()
-        return cls(amount=shapes.quoted(body), raw=unwrap(body))
+        data = unwrap(body)
+        return cls(amount=shapes.quoted(body), seconds=shapes.length(data), raw=data)
 
 
 @dataclass(frozen=True, kw_only=True)

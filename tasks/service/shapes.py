@@ -20,6 +20,7 @@ _DEPTH = 12
 _IDS = ("id", "video_id")
 _WEBHOOK_IDS = ("id", "webhook_id")
 _STATUS = ("status", "state")
+_LENGTH = ("duration_seconds", "seconds", "length_seconds")
 _POLL = ("poll_after_seconds", "poll_after")
 _AMOUNT = (
     "total_credits",
@@ -91,6 +92,13 @@ def poll_after(data: Json) -> float | None:
         if isinstance(value, int | float | str) and not isinstance(value, bool):
             return _seconds(value)
     return None
+
+
+def length(data: Json) -> float | None:
+    """Return the seconds of film that a quote is for, or None where it does not say."""
+    values = [data.get(name) for name in _LENGTH] if isinstance(data, dict) else []
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    return next(filter(None, map(_seconds, numbers)), None)
 
 
 def quoted(body: Json) -> Decimal | None:

@@ -266,7 +266,7 @@ class Program:
             approve(connection, waiting, by="Alice", at=self.time.now)
 
     async def _quote(self, row: CampaignRow) -> None:
-        quoted = Quoted(row, *await ask_price(self.at.service, row))
+        quoted = Quoted(row, *(await ask_price(self.at.service, row))[:2])
         await self.ledger.write(partial(record_quote, quoted=quoted, at=self.time.now))
 
     async def _rows(self, campaign: Campaign) -> list[CampaignRow]:

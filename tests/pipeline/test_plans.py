@@ -9,7 +9,8 @@ def test_a_plan_makes_no_ledger(desk: Desk, name: str) -> None:
     ended = desk.call("plan", desk.sheet(f"{name}.csv", simple_sheet(2)), "--json")
 
     assert ended.status == 0
-    assert ended.json["credits"] == {"total": 30, "unpriced": 0, "committed": 0, "budget": None}
+    credits = {"total": 30, "unpriced": 0, "committed": 0, "budget": None, "left": None}
+    assert ended.json["credits"] == {**credits, "balance": 100_000_000}
     assert [row["quoted"] for row in ended.json["rows"]] == [15, 15]
     assert not (desk.folder / ".callsheet").exists()
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tasks.brief import CREATE
 from tasks.engine.context import Context
@@ -39,8 +39,16 @@ LATER = 300.0
 #: What may be wrong with one request alone, and be another time.
 TROUBLE = ServerTrouble | OutcomeUnknown | ShapeError
 
-#: An amount (None: not readable), and the service's words when it refuses the brief.
-Price = tuple[Decimal | None, str | None]
+
+class Price(NamedTuple):
+    """What a row would cost (None: not readable), or the words with which its brief is refused.
+
+    `seconds` is the length that the price is for, where the service says it.
+    """
+
+    amount: Decimal | None
+    refusal: str | None = None
+    seconds: float | None = None
 
 
 class Priceable(Refusable, Protocol):
@@ -74,14 +82,15 @@ async def ask_price(service: VideoService, wanted: Priceable) -> Price:
     `max_credits`. Raises ServiceError when the service cannot be asked.
     """
     if wanted.operation != CREATE:
-        return wanted.max_credits, None
+        return Price(wanted.max_credits)
     try:
-        return (await service.estimate(wanted.asked())).amount, None
+        quote = await service.estimate(wanted.asked())
+        return Price(quote.amount, seconds=quote.seconds)
     except BadRequest as error:
-        return None, in_columns(str(error), wanted)
+        return Price(None, in_columns(str(error), wanted))
     except (NotFound, Conflict, OtherRefusal):
         # A service without quotes: the price is unknown, which a budget will not accept.
-        return None, None
+        return Price(None)
 
 
 def is_priced(row: CampaignRow, at: Context) -> bool:
@@ -99,7 +108,7 @@ async def fresh_price(row: CampaignRow, at: Context) -> CampaignRow | Observatio
     if is_priced(row, at):
         return row
     try:
-        amount, refusal = await ask_price(at.service, row)
+        amount, refusal, _ = await ask_price(at.service, row)
     except ServiceError as error:
         return observation_of(error, at.clock())
     now = at.clock()

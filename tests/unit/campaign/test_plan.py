@@ -19,6 +19,7 @@ from tasks.campaign.plan import (
     save_plan,
 )
 from tasks.campaign.values import Plan, PlanLine, RunOptions
+from tasks.engine.lanes.price import Price
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import Ledger, find_campaign
 from tasks.sheet import Sheet
@@ -118,7 +119,7 @@ async def test_the_nearest_budget_counts(ledger: Ledger, order, sheet, known, bu
 
 
 def test_prices_are_put_in_by_row():
-    prices = {"a": (Decimal(3), None), "b": (None, None), "c": (None, "no")}
+    prices = {"a": Price(Decimal(3)), "b": Price(None), "c": Price(None, "no")}
     plan = priced(a_plan(*(line(name, None) for name in "abc")), prices)
     assert [found.priced for found in plan.lines] == [3, None, None]
     assert (plan.total, plan.unpriced) == (3, 1)

@@ -1,0 +1,149 @@
+"""Lines in columns that fit any terminal: short columns first, then words, and paths uncut.
+
+Made by hand, since a table would cut what is long: a path or a sentence that does not fit beside
+its line, and a first cell that is too long, has a line of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+_GAP = "  "
+#: A column for words that is narrower than this is none: they have lines of their own.
+_NARROW = 24
+#: The first column is no wider than this; a longer name stands above its line.
+_LONGEST = 30
+
+
+@dataclass(frozen=True)
+class ListedLine:
+    """The cells of the short columns, words, a path, and a colour for one of the cells."""
+
+    cells: Sequence[str]
+    words: str = ""
+    path: str | None = None
+    colours: Sequence[tuple[int, str]] = ()
+    #: Where the path begins, if that is said elsewhere.
+    folder: str = ""
+
+
+def show_lines(
+    console: Console,
+    columns: Sequence[str],
+    lines: Sequence[ListedLine],
+    *,
+    numbers: Sequence[str] = (),
+) -> None:
+    """Show lines under a header; the last of `columns` is that of words and paths."""
+    layout = _Layout(console, columns, lines, numbers)
+    layout.show_header()
+    for line in lines:
+        layout.show_line(line)
+
+
+class _Layout:
+    """The width of each column, and what is left for words."""
+
+    def __init__(
+        self,
+        console: Console,
+        columns: Sequence[str],
+        lines: Sequence[ListedLine],
+        numbers: Sequence[str],
+    ) -> None:
+        self._console = console
+        self._columns = columns
+        self._right = [name in numbers for name in columns]
+        cells = zip(columns[:-1], *(line.cells for line in lines), strict=True)
+        self._widths = [max(map(cell_len, column)) for column in cells]
+        others = sum(self._widths[1:]) + len(_GAP) * (len(self._widths) - 1)
+        room = max(len(columns[0]), console.width - others) if console.is_terminal else _LONGEST
+        self._widths[0] = min(self._widths[0], _LONGEST, room)
+        self._indent = self._widths[0] + others + len(_GAP)
+        #: What is left for the last column; None where nothing is wrapped.
+        self._left = max(0, console.width - self._indent) if console.is_terminal else None
+
+    def show_header(self) -> None:
+        text = self._padded(self._columns[:-1])
+        last = self._columns[-1]
+        if self._is_wide():
+            text.append(_GAP + last)
+        text.stylize("bold")
+        self._show(text)
+
+    def show_line(self, line: ListedLine) -> None:
+        head = self._padded(line.cells)
+        self._colour(head, line)
+        if cell_len(line.cells[0]) > self._widths[0]:
+            self._show(Text(line.cells[0]))
+            head = self._padded(("", *line.cells[1:]))
+            self._colour(head, line)
+        words = list(self._wrapped(line.words))
+        if line.path is not None and not words and self._fits(line.path):
+            self._show(head + Text(_GAP) + _linked(line.folder, line.path))
+            return
+        if words and self._is_wide():
+            head += Text(_GAP) + words.pop(0)
+        self._show(head)
+        for text in words:
+            self._show(Text(" " * (self._indent if self._is_wide() else 4)) + text)
+        if line.path is not None:
+            self._show(Text(" " * 4) + _linked(line.folder, line.path))
+
+    def _show(self, text: Text) -> None:
+        text.rstrip()
+        self._console.print(text, soft_wrap=True)
+
+    def _padded(self, cells: Sequence[str]) -> Text:
+        text = Text()
+        for cell, width, right in zip(cells, self._widths, self._right, strict=False):
+            blank = " " * (width - cell_len(cell))
+            text.append((blank + cell if right else cell + blank) + _GAP)
+        return text[: -len(_GAP)]
+
+    def _colour(self, head: Text, line: ListedLine) -> None:
+        """Colour cells: Text counts characters, the columns count what a terminal shows."""
+        shown = head.plain
+        for column, colour in line.colours:
+            start = shown.find(line.cells[column], self._start_of(shown, column))
+            head.stylize(colour, start, start + len(line.cells[column]))
+
+    def _start_of(self, shown: str, column: int) -> int:
+        wanted = sum(self._widths[:column]) + len(_GAP) * column
+        at = 0
+        while at < len(shown) and cell_len(shown[:at]) < wanted:
+            at += 1
+        return at
+
+    def _wrapped(self, words: str) -> Iterator[Text]:
+        if not words:
+            return
+        if self._left is None:
+            yield Text(words)
+            return
+        width = self._left if self._is_wide() else self._console.width - 4
+        yield from Text(words).wrap(self._console, width)
+
+    def _fits(self, text: str) -> bool:
+        return self._left is None or cell_len(text) <= self._left
+
+    def _is_wide(self) -> bool:
+        return self._left is None or self._left >= _NARROW
+
+
+def _linked(folder: str, path: str) -> Text:
+    """Return a path that a terminal can open, where it is one of this machine or of the web."""
+    whole = folder + path
+    if whole.startswith(("http://", "https://")):
+        return Text(path, style=Style(link=whole))
+    if "://" in whole:
+        return Text(path)
+    return Text(path, style=Style(link=f"file://{quote(str(Path(whole).absolute()))}"))

@@ -1,0 +1,148 @@
+"""What people see of a plan and of rows on a terminal of 80 columns: nothing is cut."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from deployments.listing import ListedLine, show_lines
+from deployments.plan_table import show_plan, sums_of
+from deployments.row_table import most_urgent, show_rows
+from tasks.campaign.report import row_document
+from tasks.campaign.values import Plan, PlanLine
+from tasks.credits import in_credits
+from tasks.ledger import CampaignRow, Delivered, RowFilm
+from tasks.ledger.figures import Figures
+from tasks.plural import count
+from tests.campaigns import a_row
+
+FILM = "file:///" + "a-folder/" * 9 + "film.mp4"
+
+
+def terminal() -> tuple[Console, io.StringIO]:
+    out = io.StringIO()
+    return Console(file=out, width=80, force_terminal=True, color_system=None, highlight=False), out
+
+
+def line(row: str = "a", price: int | None = 12, **own: Any) -> PlanLine:
+    asked = {"action": "make", "tool": "explainer", "ratio": "9:16", "language": "en", **own}
+    priced = None if price is None else Decimal(price)
+    return PlanLine(row=row, title="Tea", digest="d", priced=priced, **asked)
+
+
+def plan(*lines: PlanLine, **own: Any) -> Plan:
+    return Plan(campaign="spring", sheet="s.csv", sheet_digest="d", lines=lines, **own)
+
+
+def shown(wanted: Plan) -> str:
+    console, out = terminal()
+    show_plan(wanted, console)
+    assert max(map(len, out.getvalue().splitlines())) <= 80
+    return out.getvalue()
+
+
+def test_a_plan_shows_what_decides_its_price():
+    text = shown(plan(line("a", length=20), line("b", 65, language="de"), line("c" * 60, length=8)))
+    assert "all 3 rows: make, by explainer, ratio 9:16\n" in text
+    assert [part.split() for part in text.splitlines()[2:5]] == [
+        ["row", "length", "lang", "credits"],
+        ["a", "20", "s", "en", "12"],
+        ["b", "auto", "de", "65"],
+    ]
+    assert "c" * 60 in text
+    assert "(auto: the row does not say, the service decides)" in text
+
+
+def test_a_plan_says_first_how_many_rows_need_a_person():
+    lines = [line("a", action="person", state="failed", why="the render failed"), line("b")]
+    assert shown(plan(*lines)).startswith("1 row needs a person first: ")
+
+
+CASES: list[tuple[Plan, str]] = [
+    (plan(line(length=8)), "1 film for 12 credits"),
+    (plan(line(price=1, length=8), line("b", 0, length=8)), "2 films for 1 credit"),
+    (plan(line(action="nothing")), "nothing to do, 0 credits; 1 delivered before, 0 credits"),
+    (plan(line(action="continue")), "1 row is paid for before and carried on, 0 credits"),
+    (plan(line(), line("b")), "2 rows leave the length to the service; their prices are for a "
+     "length it did not say"),
+    (plan(line(priced_for=30.0)), "1 row leaves the length to the service; its price is for 30 s"),
+    (plan(line(priced_for=8.0), line("b", priced_for=30.0), line("c")),
+     "their prices are for 8 to 30 s where it said so"),
+    (plan(line(length=8), balance=Decimal(11)), "the service's account has 11 credits: "
+     "1 credit short for this plan"),
+    (plan(line(length=8), balance=Decimal(12)), "the service's account has 12 credits"),
+    (plan(line(length=8), budget=Decimal(40), committed=Decimal(20)),
+     "budget for the campaign's whole life: 40 credits, 20 charged or set aside before, "
+     "8 left after this plan"),
+    (plan(line(length=8), budget=Decimal(20), committed=Decimal(60)), "52 over it after this plan"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wanted", "words"), CASES)
+def test_a_plan_says_what_it_comes_to(wanted: Plan, words: str):
+    assert words in "\n".join(sums_of(wanted))
+
+
+def test_a_path_is_never_cut():
+    film = RowFilm(1, [Delivered(kind="mp4", uri=FILM, sha256="a" * 64, bytes=9)])
+    row = replace(a_row("held"), reason="needs 15 credits, and 5 of the 20 are left: raise it")
+    console, out = terminal()
+    show_rows("spring", [row], lambda row: row_document(row, Figures(), film), console)
+    lines = out.getvalue().splitlines()
+    assert FILM in [part.strip() for part in lines]
+    assert "the film of take 1 stays" in " ".join(part.strip() for part in lines)
+    assert all(len(part) <= 80 for part in lines if FILM not in part)
+
+
+def test_a_folder_that_all_long_paths_share_is_said_once():
+    rows = [replace(a_row("delivered"), id=n, row=f"r{n}") for n in (1, 2)]
+    folder = f"s3://{'b' * 70}/x/"
+    films = {
+        row.id: [Delivered(kind="mp4", uri=f"{folder}{row.row}.mp4", sha256="a", bytes=1)]
+        for row in rows
+    }
+    console, out = terminal()
+
+    def document(row: CampaignRow) -> dict[str, Any]:
+        return row_document(row, Figures(), RowFilm(1, films[row.id]))
+
+    show_rows("c", rows, document, console)
+    assert f"films are in {folder}\n" in out.getvalue()
+    shown = [part.split()[-1] for part in out.getvalue().splitlines()[2:4]]
+    assert shown == ["r1.mp4", "r2.mp4"]
+
+
+def test_words_in_wide_letters_stay_in_their_column():
+    console, out = terminal()
+    lines = [
+        ListedLine(("茶", "held"), "a", None, ((1, "yellow"),)),
+        ListedLine(("tea", "failed"), "b"),
+    ]
+    show_lines(console, ("row", "state", "why"), lines)
+    assert out.getvalue().splitlines() == [
+        "row  state   why", "茶   held    a", "tea  failed  b",
+    ]  # fmt: skip
+
+
+def test_of_many_rows_those_that_need_somebody_come_first():
+    rows = [a_row(state) for state in ("delivered", "rendering", "failed", "delivered", "held")]
+    assert [row.state for row in most_urgent(rows, 4)] == [
+        "failed", "held", "rendering", "delivered",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (count(1, "row"), "1 row"), (count(0, "row"), "0 rows"), (count(4000, "row"), "4,000 rows"),
+        (count(1, "row needs", "rows need"), "1 row needs"), (in_credits(Decimal(1)), "1 credit"),
+        (in_credits(Decimal("0.5")), "0.5 credits"), (in_credits(None), "unknown credits"),
+    ],
+)  # fmt: skip
+def test_singular_and_plural(said: str, words: str):
+    assert said == words
