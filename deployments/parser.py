@@ -179,7 +179,7 @@ def _add_sheet_commands(command: Command) -> None:
     tools.add_argument(
         "--refresh", action="store_true", help="ask the service, however lately it told"
     )
-    tools.add_argument("--sandbox", action="store_true", help="of a service of our own")
+    tools.add_argument("--sandbox", action="store_true", help="what a sandbox of our own offers")
     schema = command("schema", "the JSON Schema of YAML and JSON sheets, for your editor")
     schema.add_argument("-o", "--output", metavar="FILE", help="written whole or not at all")
 

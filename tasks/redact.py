@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr
 from io import StringIO
+from typing import Any
 
 _NAMES = (
     r"X-Amz-[A-Za-z-]+|X-Goog-[A-Za-z-]+|AWSAccessKeyId|Key-Pair-Id|Signature|sig|Policy"
@@ -32,6 +33,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"\b({_NAMES})=[^&\s\"'<>]+", re.I), r"\1=***"),
     (re.compile(rf"(\b(?:{_MEMBERS})[\"']\s*:\s*[\"'])[^\"']+", re.I), r"\1***"),
 )
+#: Members whose value is a secret whatever it looks like.
+_SECRET = re.compile(r"(?:.*_)?(?:token|secret|api_key|password|signature)", re.I)
 _QUIET = ("httpx", "httpcore", "hpack", "aiohttp", "botocore", "urllib3", "s3transfer")
 _values: set[str] = set()
 #: stderr is the whole process's: one report at a time.
@@ -52,6 +55,20 @@ def redact(text: str) -> str:
     for pattern, instead in _PATTERNS:
         text = pattern.sub(instead, text)
     return text
+
+
+def redacted(value: Any) -> Any:
+    """Return `value` without tokens, secrets and the query strings of addresses."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {
+            redact(str(name)): "***" if inner and _SECRET.fullmatch(str(name)) else redacted(inner)
+            for name, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [redacted(inner) for inner in value]
+    return value
 
 
 def unsigned(address: str) -> str:

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
-from deployments.direct.answer_view import redacted
 from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, state_text
@@ -26,6 +25,7 @@ from tasks.credits import as_text
 from tasks.engine.policy.decision import Rules
 from tasks.errors import BadInput
 from tasks.ledger import CampaignRow, PaidCall, rows_of
+from tasks.redact import redacted
 from tasks.suggest import suggest
 
 #: Characters of a field of the request that are shown; `--json` has all of it.

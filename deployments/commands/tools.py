@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from deployments.commands.options import settings_for
-from deployments.direct.answer_view import redacted, show_records
+from deployments.direct.answer_view import show_records
 from deployments.direct.session import ending
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, say, table
@@ -141,7 +141,7 @@ def _show_list(name: str, catalogue: Catalogue, console: Console) -> dict[str, A
     entries = catalogue.body[name]
     show_records(name.capitalize(), entries, LISTS[name], console)
     console.print(f"as {plain(catalogue.base_url)} told on {day_told(catalogue)}")
-    return {name: redacted(entries)}
+    return {name: entries}
 
 
 def _fields(tool: Tool) -> list[ToolField]:

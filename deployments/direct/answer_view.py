@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -11,25 +10,9 @@ from rich.console import Console
 from deployments.terminal import plain, table
 from tasks.brief import Json
 from tasks.errors import shorten
-from tasks.redact import redact
+from tasks.redact import redacted
 
-#: Members whose value is a secret whatever it looks like.
-_SECRET = re.compile(r"(?:.*_)?(?:token|secret|api_key|password|signature)", re.I)
 _WIDEST = 120
-
-
-def redacted(value: Json) -> Json:
-    """Return `value` without tokens, secrets and the query strings of addresses."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, dict):
-        return {
-            redact(str(name)): "***" if inner and _SECRET.fullmatch(str(name)) else redacted(inner)
-            for name, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [redacted(inner) for inner in value]
-    return value
 
 
 def show_record(record: Json, console: Console, *, told: Sequence[str] = ()) -> None:

@@ -9,13 +9,13 @@ from argparse import Namespace
 from decimal import Decimal
 
 from deployments.direct import request_body
-from deployments.direct.answer_view import redacted
 from deployments.direct.session import Document, Session
 from deployments.terminal import consent, plain
 from tasks.brief import CREATE, Json, canonical_json, digest_of
 from tasks.credits import as_number, as_text, parse_credits
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound, OtherRefusal, SpendRefused
 from tasks.key import DIRECT, idempotency_key
+from tasks.redact import redacted
 from tasks.suggest import again_with
 
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from rich.console import Console
 
-from deployments.direct.answer_view import redacted, show_records
+from deployments.direct.answer_view import show_records
 from deployments.direct.session import Document, Session
 from deployments.receiver.endpoint import name_of, split_address, who_is_there
 from deployments.terminal import plain, table
@@ -21,7 +21,7 @@ from tasks.brief import Json
 from tasks.credentials import GIVEN
 from tasks.errors import ConfigurationError, NotFound
 from tasks.ledger import count_hints, last_heard
-from tasks.redact import redact
+from tasks.redact import redact, redacted
 from tasks.webhooks import (
     Subscriber,
     SubscriptionStatus,

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from deployments.direct import request_body
-from deployments.direct.answer_view import redacted, show_record
+from deployments.direct.answer_view import show_record
 from deployments.direct.session import Document, Session
 from deployments.direct.unkeyed_call import UnkeyedCall, pay_once
 from deployments.direct.video_verbs import show_before
 from deployments.terminal import consent, plain
 from tasks.brief import Json, canonical_json
 from tasks.errors import BadInput
+from tasks.redact import redacted
 from tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
 from tasks.service import Created, Operation, Started
 from tasks.service import operations as ops

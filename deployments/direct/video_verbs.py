@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import aclosing, suppress
 
 from deployments.direct import request_body
-from deployments.direct.answer_view import redacted, show_record, show_records
+from deployments.direct.answer_view import show_record, show_records
 from deployments.direct.film_verbs import UNSTARTED, wait_for_film
 from deployments.direct.session import Document, Session
 from deployments.terminal import consent, plain, table
 from tasks.brief import Json
 from tasks.credits import as_number, as_text
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound
-from tasks.redact import redact
+from tasks.redact import redact, redacted
 from tasks.service import Video
 from tasks.service.bodies import Report, body_of
 from tasks.service.shapes import record_of

@@ -8,14 +8,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from deployments.direct import request_body
-from deployments.direct.answer_view import redacted, show_record, show_records
+from deployments.direct.answer_view import show_record, show_records
 from deployments.direct.session import Document, Session, Unsettled
 from deployments.direct.subscription_verbs import DELIVERY
 from deployments.direct.unkeyed_call import send_once
 from deployments.terminal import consent, plain, table
 from tasks.brief import Json
 from tasks.errors import BadInput
-from tasks.redact import redact
+from tasks.redact import redact, redacted
 from tasks.service import Webhook
 from tasks.service import operations as ops
 from tasks.webhooks.inventory import READY

@@ -57,9 +57,11 @@ VOICES: list[dict[str, Any]] = [
 ]
 
 
-TOOLS: dict[str, tuple[str, dict[str, str]]] = {
+#: By its id: what a tool is called, what it makes, and what each of its fields is for.
+TOOLS: dict[str, tuple[str, str, dict[str, str]]] = {
     "product-launch": (
         "Product launch",
+        "What is new, for whom, and what to do next",
         {
             "product": "What is launched",
             "audience": "Who it is for",
@@ -70,6 +72,7 @@ TOOLS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "explainer": (
         "Explainer",
+        "A question and its answer",
         {
             "subject": "What is explained",
             "product": "The product it is about",
@@ -80,6 +83,7 @@ TOOLS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "testimonial": (
         "Testimonial",
+        "What a customer says",
         {
             "customer": "Who speaks",
             "product": "What they use",
@@ -90,6 +94,7 @@ TOOLS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "listicle": (
         "Listicle",
+        "A list, one scene each",
         {
             "subject": "What the list is about",
             "product": "What is shown in it",
@@ -100,6 +105,7 @@ TOOLS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "announcement": (
         "Announcement",
+        "News, with when and where",
         {
             "headline": "The news",
             "product": "What it is about",
@@ -120,10 +126,11 @@ def listed_tools() -> list[dict[str, object]]:
         {
             "id": tool,
             "name": name,
+            "description": made,
             "fields": [
                 {"name": field, "description": text, "required": False}
                 for field, text in fields.items()
             ],
         }
-        for tool, (name, fields) in TOOLS.items()
+        for tool, (name, made, fields) in TOOLS.items()
     ]

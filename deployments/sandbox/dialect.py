@@ -146,6 +146,25 @@ def _items(data: JsonObject, _: str) -> JsonObject:
     return {"items": items, "count": len(items)}
 
 
+def _tools(data: JsonObject, _: str) -> JsonObject:
+    items = [
+        {
+            "slug": tool["id"],
+            "label": tool["name"],
+            "summary": tool["description"],
+            "input_schema": {
+                "type": "object",
+                "properties": {
+                    one["name"]: {"title": one["description"]} for one in tool["fields"]
+                },
+                "required": [one["name"] for one in tool["fields"] if one["required"]],
+            },
+        }
+        for tool in data["tools"]
+    ]
+    return {"items": items, "count": len(items)}
+
+
 def _list(data: JsonObject, address: str) -> JsonObject:
     cursor = data["next_cursor"]
     following = f"{address}?{urlencode({'cursor': cursor})}" if cursor else None
@@ -163,6 +182,7 @@ RENAMED: Mapping[str, Renaming] = {
     "estimate": _quote,
     "download": _download,
     "list": _list,
+    "tools": _tools,
     "share": _share,
     "webhooks_create": _webhook,
     "webhooks_get": _webhook,

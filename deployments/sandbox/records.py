@@ -187,6 +187,7 @@ class Tool(Record):
 
     id: str
     name: str
+    description: str
     fields: list[ToolField]
 
 

@@ -17,6 +17,7 @@ from tasks.brief import Json
 from tasks.campaign.comparison import Compared, compare, names_offers
 from tasks.catalogue import PARTS, Catalogue
 from tasks.errors import LedgerError, ServerTrouble, ServiceError, ShapeError
+from tasks.redact import redacted
 from tasks.sheet import Sheet
 from tasks.sheet.findings import Findings
 
@@ -151,7 +152,8 @@ async def _ask(
 
     async def ask(part: str) -> None:
         try:
-            told[part] = await getattr(service, part)()
+            # Addresses of pictures may be signed, and the ledger keeps no secret.
+            told[part] = redacted(await getattr(service, part)())
         except ServiceError as error:
             errors[part] = error
 

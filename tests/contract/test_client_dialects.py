@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from tasks.brief import canonical_json
+from tasks.catalogue import PARTS, Catalogue
 from tasks.errors import Conflict, NotFound
 from tests.contract.sandboxes import CLIPS, REQUEST, endless, finished, made, new_key, plan_fault
 
@@ -122,9 +123,16 @@ async def test_clips(spoken, name):
 
 
 async def test_the_catalogue(spoken):
-    assert await spoken.templates()
-    assert await spoken.tools()
-    assert await spoken.characters()
+    body = {part: await getattr(spoken, part)() for part in PARTS}
+    told = Catalogue(base_url="", told_at=0.0, body=body)
+    explainer = told.tool("explainer")
+
+    assert len(told.tools) == 5
+    assert (explainer.name, explainer.words) == ("Explainer", "A question and its answer")
+    assert list(explainer.fields) == ["subject", "product", "question", "key_points", "audience"]
+    assert explainer.fields["question"].words == "The question it answers"
+    assert told.characters == {"1": "Ada", "2": "Bruno", "3": "Chioma"}
+    assert len(told.body["templates"]) == 3
 
 
 async def test_the_credits_that_are_left(spoken, speaking):

@@ -199,6 +199,15 @@ async def test_a_part_that_is_not_told_stays_as_it_was(compare, service, ledger)
     assert await known(ledger) == told(NOW + 2 * DAY, tools=[LAUNCH], characters=[{"id": 1}])
 
 
+async def test_no_signed_address_is_kept(compare, service, ledger):
+    service.lists["characters"] = [{"id": 1, "picture": "https://c.test/1.png?sig=s3cret"}]
+    await compare(GOOD)
+    kept = await known(ledger)
+
+    assert kept is not None
+    assert kept.body["characters"] == [{"id": 1, "picture": "https://c.test/1.png?***"}]
+
+
 async def offline(text: str, settings: Settings) -> Sheet:
     return await compared_offline(parse_sheet(text.encode(), name="s.csv"), settings)
 

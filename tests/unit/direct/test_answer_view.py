@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from deployments.direct.answer_view import cell, redacted
+from deployments.direct.answer_view import cell
+from tasks.redact import redacted
 
 
 def test_secrets_are_taken_out_wherever_they_are() -> None:
