@@ -11,9 +11,11 @@ from deployments.sandbox.faults import kinds
 from tasks import errors
 from tasks.ledger import STATES, TRANSITIONS
 from tasks.settings import KNOWN
+from tasks.sheet.json_schema import sheet_schema
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+STATES_PAGE = (ROOT / "docs" / "states.md").read_text()
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
@@ -27,7 +29,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 
 def test_the_states_table_is_the_states() -> None:
-    table = re.findall(r"^\| (\w+) \| [^|]+ \| ([\w, ]+) \|$", README, re.MULTILINE)
+    table = re.findall(r"^\| (\w+) \| [^|]+ \| ([\w, ]+) \|$", STATES_PAGE, re.MULTILINE)
     told = {state: set(moves.split(", ")) for state, moves in table if state in STATES}
 
     assert told == {state: set(moves) for state, moves in TRANSITIONS.items()}
@@ -85,6 +87,16 @@ def test_every_setting_is_documented() -> None:
     told = re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)? ?\| (.+) \|$", text, re.MULTILINE)
 
     assert {name: (default or None, words) for name, default, words in told} == KNOWN
+
+
+def test_every_column_of_a_sheet_is_documented() -> None:
+    columns = sheet_schema()["$defs"]["columns"]["properties"]
+    text = (ROOT / "docs" / "sheets.md").read_text()
+    told = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE))
+
+    assert {name: told.get(name) for name in columns} == {
+        name: column["description"] for name, column in columns.items()
+    }
 
 
 def test_every_error_is_drawn_in_the_tree() -> None:
