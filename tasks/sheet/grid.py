@@ -7,7 +7,7 @@ from itertools import chain, islice
 
 from tasks.sheet.findings import Findings
 from tasks.sheet.header_line import SEARCHED, Column, pick_header, read_header
-from tasks.sheet.headers import is_ours
+from tasks.sheet.headers import is_ours, takes_dates
 from tasks.sheet.limits import MAX_ROWS
 from tasks.sheet.line import Line, Span, is_blank, is_total
 from tasks.sheet.table import Cell, Row, Table
@@ -175,7 +175,7 @@ class Grid:
         texts: list[tuple[str, str]] = []
         for column in columns:
             text, fault = self._text(line, column)
-            texts.append((column.header, text))
+            texts.append((column.header, line.shown.get(column.position, text)))
             noted = column.position in faulty
             if not text and not fault and not noted:
                 continue
@@ -210,6 +210,11 @@ class Grid:
             return text, None
         if text in _SPREADSHEET_ERRORS:
             return text, "is an error of the spreadsheet, not a value"
+        if column.position in line.dates and not takes_dates(column.name):
+            return text, (
+                "is a date that the spreadsheet made of what was typed: format the column as text "
+                "(Format, Cells, Text) and type it again"
+            )
         return text, line.faults.get(column.position)
 
     def place(self, name: str, line: int, position: int) -> str:

@@ -37,6 +37,7 @@ _MEANT = {
     "kind": "operation",
     "type": "operation",
 }
+_FREE = ("title", "topic", "script", "narration", "notes", FIELDS)
 _FIELD = re.compile(r"fields?[._]+(?P<name>.+)")
 _CAMEL = re.compile(r"[a-z0-9]+(?:[A-Z][a-z0-9]*)+")
 
@@ -72,6 +73,11 @@ def is_known(column: str) -> bool:
     if head == BODY and name in _OURS_TO_SET:
         return False
     return column in KNOWN_COLUMNS or (head in (FIELDS, BODY) and name != "")
+
+
+def takes_dates(column: str) -> bool:
+    """Say whether a date may be meant in a column: in words of one's own, and inputs of a tool."""
+    return column in _FREE or "." in column or not is_known(column)
 
 
 def check_header(header: str, findings: Findings, *, line: int | None, where: str = "") -> bool:

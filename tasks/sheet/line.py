@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -39,7 +39,8 @@ class Line:
     """One line; by column position `faults` are what is wrong, and `spans` what is merged.
 
     A cell is in `spans` when it took its text from a merged cell, or shares one with its neighbour.
-    A line that a filter leaves out is hidden as any other.
+    A line that a filter leaves out is hidden as any other. `dates` are the cells that the
+    spreadsheet holds as dates, whatever was typed; `shown` are times as it shows them.
     """
 
     number: int
@@ -47,6 +48,8 @@ class Line:
     faults: Mapping[int, str] = field(default_factory=dict)
     spans: Mapping[int, Span] = field(default_factory=dict)
     hidden: bool = False
+    dates: Collection[int] = ()
+    shown: Mapping[int, str] = field(default_factory=dict)
 
 
 def is_blank(line: Line) -> bool:

@@ -112,8 +112,7 @@ def _choose(book: Any, findings: Findings, worksheet: str | None) -> str:
     others = [title for title in titles if title != fit[0]]
     findings.note(
         f'has {len(titles)} worksheets; "{fit[0]}" is read, the one with columns Callsheet knows, '
-        f"and {_quoted(others)} {'is' if len(others) == 1 else 'are'} not "
-        f"(--worksheet {_typed(fit[0])} settles it)"
+        f"not {_quoted(others)} (--worksheet {_typed(fit[0])} settles it)"
     )
     return str(fit[0])
 
@@ -123,9 +122,9 @@ def _named(book: Any, findings: Findings, worksheet: str) -> str:
     found = titles.get(worksheet.casefold())
     if found is None:
         close = get_close_matches(worksheet.casefold(), titles, n=1)
-        there = f"it has {_quoted(titles.values())}"
-        hint = f'did you mean "{titles[close[0]]}"?' if close else there
-        findings.give_up(f'has no worksheet "{worksheet}"; {hint}')
+        there = f"; it has {_quoted(titles.values())}"
+        hint = f' (did you mean "{titles[close[0]]}"?)' if close else there
+        findings.give_up(f'has no worksheet "{worksheet}"{hint}')
     return found
 
 
@@ -162,6 +161,8 @@ def _rows(sheet: Any, findings: Findings) -> Iterator[tuple[Any, ...]]:
 def _line(number: int, row: tuple[Any, ...], twins: tuple[Any, ...], *, hidden: bool) -> Line:
     texts: list[str] = []
     faults: dict[int, str] = {}
+    dates: set[int] = set()
+    shown: dict[int, str] = {}
     for position, (cell, twin) in enumerate(zip_longest(row, twins)):
         value = None if cell is None else cell.value
         if twin is not None and twin.data_type == "f" and value is None:
@@ -175,9 +176,13 @@ def _line(number: int, row: tuple[Any, ...], twins: tuple[Any, ...], *, hidden: 
             continue
         text, fault = _text(cell, value)
         texts.append(text)
+        if isinstance(value, date):
+            dates.add(position)
+        elif isinstance(value, time):
+            shown[position] = _clock(value, str(cell.number_format))
         if fault:
             faults[position] = fault
-    return Line(number, tuple(texts), faults, hidden=hidden)
+    return Line(number, tuple(texts), faults, hidden=hidden, dates=dates, shown=shown)
 
 
 def _formula(value: Any) -> str:
@@ -202,6 +207,13 @@ def _text(cell: Any, value: Any) -> tuple[str, str | None]:
         minutes, seconds = divmod(round(value.total_seconds()), 60)
         return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}", None
     return _RETURN.sub("\n", str(value)), None
+
+
+def _clock(value: time, number_format: str) -> str:
+    """Return a time as the spreadsheet shows it, the 16:09 that it makes of 16:9."""
+    hour = f"{value.hour:02}" if "hh" in number_format.casefold() else str(value.hour)
+    seconds = f":{value.second:02}" if "s" in number_format.casefold() or value.second else ""
+    return f"{hour}:{value.minute:02}{seconds}"
 
 
 def _number(value: int | float, number_format: str) -> tuple[str, str | None]:

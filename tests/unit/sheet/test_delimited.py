@@ -69,6 +69,28 @@ def test_curly_quotes_stay_in_the_text(read):
     assert read("id,tool,title\nr1,explainer,“Hello”\n").briefs[0].title == "“Hello”"
 
 
+GERMAN = "id;tool;title;;\r\nk1;explainer;Tee – „für dich“, heiß;;\r\n" + ";;;;\r\n" * 1000
+
+
+@pytest.mark.parametrize(
+    ("content", "notes"),
+    [
+        (GERMAN.encode("cp1252"), 1),
+        (GERMAN.encode(), 0),
+        (GERMAN.encode("utf-8-sig"), 0),
+        (("sep=;\r\n" + GERMAN).encode("utf-16"), 0),
+        (GERMAN.replace(";", "\t").encode("utf-16"), 0),
+        (GERMAN.replace(",", "@").replace(";", ",").replace("Tee", '"Tee').replace(
+            "@ heiß", ', heiß"').encode(), 0),
+    ],
+    ids=["Excel", "Google with semicolons", "CSV UTF-8", "sep", "Unicode text", "Google"],
+)  # fmt: skip
+def test_exports_are_read_as_programs_write_them(read, content, notes):
+    sheet = read(content)
+    assert [brief.title for brief in sheet.briefs] == ["Tee – „für dich“, heiß"]
+    assert len(sheet.notes) == notes
+
+
 def test_it_explains_that_curly_quotes_hold_nothing_together(refuse):
     (problem,) = refuse("id,tool,title\nr1,explainer,“Hello, world”\n")
     assert "curly quotes do not hold a cell together" in problem

@@ -139,6 +139,38 @@ def test_dates_are_iso(read, workbook):
     assert read(workbook(rows), "c.xlsx").briefs[0].request["fields"] == {"day": "2026-03-04"}
 
 
+@pytest.mark.parametrize("column", ["id", "aspect_ratio", "duration_seconds", "tags", "language"])
+def test_what_a_spreadsheet_made_a_date_of_is_refused(refuse, workbook, column):
+    """1-2, 9/16 and 1.5 become dates while they are typed."""
+    head = dict.fromkeys(["tool", column])
+    book = workbook([head, ["t", dt.datetime(2026, 2, 1)]])  # noqa: DTZ001
+    problem = only(refuse(book, "c.xlsx"))
+    assert '"2026-02-01" is a date that the spreadsheet made of what was typed: ' in problem
+    assert "format the column as text" in problem
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "shown"),
+    [
+        (16, "General", "16"),
+        (16.0, "0.00", "16"),
+        (0.5, "General", "0.5"),
+        (dt.time(9, 16), "h:mm", "9:16"),
+        (dt.time(16, 9), "h:mm", "16:09"),
+        (dt.time(9, 16), "hh:mm", "09:16"),
+        (dt.time(9, 16), "h:mm:ss", "9:16:00"),
+        (True, "General", "TRUE"),
+        ("0016", "@", "0016"),
+    ],
+)
+def test_a_status_sheet_has_the_texts_that_were_shown(read, workbook, value, number_format, shown):
+    def change(book):
+        book.active["C2"].number_format = number_format
+
+    book = workbook([["id", "tool", "x_note"], ["r1", "t", value]], change=change)
+    assert read(book, "c.xlsx").briefs[0].cells[2] == ("x_note", shown)
+
+
 def test_excels_carriage_returns_are_line_breaks(read, workbook):
     rows = [["id", "script"], ["r1", "one_x000D_\n_x000D_\ntwo"]]
     scenes = read(workbook(rows), "c.xlsx").briefs[0].request["script"]["scenes"]
@@ -167,8 +199,8 @@ def test_it_reads_the_one_worksheet_with_known_columns_and_says_which(read, work
     sheet = read(book, "c.xlsx")
     assert sheet.briefs[0].row == "r1"
     assert [str(note) for note in sheet.notes] == [
-        'c.xlsx has 3 worksheets; "Films" is read, the one with columns Callsheet knows, and '
-        '"Cover", "Old" are not (--worksheet Films settles it)'
+        'c.xlsx has 3 worksheets; "Films" is read, the one with columns Callsheet knows, '
+        'not "Cover", "Old" (--worksheet Films settles it)'
     ]
     assert not read(book, "c.xlsx", worksheet="films").notes
 
@@ -198,7 +230,7 @@ def test_a_hidden_worksheet_is_read_only_by_name(refuse, read, workbook):
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [
-        ("Frühlng", 'has no worksheet "Frühlng"; did you mean "Frühling"?'),
+        ("Frühlng", 'has no worksheet "Frühlng" (did you mean "Frühling"?)'),
         ("Rows", 'has no worksheet "Rows"; it has "Sheet1", "Frühling"'),
     ],
 )
