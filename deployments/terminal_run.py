@@ -126,6 +126,8 @@ async def _approve(args: Namespace, console: Console, tolerance: Decimal, plan: 
     # --yes is a word on credits, not on rows that may be missing by mistake.
     unasked = Namespace(**{**vars(args), "yes": False})
     rows = f"{len(plan.retiring):,} of {count(plan.live, 'row')}"
+    if not plan.spending:
+        return await consent(unasked, f"Retire {rows} that left the sheet?", what=f"{rows} are")
     question = f"Spend {credits}{more}, and retire {rows} that left the sheet?"
     return await consent(unasked, question, what=f"{credits} and {rows} to be retired are")
 

@@ -115,7 +115,7 @@ async def run_campaign(
             remedy="look at it with `callsheet plan SHEET`, then run the flow with approve=true",
         )
 
-    async with open_run(options, load_settings(profile=profile), approval) as run:
+    async with open_run(options, load_settings(profile=profile, sheet=sheet), approval) as run:
         artifact = ProgressArtifact()
         run.listeners.append(artifact.hear)
         try:

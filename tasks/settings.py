@@ -25,7 +25,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from tasks.credits import parse_credits
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, ConfigurationError
-from tasks.home import find_home
+from tasks.home import find_home, is_here
 from tasks.profiles import Found, read_profile, read_secret
 
 if TYPE_CHECKING:
@@ -208,6 +208,10 @@ class Settings(BaseSettings):
     login: Login | None = None
     #: Where `api_key` came from: CALLSHEET_API_KEY, CALLSHEET_API_KEY_FILE or a profile's name.
     key_source: str | None = None
+    #: Whether somebody named the ledger; else it is where the home is.
+    ledger_is_named: bool = False
+    #: Where this user's runs are noted, a sheet each; None where nothing is to be noted.
+    notes: Path | None = None
 
     @classmethod
     def settings_customise_sources(
@@ -298,14 +302,18 @@ def load_settings(
     folder: Path | None = None,
     overrides: Mapping[str, str] | None = None,
     logging_in: bool = False,
+    sheet: str | None = None,
 ) -> Settings:
     """Return the settings in force; raise ConfigurationError naming the one that is wrong.
 
+    With a `sheet`, a folder without a ledger is led to the one that the sheet was run with.
     A profile needs no TOML file once a login is kept under its name, or when `logging_in`.
     """
     environ = os.environ if environ is None else environ
     folder = folder or Path.cwd()
     register = _register(profile, credentials_folder(environ))
+    notes = notes_folder(environ)
+    home = find_home(folder, sheet, notes)
     #: Of every setting where it comes from, as a person would find it.
     origins: dict[str, str] = {}
 
@@ -315,7 +323,8 @@ def load_settings(
         return {name: one.value.strip() for name, one in found.items() if one.value.strip()}
 
     def given(_: Mapping[str, Any]) -> dict[str, Any]:
-        return {"home": find_home(folder), **(overrides or {})}
+        # A sandbox's films are no reason to come back to its ledger.
+        return {"home": home, "notes": None if overrides else notes, **(overrides or {})}
 
     def environment(_: Mapping[str, Any]) -> dict[str, str]:
         return noted(_from_environment(environ))
@@ -330,7 +339,12 @@ def load_settings(
         source = origins.get("api_key")
         if source and not source.startswith(PREFIX):
             source = f"profile {profile}"
-        return {"key_source": source, **_kept(register, above.get("base_url"))}
+        named = "ledger" in origins
+        found = {"key_source": source, "ledger_is_named": named}
+        if not named and not is_here(home, folder):
+            # Films go on to where those before them are, whatever folder this is.
+            found["store"] = f"{home.parent / 'deliveries'}/"
+        return {**found, **_kept(register, above.get("base_url"))}
 
     try:
         return Settings.model_validate({"sources": (given, environment, in_profile, kept)})
@@ -390,6 +404,14 @@ def credentials_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     home = environ.get("HOME") or environ.get("USERPROFILE")
     config = environ.get("XDG_CONFIG_HOME") or (home and f"{home}/.config")
     return Path(config) / "callsheet" / "credentials" if config else None
+
+
+def notes_folder(environ: Mapping[str, str]) -> Path | None:
+    """Return the folder where this user's runs are noted; None where nobody is at home."""
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    state = environ.get("XDG_STATE_HOME") or environ.get("LOCALAPPDATA")
+    state = state or (home and f"{home}/.local/state")
+    return Path(state) / "callsheet" / "runs" if state else None
 
 
 def _register(profile: str | None, folder: Path | None) -> Register | None:

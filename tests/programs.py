@@ -118,7 +118,10 @@ class Desk:
             if not name.startswith(("CALLSHEET_", "PREFECT_"))
         }
         # Whoever runs the tests may be logged in to a service of their own.
-        nobody = {"XDG_CONFIG_HOME": str(self.folder / ".config")}
+        nobody = {
+            "XDG_CONFIG_HOME": str(self.folder / ".config"),
+            "XDG_STATE_HOME": str(self.folder / ".state"),
+        }
         return {**clean, "PYTHONPATH": str(ROOT), **nobody, **self.environ}
 
     def run(self, sheet: str, *words: str, timeout: float = 300) -> Finished:

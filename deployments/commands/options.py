@@ -11,13 +11,30 @@ from typing import Any
 
 from tasks.credits import parse_credits
 from tasks.errors import BadInput
+from tasks.home import is_here, last_run
+from tasks.origin import origin_of
+from tasks.redact import unsigned
 from tasks.settings import Settings, load_settings
 from tasks.sheet import SheetOptions
 
 
 def settings_of(args: Namespace, overrides: Mapping[str, str] | None = None) -> Settings:
-    """Return the settings in force for a command."""
-    return load_settings(profile=args.profile, overrides=overrides)
+    """Return the settings in force for a command, and for its sheet if it has one."""
+    sheet = getattr(args, "sheet", None)
+    return load_settings(profile=args.profile, overrides=overrides, sheet=sheet)
+
+
+def ledger_note(settings: Settings, sheet: str) -> str | None:
+    """Return where the sheet's ledger is or was, where this folder does not lead to it."""
+    if settings.ledger_is_named:
+        return None
+    if not is_here(settings.home, Path.cwd()):
+        return f"the ledger is in {settings.home}, which knows the sheet; this folder has none"
+    origin = origin_of(sheet)
+    last = last_run(settings.notes, origin.place) if origin else None
+    if last is None or Path(last.home).is_dir():
+        return None
+    return f"{unsigned(sheet)} was last run with the ledger {last.ledger}, which is gone"
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 from deployments.commands.check import show_findings
 from deployments.commands.options import (
     budget_of,
+    ledger_note,
     settings_for,
     sheet_options,
     typed_in,
@@ -48,6 +49,8 @@ def main(args: Namespace) -> int:
 def _main(args: Namespace) -> int:
     console = console_for(args)
     with settings_for(args) as settings:
+        if note := ledger_note(settings, args.sheet):
+            print(note, file=sys.stderr)
         sheet, plan, match = run_command(_plan(args, settings))
     show_findings(sheet, console)
     # A refusal says more of the same.
@@ -82,13 +85,13 @@ async def _plan(args: Namespace, settings: Settings) -> tuple[Sheet, Plan, Match
     )
     file = ledger_file(ledger_url(settings.ledger))
     async with AsyncExitStack() as stack:
-        ledger, match = None, Match()
+        ledger = None
         # A plan makes nothing, not even an empty ledger.
         if file is None or file.exists():
             opened = await open_ledger(settings.ledger, create=False)
             ledger = await stack.enter_async_context(opened)
             sheet = await name_campaign(ledger, sheet, options)
-            match = await match_sheet(ledger, sheet, options)
+        match = await match_sheet(ledger, sheet, options, settings)
         plan = await plan_sheet(ledger, sheet, options)
         if not plan.spending:
             return sheet, plan, match

@@ -10,12 +10,13 @@ import os
 import sys
 from argparse import Namespace
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deployments.commands.options import ledger_note, settings_of
 from deployments.signals import run_command
 from tasks.duration import parse_duration
 from tasks.home import make_home
-from tasks.settings import load_settings
 
 if TYPE_CHECKING:
     from deployments.servers import PrefectServer
@@ -24,17 +25,20 @@ if TYPE_CHECKING:
 def main(args: Namespace) -> int:
     """Run a campaign from its sheet; the exit status is the outcome's."""
     max_wait = None if args.max_wait is None else parse_duration(args.max_wait)
-    home = load_settings(profile=args.profile).home
+    found = settings_of(args)
+    home = found.home
     if make_home(home):
         print(f"made {home} for the ledger and what else a run keeps", file=sys.stderr)
+    if note := ledger_note(found, args.sheet):
+        print(note, file=sys.stderr)
     with ExitStack() as stack:
-        server = None if args.without_prefect else _server(args, stack)
+        server = None if args.without_prefect else _server(home, stack)
         overrides = None
         if args.sandbox:
             from deployments.servers import sandbox
 
             overrides = stack.enter_context(sandbox(home / "sandbox", time_scale=args.time_scale))
-        settings = load_settings(profile=args.profile, overrides=overrides)
+        settings = settings_of(args, overrides)
         settings.service()
         from deployments.terminal_run import run_here
 
@@ -51,9 +55,9 @@ def _leave(status: int) -> None:
     os._exit(status)
 
 
-def _server(args: Namespace, stack: ExitStack) -> PrefectServer:
+def _server(home: Path, stack: ExitStack) -> PrefectServer:
     from deployments.servers import find_or_start
 
-    server = find_or_start(load_settings(profile=args.profile).home)
+    server = find_or_start(home)
     stack.callback(server.stop)
     return server

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from itertools import chain, count
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from tasks.brief import Brief, Json, canonical_json
 from tasks.campaign.selection import parse_selection
 from tasks.campaign.values import RunOptions
 from tasks.credits import as_text
 from tasks.errors import Problem, SpendRefused
+from tasks.home import LastRun, last_run, note_run
 from tasks.ledger import (
     Campaign,
     CampaignRow,
@@ -33,6 +35,8 @@ from tasks.ledger import (
     paid_elsewhere,
     rows_of,
 )
+from tasks.ledger.database import ledger_file, ledger_url
+from tasks.settings import Settings
 from tasks.sheet import Sheet
 from tasks.suggest import suggest_run
 
@@ -69,12 +73,32 @@ async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sh
     return sheet
 
 
-async def match_sheet(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Match:
-    """Judge whether the sheet is its campaign's, or one that was paid for under another name."""
-    campaign = await ledger.read(partial(find_campaign, name=sheet.campaign))
-    if campaign is not None and await ledger.read(partial(has_paid, campaign_id=campaign.id)):
-        return await _match_known(ledger, sheet, options, campaign)
-    return await _match_new(ledger, sheet, options, campaign)
+async def match_sheet(
+    ledger: Ledger | None, sheet: Sheet, options: RunOptions, settings: Settings | None = None
+) -> Match:
+    """Judge whether the sheet is its campaign's, or one that was paid for under another name.
+
+    With settings, a ledger that has paid nothing for it is refused where another one has.
+    """
+    campaign = None
+    if ledger is not None:
+        campaign = await ledger.read(partial(find_campaign, name=sheet.campaign))
+        if campaign is not None and await ledger.read(partial(has_paid, campaign_id=campaign.id)):
+            return await _match_known(ledger, sheet, options, campaign)
+    if settings is not None and not options.new_campaign:
+        used = _used_elsewhere(settings, sheet)
+        if used is not None:
+            return Match(refusal=_in_another_ledger(used, settings, sheet, options))
+    return Match() if ledger is None else await _match_new(ledger, sheet, options, campaign)
+
+
+def note_ledger(settings: Settings, sheet: Sheet) -> None:
+    """Note that this ledger has paid for the sheet, for runs that are started elsewhere."""
+    if sheet.origin is not None:
+        last = LastRun(
+            sheet=sheet.origin.place, ledger=_shown(settings.ledger), home=str(settings.home)
+        )
+        note_run(settings.notes, last)
 
 
 def are_alike(briefs: Sequence[Brief], rows: Sequence[CampaignRow]) -> bool:
@@ -83,6 +107,49 @@ def are_alike(briefs: Sequence[Brief], rows: Sequence[CampaignRow]) -> bool:
     known = {row.row: row for row in rows}
     same = sum(brief.row in known and _is_same(known[brief.row], brief) for brief in briefs)
     return same >= ALIKE * min(len(briefs), len(live))
+
+
+def _used_elsewhere(settings: Settings, sheet: Sheet) -> LastRun | None:
+    """Return with what the sheet was last run, where that is another ledger and still there.
+
+    Whoever names a ledger means it.
+    """
+    if settings.ledger_is_named or sheet.origin is None:
+        return None
+    last = last_run(settings.notes, sheet.origin.place)
+    if last is None or last.ledger == _shown(settings.ledger):
+        return None
+    file = ledger_file(ledger_url(last.ledger))
+    return last if file is None or file.exists() else None
+
+
+def _in_another_ledger(
+    used: LastRun, settings: Settings, sheet: Sheet, options: RunOptions
+) -> SpendRefused:
+    home = Path(used.home)
+    own = used.ledger == _shown(f"sqlite:///{home / 'ledger.db'}")
+    address = used.sheet if own else sheet.address
+    again = suggest_run(address, sheet.campaign, *options.typed)
+    there = f"cd {shlex.quote(str(home.parent))} && " if own else ""
+    there = there or f"CALLSHEET_LEDGER={shlex.quote(used.ledger)} "
+    old = f"ledger in {home}" if own else f"ledger {used.ledger}"
+    new = _shown(settings.ledger).removeprefix("sqlite:///")
+    return SpendRefused(
+        f"{sheet.name} was last run with the {old}, and the one of this folder, {new}, has paid "
+        "for nothing of it; nothing was spent",
+        remedy=f"to go on with that ledger:\n  {there}{again}\n"
+        "to make the films with this one, and perhaps pay for them a second time:\n"
+        f"  {suggest_run(sheet.address, sheet.campaign, *options.typed, '--new-campaign')}",
+    )
+
+
+def _shown(address: str) -> str:
+    """Return a ledger's address, whole and without its password."""
+    url = ledger_url(address)
+    file = ledger_file(url)
+    if file is not None:
+        url = url.set(database=str(file.resolve()))
+    return url.render_as_string(hide_password=True)
 
 
 async def _match_known(
@@ -98,7 +165,9 @@ async def _match_known(
     if options.same_campaign:
         return Match(moved=True)
     other = await _free_name(ledger, sheet)
-    words = f"campaign {campaign.name} is run from {origins[0]}, and {sheet.name} hardly has its "
+    words = (
+        f"campaign {campaign.name} is run from {origins[0]}, and {sheet.address} hardly has its "
+    )
     words += f"rows: going on would {_damage(sheet.briefs, rows)}; nothing was spent"
     return Match(
         refusal=SpendRefused(

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from tasks.campaign.catalogue import compared
 from tasks.campaign.lease import leased
-from tasks.campaign.match import match_sheet, name_campaign
+from tasks.campaign.match import match_sheet, name_campaign, note_ledger
 from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.quote import (
     ask_balance,
@@ -97,7 +97,7 @@ async def plan_step(campaign: str) -> None:
     run = current_run()
     at, sheet = run.at, run.sheet
     assert sheet is not None, "the sheet is read first"
-    match = await match_sheet(at.ledger, sheet, run.options)
+    match = await match_sheet(at.ledger, sheet, run.options, at.settings)
     if match.refusal is not None:
         raise match.refusal
     sheet = await _without_unwanted(run)
@@ -250,7 +250,8 @@ async def approve_step(campaign: str) -> int:
             set_budget(connection, run.campaign, budget=run.plan.budget, at=now)
         if left:
             assert run.sheet is not None
-            sync_sheet(connection, run.campaign.id, run.sheet.briefs, at=now)
+            briefs, skipped = run.sheet.briefs, run.sheet.skipped
+            sync_sheet(connection, run.campaign.id, briefs, at=now, skipped=skipped)
         return approve(connection, waiting, by=by, at=now)
 
     return await run.at.ledger.write(change)
@@ -279,6 +280,8 @@ async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
     """Start the engine; yield the shards it is to carry, at most SHARDS of them."""
     assert run.campaign is not None, "the rows are planned first"
     rows = await work_of(run)
+    if run.sheet is not None and (rows or run.campaign.charged):
+        note_ledger(run.at.settings, run.sheet)
     if rows:
         # Before anything is paid for: should the ledger be lost, the store knows of it.
         await write_manifest(run.at, run.campaign)

@@ -1,0 +1,90 @@
+"""A sheet that is run from another folder finds the ledger that has paid for it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.programs import Desk, Sandbox, simple_sheet
+
+
+@pytest.fixture
+def desk(tmp_path: Path, service: Sandbox) -> Desk:
+    """A desk in the folder `one`; what its user has run is noted beside it."""
+    (tmp_path / "one").mkdir()
+    notes = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    return Desk(tmp_path / "one", {**service.environ, **notes})
+
+
+def moved(desk: Desk, folder: str) -> Desk:
+    """The same user in another folder."""
+    place = desk.folder.parent / folder
+    place.mkdir(exist_ok=True)
+    return replace(desk, folder=place)
+
+
+@pytest.mark.parametrize("where", ["one", "sheets"])
+def test_an_empty_folder_is_led_to_the_ledger(
+    desk: Desk, service: Sandbox, name: str, where: str
+) -> None:
+    sheet = f"../{where}/{name}.csv"
+    moved(desk, where).sheet(f"{name}.csv", simple_sheet(2))
+    first = desk.run(sheet)
+    creates = service.calls()["create"]
+    other = moved(desk, "two")
+
+    planned = other.call("plan", sheet)
+    again = other.run(sheet)
+    other.environ["CALLSHEET_LEDGER"] = f"sqlite:///{other.folder / 'named.db'}"
+    named = other.call("plan", sheet, "--json")
+
+    assert (first.status, planned.status, again.status) == (0, 0, 0)
+    for said in (planned.err, again.err):
+        assert f"the ledger is in {desk.folder}/.callsheet" in said
+    assert "nothing to do, 0 credits" in again.err
+    assert str(desk.folder / "deliveries") in again.err
+    assert not (other.folder / ".callsheet").exists()
+    assert service.calls()["create"] == creates
+    # Whoever names a ledger means it.
+    assert named.json["credits"]["total"] == 30
+
+
+def test_a_folder_with_a_ledger_of_its_own_pays_nothing_twice(
+    desk: Desk, service: Sandbox, name: str
+) -> None:
+    moved(desk, "sheets").sheet(f"{name}.csv", simple_sheet(2))
+    sheet = f"../sheets/{name}.csv"
+    assert desk.run(sheet).status == 0
+    other = moved(desk, "two")
+    other.run(other.sheet(f"{name}-2.csv", simple_sheet(1, title="Other")))
+    creates = service.calls()["create"]
+
+    planned = other.call("plan", sheet, "--json")
+    stopped = other.run(sheet)
+    there, words = re.findall(r"cd (\S+) && callsheet (.*)", stopped.err)[0]
+    went_on = replace(other, folder=Path(there)).call(*shlex.split(words))
+
+    assert (planned.status, stopped.status, went_on.status) == (4, 4, 0)
+    assert f"with the ledger in {desk.folder}/.callsheet, and" in stopped.json["error"]
+    assert "nothing to do, 0 credits" in went_on.err
+    assert service.calls()["create"] == creates
+    # Said once, it is this ledger's campaign as well.
+    assert other.run(sheet, "--new-campaign").status == 0
+    assert "nothing to do, 0 credits" in other.run(sheet).err
+
+
+def test_a_ledger_that_is_gone_is_named(desk: Desk, name: str) -> None:
+    moved(desk, "sheets").sheet(f"{name}.csv", simple_sheet(1))
+    desk.run(f"../sheets/{name}.csv")
+    shutil.rmtree(desk.folder / ".callsheet")
+
+    planned = moved(desk, "two").call("plan", f"../sheets/{name}.csv")
+
+    assert planned.status == 0
+    assert f"was last run with the ledger sqlite:///{desk.folder}/.callsheet" in planned.err
+    assert "which is gone" in planned.err
