@@ -32,5 +32,6 @@ async def campaign_of(ledger: Ledger, name: str | None) -> Campaign:
         raise BadInput("the ledger has no campaigns yet", remedy="`callsheet run SHEET` makes one")
     raise BadInput(
         f'there is no campaign "{name}" in the ledger',
-        remedy="it has: " + ", ".join(campaign.name for campaign in known[:20]),
+        remedy="`callsheet status` shows them: "
+        + ", ".join(campaign.name for campaign in known[:20]),
     )

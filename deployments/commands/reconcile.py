@@ -21,6 +21,7 @@ from tasks.engine.context import open_service, organisation_of
 from tasks.errors import Parked, ServiceError, SheetError
 from tasks.ledger import Campaign, Ledger, all_campaigns
 from tasks.sheet import read_sheet
+from tasks.suggest import suggest
 
 #: How long to leave a service alone that could not be asked, in seconds.
 LATER = 300
@@ -29,7 +30,7 @@ LATER = 300
 def main(args: Namespace) -> int:
     """Report every difference; with `--apply` set right what is free and certain."""
     comparison = run_command(_reconcile(args))
-    _show(comparison, console_for(args), apply=args.apply)
+    _show(comparison, console_for(args), args)
     if args.json:
         print_json(comparison.as_json())
     return comparison.exit_status
@@ -84,9 +85,11 @@ def _unasked(error: ServiceError) -> Parked:
     )
 
 
-def _show(comparison: Comparison, console: Console, *, apply: bool) -> None:
+def _show(comparison: Comparison, console: Console, args: Namespace) -> None:
     if comparison.differences:
-        made = table("Differences", ("row", "what", "words", "done" if apply else "what to do"))
+        made = table(
+            "Differences", ("row", "what", "words", "done" if args.apply else "what to do")
+        )
         for one in comparison.differences:
             made.add_row(*(plain(cell) for cell in _cells(one)))
         console.print(made)
@@ -96,8 +99,9 @@ def _show(comparison: Comparison, console: Console, *, apply: bool) -> None:
         console.print(f"{comparison.others} other videos at the service are not of this ledger")
     for words in comparison.advice:
         console.print(plain(words))
-    if not apply and any(one.change for one in comparison.differences):
-        console.print("--apply sets right what is free and certain; the rest needs a person")
+    if not args.apply and any(one.change for one in comparison.differences):
+        apply = suggest("reconcile", *([args.campaign] if args.campaign else []), "--apply")
+        console.print(f"`{apply}` sets right what is free and certain; the rest needs a person")
 
 
 def _cells(one: Difference) -> tuple[str, ...]:

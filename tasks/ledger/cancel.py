@@ -51,7 +51,7 @@ def ask_to_cancel(
         if row.state in NOT_BEGUN and _has_film(row):
             _put_back(connection, row, at)
         elif row.state in NOT_BEGUN or (row.state == "held" and not is_paid(row)):
-            retake = suggest("retake", row.campaign, row.row)
+            retake = suggest("retake", row.campaign, row.row, "--run")
             reason = f"cancelled by a person before it began: `{retake}` has it made after all"
             move(connection, row, "cancelled", at=at, reason=reason)
         elif row.state in ("submitting", "rendering", "stalled"):

@@ -98,7 +98,7 @@ def decide(
             return polled(row, memory, observation, now, rules)
         case Released():
             memory = replace(memory, charged=observation.charged)
-            retake = suggest("retake", row.campaign, row.row)
+            retake = suggest("retake", row.campaign, row.row, "--run")
             reason = f"cancelled at the service as asked: `{retake}` makes another"
             return Decision(memory, to="cancelled", reason=reason)
         case NotCancelled():

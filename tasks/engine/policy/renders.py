@@ -110,7 +110,7 @@ def _verdict(
         return None
     if observation.status in rules.failed and memory.ends >= ENDS:
         words = f'the service says "{observation.status}" and has no film'
-        retake = suggest("retake", row.campaign, row.row)
+        retake = suggest("retake", row.campaign, row.row, "--run")
         return "failed", f"{words}: edit the row, or have another made with `{retake}`"
     if observation.status in CANCELLED and memory.ends >= ENDS:
         return "cancelled", f'the service says "{observation.status}"'
