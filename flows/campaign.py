@@ -6,8 +6,11 @@ it is. Prefect's records are not a ledger and are never read back.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -20,11 +23,11 @@ from flows.artifacts import ProgressArtifact, publish_report
 from flows.pipeline import Steps, run_pipeline
 from flows.prefect_logs import redact_prefect_logs
 from tasks.campaign.plan import check_retirement
-from tasks.campaign.run import open_run
+from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.duration import parse_duration
-from tasks.errors import SpendRefused
-from tasks.ledger import AtLimit
+from tasks.errors import BadInput, SpendRefused
+from tasks.ledger import AtLimit, Campaign, find_campaign
 from tasks.plan_rows import plan_rows
 from tasks.produce_rows import produce_rows
 from tasks.quote_rows import quote_rows
@@ -125,6 +128,24 @@ async def run_campaign(
             await artifact.settle()
         await publish_report(run)
     return ending(outcome)
+
+
+@asynccontextmanager
+async def run_of(
+    campaign: str, *, max_wait: str | None, profile: str | None
+) -> AsyncIterator[tuple[Run, Campaign]]:
+    """Open a run of what the ledger has of a campaign, for which no sheet is needed.
+
+    Nothing is approved in it. Raises BadInput for a campaign that the ledger does not know.
+    """
+    redact_prefect_logs()
+    wait = None if max_wait is None else parse_duration(max_wait)
+    options = RunOptions(sheet=campaign, max_wait=wait)
+    async with open_run(options, load_settings(profile=profile), no_approval) as run:
+        found = await run.at.ledger.read(partial(find_campaign, name=campaign))
+        if found is None:
+            raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
+        yield run, found
 
 
 def ending(outcome: RunOutcome) -> State[dict[str, Any]]:

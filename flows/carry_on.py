@@ -13,16 +13,11 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows.artifacts import publish_report
-from flows.campaign import AS_TASKS, ending
+from flows.campaign import AS_TASKS, ending, run_of
 from flows.pipeline import carry
-from flows.prefect_logs import redact_prefect_logs
-from tasks.campaign.run import no_approval, open_run
 from tasks.campaign.steps import carry_only
-from tasks.campaign.values import RunOptions
-from tasks.duration import parse_duration
-from tasks.errors import BadInput, Parked
-from tasks.ledger import UNDER_WAY, find_campaign, rows_of
-from tasks.settings import load_settings
+from tasks.errors import Parked
+from tasks.ledger import UNDER_WAY, rows_of
 
 
 @flow(
@@ -41,15 +36,8 @@ async def carry_on(
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
-    redact_prefect_logs()
-    wait = None if max_wait is None else parse_duration(max_wait)
-    options = RunOptions(sheet=campaign, max_wait=wait)
-    async with open_run(options, load_settings(profile=profile), no_approval) as run:
-        ledger = run.at.ledger
-        found = await ledger.read(partial(find_campaign, name=campaign))
-        if found is None:
-            raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
-        rows = await ledger.read(partial(rows_of, campaign_id=found.id))
+    async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, found):
+        rows = await run.at.ledger.read(partial(rows_of, campaign_id=found.id))
         await run.at.store.check()
         try:
             await carry_only(run, found, [row.row for row in rows if row.state in UNDER_WAY])

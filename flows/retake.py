@@ -13,20 +13,15 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 
 from flows.artifacts import publish_report
-from flows.campaign import AS_TASKS, ending
+from flows.campaign import AS_TASKS, ending, run_of
 from flows.pipeline import carry
-from flows.prefect_logs import redact_prefect_logs
 from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
 from tasks.campaign.quote import check_budget
-from tasks.campaign.run import no_approval, open_run
 from tasks.campaign.selection import parse_selection
 from tasks.campaign.steps import carry_only
-from tasks.campaign.values import RunOptions
 from tasks.credits import as_text
-from tasks.duration import parse_duration
-from tasks.errors import BadInput, SpendRefused
-from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, find_campaign, rows_of
-from tasks.settings import load_settings
+from tasks.errors import SpendRefused
+from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, rows_of
 
 
 @flow(
@@ -53,11 +48,8 @@ async def retake_rows(
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
-    redact_prefect_logs()
-    wait = None if max_wait is None else parse_duration(max_wait)
-    options = RunOptions(sheet=campaign, max_wait=wait)
-    async with open_run(options, load_settings(profile=profile), no_approval) as run:
-        chosen, rows = await _choose(run.at.ledger, campaign, select)
+    async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, chosen):
+        rows = await _choose(run.at.ledger, chosen, select)
         found = [offer for offer in await offers(run.at, chosen, rows) if not offer.refusal]
         plan = plan_of(chosen, found, None)
         check_budget(plan)
@@ -76,15 +68,11 @@ async def retake_rows(
     return ending(outcome)
 
 
-async def _choose(ledger: Ledger, campaign: str, select: str) -> tuple[Campaign, list[CampaignRow]]:
-    """Return the campaign and those chosen rows that can be taken again."""
-    found = await ledger.read(partial(find_campaign, name=campaign))
-    if found is None:
-        raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
+async def _choose(ledger: Ledger, campaign: Campaign, select: str) -> list[CampaignRow]:
+    """Return those chosen rows that can be taken again."""
     chosen = parse_selection(select)
-    rows = await ledger.read(partial(rows_of, campaign_id=found.id))
-    return found, [
+    return [
         row
-        for row in rows
+        for row in await ledger.read(partial(rows_of, campaign_id=campaign.id))
         if row.state in RETAKEABLE and row.enabled and chosen(row, row.asked(), row.state)
     ]

@@ -86,7 +86,17 @@ class CreateVideo(VideoRequest):
     )
 
 
-class ImageToVideo(VideoRequest):
+class ClipRequest(VideoRequest):
+    """What any clip may be told."""
+
+    title: _Title = None
+    topic: _Topic = None
+    aspect_ratio: _Shape = None
+    language: _Language = None
+    voice_id: _Voice = None
+
+
+class ImageToVideo(ClipRequest):
     """One image, animated: `POST /videos/image-to-video`."""
 
     needs = (("image",),)
@@ -96,28 +106,18 @@ class ImageToVideo(VideoRequest):
         None, description="How long the clip is: 5 or 10 seconds."
     )
     narration: str | None = Field(None, description="What the subject of the image says.")
-    title: _Title = None
-    topic: _Topic = None
-    aspect_ratio: _Shape = None
-    language: _Language = None
-    voice_id: _Voice = None
 
 
-class TalkingAvatar(VideoRequest):
+class TalkingAvatar(ClipRequest):
     """Your own filmed clip speaks another script: `POST /videos/talking-avatar`."""
 
     needs = (("clip",), ("script",))
 
     clip: _Clip = None
     script: str | dict[str, Json] | None = Field(None, description="What is said in the clip.")
-    title: _Title = None
-    topic: _Topic = None
-    aspect_ratio: _Shape = None
-    language: _Language = None
-    voice_id: _Voice = None
 
 
-class CharacterSwap(VideoRequest):
+class CharacterSwap(ClipRequest):
     """A character, or who is in photos, takes a person's place: `POST /videos/character-swap`."""
 
     needs = (("clip",), ("photos", "character_id"))
@@ -130,11 +130,6 @@ class CharacterSwap(VideoRequest):
     duration_seconds: int | None = Field(
         None, ge=3, le=60, description="How long the clip is: 3 to 60 seconds."
     )
-    title: _Title = None
-    topic: _Topic = None
-    aspect_ratio: _Shape = None
-    language: _Language = None
-    voice_id: _Voice = None
 
 
 #: Every operation that a row can name, and what it asks for.

@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 from deployments.commands.ledger import campaign_of, reading
-from deployments.commands.options import settings_of
+from deployments.commands.options import budget_of, settings_of
 from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
-from tasks.credits import as_text, parse_credits
+from tasks.credits import as_text
 from tasks.engine.context import open_service
 from tasks.errors import BadInput, NotFound
 from tasks.ledger import (
@@ -141,12 +141,8 @@ async def _check_video(args: Namespace, ledger: Ledger, video_id: str) -> None:
 
 def _charged(args: Namespace, take: Take) -> Decimal:
     """Return what the take is taken to have cost: what was reserved, unless a person knows."""
-    if args.charged is None:
-        return take.reserved
-    amount = parse_credits(args.charged)
-    if amount is None:
-        raise BadInput(f'--charged "{args.charged}" is not an amount of credits')
-    return amount
+    amount = budget_of(args, "charged")
+    return take.reserved if amount is None else amount
 
 
 def _done(changed: bool, row: CampaignRow) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 from rich.console import Console
@@ -13,12 +11,10 @@ from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
-from tasks.aftercare.repair import Workshop, repair
+from tasks.aftercare.repair import repair
 from tasks.aftercare.verify import Audit, AuditedFile, Places, audit_document, verify
 from tasks.campaign.selection import parse_selection
-from tasks.engine.context import make_fetcher, open_service
-from tasks.ledger import Ledger
-from tasks.settings import Settings
+from tasks.engine.context import connect
 from tasks.store import open_store
 from tasks.suggest import suggest
 
@@ -49,27 +45,10 @@ async def _verify(args: Namespace) -> Audit:
             at_once=settings.deliveries,
             quick=args.quick,
         )
-        if args.repair and not all(one.sound for one in audit.files):
-            return await _repair(audit, settings, ledger, places)
+    if args.repair and not all(one.sound for one in audit.files):
+        async with connect(settings) as at, Places() as places:
+            return await repair(audit, at, places)
     return audit
-
-
-async def _repair(audit: Audit, settings: Settings, ledger: Ledger, places: Places) -> Audit:
-    async with AsyncExitStack() as stack:
-        service = await stack.enter_async_context(await open_service(settings, ledger, time.time))
-        store = open_store(settings.store)
-        stack.push_async_callback(store.aclose)
-        fetcher = await stack.enter_async_context(make_fetcher(settings, settings.spool))
-        workshop = Workshop(
-            ledger=ledger,
-            service=service,
-            store=store,
-            fetcher=fetcher,
-            places=places,
-            names=settings.names,
-            clock=time.time,
-        )
-        return await repair(audit, workshop, at_once=settings.deliveries)
 
 
 def _show(audit: Audit, console: Console) -> None:

@@ -6,7 +6,6 @@ Asks with free reads alone: whether a key may write can only be found out by spe
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass
 from typing import Any
 
 from deployments.commands.login import SCOPES
@@ -15,14 +14,6 @@ from deployments.terminal import console_for, print_json, say
 from tasks.credentials import fingerprint, profile_name
 from tasks.service.login import KeyStatus, Owner, key_status, owner_of
 from tasks.settings import Settings, load_settings
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """Where a key comes from: environment, profile, keyring or file, and where exactly."""
-
-    kind: str
-    where: str
 
 
 def main(args: Namespace) -> int:
@@ -35,12 +26,12 @@ def main(args: Namespace) -> int:
     code = 2 if status.accepted is False else 0
     if status.accepted is None:
         code = 5 if status.later else 2
-    origin = _origin(settings)
+    source, where = _origin(settings)
     document: dict[str, Any] = {
         "profile": profile_name(args.profile),
         "key": fingerprint(key),
-        "source": origin.kind,
-        "where": origin.where,
+        "source": source,
+        "where": where,
         "base_url": base_url,
         "organisation": owner.organisation,
         "scopes": known,
@@ -61,16 +52,17 @@ async def _ask(base_url: str, key: str) -> tuple[KeyStatus, Owner]:
     return status, await owner_of(base_url, key) if status.accepted else Owner()
 
 
-def _origin(settings: Settings) -> Origin:
+def _origin(settings: Settings) -> tuple[str, str]:
+    """Return where the key comes from: environment, profile, keyring or file, and where exactly."""
     source = settings.key_source
     if source:
         kind = "environment" if source.startswith("CALLSHEET_") else "profile"
-        return Origin(kind=kind, where=source)
+        return kind, source
     assert settings.login is not None
     assert settings.kept_logins is not None
     if settings.login.kept_in == "keyring":
-        return Origin(kind="keyring", where="the keyring of this machine")
-    return Origin(kind="file", where=str(settings.kept_logins.path))
+        return "keyring", "the keyring of this machine"
+    return "file", str(settings.kept_logins.path)
 
 
 def _scopes(settings: Settings, status: KeyStatus, owner: Owner) -> tuple[list[str], list[str]]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from argparse import Namespace
 from decimal import Decimal
 
+from deployments.commands.options import budget_of
 from deployments.direct import request_body
 from deployments.direct.session import Document, Session
 from deployments.terminal import consent, plain
 from tasks.brief import CREATE, Json, canonical_json, digest_of
-from tasks.credits import as_number, as_text, parse_credits
+from tasks.credits import as_number, as_text
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound, OtherRefusal, SpendRefused
 from tasks.key import DIRECT, idempotency_key
 from tasks.redact import redacted
@@ -38,7 +39,7 @@ async def create(at: Session) -> Document:
     if at.args.draft:
         wanted["start_generation"] = False
     key = _key(wanted, another=at.args.another)
-    limit = _limit(at.args.max_credits)
+    limit = budget_of(at.args, "max_credits")
     price = await _price(at, wanted)
     _check_price(price, limit)
     at.console.print(f"{plain(_named(wanted))}: {_priced(price)}")
@@ -103,15 +104,6 @@ def _key(wanted: dict[str, Json], *, another: int) -> str:
     if not plain_key or not own.strip() or '"' in own or "\\" in own:
         raise BadInput("idempotency_key is not plain text")
     return str(own)
-
-
-def _limit(text: str | None) -> Decimal | None:
-    if text is None:
-        return None
-    amount = parse_credits(text)
-    if amount is None:
-        raise BadInput(f'--max-credits "{text}" is not an amount of credits')
-    return amount
 
 
 async def _price(at: Session, wanted: dict[str, Json]) -> Decimal | None:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import cast
 
 from tasks.aftercare.verify import Audit, AuditedFile, Places
 from tasks.brief import CaptionFormat
+from tasks.engine.context import Context
 from tasks.errors import (
     BadRequest,
     CallsheetError,
@@ -29,45 +30,31 @@ from tasks.errors import (
     StoreError,
     StoreUnusable,
 )
-from tasks.ledger import Delivered, Ledger, add_delivery, note
-from tasks.service import VideoService
-from tasks.store import Fetcher, File, FileKind, Store, check_captions, inspect_film, object_name
+from tasks.ledger import Delivered, add_delivery, note
+from tasks.store import File, FileKind, check_captions, inspect_film, object_name
 from tasks.store.store import name_below
 
 #: Digits of a damaged file's sha256 in the name it is set aside under.
 MARK = 12
 
 
-@dataclass(frozen=True, kw_only=True)
-class Workshop:
-    """What a repair works with; `names` is the template of a film's name in the store."""
-
-    ledger: Ledger
-    service: VideoService
-    store: Store
-    fetcher: Fetcher
-    places: Places
-    names: str
-    clock: Callable[[], float]
-
-
-async def repair(audit: Audit, at: Workshop, *, at_once: int) -> Audit:
-    """Bring back what can be, `at_once` files at a time; the rest says why it was left."""
-    slots = asyncio.Semaphore(at_once)
+async def repair(audit: Audit, at: Context, places: Places) -> Audit:
+    """Bring back what can be, several files at a time; the rest says why it was left."""
+    slots = asyncio.Semaphore(at.settings.deliveries)
 
     async def mend(one: AuditedFile) -> AuditedFile:
         if one.sound or one.verdict == "unknown":
             return one
         async with slots:
-            return await _mend(one, at)
+            return await _mend(one, at, places)
 
     files: Sequence[AuditedFile] = await asyncio.gather(*(mend(one) for one in audit.files))
     return replace(audit, files=files)
 
 
-async def _mend(one: AuditedFile, at: Workshop) -> AuditedFile:
+async def _mend(one: AuditedFile, at: Context, places: Places) -> AuditedFile:
     try:
-        return replace(one, repaired=await _bring_back(one, at))
+        return replace(one, repaired=await _bring_back(one, at, places))
     except NotFound:
         return replace(one, left="the service no longer has this video: it cannot be fetched again")
     except (Conflict, BadRequest):
@@ -86,7 +73,7 @@ class _Another(CallsheetError):
     """The service gives another file than the one delivered; a person decides."""
 
 
-async def _bring_back(one: AuditedFile, at: Workshop) -> str:
+async def _bring_back(one: AuditedFile, at: Context, places: Places) -> str:
     """Fetch a file, see that it is the one delivered, put it in place; return what was done."""
     name = _name(one, at)
     async with _fetched(one, at) as (source, sha256):
@@ -97,7 +84,7 @@ async def _bring_back(one: AuditedFile, at: Workshop) -> str:
             )
         words = "fetched again"
         if one.file is not None and one.verdict in ("changed", "unplayable"):
-            words += f"; what was there is {await _set_aside(one, one.file, at)} now"
+            words += f"; what was there is {await _set_aside(one, one.file, places)} now"
         kind = cast("FileKind", one.kind)
         file = File(kind=kind, name=name, source=source, sha256=sha256)
         metadata = {"callsheet-row": one.row.row, "callsheet-video": one.take.video_id or ""}
@@ -107,11 +94,11 @@ async def _bring_back(one: AuditedFile, at: Workshop) -> str:
     return words
 
 
-def _name(one: AuditedFile, at: Workshop) -> str:
+def _name(one: AuditedFile, at: Context) -> str:
     """Return the name a file had in this store; raise StoreError where it was in another."""
     if one.file is None:
         return object_name(
-            at.names,
+            at.settings.names,
             campaign=one.row.campaign,
             row=one.row.row,
             take=one.take.number,
@@ -125,7 +112,7 @@ def _name(one: AuditedFile, at: Workshop) -> str:
 
 
 @asynccontextmanager
-async def _fetched(one: AuditedFile, at: Workshop) -> AsyncIterator[tuple[Path | bytes, str]]:
+async def _fetched(one: AuditedFile, at: Context) -> AsyncIterator[tuple[Path | bytes, str]]:
     """Yield a file of the take as the service has it now, looked at, and its sha256."""
     video_id = one.take.video_id
     if video_id is None:
@@ -148,14 +135,14 @@ async def _fetched(one: AuditedFile, at: Workshop) -> AsyncIterator[tuple[Path |
         film.path.unlink(missing_ok=True)
 
 
-async def _set_aside(one: AuditedFile, file: Delivered, at: Workshop) -> str:
-    inventory = at.places.of(file.uri)
+async def _set_aside(one: AuditedFile, file: Delivered, places: Places) -> str:
+    inventory = places.of(file.uri)
     # A quick look knows no digest; the name has to tell one content from another.
     mark = (one.found or f"{await inventory.size(file.uri)}-bytes")[:MARK]
     return await inventory.set_aside(file.uri, f"damaged-{mark}")
 
 
-async def _record(one: AuditedFile, file: Delivered, words: str, at: Workshop) -> None:
+async def _record(one: AuditedFile, file: Delivered, words: str, at: Context) -> None:
     """Write into the row's history what was done; captions that never were become a delivery."""
     what = partial(
         note,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from deployments.servers import PrefectServer, find_or_start
+from tests.here import Here
 from tests.programs import Desk, Sandbox, sandbox
 
 
@@ -15,6 +16,25 @@ from tests.programs import Desk, Sandbox, sandbox
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     with sandbox(tmp_path_factory.mktemp("sandbox"), "--credits", "100000000") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A sandbox of the file's own, where things go wrong, or whose list is read."""
+    options = ("--credits", "1000000", "--time-scale", "600")
+    with sandbox(tmp_path_factory.mktemp("studio"), *options) as running:
+        yield running
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path,
+    service: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Here:
+    """The same folder for commands that are called in this process."""
+    return Here(tmp_path, monkeypatch, capsys).work_with(service.environ)
 
 
 @pytest.fixture

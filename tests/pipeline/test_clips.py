@@ -9,18 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import Desk, Sandbox, sandbox
+from tests.programs import Desk, Sandbox
 
 IMAGE = "https://img.example/{}.png"
 HEAD = "id,operation,image,clip,script,photos,duration_seconds,max_credits\n"
-
-
-@pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox where things go wrong; the campaigns of one test after the other."""
-    options = ("--credits", "1000000", "--time-scale", "600")
-    with sandbox(tmp_path_factory.mktemp("studio"), *options) as running:
-        yield running
 
 
 @pytest.fixture

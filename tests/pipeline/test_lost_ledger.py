@@ -10,16 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.programs import Desk, Sandbox, simple_sheet
 
 IMAGE = "id,operation,image,max_credits\na,image-to-video,https://img.example/{}.png,50\n"
-
-
-@pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    options = ("--credits", "1000000", "--time-scale", "600")
-    with sandbox(tmp_path_factory.mktemp("studio"), *options) as running:
-        yield running
 
 
 @pytest.fixture

@@ -10,17 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.programs import Desk, Sandbox, simple_sheet
 
 IMAGE = "https://img.example/{}.png"
-
-
-@pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox of our own, since things go wrong in it, and its list is read."""
-    options = ("--credits", "1000000", "--time-scale", "600")
-    with sandbox(tmp_path_factory.mktemp("studio"), *options) as running:
-        yield running
 
 
 @pytest.fixture

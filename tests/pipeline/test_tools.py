@@ -12,16 +12,6 @@ from tests.programs import Sandbox
 TOOLS = ["product-launch", "explainer", "testimonial", "listicle", "announcement"]
 
 
-@pytest.fixture
-def here(
-    tmp_path: Path,
-    service: Sandbox,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Here:
-    return Here(tmp_path, monkeypatch, capsys).work_with(service.environ)
-
-
 def test_a_misspelt_field_is_refused_by_every_command_before_it_is_paid_for(
     here: Here, service: Sandbox, name: str
 ) -> None:

@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,16 +19,6 @@ from tests.programs import Desk, Sandbox
 #: Every test types requests of its own: the same one is the same film, whoever types it.
 TOOL = ("--tool", "product-launch", "--duration", "20")
 PRICE = 45
-
-
-@pytest.fixture
-def here(
-    tmp_path: Path,
-    service: Sandbox,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Here:
-    return Here(tmp_path, monkeypatch, capsys).work_with(service.environ)
 
 
 @pytest.fixture

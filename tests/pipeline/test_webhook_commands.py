@@ -28,16 +28,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         yield running
 
 
-@pytest.fixture
-def here(
-    tmp_path: Path,
-    service: Sandbox,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Here:
-    return Here(tmp_path, monkeypatch, capsys).work_with(service.environ)
-
-
 def test_a_subscription_from_its_secret_to_its_end(here: Here) -> None:
     made = here.call("webhooks", "create", NOWHERE, "--name", "Films", "--json")
     webhook_id, secret = made.json["webhook_id"], made.json["secret"]
