@@ -73,7 +73,7 @@ async def pay_once(
         if found is None:
             raise
         made = found
-    entry.made(made.video_id)
+    entry.video_id = made.video_id
     return made
 
 

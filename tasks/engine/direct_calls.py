@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 
 from tasks.engine.context import Clock
@@ -17,16 +18,12 @@ from tasks.ledger import NEW, CallOutcome, Ledger, close_call, open_call, unsett
 from tasks.suggest import suggest
 
 
+@dataclass
 class Entry:
-    """One call in the ledger; say `made` when its answer names a video."""
+    """One call in the ledger; `video_id` is set to the video that it made or changed."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.video_id: str | None = None
-
-    def made(self, video_id: str) -> None:
-        """Record which video the call made or changed."""
-        self.video_id = video_id
+    number: int
+    video_id: str | None = None
 
 
 @asynccontextmanager

@@ -203,6 +203,11 @@ _READ = select(accounts.c.reserved, accounts.c.charged).where(*_THIS)
 _READ_CAMPAIGN = select(
     campaigns.c.owner, campaigns.c.budget, campaigns.c.reserved, campaigns.c.charged
 ).where(campaigns.c.id == bindparam("the_campaign"))
+# A run that has lost its campaign cannot begin anything in it.
+_HELD = (
+    campaigns.c.id == bindparam("the_campaign"),
+    or_(_OWNER.is_(None), campaigns.c.owner == _OWNER),
+)
 # The limits are guarded in the statements themselves: two processes cannot both pass them.
 _RESERVE = (
     update(accounts)
@@ -212,12 +217,10 @@ _RESERVE = (
     )
     .values(reserved=accounts.c.reserved + _MORE, budget=_LIMIT)
 )
-# So is the lease: a run that has lost its campaign cannot begin anything in it.
 _RESERVE_CAMPAIGN = (
     update(campaigns)
     .where(
-        campaigns.c.id == bindparam("the_campaign"),
-        or_(_OWNER.is_(None), campaigns.c.owner == _OWNER),
+        *_HELD,
         or_(
             campaigns.c.budget.is_(None),
             campaigns.c.reserved + campaigns.c.charged + _MORE <= campaigns.c.budget,
@@ -228,8 +231,7 @@ _RESERVE_CAMPAIGN = (
 _RESERVE_UNPRICED = (
     update(campaigns)
     .where(
-        campaigns.c.id == bindparam("the_campaign"),
-        or_(_OWNER.is_(None), campaigns.c.owner == _OWNER),
+        *_HELD,
         campaigns.c.budget.is_(None),
     )
     .values(reserved=campaigns.c.reserved)

@@ -30,7 +30,7 @@ async def unsettled(ledger: Ledger) -> list[str]:
 async def test_a_call_under_way_is_in_the_ledger_and_settled_by_its_answer(ledger: Ledger):
     async with entry(ledger) as call:
         assert await unsettled(ledger) == ["None"]
-        call.made("vid_1")
+        call.video_id = "vid_1"
     assert await unsettled(ledger) == []
 
 
