@@ -32,7 +32,7 @@ A caller that spends money writes:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -250,6 +250,15 @@ class RateLimited(Refused):
 
 class OtherRefusal(Refused):
     """An answer that the specification does not name."""
+
+
+def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return `; did you mean X?` where one of the known words is close, else nothing."""
+    from difflib import get_close_matches
+
+    spellings = {one.casefold(): one for one in known}
+    close = get_close_matches(word.casefold(), spellings, n=1, cutoff=cutoff)
+    return f"; did you mean {spellings[close[0]]}?" if close else ""
 
 
 def shorten(text: str, limit: int = 60) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, did_you_mean
 
 #: Names that are not fields of the request.
 OWN = ("row", "state", "tag", "cost_center", "operation")
@@ -53,7 +53,7 @@ def _term(text: str) -> Selection:
         name, pattern = "row", name
     if name not in OWN + ASKED:
         raise BadInput(
-            f'--select does not know "{name}"; nothing was spent',
+            f'--select does not know "{name}"{did_you_mean(name, OWN + ASKED)}; nothing was spent',
             remedy="select by " + ", ".join(OWN + ASKED),
         )
     patterns = [alternative.strip().casefold() for alternative in pattern.split("|")]

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
+from math import gcd
 
 from tasks.brief import CaptionFormat, Json
 from tasks.credits import parse_credits
+from tasks.errors import did_you_mean
+from tasks.sheet.languages import LANGUAGES, language_code
 from tasks.sheet.names import row_id_fault
-from tasks.sheet.text import as_text, is_blank, plain, tidy
+from tasks.sheet.quantities import lengths, numbers, settled
+from tasks.sheet.text import as_text, bare, is_blank, plain
 from tasks.sheet.trees import parse_json
 
 CAPTIONS: Mapping[str, tuple[CaptionFormat, ...]] = {
@@ -18,40 +22,78 @@ CAPTIONS: Mapping[str, tuple[CaptionFormat, ...]] = {
     "both": ("srt", "vtt"),
     "none": (),
 }
-TRUTH = dict.fromkeys(("true", "yes", "y", "1"), True) | dict.fromkeys(
-    ("false", "no", "n", "0"), False
-)
+#: Marks of a column in which rows are ticked; beside them an empty cell means no.
+TICKS = ("x", "✓", "✔", "☑", "✅")
+TRUTH = dict.fromkeys(
+    ("true", "yes", "y", "1", "on", "ja", "j", "wahr", "oui", "vrai", "sí", "si", "verdadero",
+     "sim", "verdadeiro", "vero", *TICKS),
+    True,
+) | dict.fromkeys(
+    ("false", "no", "n", "0", "off", "nein", "falsch", "non", "faux", "falso", "não", "nao", "☐"),
+    False,
+)  # fmt: skip
 WHOLE = r"([+-]?[0-9]{1,15})(?:\.0+)?"
-AMOUNT = r"[0-9]{1,12}(?:\.[0-9]{1,6}0*)?"
-SHAPES = {"portrait": "9:16", "vertical": "9:16", "square": "1:1", "landscape": "16:9"}
+AMOUNT = r"(?![1-9][0-9]{0,2}\.[0-9]{3}$)[0-9]{1,12}(?:\.[0-9]{1,6}0*)?"
+SHAPES = {
+    "portrait": "9:16", "vertical": "9:16", "upright": "9:16", "hochformat": "9:16",
+    "square": "1:1", "quadratisch": "1:1", "quadrat": "1:1",
+    "landscape": "16:9", "horizontal": "16:9", "widescreen": "16:9", "querformat": "16:9",
+}  # fmt: skip
+#: Units of an amount of credits, before or after it.
+CURRENCIES = ("€", "$", "£", "¥", "eur", "usd", "gbp", "chf", "euros", "euro", "dollars", "dollar")
+UNITS = (*CURRENCIES, "credits", "credit", "kredite", "crédits", "crédit", "créditos")
+#: Between caption formats.
+JOINTS = r"(?:[\s,;|/&+]|(?<=\s)(?:and|und)(?=\s))"
 _WHOLE = re.compile(WHOLE)
 _AMOUNT = re.compile(AMOUNT)
-_JOINTS = re.compile(r"[\s,+]+")
-_RATIO = re.compile(r"(\d{1,2})\s*[:x×/]\s*(\d{1,2})")
+_JOINTS = re.compile(f"{JOINTS}+")
+_TAGS = re.compile(r"[,;|\n]")
+_DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
+_RATIO = re.compile(r"(\d{1,2}|\d{3,5})\s*(?:[:x×*/-]|by)\s*(\d{1,2}|\d{3,5})")
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::00)?(?:\.0+)?\s*([ap]m)?")
 _DAY_FRACTION = re.compile(r"0\.\d{3,}")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def text(value: Json) -> str:
-    """Return one text; YAML and JSON may hold a list or an object where none belongs."""
+    """Return one text, which is tidy as all of a table is; refuse a list and an object."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, Mapping | list | tuple):
         kind = "an object" if isinstance(value, Mapping) else "a list"
         raise ValueError(f"is {kind} where one value belongs")
-    return tidy(as_text(value))
+    return as_text(value)
 
 
 def words(value: Json) -> tuple[str, ...]:
-    """Return the different texts of a list or of a comma separated cell, in order."""
-    parts = _texts(value) if isinstance(value, list) else text(value).split(",")
-    return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+    """Return the different texts of a list or of a cell with `,`, `;`, `|` or lines, in order."""
+    parts = _texts(value) if isinstance(value, list) else _TAGS.split(text(value))
+    return tuple(dict.fromkeys(bare(part.strip()) for part in parts if part.strip()))
 
 
 def row_id(value: Json) -> str:
     """Return the id of a row."""
     said = text(value)
-    if fault := row_id_fault(said):
+    if not (fault := row_id_fault(said)):
+        return said
+    meant = bare(said).translate(_DASHES)
+    if row_id_fault(meant):
         raise ValueError(fault)
-    return said
+    return meant
+
+
+def name(value: Json) -> str:
+    """Return a name that the service gave, like a voice's id."""
+    return bare(text(value))
+
+
+def language(value: Json) -> str:
+    """Return the code of a language from the code or its name; a code is kept as it is."""
+    said = text(value)
+    if code := language_code(said) or language_code(plain(said)):
+        return code
+    hint = did_you_mean(plain(said), LANGUAGES, cutoff=0.7) or "; write its code, like en or pt-BR"
+    raise ValueError(f"is not a language Callsheet knows{hint}")
 
 
 def ratio_of(allowed: tuple[str, ...]) -> Callable[[Json], str]:
@@ -60,10 +102,16 @@ def ratio_of(allowed: tuple[str, ...]) -> Callable[[Json], str]:
     def parse(value: Json) -> str:
         if value in allowed:
             return str(value)
-        said = plain(text(value)).casefold()
-        ratio = SHAPES.get(said) or _written_ratio(said) or _ratio_of_time(said)
+        said = plain(text(value)).casefold().translate(_DASHES)
+        ratio = _named_ratio(said) or _written_ratio(said) or _ratio_of_time(said)
         if ratio not in allowed:
-            raise ValueError(f"is not one of {', '.join(allowed)}")
+            if _DATE.fullmatch(said):
+                raise ValueError(
+                    "is a date that a spreadsheet made of it: make the cell text, and write one of "
+                    f"{', '.join(allowed)}"
+                )
+            hint = did_you_mean(said, SHAPES) if said.isalpha() else ""
+            raise ValueError(f"is not one of {', '.join(allowed)}{hint}")
         return str(ratio)
 
     return parse
@@ -71,13 +119,29 @@ def ratio_of(allowed: tuple[str, ...]) -> Callable[[Json], str]:
 
 def is_time_of_day(value: Json) -> bool:
     """Say whether a shape is what a spreadsheet had made a time of day of."""
-    said = plain(text(value)).casefold()
-    return said not in SHAPES and not _written_ratio(said)
+    said = plain(text(value)).casefold().translate(_DASHES)
+    return not _named_ratio(said) and not _written_ratio(said)
+
+
+def _named_ratio(said: str) -> str | None:
+    """Return the ratio of a shape with a name: `vertical`, also `vertical (9:16)`."""
+    if said in SHAPES:
+        return SHAPES[said]
+    for shape, ratio in SHAPES.items():
+        before, found, after = said.partition(shape)
+        if found and _written_ratio(f"{before}{after}".strip(" (),-")) == ratio:
+            return ratio
+    return None
 
 
 def _written_ratio(said: str) -> str | None:
     simple = None if said.startswith("0") else _RATIO.fullmatch(said)
-    return f"{int(simple[1])}:{int(simple[2])}" if simple else None
+    if not simple:
+        return None
+    width, height = int(simple[1]), int(simple[2])
+    # The size of a picture, in pixels.
+    shared = gcd(width, height) if min(width, height) > 99 else 1
+    return f"{width // shared}:{height // shared}"
 
 
 def _ratio_of_time(said: str) -> str | None:
@@ -92,42 +156,71 @@ def _ratio_of_time(said: str) -> str | None:
 
 def one_of(allowed: tuple[str, ...]) -> Callable[[Json], str]:
     """Return a parser for a word of a closed list, however it is capitalised or joined."""
+    joined = {word.replace("-", ""): word for word in allowed}
 
     def parse(value: Json) -> str:
-        said = re.sub(r"[\s_\-\u2010-\u2015]+", "-", plain(text(value)).casefold())
-        if said not in allowed:
-            raise ValueError(f"is not one of {', '.join(allowed)}")
-        return said
+        if isinstance(value, str) and value in allowed:
+            return value
+        said = plain(text(value)).casefold()
+        word = joined.get(re.sub(r"[\s_\-\u2010-\u2015]+", "", said))
+        if word is None:
+            raise ValueError(f"is not one of {', '.join(allowed)}{did_you_mean(said, allowed)}")
+        return word
 
     return parse
 
 
 def whole(value: Json) -> int:
     """Return a whole number; `8.0` is what spreadsheets make of 8."""
-    found = _WHOLE.fullmatch(plain(text(value)))
-    if not found:
+    said = _number_text(value)
+    if found := _WHOLE.fullmatch(said):
+        return int(found[1])
+    sign, digits = (-1, said[1:]) if said.startswith("-") else (1, said)
+    number = settled(digits, numbers(digits), _is_whole)
+    if number is None:
         raise ValueError("is not a whole number; write it in digits alone, like 12")
-    return int(found[1])
+    return sign * int(number)
 
 
 def seconds(value: Json) -> int:
-    """Return a whole number of seconds above 0."""
-    found = _WHOLE.fullmatch(plain(text(value)))
-    if not found or int(found[1]) <= 0:
+    """Return a whole number of seconds above 0, also from `6 s`, `1m30s` and `1:30`."""
+    said = _number_text(value)
+    found = _WHOLE.fullmatch(said)
+    number = Decimal(found[1]) if found else settled(said, lengths(said), _is_above_zero)
+    if number is None or number <= 0:
         raise ValueError("is not a whole number of seconds above 0, like 12")
-    return int(found[1])
+    return int(number)
 
 
 def seconds_among(allowed: Collection[int], words: str) -> Callable[[Json], int]:
     """Return a parser for one of some lengths in seconds, which are called `words`."""
 
     def parse(value: Json) -> int:
-        said = seconds(value)
-        if said not in allowed:
+        said = _number_text(value)
+        if found := _WHOLE.fullmatch(said):
+            ways, number = [Decimal(found[1])], Decimal(found[1])
+        else:
+            ways = lengths(said)
+            number = settled(said, ways, lambda one: one in allowed) or Decimal(0)
+        if not any(map(_is_above_zero, ways)):
+            raise ValueError("is not a whole number of seconds above 0, like 12")
+        if number not in allowed:
             raise ValueError(f"is not {words} seconds")
-        return said
+        return int(number)
 
     return parse
+
+
+def _number_text(value: Json) -> str:
+    return plain(text(value)).casefold().translate(_DASHES)
+
+
+def _is_whole(number: Decimal) -> bool:
+    return number == number.to_integral_value()
+
+
+def _is_above_zero(number: Decimal) -> bool:
+    return number > 0 and _is_whole(number)
 
 
 def places(value: Json) -> list[str]:
@@ -139,26 +232,51 @@ def places(value: Json) -> list[str]:
 
 def amount(value: Json) -> Decimal:
     """Return an amount of credits; `1,200` may mean two numbers and is refused."""
-    said = plain(text(value))
-    parsed = parse_credits(said) if _AMOUNT.fullmatch(said) else None
+    said = _number_text(value)
+    parsed = None
+    if _AMOUNT.fullmatch(said) or (isinstance(value, int | float) and "e" not in said):
+        parsed = parse_credits(said)
+    elif isinstance(value, str):
+        digits = _without_unit(said)
+        number = settled(digits, numbers(digits), lambda _: True)
+        parsed = parse_credits(number)
     if parsed is None:
         raise ValueError("is not an amount of credits; write it like 1200 or 12.5")
     return parsed
+
+
+def is_money(said: str) -> bool:
+    """Say whether an amount of credits is written with a currency."""
+    return any(unit in said.casefold() for unit in CURRENCIES)
+
+
+def _without_unit(said: str) -> str:
+    for unit in UNITS:
+        if said.startswith(unit) or said.endswith(unit):
+            return said.removeprefix(unit).removesuffix(unit).strip()
+    return said
 
 
 def truth(value: Json) -> bool:
     """Return a truth value written as people and spreadsheets write it."""
     said = plain(text(value)).casefold()
     if said not in TRUTH:
-        raise ValueError("is neither true nor false; write true, false, yes, no, y, n, 1 or 0")
+        hint = did_you_mean(said, ("yes", "no", "true", "false"))
+        raise ValueError(f"is neither yes nor no; write yes or no{hint}")
     return TRUTH[said]
+
+
+def is_tick(value: Json) -> bool:
+    """Say whether a truth is a mark, beside which an empty cell means no."""
+    return plain(text(value)).casefold() in TICKS
 
 
 def captions(value: Json) -> tuple[CaptionFormat, ...]:
     """Return the caption formats wanted, always in the same order: `srt, vtt`, `vtt+srt`."""
     said = {one for word in words(value) for one in _JOINTS.split(plain(word).casefold()) if one}
     if not said or not said <= set(CAPTIONS) or (len(said) > 1 and said & {"none", "both"}):
-        raise ValueError("is not one of srt, vtt, both, none")
+        hint = did_you_mean(said.pop(), CAPTIONS, cutoff=0.7) if len(said) == 1 else ""
+        raise ValueError(f"is not one of srt, vtt, both, none{hint}")
     wanted = {one for word in said for one in CAPTIONS[word]}
     return tuple(one for one in CAPTIONS["both"] if one in wanted)
 

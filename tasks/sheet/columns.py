@@ -79,6 +79,8 @@ def _seconds(member: FieldInfo, lengths: tuple[int, ...]) -> Reads:
     return Reads(cells.seconds_among(lengths, said), written.seconds_among(lengths))
 
 
+#: What the service has a name for.
+NAMES = ("tool", "voice_id", "music_id", "caption_style", "video_model")
 _TEXT = Reads(cells.text, written.TEXT)
 _WHOLE = Reads(cells.whole, written.WHOLE)
 _OBJECT = Reads(read_object, written.OBJECT)
@@ -98,6 +100,10 @@ def _reads(name: str, member: FieldInfo) -> Reads:
         return _seconds(member, words)
     if kinds[0] == list[str]:
         return Reads(cells.places, written.PLACES)
+    if name == "language":
+        return Reads(cells.language, written.LANGUAGE)
+    if name in NAMES:
+        return Reads(cells.name, written.TEXT)
     return {str: _TEXT, int: _WHOLE}.get(kinds[0], _OBJECT)
 
 
@@ -131,7 +137,8 @@ class OwnColumns(BaseModel):
         None, description="The most that one take of this row may cost, in credits."
     )
     tags: Annotated[tuple[str, ...], Reads(cells.words, written.WORDS)] = Field(
-        (), description="Words to select rows by, in a list or with commas between them."
+        (),
+        description="Words to select rows by: a list, or with , ; or line breaks between them.",
     )
     cost_center: Annotated[str | None, _TEXT] = Field(
         None, description="Whom the credits are charged to."

@@ -66,7 +66,7 @@ class Grid:
         self._note_hidden(columns)
         kept = tuple(column.header for column in columns if not is_ours(column.name))
         complete = all(column.usable for column in columns)
-        return Table(columns=kept, rows=rows, complete=complete)
+        return Table(columns=kept, rows=rows, complete=complete, gridded=True)
 
     def _body(self, lines: Iterable[Line], header: Line) -> list[Line]:
         """Return the lines that are rows: without the header once more, or totals at the end."""

@@ -2,7 +2,7 @@
 
 It knows columns by their own names; the reader also takes `Aspect Ratio`. What no schema can say is
 the reader's alone: an id that is there twice, the same film twice, a file that is missing, text
-that begins like JSON and is none.
+that begins like JSON and is none, the size of a picture, characters that nobody sees.
 """
 
 from __future__ import annotations

@@ -114,9 +114,14 @@ def _campaign_from_name(findings: Findings) -> str:
 def _budget(table: Table, options: SheetOptions, findings: Findings) -> Decimal | None:
     if options.budget is not None or table.budget is None:
         return options.budget
+    from tasks.sheet.guesses import reading
+
+    value = str(table.budget.value)
     try:
-        return amount(table.budget.value)
+        budget = amount(table.budget.value)
     except ValueError as fault:
-        value = str(table.budget.value)
         findings.refuse(str(fault), line=table.budget.line, cell="budget", value=value)
         return None
+    if said := reading("budget", value, budget):
+        findings.note(said, line=table.budget.line, cell="budget", value=value)
+    return budget

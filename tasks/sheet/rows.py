@@ -14,12 +14,17 @@ from tasks.requests import REQUESTS
 from tasks.sheet import cells
 from tasks.sheet.columns import ANY_ROW, ASKED, BODY, CLIP_COLUMNS, FIELDS, ROWS, OwnColumns
 from tasks.sheet.findings import Findings, Where
+from tasks.sheet.guesses import Guesses
 from tasks.sheet.names import content_id, fold
 from tasks.sheet.script import read_object
 from tasks.sheet.table import Cell, Row, Table
 from tasks.sheet.text import is_blank
 
 Cells = Mapping[str, Cell]
+
+
+#: An empty cell of a column in which rows are ticked.
+_OFF = Cell(column="enabled", value=False, line=None, where="enabled")
 
 
 class Candidate(NamedTuple):
@@ -42,8 +47,15 @@ def to_briefs(
     The problems are noted, and with any the briefs are void.
     """
     reading = _Reading(findings, folder, table)
-    reading.validated(ANY_ROW, table.defaults)
-    found = [reading.candidate(row, _merged(row, table.defaults)) for row in table.rows]
+    shared = reading.validated(ANY_ROW, table.defaults)
+    if shared is not None:
+        reading.guesses.consider(table.defaults, shared)
+    off = {"enabled": _OFF} if reading.guesses.ticked(table, findings) else {}
+    found = []
+    for row in table.rows:
+        merged = _merged(row, table.defaults)
+        found.append(reading.candidate(row, {**off, **merged} if off else merged))
+    reading.guesses.tell(findings)
     known = [candidate for candidate in found if candidate is not None]
     _refuse_twins(known, findings)
     if nameless := [one.brief.line for one in known if one.place is None]:
@@ -101,23 +113,24 @@ class _Reading:
         self.findings = findings
         self.folder = folder
         self.table = table
+        self.guesses = Guesses()
         self.failed = False
-        #: The id of the row that is read, as far as it has a good one.
-        self.row: str | None = None
+        #: The cell with the id of the row that is read.
+        self.name: Cell | None = None
 
     def candidate(self, row: Row, merged: Cells) -> Candidate | None:
         """Return the brief of a row, or None when something is wrong and it has no id."""
         self.failed = any(cell.faulty for cell in merged.values())
-        place = merged.get("id")
-        self.row = _salvaged(place, cells.row_id)
+        self.name = merged.get("id")
         operation = _operation(merged.get("operation"))
         said = self.validated(ROWS.get(operation or "", OwnColumns), merged)
         # What a row of an unknown operation lacks, or has too much, nobody can say.
         request = {} if operation is None else self._request(row, merged, operation, said)
         if said is None or self.failed:
             # It takes part in the search for twins all the same: every problem at once.
-            twin = self.row and Brief(row=self.row, request={}, line=row.line)
-            return Candidate(twin, merged) if twin else None
+            name = _salvaged(self.name, cells.row_id)
+            return Candidate(Brief(row=name, request={}, line=row.line), merged) if name else None
+        self.guesses.consider(merged, said)
         usual: tuple[CaptionFormat, ...] = ("srt", "vtt") if operation == CREATE else ()
         brief = Brief(
             row=said.id or content_id(operation or "", request),
@@ -169,8 +182,6 @@ class _Reading:
             request |= {
                 name.removeprefix(f"{BODY}."): cells.member(merged[name].value) for name in members
             }
-        if said is not None and "aspect_ratio" in request:
-            self._advise_on_time(merged["aspect_ratio"], str(request["aspect_ratio"]))
         return request
 
     def _inputs(self, merged: Cells, whole: Mapping[str, Json]) -> dict[str, Json]:
@@ -211,20 +222,13 @@ class _Reading:
             elif count == 0 and not passed_through:
                 self._refuse_lack(row, f"asks for {operation} and has no {' or '.join(group)}")
 
-    def _advise_on_time(self, cell: Cell, ratio: str) -> None:
-        if cell.value != ratio and cells.is_time_of_day(cell.value):
-            self.findings.advise(
-                f"is a time of day that a spreadsheet made of it; it is read as {ratio}",
-                **self._place(cell, str(cell.value)),
-            )
-
     def _refuse_lack(self, row: Row, message: str) -> None:
         self.failed = True
         if self.table.complete:
             self._refuse_row(row, message)
 
     def _refuse_row(self, row: Row, message: str) -> None:
-        self.findings.refuse(message, line=row.line, row=self.row)
+        self.findings.refuse(message, line=row.line, row=_salvaged(self.name, cells.row_id))
         self.failed = True
 
     def _refuse(self, cell: Cell, message: str) -> None:
@@ -239,7 +243,7 @@ class _Reading:
             "line": cell.line,
             "cell": cell.where,
             "value": value,
-            "row": None if shared else self.row,
+            "row": None if shared else _salvaged(self.name, cells.row_id),
             "column": cell.column,
         }
 

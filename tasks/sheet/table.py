@@ -38,7 +38,10 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A whole sheet before any of it is understood; complete when no column was refused."""
+    """A whole sheet before any of it is understood; complete when no column was refused.
+
+    In a gridded one a row without a cell of a column has an empty one, as in a CSV.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -46,5 +49,6 @@ class Table:
     campaign: Cell | None = None
     budget: Cell | None = None
     complete: bool = True
+    gridded: bool = False
     #: Which worksheet of a workbook it is.
     worksheet: str | None = None

@@ -13,6 +13,11 @@ from tasks.spreadsheet import unguarded
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 #: Zero width spaces and byte order marks: at the ends of a cell they are never meant.
 _INVISIBLE_ENDS = "\u200b\u2060\ufeff"
+#: What word processors and spreadsheets put around a value.
+QUOTES = "\"'`´‘’‚‛“”„‟«»‹›"
+_AROUND = f"{QUOTES} \t\n\r\v\f\xa0\u1680\u2028\u2029\u202f"
+#: Say only how the sign before them is drawn.
+_VARIANTS = "\ufe0e\ufe0f"
 
 
 def tidy(text: str) -> str:
@@ -47,11 +52,27 @@ def tidy_value(value: Json, *, depth: int = 0) -> Json:
 
 
 def plain(text: str) -> str:
-    """Return text for comparing with known words: no invisible or look-alike characters."""
+    """Return text for comparing with known words.
+
+    It has no invisible or look-alike characters, and no quotes or apostrophe of a word processor
+    or a spreadsheet around it.
+    """
     if text.isascii():
-        return text.strip()
-    normal = unicodedata.normalize("NFKC", text)
-    return "".join(c for c in normal if unicodedata.category(c) != "Cf").strip()
+        return text.strip(_AROUND)
+    return visible(unicodedata.normalize("NFKC", text)).strip(_AROUND)
+
+
+def bare(text: str) -> str:
+    """Return a name without quotes around it and without characters that nobody sees."""
+    seen = text if text.isascii() else visible(text)
+    if len(seen) > 2 and seen[0] in QUOTES and seen[-1] in QUOTES:
+        return seen[1:-1].strip()
+    return seen.removeprefix("'") or text
+
+
+def visible(text: str) -> str:
+    """Return text without characters that nobody sees."""
+    return "".join(c for c in text if unicodedata.category(c) != "Cf" and c not in _VARIANTS)
 
 
 def is_blank(value: Json) -> bool:

@@ -1,33 +1,36 @@
 """Every kind of cell: what is understood, what is refused, and in which words."""
 
-from decimal import Decimal
+import csv
+import io
 
 import pytest
 
+from tests.unit.sheet.spellings import READ, REFUSED, wanted
+
 
 def cell(column, value):
-    return f'id,tool,{column}\nr1,explainer,"{value}"\n'
+    columns = {"id": "r1", "tool": "explainer", column: value}
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows([columns, columns.values()])
+    return out.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("value", "ratio"),
-    [
-        ("9:16", "9:16"),
-        ("9x16", "9:16"),
-        ("9 X 16", "9:16"),
-        ("16×9", "16:9"),
-        ("1/1", "1:1"),
-        ("9：16", "9:16"),
-        ("Portrait", "9:16"),
-        ("square", "1:1"),
-        ("LANDSCAPE", "16:9"),
-        ("9:16\u200b", "9:16"),
-    ],
-)
-def test_it_understands_an_aspect_ratio(read, value, ratio):
-    sheet = read(cell("aspect_ratio", value))
-    assert sheet.briefs[0].request["aspect_ratio"] == ratio
-    assert not sheet.advice
+def pairs(table):
+    return [(column, *pair) for column, values in table.items() for pair in values]
+
+
+@pytest.mark.parametrize(("column", "value", "meant"), pairs(READ))
+def test_it_understands_a_value_as_people_type_it(read, column, value, meant):
+    brief = read(cell(column, value)).briefs[0]
+    found = {"id": brief.row}.get(column, brief.request.get(column, getattr(brief, column, None)))
+    assert found == wanted(column, meant)
+
+
+@pytest.mark.parametrize(("column", "value", "words"), pairs(REFUSED))
+def test_it_refuses_what_nobody_can_know(refuse, column, value, words):
+    assert refuse(cell(column, value)) == [
+        f'campaign.csv:2 row "r1", column {column}: "{value}" {words}'
+    ]
 
 
 @pytest.mark.parametrize(
@@ -45,103 +48,113 @@ def test_it_understands_an_aspect_ratio(read, value, ratio):
 def test_it_recovers_an_aspect_ratio_from_a_time_and_says_so(read, value, ratio):
     sheet = read(cell("aspect_ratio", value))
     assert sheet.briefs[0].request["aspect_ratio"] == ratio
-    assert str(sheet.advice[0]) == (
-        f'campaign.csv:2 row "r1", column aspect_ratio: "{value}" is a time of day that a '
-        f"spreadsheet made of it; it is read as {ratio}"
-    )
-
-
-@pytest.mark.parametrize("value", ["4:5", "556", "16:9:30", "wide", "9:16:16", "19:16"])
-def test_it_refuses_other_aspect_ratios(refuse, value):
-    assert refuse(cell("aspect_ratio", value)) == [
-        f'campaign.csv:2 row "r1", column aspect_ratio: "{value}" is not one of 9:16, 1:1, 16:9'
-    ]
-
-
-@pytest.mark.parametrize("value", ["talking-head", "Talking Head", "talking_head"])
-def test_it_understands_modes_and_styles_however_joined(read, value):
-    for column in ("mode", "style"):
-        assert read(cell(column, value)).briefs[0].request[column] == "talking-head"
-
-
-def test_it_refuses_other_modes_and_styles(refuse):
-    assert refuse("id,tool,mode,style\nr1,explainer,loud,hybrid\n") == [
-        'campaign.csv:2 row "r1", column mode: "loud" is not one of talking-head, cinematic, '
-        "hybrid, stock-narrated, smart-mix",
-        'campaign.csv:2 row "r1", column style: "hybrid" is not one of talking-head, cinematic',
-    ]
-
-
-@pytest.mark.parametrize(("value", "seconds"), [("8", 8), (" 12 ", 12), ("8.0", 8)])
-def test_it_understands_seconds(read, value, seconds):
-    assert read(cell("duration_seconds", value)).briefs[0].request["duration_seconds"] == seconds
-
-
-@pytest.mark.parametrize("value", ["0", "-3", "8.5", "8s", "1:30", "1,200", "eight", "1e3"])
-def test_it_refuses_other_durations(refuse, value):
-    assert refuse(cell("duration_seconds", value)) == [
-        f'campaign.csv:2 row "r1", column duration_seconds: "{value}" '
-        "is not a whole number of seconds above 0, like 12"
-    ]
-
-
-@pytest.mark.parametrize("value", ["true", "TRUE", "Yes", "y", "1"])
-def test_it_understands_yes(read, value):
-    assert read(cell("enabled", value)).briefs[0].enabled is True
-
-
-@pytest.mark.parametrize("value", ["false", "FALSE", "No", "n", "0"])
-def test_it_understands_no_and_keeps_the_row(read, value):
-    assert read(cell("enabled", value)).briefs[0].enabled is False
-
-
-@pytest.mark.parametrize("value", ["WAHR", "ja", "oui", "on", "2", "1.0"])
-def test_it_refuses_other_truths(refuse, value):
-    assert refuse(cell("enabled", value)) == [
-        f'campaign.csv:2 row "r1", column enabled: "{value}" is neither true nor false; '
-        "write true, false, yes, no, y, n, 1 or 0"
+    assert list(map(str, sheet.notes)) == [
+        f'campaign.csv:2 column aspect_ratio: "{value}" is a time of day that a spreadsheet '
+        f"made of it; it is read as {ratio}"
     ]
 
 
 @pytest.mark.parametrize(
-    ("value", "formats"),
+    ("value", "ratio"), [("1080x1920", "9:16"), ("1920 × 1080", "16:9"), ("1080*1080", "1:1")]
+)
+def test_it_understands_the_size_of_a_picture(read, value, ratio):
+    assert read(cell("aspect_ratio", value)).briefs[0].request["aspect_ratio"] == ratio
+
+
+def test_a_range_settles_what_is_open(read, refuse):
+    sheet = "id,operation,clip,character_id,duration_seconds\na,character-swap,c,4,"
+    for value, seconds in (("8,000", 8), ("00:06:00", 6), ("0:45", 45), ("1 min", 60)):
+        assert read(f'{sheet}"{value}"\n').briefs[0].request["duration_seconds"] == seconds
+    assert refuse(f'{sheet}"2 min"\n')[0].endswith('"2 min" is not from 3 to 60 seconds')
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "notes"),
     [
-        ("", ("srt", "vtt")),
-        ("both", ("srt", "vtt")),
-        ("VTT", ("vtt",)),
-        ("srt", ("srt",)),
-        ("vtt, srt", ("srt", "vtt")),
-        ("srt,vtt", ("srt", "vtt")),
-        ("srt vtt", ("srt", "vtt")),
-        ("VTT  Srt", ("srt", "vtt")),
-        ("srt+vtt", ("srt", "vtt")),
-        ("Vtt + SRT", ("srt", "vtt")),
-        ("srt,", ("srt",)),
-        ("none", ()),
+        ("duration_seconds", ["6 s"] * 3, ['"6 s" is read as 6 seconds, in 3 rows']),
+        (
+            "duration_seconds",
+            ["6 s", "1:30", "8 s", "12"],
+            [
+                '"6 s" is read as 6 seconds; so is 1 more like it',
+                '"1:30" is read as 90 seconds',
+            ],
+        ),
+        ("max_credits", ["€25"], ['"€25" is read as 25 credits, not as money']),
+        ("max_credits", ["7,5"], ['"7,5" is read as 7.5 credits']),
+        ("language", ["German", "German"], ['"German" is read as de, in 2 rows']),
+        (
+            "language",
+            ["jp"],
+            ['"jp" is sent as it stands, and is a country\'s code: is "ja" m'],
+        ),
+        (
+            "aspect_ratio",
+            ["09:16"] * 9,
+            ["made of it; it is read as 9:16, in 9 rows"],
+        ),
+        ("tool", ["“explainer”"], ['"“explainer”" is read as explainer']),
+        ("enabled", ["x", "no"], ['"x" is read as yes']),
+        ("enabled", ["ja", "nein", "✓", "WAHR"], []),
+        ("duration_seconds", ["8", "8.0", "08"], []),
+        ("aspect_ratio", ["9x16", "vertical", "“16:9”"], []),
+        ("captions", ["srt & vtt"], []),
+        ("tags", ["a;b"], []),
     ],
 )
-def test_it_understands_captions(read, value, formats):
-    assert read(cell("captions", value)).briefs[0].captions == formats
+def test_what_could_have_been_meant_otherwise_is_said_once_of_each_kind(
+    read, column, values, notes
+):
+    rows = [
+        {"id": f"r{number}", "tool": "explainer", column: value, "title": "x"}
+        for number, value in enumerate(values)
+    ]
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows([rows[0], *(row.values() for row in rows)])
+    told = [str(note) for note in read(out.getvalue()).notes]
+    assert len(told) == len(notes)
+    for note, words in zip(told, notes, strict=True):
+        assert note.startswith("campaign.csv:")
+        assert f"column {column}: " in note
+        assert words in note
 
 
-@pytest.mark.parametrize("value", ["yes", "ass", "srt, none", "srt,txt", "srtvtt", "both+srt", "+"])
-def test_it_refuses_other_captions(refuse, value):
-    assert refuse(cell("captions", value)) == [
-        f'campaign.csv:2 row "r1", column captions: "{value}" is not one of srt, vtt, both, none'
+def test_a_default_is_noted_once(read):
+    sheet = read("defaults: {tool: t, language: German}\nrows: [{id: a}, {id: b}]\n", "c.yaml")
+    assert list(map(str, sheet.notes)) == [
+        'c.yaml:1 column language (defaults): "German" is read as de'
     ]
 
 
-@pytest.mark.parametrize(("value", "amount"), [("40", "40"), ("12.50", "12.5"), ("0", "0")])
-def test_it_understands_amounts(read, value, amount):
-    assert read(cell("max_credits", value)).briefs[0].max_credits == Decimal(amount)
-
-
-@pytest.mark.parametrize("value", ["1,200", "1.200,50", "-1", "1e3", "1_000", "12 credits", "inf"])
-def test_it_refuses_ambiguous_amounts(refuse, value):
-    assert refuse(cell("max_credits", value)) == [
-        f'campaign.csv:2 row "r1", column max_credits: "{value}" is not an amount of credits; '
-        "write it like 1200 or 12.5"
+@pytest.mark.parametrize("mark", ["x", "X", "✓", "✔", "☑"])
+def test_an_empty_cell_means_no_where_rows_are_ticked(read, mark):
+    sheet = read(f"id,tool,enabled\na,t,{mark}\nb,t,\nc,t,{mark}\n")
+    assert [brief.enabled for brief in sheet.briefs] == [True, False, True]
+    assert list(map(str, sheet.notes)) == [
+        f'campaign.csv:2 column enabled: "{mark}" ticks 2 rows, and an empty cell is read as no '
+        "(1 row): write yes and no if that is not meant"
     ]
+
+
+@pytest.mark.parametrize("other", ["no", "yes", "☐"])
+def test_an_empty_cell_means_yes_beside_words(read, other):
+    sheet = read(f"id,tool,enabled\na,t,☑\nb,t,\nc,t,{other}\n")
+    assert sheet.briefs[1].enabled is True
+
+
+def test_a_row_of_a_document_is_not_switched_off_by_the_tick_of_another(read):
+    sheet = read("rows: [{id: a, tool: t, enabled: ✓}, {id: b, tool: t}]\n", "c.yaml")
+    assert [brief.enabled for brief in sheet.briefs] == [True, True]
+
+
+def test_words_for_people_keep_their_quotes_and_signs(read):
+    texts = ["“Wait.”", "'Tis the season", "One\u200d\u2764\ufe0f", "a – b", "½ price"]
+    for text in texts:
+        for column in ("title", "topic", "cost_center", "notes", "fields.offer"):
+            brief = read(cell(column, text)).briefs[0]
+            fields = brief.request.get("fields", {})
+            said = {**brief.request, "fields.offer": fields.get("offer"), "notes": brief.notes}
+            assert {**said, "cost_center": brief.cost_center}[column] == text
 
 
 def test_it_understands_priorities_tags_and_the_rest(read):
@@ -173,8 +186,7 @@ def test_every_problem_is_told_at_once_from_the_top(refuse):
     assert [problem.partition(" is not")[0] for problem in problems] == [
         'campaign.csv:2 row "r1", column mode: "loud"',
         'campaign.csv:2 row "r1", column aspect_ratio: "4:5"',
-        'campaign.csv:2 row "r1", column enabled: "maybe" is neither true nor false; '
-        "write true, false, yes, no, y, n, 1 or 0",
+        'campaign.csv:2 row "r1", column enabled: "maybe" is neither yes nor no; write yes or no',
         'campaign.csv:3 column id: "r 2"',
         'campaign.csv:4 row "r3" has neither a tool nor a script: give one of them',
     ]

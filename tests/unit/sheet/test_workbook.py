@@ -97,7 +97,7 @@ def test_it_refuses_the_errors_of_a_spreadsheet(refuse, workbook, error):
 def test_it_recovers_an_aspect_ratio_that_became_a_time(read, workbook, value, ratio):
     sheet = read(workbook([HEAD, ["r1", "explainer", None, value]]), "campaign.xlsx")
     assert sheet.briefs[0].request["aspect_ratio"] == ratio
-    assert "aspect_ratio (Sheet1!D2)" in str(sheet.advice[0])
+    assert "aspect_ratio (Sheet1!D2)" in str(sheet.notes[0])
 
 
 def test_numbers_are_read_as_they_are_shown(read, workbook):

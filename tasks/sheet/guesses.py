@@ -1,0 +1,117 @@
+"""What was read as something else than stands there, counted, to be said once for each kind.
+
+Owns which readings could have been meant otherwise. A reading that could not is not mentioned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+from tasks.brief import Json
+from tasks.sheet import cells
+from tasks.sheet.columns import NAMES, OwnColumns
+from tasks.sheet.findings import Findings
+from tasks.sheet.languages import COUNTRIES
+from tasks.sheet.table import Cell, Table
+
+#: Columns whose readings may be guesses, and the unit of what was read.
+UNITS = {
+    "duration_seconds": " seconds", "max_credits": " credits", "budget": " credits",
+    "priority": "", "character_id": "", "aspect_ratio": "", "language": "", "id": "",
+    "enabled": "", **dict.fromkeys(NAMES, ""),
+}  # fmt: skip
+_PLAIN_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+_DIGITS = re.compile(r"[0-9]+")
+
+
+class Guesses:
+    """Collects the readings of one sheet that could have been meant otherwise."""
+
+    def __init__(self) -> None:
+        #: By column and kind: the first cell, what is said of it, how many there are and how many
+        #: of them hold the same text.
+        self._found: dict[tuple[str, str], tuple[Cell, str, int, int]] = {}
+        self._columns = frozenset(UNITS)
+
+    def ticked(self, table: Table, findings: Findings) -> bool:
+        """Say whether rows are ticked: some have a mark in `enabled`, the others have nothing.
+
+        Then an empty cell means no, which is noted. Only a sheet of cells has empty ones.
+        """
+        if not table.gridded:
+            return False
+        marks = [row.cells["enabled"] for row in table.rows if "enabled" in row.cells]
+        empty = len(table.rows) - len(marks)
+        if not marks or not empty or not all(map(_is_tick, marks)):
+            return False
+        self._columns -= {"enabled"}
+        findings.note(
+            f"ticks {_rows(len(marks))}, and an empty cell is read as no ({_rows(empty)}): "
+            "write yes and no if that is not meant",
+            line=marks[0].line,
+            cell=marks[0].where,
+            value=str(marks[0].value),
+            column="enabled",
+        )
+        return True
+
+    def consider(self, merged: Mapping[str, Cell], said: OwnColumns) -> None:
+        """Note the guesses in the cells of a row, or of the defaults."""
+        for column in self._columns & merged.keys():
+            cell = merged[column]
+            raw, value = cell.value, getattr(said, column, None)
+            if not isinstance(raw, str) or value is None:
+                continue
+            words = reading(column, raw, value) if raw != value else None
+            if column == "language" and (meant := COUNTRIES.get(raw.casefold())):
+                words = f'is sent as it stands, and is a country\'s code: is "{meant}" meant?'
+            if words:
+                self._count(cell, raw, words)
+
+    def _count(self, cell: Cell, raw: str, said: str) -> None:
+        kind = cell.column, _DIGITS.sub("0", raw.casefold())
+        first, words, count, same = self._found.get(kind, (cell, said, 0, 0))
+        if not count or first is not cell:  # A default is the same cell in every row.
+            self._found[kind] = first, words, count + 1, same + (raw == first.value)
+
+    def tell(self, findings: Findings) -> None:
+        """Say every kind once."""
+        for (column, _), (cell, words, count, same) in self._found.items():
+            also = "" if count == 1 else f", in {_rows(count)}"
+            if count > same:
+                also = f"; so {'is' if count == 2 else 'are'} {count - 1} more like it"
+            findings.note(
+                f"{words}{also}",
+                line=cell.line,
+                cell=cell.where,
+                value=str(cell.value),
+                column=column,
+            )
+
+
+def reading(column: str, raw: str, value: Json) -> str | None:
+    """Return how a text was read where it could have been meant otherwise, else None."""
+    if isinstance(value, bool):
+        return f"is read as {'yes' if value else 'no'}" if raw.casefold() == "x" else None
+    if isinstance(value, int | Decimal) and _PLAIN_NUMBER.fullmatch(raw):
+        return None
+    if column == "aspect_ratio":
+        if not cells.is_time_of_day(raw):
+            return None
+        return f"is a time of day that a spreadsheet made of it; it is read as {value}"
+    shown = f"{value:f}" if isinstance(value, Decimal) else str(value)
+    money = ", not as money" if column in ("max_credits", "budget") and cells.is_money(raw) else ""
+    return f"is read as {shown}{UNITS[column]}{money}"
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
+def _is_tick(cell: Cell) -> bool:
+    try:
+        return not cell.faulty and cells.is_tick(cell.value)
+    except ValueError:
+        return False
