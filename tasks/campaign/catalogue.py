@@ -7,10 +7,14 @@ what nobody knows is not compared.
 from __future__ import annotations
 
 import asyncio
+import json
+import sqlite3
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.brief import Json
@@ -74,19 +78,10 @@ async def compared_offline(sheet: Sheet, settings: Settings) -> Sheet:
     rows = {brief.row for brief in sheet.briefs if brief.enabled}
     if not _named(sheet, rows):
         return sheet
-    known, comparison, words = None, Compared(), NOTHING_KNOWN
-    if not _has_no_ledger(settings):
-        # It costs a fifth of a second to import.
-        from tasks.ledger import open_ledger
-
-        try:
-            async with await open_ledger(settings.ledger, create=False) as ledger:
-                known = await known_catalogue(ledger, settings.base_url)
-                comparison = compare(sheet, rows, known)
-                if comparison.found:
-                    comparison = compare(sheet, await _unpaid(ledger, sheet), known)
-        except LedgerError as error:
-            words = f"names tools that are not compared with the service's: {error}"
+    known, words = _in_file(settings), NOTHING_KNOWN
+    comparison = compare(sheet, rows, known)
+    if known is None or comparison.found:
+        known, comparison, words = await _in_ledger(sheet, rows, settings)
     if known is not None and known.tools is not None:
         words = f"is compared with the tools as the service told them on {day_told(known)}"
     return _told(sheet, comparison, settings, words)
@@ -170,10 +165,48 @@ def _named(sheet: Sheet, rows: Collection[str]) -> bool:
     return any(brief.row in rows and names_offers(brief) for brief in sheet.briefs)
 
 
-def _has_no_ledger(settings: Settings) -> bool:
-    """Whether there is no ledger in the usual place, and none named elsewhere."""
+def _in_file(settings: Settings) -> Catalogue | None:
+    """Return what a ledger that is a SQLite file knows, or None: then the ledger is to be asked.
+
+    To import all of the ledger takes a third of the time of a sheet of 10,000 rows: only a sheet
+    that something is found in pays for that.
+    """
+    if not settings.ledger.startswith("sqlite:///"):
+        return None
+    path = Path(settings.ledger.removeprefix("sqlite:///"))
+    query = "SELECT base_url, told_at, body FROM catalogues WHERE ? IN (base_url, '') "
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
+            order = "ORDER BY told_at DESC LIMIT 1"
+            found = file.execute(query + order, (settings.base_url or "",)).fetchone()
+    except sqlite3.Error:
+        return None
+    if found is None:
+        return None
+    base_url, told_at, body = found
+    return Catalogue(base_url=base_url, told_at=told_at, body=json.loads(body))
+
+
+async def _in_ledger(
+    sheet: Sheet, rows: Collection[str], settings: Settings
+) -> tuple[Catalogue | None, Compared, str]:
+    """Return what the ledger knows, the rows that a run would pay for compared with it, and else
+    why nothing is known."""
     usual = settings.home / "ledger.db"
-    return settings.ledger == f"sqlite:///{usual}" and not usual.exists()
+    if settings.ledger == f"sqlite:///{usual}" and not usual.exists():
+        return None, Compared(), NOTHING_KNOWN
+    from tasks.ledger import open_ledger
+
+    try:
+        async with await open_ledger(settings.ledger, create=False) as ledger:
+            known = await known_catalogue(ledger, settings.base_url)
+            comparison = compare(sheet, rows, known)
+            if comparison.found:
+                comparison = compare(sheet, await _unpaid(ledger, sheet), known)
+    except LedgerError as error:
+        words = f"names tools that are not compared with the service's: {error}"
+        return None, Compared(), words
+    return known, comparison, NOTHING_KNOWN
 
 
 async def _unpaid(ledger: Ledger, sheet: Sheet) -> set[str]:
