@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
 from functools import partial
@@ -25,7 +25,7 @@ from deployments.terminal import ask, at_terminal, consent, console_for, plain, 
 from flows.pipeline import PLAIN, run_pipeline
 from tasks.campaign.plan import check_retirement, check_saved_plan
 from tasks.campaign.report import row_documents
-from tasks.campaign.run import Run, open_run, refuse_hidden
+from tasks.campaign.run import Run, open_run, refuse_hidden, say_hidden
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.credits import as_text, in_credits
 from tasks.errors import ConfigurationError
@@ -92,16 +92,16 @@ def _say_who_is_at_work(words: str) -> None:
     say(f"{words}: waiting for it (--if-running leave does not wait)")
 
 
-async def _hidden_wanted(args: Namespace, count: int) -> bool:
+async def _hidden_wanted(args: Namespace, rows: Sequence[str]) -> bool:
     """Ask whether films are wanted of rows that the workbook hides; a plan has said it already."""
     if args.plan:
         return True
     if args.yes or not at_terminal():
-        return await refuse_hidden(count)
-    rows, them = ("1 row is", "it") if count == 1 else (f"{count} rows are", "them")
-    answer = await ask(f"{rows} hidden. Make films of {them} too?")
+        return await refuse_hidden(rows)
+    films = "a film of it" if len(rows) == 1 else "films of them"
+    answer = await ask(f"{say_hidden(rows)}. Make {films} too?")
     if answer is None:
-        return await refuse_hidden(count)
+        return await refuse_hidden(rows)
     if not answer:
         say("the hidden rows are left out (--visible-only says so beforehand)")
     return answer

@@ -7,7 +7,7 @@ they are in `steps`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -27,8 +27,8 @@ from tasks.sheet import Sheet
 
 #: Says who approves a plan; raises SpendRefused to say no.
 Approval = Callable[[Plan], Awaitable[str]]
-#: Says whether so many rows that the workbook hides are wanted; raises SpendRefused to stop.
-Wanted = Callable[[int], Awaitable[bool]]
+#: Says whether rows that the workbook hides are wanted, by id; raises SpendRefused to stop.
+Wanted = Callable[[Sequence[str]], Awaitable[bool]]
 Listener = Callable[[Snapshot], None]
 
 
@@ -130,11 +130,17 @@ async def open_run(
             _current.reset(token)
 
 
-async def refuse_hidden(count: int) -> bool:
+def say_hidden(rows: Sequence[str]) -> str:
+    """Say which rows are hidden: `2 rows are hidden (r1, r2)`."""
+    shown = ", ".join([*rows[:5], *["..."] * (len(rows) > 5)])
+    return f"{'1 row is' if len(rows) == 1 else f'{len(rows)} rows are'} hidden ({shown})"
+
+
+async def refuse_hidden(rows: Sequence[str]) -> bool:
     """Refuse to spend: rows are hidden, and there is nobody to ask whether they are wanted."""
-    rows = "1 row is" if count == 1 else f"{count} rows are"
+    films = "a film of it is" if len(rows) == 1 else "films of them are"
     raise SpendRefused(
-        f"{rows} hidden in the workbook and nobody said whether films of them are wanted; "
+        f"{say_hidden(rows)} in the workbook, and nobody said whether {films} wanted; "
         "nothing was spent",
         remedy="--visible-only leaves them out, --include-hidden makes films of them too; "
         "`hidden_rows` in a profile says it for good",

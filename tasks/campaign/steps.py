@@ -145,7 +145,7 @@ async def _without_unwanted(run: Run) -> Sheet:
     assert run.sheet is not None, "the sheet is read first"
     if run.sheet.hidden:
         plan = await plan_sheet(run.at.ledger, run.sheet, run.options)
-        costly = sum(line.row in run.sheet.hidden for line in plan.spending)
+        costly = [line.row for line in plan.spending if line.row in run.sheet.hidden]
         if costly and not await run.hidden_wanted(costly):
             run.sheet = run.sheet.visible_only()
     return run.sheet

@@ -46,6 +46,8 @@ def read_table(content: bytes, options: SheetOptions, findings: Findings) -> Tab
     if content.startswith(_ZIP):
         from tasks.sheet.workbook import read_workbook
 
+        if options.delimiter is not None:
+            findings.note("is a workbook, and --delimiter is for CSV: it changes nothing")
         skip = options.hidden_rows == "skip"
         return read_workbook(content, findings, worksheet=options.worksheet, skip_hidden=skip)
     if SUFFIXES.get(suffix) == "workbook":
@@ -53,6 +55,8 @@ def read_table(content: bytes, options: SheetOptions, findings: Findings) -> Tab
             findings.give_up("has no rows: it is empty")
         findings.give_up("is not a workbook that can be read; save it again as .xlsx or as CSV")
     text = _decoded(content, findings)
+    if options.worksheet is not None:
+        findings.note("is no workbook, and --worksheet is for one: it changes nothing")
     return _read_text(text, SUFFIXES.get(suffix) or _sniffed(text), options, findings)
 
 
@@ -65,6 +69,11 @@ def _read_text(text: str, kind: str, options: SheetOptions, findings: Findings) 
     if kind == "delimited":
         from tasks.sheet.delimited import read_delimited
 
+        if options.hidden_rows == "skip":
+            findings.note(
+                "does not say which rows were hidden where it was made: all of them are read; "
+                "choose some with --select, or give the workbook itself"
+            )
         return read_delimited(text, findings, delimiter=options.delimiter)
     from tasks.sheet.mapping import Mapped
     from tasks.sheet.trees import read_json, read_json_lines

@@ -6,17 +6,15 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
-from difflib import get_close_matches
 from itertools import zip_longest
 from typing import Any
 
 from tasks.errors import SheetError
 from tasks.sheet.findings import Findings
 from tasks.sheet.grid import Grid
-from tasks.sheet.header_line import SEARCHED, HeaderLines, find_header
 from tasks.sheet.limits import (
     MAX_COLUMNS,
     MAX_LINES,
@@ -26,13 +24,12 @@ from tasks.sheet.limits import (
 )
 from tasks.sheet.line import Line
 from tasks.sheet.table import Table
+from tasks.sheet.worksheet_choice import choose_worksheet
 from tasks.sheet.worksheet_shape import filled_down, read_shape
 
 _RETURN = re.compile("_x000[dD]_\n?")
 _EXACT = 10**15
 _MAX_PARTS = 10_000
-#: So many lines of every worksheet are read to see which of them is the sheet.
-_GLANCE = 100
 _SMALL = 1024 * 1024
 
 
@@ -72,7 +69,7 @@ def _read(
 
     values = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
     formulas = load_workbook(io.BytesIO(content), read_only=True, data_only=False)
-    title = _choose(values, findings, worksheet)
+    title = choose_worksheet(values, findings, worksheet)
     rows = _rows(values[title], findings)
     twins = _rows(formulas[title], findings)
     sheet: Any = values[title]
@@ -83,65 +80,6 @@ def _read(
         for number, (row, twin) in enumerate(zip_longest(rows, twins, fillvalue=()), start=1)
     )
     return title, list(filled_down(lines, shape.spans)), shape.hidden_columns
-
-
-def _choose(book: Any, findings: Findings, worksheet: str | None) -> str:
-    """Return the worksheet that is named, else the one visible that has known columns."""
-    if worksheet is not None:
-        return _named(book, findings, worksheet.strip())
-    visible = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
-    if not visible:
-        findings.give_up("has no rows: it has no visible worksheet")
-    if len(visible) == 1:
-        return str(visible[0].title)
-    titles = [sheet.title for sheet in visible]
-    found = {sheet.title: _header_of(sheet) for sheet in visible}
-    fit = [title for title, header in found.items() if header.certain] or [
-        title for title, header in found.items() if header.lines
-    ]
-    if not fit:
-        findings.give_up(
-            "has no column Callsheet knows (id, title, tool, script, ...) in any worksheet it "
-            f"shows ({_quoted(titles)}); --worksheet NAME reads a hidden one"
-        )
-    if len(fit) > 1:
-        findings.give_up(
-            f"has {len(fit)} worksheets that may be the sheet, {_quoted(fit)}: "
-            f"choose one with --worksheet {_typed(fit[0])}"
-        )
-    others = [title for title in titles if title != fit[0]]
-    findings.note(
-        f'has {len(titles)} worksheets; "{fit[0]}" is read, the one with columns Callsheet knows, '
-        f"not {_quoted(others)} (--worksheet {_typed(fit[0])} settles it)"
-    )
-    return str(fit[0])
-
-
-def _named(book: Any, findings: Findings, worksheet: str) -> str:
-    titles = {sheet.title.strip().casefold(): str(sheet.title) for sheet in book.worksheets}
-    found = titles.get(worksheet.casefold())
-    if found is None:
-        close = get_close_matches(worksheet.casefold(), titles, n=1)
-        there = f"; it has {_quoted(titles.values())}"
-        hint = f' (did you mean "{titles[close[0]]}"?)' if close else there
-        findings.give_up(f'has no worksheet "{worksheet}"{hint}')
-    return found
-
-
-def _header_of(sheet: Any) -> HeaderLines:
-    sheet.reset_dimensions()
-    first = sheet.iter_rows(max_row=_GLANCE, values_only=True)
-    lines = [["" if value is None else str(value) for value in row] for row in first]
-    return find_header([line for line in lines if any(map(str.strip, line))][:SEARCHED])
-
-
-def _quoted(titles: Iterable[str]) -> str:
-    return ", ".join(f'"{title}"' for title in titles)
-
-
-def _typed(title: str) -> str:
-    """Return a title as it is typed in a shell."""
-    return title if re.fullmatch(r"[\w.-]+", title) else f'"{title}"'
 
 
 def _rows(sheet: Any, findings: Findings) -> Iterator[tuple[Any, ...]]:

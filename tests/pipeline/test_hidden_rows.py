@@ -17,7 +17,12 @@ def test_a_run_refuses_to_pay_for_hidden_rows_unasked(
     assert (plan.status, len(plan.json["rows"])) == (0, 3)
     assert f"{sheet} has 2 of its 3 rows hidden (rows 3 to 4): " in plan.json["notes"][0]
     assert (ended.status, ended.json["exit"]) == (4, 4)
-    for words in ("2 rows are hidden", "nothing was spent", "--visible-only", "--include-hidden"):
+    for words in (
+        "2 rows are hidden (r002, r003)",
+        "nothing was spent",
+        "--visible-only",
+        "--include-hidden",
+    ):
         assert words in ended.err
     assert service.calls().get("create", 0) == before
     assert desk.call("status", "--json").json["campaigns"] == []

@@ -89,7 +89,7 @@ def test_hidden_rows_of_a_workbook(desk: Desk, name: str) -> None:
     yes = _answer(desk, wanted, YES, YES)
 
     assert (left[0], no[0], yes[0]) == (4, 0, 0)
-    assert "1 row is hidden. Make films of it too? [y/N]" in left[2]
+    assert "1 row is hidden (r002). Make a film of it too? [y/N]" in left[2]
     assert "nothing was spent" in left[1]["error"]
     assert after_no == {"r001", "r003"}
     assert desk.rows(name)["r002"]["state"] == "delivered"

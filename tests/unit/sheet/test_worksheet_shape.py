@@ -178,3 +178,15 @@ def test_hidden_columns_are_read_and_said(read, workbook):
     assert [str(note) for note in read(book, "c.xlsx").notes] == [
         "c.xlsx has 2 hidden columns (topic, language), read as all others"
     ]
+
+
+def test_what_is_said_of_another_format_is_told_to_change_nothing(read, workbook):
+    csv = "id,tool\nr1,t\n"
+    (hidden,) = read(csv, hidden_rows="skip").notes
+    assert "does not say which rows were hidden where it was made: all of them are read" in str(
+        hidden
+    )
+    (worksheet,) = read(csv, worksheet="Films").notes
+    assert str(worksheet).endswith("--worksheet is for one: it changes nothing")
+    (delimiter,) = read(workbook([HEAD, *rows(1)]), "c.xlsx", delimiter=";").notes
+    assert str(delimiter).endswith("--delimiter is for CSV: it changes nothing")
