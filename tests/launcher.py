@@ -1,147 +1,300 @@
-"""Starts commands quickly: one process imports the program, every command is a fork of it.
+"""Starts programs quickly: one process imports a program, and every start of it is a fork of that.
 
 What is under test stays a process of its own, with its own folder, environment, files and end;
 only the second that Python takes to import its libraries is paid once instead of every time.
 
-    python -m tests.launcher    reads orders from stdin, a JSON line each, and answers exit statuses
+    python -m tests.launcher PROGRAM SOCKET    reads orders from a socket, a line of JSON each, with
+                                               the four files of a process, and forks
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
-import select
+import signal
+import socket
 import subprocess
 import sys
-import tempfile
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from select import select
+from typing import IO, Any
 
 ROOT = Path(__file__).parent.parent
-#: What a run imports; Prefect is not here, because it reads its environment when it is imported.
-PROGRAM = (
-    "deployments.terminal_run",
-    "deployments.servers",
-    "deployments.commands.explain",
-    "deployments.commands.export",
-    "deployments.commands.reconcile",
-    "deployments.commands.resolve",
-    "deployments.commands.rows",
-    "deployments.commands.run",
-    "deployments.commands.status",
-    "deployments.commands.verify",
-    "tasks.campaign.report",
-    "tasks.store.bucket",
-    "tasks.service.transport",
-    "asyncio.subprocess",
-    "sqlalchemy.dialects.sqlite",
-    "sqlalchemy.dialects.postgresql",
-    "alembic.command",
-    "av",
-    "boto3",
-    "pandas",
-    "psycopg",
-    "rich.live",
-    "ruamel.yaml",
-    "traceback",
-)
+#: What a program imports, sooner or later; of Callsheet's not Prefect, which reads its environment
+#: when it is imported.
+IMPORTED = {
+    "callsheet": (
+        "deployments.terminal_run",
+        "deployments.servers",
+        *(
+            f"deployments.commands.{path.stem}"
+            for path in sorted((ROOT / "deployments" / "commands").glob("[a-z]*.py"))
+        ),
+        "tasks.campaign.manifest",
+        "tasks.campaign.report",
+        "tasks.sheet.columns",
+        "tasks.sheet.delimited",
+        "tasks.sheet.fetched",
+        "tasks.sheet.rows",
+        "tasks.store.bucket",
+        "tasks.service.transport",
+        "asyncio.subprocess",
+        "sqlalchemy.dialects.sqlite",
+        "sqlalchemy.dialects.postgresql",
+        "alembic.command",
+        "av.subtitles.stream",
+        "boto3",
+        "pandas",
+        "psycopg",
+        "pysubs2",
+        "rich._emoji_codes",
+        "rich.live",
+        "ruamel.yaml",
+        "traceback",
+    ),
+    "sandbox": ("deployments.sandbox.__main__", "deployments.sandbox.serve"),
+}
+
+
+class Process:
+    """A fork of a launcher, used like a `subprocess.Popen` with text for its streams."""
+
+    def __init__(self, told: int, streams: Mapping[str, IO[str]]) -> None:
+        # It says its number at once and its exit status at the end.
+        self._told = os.fdopen(told)
+        self.pid = int(self._told.readline())
+        self.stdin = streams.get("stdin")
+        self.stdout = streams.get("stdout")
+        self.stderr = streams.get("stderr")
+        self.returncode: int | None = None
+        self._one_at_a_time = threading.Lock()
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._close(self.stdout, self.stderr, self.stdin)
+        self.wait()
+
+    def poll(self) -> int | None:
+        """Return its exit status, None while it runs."""
+        with suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; raise TimeoutExpired if it takes longer than `timeout` seconds."""
+        if self.returncode is None and not select([self._told], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+        with self._one_at_a_time:
+            if self.returncode is None:
+                self.returncode = int(self._told.readline())
+        return self.returncode
+
+    def communicate(
+        self, input: str | None = None, timeout: float | None = None
+    ) -> tuple[str, str]:
+        """Write `input`, read what it says to its end, and wait for that."""
+        said = {}
+
+        def read(stream: IO[str]) -> None:
+            said[stream] = stream.read()
+
+        streams = [one for one in (self.stdout, self.stderr) if one and not one.closed]
+        readers = [threading.Thread(target=read, args=[one], daemon=True) for one in streams]
+        for reader in readers:
+            reader.start()
+        with suppress(BrokenPipeError):
+            if self.stdin is not None and input:
+                self.stdin.write(input)
+            self._close(self.stdin)
+        self.wait(timeout)
+        for reader in readers:
+            reader.join(timeout)
+        self._close(*streams)
+        out, err = (said.get(one, "") if one else "" for one in (self.stdout, self.stderr))
+        return out, err
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    @staticmethod
+    def _close(*streams: IO[str] | None) -> None:
+        for stream in streams:
+            if stream is not None:
+                with suppress(BrokenPipeError):
+                    stream.close()
 
 
 class Launcher:
-    """The process that forks, and the way to it."""
+    """The process that forks, and the way to it; several threads may use it."""
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.launcher"],
-            cwd=ROOT,
-            # Threads of a library do not survive a fork.
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+    def __init__(self, program: str) -> None:
+        self._orders, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.launcher", program, str(theirs.fileno())],
+                cwd=ROOT,
+                # Threads of a library do not survive a fork.
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+        self._one_at_a_time = threading.Lock()
         atexit.register(self._process.kill)
 
-    def run(
+    def start(
         self,
         words: Sequence[str],
         *,
-        cwd: Path,
-        env: Mapping[str, str],
-        timeout: float,
+        cwd: Path = ROOT,
+        env: Mapping[str, str] | None = None,
+        stdin: int | None = None,
+        stdout: int | None = None,
+        stderr: int | None = None,
+        new_session: bool = False,
         hook: Mapping[str, Any] | None = None,
-    ) -> tuple[int, str, str]:
-        """Run one command to its end; return exit status, output and errors.
+    ) -> Process:
+        """Start the program; its streams are said as to a `subprocess.Popen`.
 
-        `hook` is an order to its crash points (`tests.torture.hook`); a killed one ends with -9.
+        `hook` is an order to its crash points (`tests.torture.hook`).
         """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with tempfile.TemporaryDirectory() as folder:
-            out, err = Path(folder) / "out", Path(folder) / "err"
-            order: dict[str, Any] = {"words": list(words), "cwd": str(cwd), "env": dict(env)}
-            order |= {"out": str(out), "err": str(err), "hook": hook}
-            self._process.stdin.write(json.dumps(order).encode() + b"\n")
-            self._process.stdin.flush()
-            if not select.select([self._process.stdout], [], [], timeout)[0]:
-                self._process.kill()
-                launcher.cache_clear()
-                raise subprocess.TimeoutExpired(list(words), timeout)
-            status = int(self._process.stdout.readline())
-            return status, out.read_text(), err.read_text()
+        order = {"words": list(words), "cwd": str(cwd), "hook": hook, "new_session": new_session}
+        order["env"] = dict(os.environ if env is None else env)
+        ours: dict[str, IO[str]] = {}
+        with ExitStack() as theirs:
+            files = []
+            for number, (name, how) in enumerate(
+                {"stdin": stdin, "stdout": stdout, "stderr": stderr}.items()
+            ):
+                if how == subprocess.PIPE:
+                    reading, writing = os.pipe()
+                    given, kept = (writing, reading) if number else (reading, writing)
+                    ours[name] = os.fdopen(kept, "r" if number else "w")
+                    theirs.callback(os.close, given)
+                elif how == subprocess.DEVNULL:
+                    given = os.open(os.devnull, os.O_RDWR)
+                    theirs.callback(os.close, given)
+                else:
+                    given = number if how is None else how
+                files.append(given)
+            told, telling = os.pipe()
+            theirs.callback(os.close, telling)
+            message = json.dumps(order).encode() + b"\n"
+            with self._one_at_a_time:
+                sent = socket.send_fds(self._orders, [message], [*files, telling])
+                self._orders.sendall(message[sent:])
+        return Process(told, ours)
 
 
 @cache
-def launcher() -> Launcher:
-    """Return the launcher of this test process, started at its first use."""
-    return Launcher()
+def launcher(program: str = "callsheet") -> Launcher:
+    """Return this test process's launcher of a program, started at its first use."""
+    return Launcher(program)
 
 
-def main() -> None:
-    """Import the program, then fork for every order until stdin ends."""
-    for module in PROGRAM:
+def main(program: str, orders: socket.socket) -> None:
+    """Import the program, then fork for every order until nobody can give any more."""
+    for module in IMPORTED[program]:
         importlib.import_module(module)
-    for line in sys.stdin.buffer:
+    # A fork's garbage collector leaves alone, and thereby shared, what was there before it.
+    gc.collect()
+    gc.freeze()
+    tellings: dict[int, int] = {}
+    signal.signal(signal.SIGCHLD, lambda number, frame: _tell(tellings))
+    while (found := _next_order(orders)) is not None:
+        order, (*streams, telling) = found
+        # It may end before it is known here.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         child = os.fork()
         if child == 0:
-            _carry_out(json.loads(line))
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+            orders.close()
+            for one in (*tellings.values(), telling):
+                os.close(one)
+            _become(program, order, streams)
+        os.write(telling, f"{child}\n".encode())
+        tellings[child] = telling
+        for one in streams:
+            os.close(one)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
 
 
-def _carry_out(order: Mapping[str, Any]) -> None:
-    """Become the command: its files, its folder, its environment; never return."""
-    for number, name, flags in (
-        (0, os.devnull, os.O_RDONLY),
-        (1, str(order["out"]), os.O_WRONLY | os.O_CREAT),
-        (2, str(order["err"]), os.O_WRONLY | os.O_CREAT),
-    ):
-        os.dup2(os.open(name, flags, 0o600), number)
-    os.chdir(str(order["cwd"]))
-    os.environ.clear()
-    os.environ.update(order["env"])
-    sys.argv = ["callsheet", *order["words"]]
+def _next_order(orders: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    message, files, _, _ = socket.recv_fds(orders, 1 << 16, 4)
+    while message and not message.endswith(b"\n"):
+        message += orders.recv(1 << 16)
+    return (json.loads(message), files) if message else None
+
+
+def _tell(tellings: dict[int, int]) -> None:
+    """Tell of every end there was, by its exit status; -9 of what was killed."""
+    while tellings:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if child == 0:
+            return
+        telling = tellings.pop(child)
+        # Nobody need be waiting for it.
+        with suppress(BrokenPipeError):
+            os.write(telling, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        os.close(telling)
+
+
+def _become(program: str, order: Mapping[str, Any], streams: Sequence[int]) -> None:
+    """Become the program: its files, its folder, its environment; never return."""
     status = 1
     try:
-        from deployments.cli import main as callsheet
-
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+        if order["new_session"]:
+            os.setsid()
+        for number, one in enumerate(streams):
+            os.dup2(one, number)
+            os.close(one)
+        os.chdir(str(order["cwd"]))
+        os.environ.clear()
+        os.environ.update(order["env"])
+        sys.path[:0] = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+        sys.argv = [program, *order["words"]]
         if order["hook"]:
             from tests.torture.hook import hang_on
 
             hang_on(order["hook"])
-        callsheet(order["words"])
+        status = _call(program, order["words"])
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
         traceback.print_exc()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(status)
 
 
+def _call(program: str, words: Sequence[str]) -> int:
+    if program == "sandbox":
+        from deployments.sandbox.__main__ import main as sandbox
+
+        return sandbox(words)
+    from deployments.cli import main as callsheet
+
+    return callsheet(words) or 0
+
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1], socket.socket(fileno=int(sys.argv[2])))

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.launcher import launcher
+from tests.launcher import Process, launcher
 
 CALLSHEET = [sys.executable, "-m", "deployments.cli"]
 ARMED = [sys.executable, "-m", "tests.torture.hook"]
@@ -78,18 +78,14 @@ class Desk:
         *words: str,
         stdin: int = subprocess.DEVNULL,
         hook: Mapping[str, Any] | None = None,
-    ) -> subprocess.Popen[str]:
+    ) -> Process | subprocess.Popen[str]:
         """Start a command and return its process; `hook` is an order to its crash points."""
-        program = [*ARMED, json.dumps(hook)] if hook else CALLSHEET
-        return subprocess.Popen(
-            [*program, *words],
-            cwd=self.folder,
-            env=self.environment(),
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        given: dict[str, Any] = {"cwd": self.folder, "env": self.environment(), "stdin": stdin}
+        given |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        if words[0] == "run" and "--without-prefect" not in words:
+            program = [*ARMED, json.dumps(hook)] if hook else CALLSHEET
+            return subprocess.Popen([*program, *words], **given, text=True)
+        return launcher().start(words, **given, hook=hook)
 
     def call(
         self, *words: str, timeout: float = 300, hook: Mapping[str, Any] | None = None
@@ -98,17 +94,13 @@ class Desk:
 
         `hook` is an order to its crash points (`tests.torture.hook`).
         """
-        if words[0] == "run" and "--without-prefect" not in words:
-            process = self.start(*words, hook=hook)
+        process = self.start(*words, hook=hook)
+        try:
             out, err = process.communicate(timeout=timeout)
-            status = process.returncode
-        else:
-            env = self.environment()
-            status, out, err = launcher().run(
-                words, cwd=self.folder, env=env, timeout=timeout, hook=hook
-            )
+        finally:
+            process.kill()
         assert "Traceback" not in out + err, out + err
-        return Finished(status, out, err)
+        return Finished(process.wait(), out, err)
 
     def environment(self) -> dict[str, str]:
         """Return the environment of its commands: of Callsheet's settings only the desk's own."""
@@ -153,7 +145,7 @@ class Sandbox:
     """A running sandbox: its addresses and keys, and its own word on what was charged."""
 
     ready: Mapping[str, Any]
-    process: subprocess.Popen[str]
+    process: Process
 
     @property
     def environ(self) -> dict[str, str]:
@@ -244,12 +236,8 @@ def sandbox(state: Path, *options: str) -> Iterator[Sandbox]:
     words = ["--port", "0", "--json", "--exit-with-parent", "--state", str(state)]
     if "--render" not in options:
         words += ["--render", "instant"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "deployments.sandbox", *words, *options],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+    process = launcher("sandbox").start(
+        [*words, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     try:
         assert process.stdout is not None
@@ -259,7 +247,7 @@ def sandbox(state: Path, *options: str) -> Iterator[Sandbox]:
         process.wait(60)
 
 
-def kill_at_call(process: subprocess.Popen[str], service: Sandbox, count: int) -> bool:
+def kill_at_call(process: Process, service: Sandbox, count: int) -> bool:
     """Kill a process with SIGKILL at about its `count`-th call since now, quotes not counted.
 
     Returns whether it was still running: by calls and not by time, so that a fast machine and a

@@ -10,6 +10,7 @@ import random as chance
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from tasks.errors import StoreError
 from tasks.retry import RetryPolicy, retry
 
 if TYPE_CHECKING:
+    from botocore.loaders import Loader
     from mypy_boto3_s3 import S3Client
 
 Result = TypeVar("Result")
@@ -107,6 +109,7 @@ async def said(work: Awaitable[Result]) -> Result:
 
 def _client(connections: int) -> S3Client:
     import boto3
+    import botocore.session
     from botocore.config import Config
 
     config = Config(
@@ -121,7 +124,17 @@ def _client(connections: int) -> S3Client:
         response_checksum_validation="when_required",
     )
     # Its own session: the default one is shared by every thread of the process.
-    return boto3.session.Session().client("s3", config=config)
+    session = botocore.session.Session()
+    session.register_component("data_loader", _descriptions())
+    return boto3.session.Session(botocore_session=session).client("s3", config=config)
+
+
+@cache
+def _descriptions() -> Loader:
+    """Return what describes S3 to boto3: files that a process reads once."""
+    from botocore.loaders import create_loader
+
+    return create_loader()
 
 
 _KEYS = "see AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or ~/.aws"

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from tasks.errors import Conflict
 from tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
 from tasks.service import Created, VideoService
 from tasks.service.bodies import body_of
+from tests.launcher import launcher
 
 REQUEST = {
     "topic": "A lighthouse",
@@ -61,9 +61,8 @@ USUAL = ("--time-scale", "600", "--allow-loopback-webhooks")
 @contextmanager
 def sandbox(state: Path, *options: str) -> Iterator[dict]:
     """Run a sandbox of its own and yield the line it says when it is ready."""
-    command = [sys.executable, "-m", "deployments.sandbox", "--port", "0", "--json"]
-    command += ["--state", str(state), "--render", "instant", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+    words = ["--port", "0", "--json", "--state", str(state), "--render", "instant", *options]
+    process = launcher("sandbox").start(words, stdout=subprocess.PIPE, new_session=True)
     try:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())

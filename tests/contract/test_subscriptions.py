@@ -229,7 +229,8 @@ async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(her
     async with here.receiver():
         first = await here.ensure()
     service = here.at.service
-    await asyncio.gather(*(made(service, new_key()) for _ in range(20)))
+    # Each is tried several times; of the attempts the service lists the last 50.
+    await asyncio.gather(*(made(service, new_key()) for _ in range(10)))
 
     async def is_off() -> bool:
         return (await service.get_webhook(str(first.webhook_id))).is_active is False
@@ -246,7 +247,7 @@ async def test_disabled_after_twenty_failures_it_is_enabled_once_it_is_heard(her
     assert "disabled until a ping is heard" in str(down.trouble)
     assert (up.heard, up.enabled, up.made, up.trouble) == (True, True, False, None)
     assert up.webhook_id == first.webhook_id
-    assert len(up.missed) == 20
+    assert len(up.missed) == 10
     assert not settled.enabled
     assert not await is_off()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-import subprocess
 import time
 import urllib.request
 from collections import Counter
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.launcher import Process
 from tests.programs import Desk, Finished, Sandbox, simple_sheet
 
 Read = Callable[[str], bytes]
@@ -64,7 +64,7 @@ class Production:
         self.said.append(ended)
         return ended
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str) -> Process:
         """Start such a run as a process that can be signalled."""
         return self.desk.start("run", self.sheet, "--yes", "--json", "--without-prefect", *words)
 

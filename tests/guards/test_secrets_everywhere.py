@@ -16,7 +16,6 @@ import pytest
 
 from tests.guards.canaries import CANARIES, SIGNED, heard_in, heard_under
 from tests.guards.hostile import MOODS, Hostile, hostile
-from tests.launcher import launcher
 from tests.programs import ROOT, Desk, Finished, simple_sheet
 
 NOBODY = "127.0.0.1:9"
@@ -82,8 +81,9 @@ def desk(tmp_path: Path, service: Hostile) -> Desk:
 
 def verbose(desk: Desk, *words: str) -> Finished:
     """Run a command; a traceback may be shown with `-v`, a secret may not."""
-    env = desk.environment()
-    return Finished(*launcher().run(words, cwd=desk.folder, env=env, timeout=120))
+    process = desk.start(*words)
+    out, err = process.communicate(timeout=120)
+    return Finished(process.wait(), out, err)
 
 
 @pytest.mark.parametrize("mood", MOODS)

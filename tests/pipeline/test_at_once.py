@@ -8,15 +8,13 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.databases import postgres_server
-from tests.launcher import Launcher, launcher
+from tests.launcher import Process
 from tests.programs import CALLSHEET, Desk, Finished, Sandbox, simple_sheet
 
-Launchers = list[Launcher]
 RUN = ("run", "--yes", "--json", "--without-prefect")
 
 
@@ -34,12 +32,6 @@ def shared(request: pytest.FixtureRequest, desk: Desk) -> Desk:
     return desk
 
 
-@pytest.fixture(scope="module")
-def launchers() -> Launchers:
-    """Three processes that commands are forks of, so that they really start at once."""
-    return [launcher(), Launcher(), Launcher()]
-
-
 @pytest.fixture
 def slow(service: Sandbox) -> Iterator[Sandbox]:
     """The shared sandbox, whose creates and renders take a while."""
@@ -50,11 +42,11 @@ def slow(service: Sandbox) -> Iterator[Sandbox]:
 
 
 def test_three_runs_of_a_campaign_make_every_film_once(
-    shared: Desk, slow: Sandbox, launchers: Launchers, name: str
+    shared: Desk, slow: Sandbox, name: str
 ) -> None:
     sheet = shared.sheet(f"{name}.csv", simple_sheet(4))
 
-    ended = _at_once(shared, launchers, [sheet] * 3)
+    ended = _at_once(shared, [sheet] * 3)
 
     assert [one.status for one in ended] == [0, 0, 0], [one.err for one in ended]
     assert all(one.json["rows"] == {"total": 4, "delivered": 4} for one in ended)
@@ -68,14 +60,14 @@ def test_three_runs_of_a_campaign_make_every_film_once(
 
 
 def test_a_budget_of_the_day_holds_over_three_runs_at_once(
-    shared: Desk, slow: Sandbox, launchers: Launchers, name: str
+    shared: Desk, slow: Sandbox, name: str
 ) -> None:
     # What other campaigns of this ledger have spent today counts.
     spent = _spent_today(shared)
     shared.environ["CALLSHEET_DAY_BUDGET"] = str(spent + 75)
     sheets = [shared.sheet(f"{name}-{n}.csv", simple_sheet(4)) for n in range(3)]
 
-    ended = _at_once(shared, launchers, sheets)
+    ended = _at_once(shared, sheets)
 
     assert {one.status for one in ended} <= {0, 3}, [one.err for one in ended]
     rows = [row for n in range(3) for row in shared.rows(f"{name}-{n}").values()]
@@ -139,22 +131,15 @@ def test_a_run_that_was_stopped_until_its_lease_lapsed_pays_nothing_more(
     assert slow.charged(keys) == dict.fromkeys(keys, 1)
 
 
-def _at_once(desk: Desk, launchers: Launchers, sheets: Sequence[str]) -> list[Finished]:
+def _at_once(desk: Desk, sheets: Sequence[str]) -> list[Finished]:
     """Run sheets in as many processes at the same moment."""
-
-    def run(which: Launcher, sheet: str) -> Finished:
-        ended = which.run((*RUN, sheet), cwd=desk.folder, env=desk.environment(), timeout=180)
-        assert "Traceback" not in ended[1] + ended[2], ended[2]
-        return Finished(*ended)
-
-    with ThreadPoolExecutor(len(sheets)) as threads:
-        return list(threads.map(run, launchers, sheets))
+    return [_end(one) for one in [desk.start(*RUN, sheet) for sheet in sheets]]
 
 
-def _end(process: subprocess.Popen[str]) -> Finished:
+def _end(process: Process) -> Finished:
     out, err = process.communicate(timeout=180)
     assert "Traceback" not in out + err, err
-    return Finished(process.returncode, out, err)
+    return Finished(process.wait(), out, err)
 
 
 def _begun(service: Sandbox) -> int:

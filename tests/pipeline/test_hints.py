@@ -6,7 +6,6 @@ import json
 import signal
 import socket
 import sqlite3
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.launcher import Process
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 
 #: A render takes so long, in seconds: longer than it takes to come to the first look without one.
@@ -49,7 +49,7 @@ def _hinted_videos(desk: Desk) -> set[str]:
 
 
 @contextmanager
-def _receiver(desk: Desk) -> Iterator[subprocess.Popen[str]]:
+def _receiver(desk: Desk) -> Iterator[Process]:
     process = desk.start("receive", "--json")
     try:
         assert process.stdout is not None

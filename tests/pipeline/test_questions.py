@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.programs import CALLSHEET, Desk, Sandbox, simple_sheet
+from tests.launcher import launcher
+from tests.programs import Desk, Sandbox, simple_sheet
 
 #: What may be typed; None is Ctrl-C.
 NO, YES = b"n\n", b"yes\n"
@@ -103,8 +104,8 @@ def _answer(
     Returns the exit status, the document on stdout and what the terminal showed.
     """
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*CALLSHEET, *words, "--json"],
+    process = launcher().start(
+        (*words, "--json"),
         cwd=desk.folder,
         env=desk.environment(),
         stdin=theirs,

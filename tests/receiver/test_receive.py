@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.here import Here
+from tests.launcher import Process
 from tests.programs import Desk
 from tests.receiver.hearing import SECRET, body_about, read_inbox
 from tests.receiver.keeping import keep
@@ -23,7 +23,7 @@ FREE = {"CALLSHEET_RECEIVER": "127.0.0.1:0", "CALLSHEET_WEBHOOK_SECRET": SECRET}
 
 
 @contextmanager
-def receive(desk: Desk, *words: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+def receive(desk: Desk, *words: str) -> Iterator[tuple[Process, dict[str, Any]]]:
     """Start it; yield the process and the line that says it is ready."""
     process = desk.start("receive", "--json", *words)
     try:
@@ -39,7 +39,7 @@ def place_of(said: Mapping[str, str]) -> tuple[str, int]:
     return host, int(port)
 
 
-def ended(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, str, str]:
+def ended(process: Process, number: signal.Signals) -> tuple[int, str, str]:
     process.send_signal(number)
     out, err = process.communicate(timeout=20)
     return process.returncode, out, err

@@ -11,12 +11,11 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.launcher import Launcher, launcher
+from tests.launcher import Process
 from tests.programs import Finished
 from tests.torture.hook import ANY, Hook, visits
 from tests.torture.result import NONE_YET, Result
@@ -75,28 +74,21 @@ class _Both(Attempt):
 
     def _begin_twice(self, step: int) -> None:
         words = self._words(step)
-        with ThreadPoolExecutor(2) as threads:
-            both = (launcher(), _second())
-            ended = list(threads.map(self._begin, both, self.pair, [words] * 2, range(2)))
-        for one in ended:
+        both = [self._begin(nth, words, which) for which, nth in enumerate(self.pair)]
+        for one in map(self._end, both):
             self.kills += one.status == KILLED
             self.said += one.out + one.err
             if one.status not in (0, 3, KILLED, PARKED) or "Traceback" in one.out + one.err:
                 self.findings.append(f"one of two ended with {one.status}: {one.err[-300:]}")
         self.traces[step] = [visits(self._trace(which)) for which in range(2)]
 
-    def _begin(self, by: Launcher, nth: int, words: Sequence[str], which: int) -> Finished:
-        desk = self.place.desk
+    def _begin(self, nth: int, words: Sequence[str], which: int) -> Process:
         hook = Hook(self._trace(which), ANY, nth).as_json()
-        return Finished(
-            *by.run(words, cwd=desk.folder, env=desk.environment(), timeout=300, hook=hook)
-        )
+        return self.place.desk.start(*words, hook=hook)
+
+    def _end(self, process: Process) -> Finished:
+        out, err = process.communicate(timeout=300)
+        return Finished(process.wait(), out, err)
 
     def _trace(self, which: int) -> Path:
         return self.place.desk.folder / f"trace-{'ab'[which]}"
-
-
-@cache
-def _second() -> Launcher:
-    """Return another launcher than everybody's: each carries out one command at a time."""
-    return Launcher()

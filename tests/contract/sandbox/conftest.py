@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import pytest
 from tests.contract.sandbox.agent import ADA, Agent, agent_of
 from tests.contract.sandbox.reader import Reader
 from tests.contract.sandbox.receiver import Receiver, receiving
+from tests.launcher import Process, launcher
 
 BRIEF = {
     "tool": "product-launch",
@@ -34,7 +34,7 @@ BRIEF = {
 class Running:
     """One running sandbox and a client that holds every scope."""
 
-    process: subprocess.Popen[str]
+    process: Process
     ready: dict[str, Any]
     client: httpx.Client
 
@@ -77,13 +77,11 @@ Start = Callable[..., Running]
 
 
 def _start(*options: str, state: Path, env: dict[str, str] | None = None) -> Running:
-    command = [sys.executable, "-m", "deployments.sandbox", "--port", "0", "--json"]
-    process = subprocess.Popen(
-        [*command, "--state", str(state), *options],
+    process = launcher("sandbox").start(
+        ["--port", "0", "--json", "--state", str(state), *options],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
         env={**os.environ, **(env or {})},
     )
     assert process.stdout is not None

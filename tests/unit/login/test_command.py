@@ -6,13 +6,14 @@ import asyncio
 import json
 import os
 import signal
-import sys
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.launcher import Process, launcher
 from tests.unit.login.conftest import GRANTED, KEY, PENDING, AuthServer
 from tests.unit.login.test_keyring import BACKEND, ROOT
 
@@ -29,9 +30,9 @@ SECRETS = (KEY, "canary0device0code", "clm_canary0claim")
 
 @dataclass
 class Done:
-    status: int
     out: str
     err: str
+    status: int
 
 
 @dataclass
@@ -41,19 +42,16 @@ class Machine:
     folder: Path
     environ: dict[str, str]
 
-    async def start(self, *words: str) -> asyncio.subprocess.Process:
-        pipe = asyncio.subprocess.PIPE
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "deployments.cli", *words, cwd=self.folder, env=self.environ,
-            stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe,
-        )  # fmt: skip
+    async def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> Process:
+        given = {"cwd": self.folder, "env": self.environ, "stdin": stdin}
+        pipe = subprocess.PIPE
+        return await asyncio.to_thread(launcher().start, words, **given, stdout=pipe, stderr=pipe)
 
-    async def call(self, *words: str) -> Done:
-        return await self.end(await self.start(*words))
+    async def call(self, *words: str, stdin: int = subprocess.DEVNULL) -> Done:
+        return await self.end(await self.start(*words, stdin=stdin))
 
-    async def end(self, process: asyncio.subprocess.Process) -> Done:
-        out, err = await asyncio.wait_for(process.communicate(), 120)
-        done = Done(process.returncode or 0, out.decode(), err.decode())
+    async def end(self, process: Process) -> Done:
+        done = Done(*await asyncio.to_thread(process.communicate, None, 120), process.wait())
         assert not [secret for secret in SECRETS if secret in done.out + done.err]
         return done
 
@@ -179,11 +177,7 @@ async def test_a_key_that_was_handed_in_is_revoked_only_on_request(machine, serv
     (tmp_path / "key").write_text(KEY)
     for words, revoked in ((("logout",), 0), (("logout", "--revoke"), 1)):
         with (tmp_path / "key").open() as key:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "deployments.cli", "login", "--with-token",
-                cwd=machine.folder, env=machine.environ, stdin=key,
-            )  # fmt: skip
-            assert await process.wait() == 0
+            assert (await machine.call("login", "--with-token", stdin=key.fileno())).status == 0
         await machine.call(*words)
         assert len(server.to(REVOKE)) == revoked
 
