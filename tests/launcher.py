@@ -266,6 +266,10 @@ def _become(program: str, order: Mapping[str, Any], streams: Sequence[int]) -> N
         for number, one in enumerate(streams):
             os.dup2(one, number)
             os.close(one)
+        # Anew: those of the launcher remember what kind of files they were opened for.
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
         os.chdir(str(order["cwd"]))
         os.environ.clear()
         os.environ.update(order["env"])

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from typing import Any
 import httpx
 import pytest
 
-from deployments.servers import PrefectServer, find_or_start
+from deployments.servers import PrefectServer
 from tasks.ledger import acquire_lease, open_ledger
 from tests.campaigns import Stage, brief
 from tests.programs import ROOT
 
-pytestmark = pytest.mark.prefect
+#: The server is one for all that ask for it.
+pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
 
 #: Tells of a hint for every line on stdin, once Prefect is imported; says how long the end took.
 PROGRAM = """
@@ -63,19 +64,11 @@ def ledger(tmp_path: Path) -> str:
     return address
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[PrefectServer]:
-    running = find_or_start(tmp_path / "prefect")
-    yield running
-    running.stop()
-
-
 def test_a_hint_is_an_event_and_an_unattended_one_starts_a_run(
     ledger: str, server: PrefectServer, tmp_path: Path
 ) -> None:
-    # Both import for seconds; what is told waits for the deployment.
+    # It imports for seconds; what is told waits for the deployment.
     program = _start([sys.executable, "-c", PROGRAM, ledger], tmp_path, server.url)
-    server.wait()
     with httpx.Client(base_url=server.url, timeout=30) as client:
         pool = {"name": "callsheet", "type": "process"}
         client.post("/work_pools/", json=pool).raise_for_status()
@@ -133,8 +126,15 @@ def _start(command: Sequence[str], folder: Path, url: str) -> subprocess.Popen[s
 
 
 def _wait_for(count: int, client: httpx.Client, path: str) -> list[dict[str, Any]]:
-    """Return what the server lists, once it is so much; flow runs and events come with a delay."""
-    words = {"filter": {"event": {"prefix": ["callsheet."]}}} if "events" in path else {}
+    """Return what the server lists, once it is so much; flow runs and events come with a delay.
+
+    Of the flow runs those of deployments: other tests' runs have none.
+    """
+    words: dict[str, Any] = {}
+    if "events" in path:
+        words = {"filter": {"event": {"prefix": ["callsheet."]}}}
+    elif "flow_runs" in path:
+        words = {"flow_runs": {"deployment_id": {"is_null_": False}}}
     until = time.monotonic() + 60
     while True:
         answer = client.post(path, json=words).raise_for_status().json()
