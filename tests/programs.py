@@ -163,6 +163,10 @@ class Sandbox:
         """Return how often each operation was called."""
         return dict(self._get("calls"))
 
+    def balance(self) -> int:
+        """Return the credits that are left; every test of the same sandbox spends of them."""
+        return int(self._open("api/v1/credits")["data"]["available"])
+
     def charged(self, keys: Sequence[str]) -> Counter[str]:
         """Return how often each of these keys was charged."""
         wanted = set(keys)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tests.programs import Desk, simple_sheet
+from tests.programs import Desk, Sandbox, simple_sheet
 
 
-def test_a_plan_makes_no_ledger(desk: Desk, name: str) -> None:
+def test_a_plan_makes_no_ledger(desk: Desk, service: Sandbox, name: str) -> None:
     ended = desk.call("plan", desk.sheet(f"{name}.csv", simple_sheet(2)), "--json")
 
     assert ended.status == 0
     credits = {"total": 30, "unpriced": 0, "committed": 0, "budget": None, "left": None}
-    assert ended.json["credits"] == {**credits, "balance": 100_000_000}
+    assert ended.json["credits"] == {**credits, "balance": service.balance()}
     assert [row["quoted"] for row in ended.json["rows"]] == [15, 15]
     assert not (desk.folder / ".callsheet").exists()
 
