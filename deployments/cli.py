@@ -7,8 +7,10 @@ under `commands/` and is imported only when it is called, so that help answers a
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -18,6 +20,9 @@ from deployments.parser import parse
 
 if TYPE_CHECKING:
     from tasks.errors import CallsheetError, Problem
+
+
+_ROOM = "make room, then run the same command again; what was paid for is in the ledger"
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -37,6 +42,7 @@ def carry_out(words: Sequence[str]) -> int:
         raise_file_limit()
         command = importlib.import_module(f"deployments.commands.{args.command}")
         status: int = command.main(args)
+        sys.stdout.flush()
         return status
     except CallsheetError as error:
         _tell(error, args)
@@ -46,11 +52,17 @@ def carry_out(words: Sequence[str]) -> int:
         return 5
     except BrokenPipeError:
         # Whoever read our output has enough of it (`callsheet rows | head`).
-        sys.stderr.close()
+        _leave_stdout()
         return 0
     except Exception as error:
         from tasks.redact import redact
 
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+            # Not as a document: it may be stdout that has no room.
+            args.json = False
+            _tell(CallsheetError("there is no room left on the disk", remedy=_ROOM), args)
+            _leave_stdout()
+            return 1
         if args.verbose:
             _tell_where(error)
         print(
@@ -60,6 +72,11 @@ def carry_out(words: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return 1
+
+
+def _leave_stdout() -> None:
+    """Have what is left in its buffer go nowhere, instead of failing once more at the exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _tell(error: CallsheetError, args: argparse.Namespace) -> None:

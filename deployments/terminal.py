@@ -45,7 +45,14 @@ def console_for(args: Namespace) -> Console:
     _quieten(verbose=args.verbose)
     # Piped output is read by programs and in mails: no wrapping at 80 columns there.
     width = None if stream.isatty() else 160
-    return Console(file=stream, highlight=False, width=width, soft_wrap=not stream.isatty())
+    return _Console(file=stream, highlight=False, width=width, soft_wrap=not stream.isatty())
+
+
+class _Console(Console):
+    """Leaves a pipe that nobody reads any more to the command line, as every other print does."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def print_json(document: Mapping[str, Any]) -> None:

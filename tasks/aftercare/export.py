@@ -74,9 +74,20 @@ def export(
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that appears under its name once it is whole; raise BadInput where it cannot."""
+    """Open a file that appears under its name once it is whole; raise BadInput where it cannot.
+
+    What is there and no file (a device, a pipe) is written to as it is, never replaced.
+    """
     unfinished: str | None = None
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder", remedy="name a file in it")
+    if not path.parent.is_dir():
+        raise BadInput(f"there is no folder {path.parent}", remedy="make it, or name another")
     try:
+        if path.exists() and not path.is_file():
+            with path.open("wb") as out:
+                yield out
+            return
         handle, unfinished = tempfile.mkstemp(prefix=".callsheet-export-", dir=path.parent)
         with os.fdopen(handle, "wb") as out:
             yield out
@@ -87,7 +98,10 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         os.replace(unfinished, path)
         unfinished = None
     except OSError as error:
-        raise BadInput(f"{path} cannot be written: {error.strerror}") from error
+        raise BadInput(
+            f"{path} cannot be written: {error.strerror}",
+            remedy="make room there, or name a file in a folder that you may write to",
+        ) from error
     finally:
         if unfinished is not None:
             with suppress(OSError):

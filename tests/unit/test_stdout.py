@@ -1,0 +1,97 @@
+"""Whoever reads the output may leave, and the disk may be full: a sentence at most, no fault."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tasks.aftercare.export import whole_file
+from tasks.errors import BadInput
+from tasks.ledger import open_ledger
+from tests.campaigns import Stage, brief
+from tests.programs import ROOT
+
+
+@pytest.fixture(scope="module")
+def ledger_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A ledger with a campaign of one row."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'ledger.db'}"
+
+    async def filled() -> None:
+        async with await open_ledger(url) as ledger:
+            await Stage.set(ledger, brief())
+
+    asyncio.run(filled())
+    return url
+
+
+@contextmanager
+def nobody() -> Iterator[int]:
+    """A pipe that nobody reads."""
+    read, write = os.pipe()
+    os.close(read)
+    yield write
+    os.close(write)
+
+
+@contextmanager
+def full() -> Iterator[int]:
+    handle = os.open("/dev/full", os.O_WRONLY)
+    yield handle
+    os.close(handle)
+
+
+@pytest.mark.parametrize("words", ["schema", "rows spring", "rows spring --json"])
+@pytest.mark.parametrize(
+    ("stdout", "status", "told"),
+    [(nobody, 0, ""), (full, 1, "callsheet: there is no room left on the disk")],
+)
+def test_output_that_cannot_be_written(
+    ledger_url: str, words: str, stdout: object, status: int, told: str
+) -> None:
+    environ = {**os.environ, "CALLSHEET_LEDGER": ledger_url, "PYTHONPATH": str(ROOT)}
+    environ.pop("PYTHONUNBUFFERED", None)
+    assert callable(stdout)
+    with stdout() as out:
+        ended = subprocess.run(
+            [sys.executable, "-m", "deployments.cli", *words.split()],
+            env=environ,
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    assert (ended.returncode, ended.stderr.partition("\n")[0]) == (status, told)
+    assert "Traceback" not in ended.stderr
+    assert "Exception ignored" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("", "is a folder"), ("no/x.csv", "there is no folder")],
+)
+def test_a_file_that_cannot_be_written(tmp_path: Path, name: str, told: str) -> None:
+    with pytest.raises(BadInput, match=told) as refused, whole_file(tmp_path / name) as file:
+        file.write(b"x")
+
+    assert refused.value.remedy
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDWR)
+
+    with whole_file(pipe) as file:
+        file.write(b"x")
+
+    assert os.read(reader, 1) == b"x"
+    assert pipe.is_fifo()
+    os.close(reader)
