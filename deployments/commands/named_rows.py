@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from deployments.commands.ledger import campaign_of
-from tasks.campaign.selection import parse_selection
+from tasks.campaign.selection import parse_selection, refuse_slips
 from tasks.errors import BadInput
 from tasks.ledger import Campaign, CampaignRow, Ledger, all_campaigns, rows_of
 from tasks.suggest import suggest
@@ -46,8 +46,11 @@ async def chosen_rows(
             f"campaign {campaign.name} has no row " + ", ".join(f'"{word}"' for word in missing),
             remedy=f"`{suggest('rows', campaign.name)}` lists them",
         )
-    return [
+    found = [
         row
         for row in rows
         if (not named or row.row in named) and chosen(row, row.asked(), row.state)
     ]
+    if not found:
+        refuse_slips(args.select, ((row, row.asked(), row.state) for row in rows))
+    return found

@@ -6,7 +6,7 @@ Nothing here writes to the ledger.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.brief import Brief, Json
-from tasks.campaign.selection import parse_selection
+from tasks.campaign.selection import Asked, parse_selection, refuse_slips
 from tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
 from tasks.credits import as_number, as_text, parse_credits
 from tasks.engine.lanes.price import Price
@@ -210,6 +210,12 @@ def asked_of(named: Brief | CampaignRow) -> dict[str, Any]:
     }
 
 
+def _all(found: SheetDiff) -> Iterator[Asked]:
+    for row, brief, diff, _ in found:
+        if named := brief or row:
+            yield named, named.asked(), diff.state
+
+
 def _text(value: Json) -> str | None:
     return value if isinstance(value, str) and value else None
 
@@ -242,6 +248,8 @@ def _plan(
                     priced=row.quoted if row and known else None,
                 )
             )
+    if not lines:
+        refuse_slips(options.select, _all(found))
     wished = options.budget if options.budget is not None else sheet.budget
     budget = wished if wished is not None else (campaign.budget if campaign else None)
     committed = campaign.reserved + campaign.charged if campaign else Decimal(0)

@@ -7,7 +7,7 @@ round: `tag:launch,language:en|de,!draft-*`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
@@ -18,6 +18,8 @@ OWN = ("row", "state", "tag", "cost_center", "operation")
 #: Fields of the request worth selecting by.
 ASKED = ("tool", "title", "topic", "mode", "style", "voice_id", "music_id", "caption_style",
          "aspect_ratio", "language", "video_model", "duration_seconds")  # fmt: skip
+#: Names whose values people make up, or the service: with a slip they choose nothing.
+NAMED = ("tag", "cost_center", "operation", "tool", "mode", "style")
 
 
 class Selectable(Protocol):
@@ -34,6 +36,8 @@ class Selectable(Protocol):
 
 
 Selection = Callable[[Selectable, Mapping[str, Any], str], bool]
+#: A row, what it asks for, and its state.
+Asked = tuple[Selectable, Mapping[str, Any], str]
 
 
 def parse_selection(text: str | None) -> Selection:
@@ -46,15 +50,33 @@ def parse_selection(text: str | None) -> Selection:
     return chosen
 
 
+def refuse_slips(select: str | None, rows: Iterable[Asked]) -> None:
+    """Raise BadInput for a value of a selection that no row has, but a similar one.
+
+    To be asked where a selection chooses none of these rows: (row, its request, its state).
+    """
+    rows = list(rows)
+    for part in (select or "").split(","):
+        name, _, pattern = part.strip().partition(":")
+        if name not in NAMED or "*" in pattern or "?" in pattern:
+            continue
+        there = {value for row in rows for value in _values(name, *row) if value}
+        for word in pattern.split("|"):
+            hint = did_you_mean(word.strip(), there, cutoff=0.7)
+            if hint and word.strip().casefold() not in map(str.casefold, there):
+                raise BadInput(f"--select {part.strip()} chooses no row{hint}")
+
+
 def _term(text: str) -> Selection:
     wanted = not text.startswith("!")
     name, colon, pattern = text.removeprefix("!").partition(":")
     if not colon:
         name, pattern = "row", name
     if name not in OWN + ASKED:
+        hint = did_you_mean(name, OWN + ASKED).removeprefix("; ")
         raise BadInput(
-            f'--select does not know "{name}"{did_you_mean(name, OWN + ASKED)}; nothing was spent',
-            remedy="select by " + ", ".join(OWN + ASKED),
+            f'--select does not know "{name}"; nothing was spent',
+            remedy=f"{hint} select by ".lstrip() + ", ".join(OWN + ASKED),
         )
     patterns = [alternative.strip().casefold() for alternative in pattern.split("|")]
 

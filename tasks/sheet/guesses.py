@@ -59,8 +59,9 @@ class Guesses:
 
     def consider(self, merged: Mapping[str, Cell], said: OwnColumns) -> None:
         """Note the guesses in the cells of a row, or of the defaults."""
-        for column in self._columns & merged.keys():
-            cell = merged[column]
+        for column, cell in merged.items():
+            if column not in self._columns:
+                continue
             raw, value = cell.value, getattr(said, column, None)
             if not isinstance(raw, str) or value is None:
                 continue

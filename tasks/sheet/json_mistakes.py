@@ -120,6 +120,9 @@ class _Stop:
         if not (word := _BARE.match(self.text, self.at)):
             return None
         words = f'"{shorten(word[0])}" stands without quotes: put straight ones (") around it'
+        if word[0] in ("True", "False", "None"):
+            plain = {"True": "true", "False": "false", "None": "null"}[word[0]]
+            return self.mended(f"{word[0]} is spelled {plain} in JSON", self.at, word.end(), plain)
         return self.mended(words, self.at, word.end(), json.dumps(word[0]))
 
 

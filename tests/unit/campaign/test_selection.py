@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.campaign.selection import parse_selection
+from tasks.campaign.selection import parse_selection, refuse_slips
 from tasks.errors import BadInput
 from tests.campaigns import brief
 
@@ -46,3 +46,28 @@ def test_an_unknown_name_is_refused():
     with pytest.raises(BadInput, match='does not know "colour"') as caught:
         parse_selection("colour:red")
     assert "aspect_ratio" in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("tag:lauch", "launch"),
+        ("tag:other|Lanch", "launch"),
+        ("tag:launch,cost_center:mkt-104O", "MKT-1040"),
+    ],
+)
+def test_a_slip_in_a_value_that_chooses_no_row_is_refused(text, meant):
+    rows = [(ROW, ROW.request, "planned"), (brief("b", "c", cost_center="MKT-1040"), {}, "planned")]
+    with pytest.raises(BadInput, match=f"chooses no row; did you mean {meant}"):
+        refuse_slips(text, rows)
+
+
+@pytest.mark.parametrize("text", [None, "tag:launch", "tag:lau*", "!tag:lauch", "state:failed"])
+def test_what_only_happens_to_choose_no_row_is_not(text):
+    refuse_slips(text, [(ROW, ROW.request, "stalled")])
+
+
+def test_an_unknown_name_is_refused_with_what_was_meant():
+    with pytest.raises(BadInput) as caught:
+        parse_selection("lanuage:de")
+    assert (caught.value.remedy or "").startswith("did you mean language? select by row, state")
