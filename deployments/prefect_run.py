@@ -11,16 +11,20 @@ import importlib
 import os
 import sys
 from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
+from rich.status import Status
 
 from deployments.servers import SERVER, PrefectServer, is_healthy
 from flows.pipeline import PLAIN, carry, prepare
 from tasks.campaign.run import Run
 from tasks.campaign.steps import report_step
 from tasks.campaign.values import RunOutcome
+from tasks.duration import say_duration
 from tasks.errors import Parked
 from tasks.redact import redact
 
@@ -44,7 +48,7 @@ async def run_under_prefect(
     if run.plan.moves_anything:
         # Prefect takes seconds to import and its server to start; both go on beside each other.
         _point_at(server, verbose=args.verbose)
-        with console.status("starting Prefect (--without-prefect needs none)"):
+        async with _told(console, "starting Prefect (--without-prefect needs none)"):
             flow = await asyncio.to_thread(importlib.import_module, "flows.campaign")
             await asyncio.to_thread(server.wait)
         arguments = {
@@ -61,6 +65,29 @@ async def run_under_prefect(
         await _remaining_steps(run, campaign)
     assert run.outcome is not None
     return run.outcome
+
+
+@asynccontextmanager
+async def _told(console: Console, words: str) -> AsyncIterator[None]:
+    """Say what is waited for: on a terminal for how long by now, elsewhere once."""
+    if not console.is_terminal:
+        console.print(words)
+        yield
+        return
+    began = asyncio.get_running_loop().time()
+
+    async def count(status: Status) -> None:
+        while True:
+            seconds = asyncio.get_running_loop().time() - began
+            status.update(f"{words}, {say_duration(seconds)}")
+            await asyncio.sleep(1.0)
+
+    with console.status(words) as status:
+        counting = asyncio.create_task(count(status), name="counting")
+        try:
+            yield
+        finally:
+            counting.cancel()
 
 
 async def _end_or_loss(run: Run, carried: asyncio.Task[Any], server: PrefectServer) -> None:

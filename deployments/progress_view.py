@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deployments.terminal import state_text
-from tasks.credits import as_text
+from tasks.credits import as_text, in_credits
 from tasks.duration import say_duration
 from tasks.engine.progress import Snapshot
 
@@ -53,10 +53,12 @@ class ProgressView:
         picture = Table.grid()
         for line in (bar, Text.from_markup(states), Text(_money_and_time(snapshot))):
             picture.add_row(line)
+        if snapshot.waits_for:
+            picture.add_row(Text(snapshot.waits_for, style="yellow"))
         self._live.update(picture)
 
     def _say(self, snapshot: Snapshot) -> None:
-        said = (tuple(snapshot.rows.items()), snapshot.done)
+        said = (tuple(snapshot.rows.items()), snapshot.done, snapshot.waits_for)
         now = time.monotonic()
         pace = 2.0 if said != self._said else QUIET
         finished = snapshot.done == snapshot.to_do and said != self._said
@@ -64,14 +66,18 @@ class ProgressView:
             return
         self._said, self._at = said, now
         states = ", ".join(f"{n} {s}" for s, n in snapshot.rows.items())
-        self._console.print(f"{states}; {_money_and_time(snapshot)}")
+        waits = f"; {snapshot.waits_for}" if snapshot.waits_for else ""
+        self._console.print(f"{states}; {_money_and_time(snapshot)}{waits}")
 
 
 def _money_and_time(snapshot: Snapshot) -> str:
     spent = snapshot.charged + snapshot.reserved
-    budget = "" if snapshot.budget is None else f" of {as_text(snapshot.budget)}"
+    limit = as_text(snapshot.budget)
+    amount = (
+        in_credits(spent) if snapshot.budget is None else f"{as_text(spent)} of {limit} credits"
+    )
     left = "" if snapshot.seconds_left is None else f", {say_duration(snapshot.seconds_left)} left"
     return (
-        f"{snapshot.done}/{snapshot.to_do} done, {as_text(spent)}{budget} credits, "
+        f"{snapshot.done:,}/{snapshot.to_do:,} done, {amount} charged or set aside, "
         f"{say_duration(snapshot.seconds)}{left}"
     )

@@ -45,6 +45,8 @@ log = logging.getLogger("callsheet.engine")
 
 #: How long calls under way may take to end when the run is stopped, in seconds.
 GRACE = 5.0
+#: A service that has not answered for so long is worth a word, in seconds.
+SILENT = 5.0
 #: How often the ledger is asked what is to be cancelled, in seconds.
 CANCELLATIONS_EVERY = 1.0
 
@@ -176,7 +178,18 @@ class Engine:
 
     def snapshot(self) -> Snapshot:
         """Return how far the run is."""
-        return self.progress.snapshot(asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        return self.progress.snapshot(now, waits_for=self._waits_for())
+
+    def _waits_for(self) -> str | None:
+        """Say what no row can go on without, and since or until when."""
+        gate, silent = self.at.service.gate, self._stop.silent_since
+        if not gate.is_open and gate.closed_until is not None:
+            return f"the service asks for no requests before {gate.closed_until:%H:%M:%S} UTC"
+        if silent is not None and self.at.clock() - silent > SILENT:
+            since = datetime.fromtimestamp(silent, UTC)
+            return f"the service has not answered since {since:%H:%M:%S} UTC"
+        return None
 
     def stop(self, because: str) -> None:
         """Begin nothing more; what is under way is let finish. The first reason stands."""

@@ -12,10 +12,19 @@ from decimal import Decimal
 
 from tasks.ledger import STATES, CampaignRow, State, Tally
 
+#: Why the time left has grown, or is not known any more.
+SLOWER = "the last rows took longer than those before"
+OVERDUE = "what is under way takes longer than what is done took"
+#: So many seconds later is no news.
+LATER = 5.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One moment of a run: `seconds_left` is None while nothing can be said."""
+    """One moment of a run: `seconds_left` is None while nothing can be said.
+
+    It shrinks from one moment to the next, unless `waits_for` says why it does not.
+    """
 
     campaign: str
     rows: Mapping[State, int]
@@ -27,6 +36,7 @@ class Snapshot:
     budget: Decimal | None
     seconds: float
     seconds_left: float | None
+    waits_for: str | None = None
 
 
 class Progress:
@@ -41,11 +51,15 @@ class Progress:
         self._reserved = tally.reserved
         self._started = started
         self._to_do = 0
-        self._finished: list[float] = []
+        self._done = 0
+        #: When all will be done, as it was estimated when a row was done last.
+        self._ends: float | None = None
+        self._longer: str | None = None
 
     def begins(self, count: int) -> None:
         """Add rows to what this run is to do."""
         self._to_do += count
+        self._ends = None
 
     def moved(self, old: CampaignRow, new: CampaignRow) -> None:
         """Follow one row from one value to the next."""
@@ -64,28 +78,37 @@ class Progress:
 
     def settles(self, now: float) -> None:
         """One row is done for this run, whatever came of it."""
-        self._finished.append(now)
+        self._done += 1
+        before, self._longer = self._ends, None
+        self._ends = self._estimate(now)
+        if before is None or self._ends is None:
+            return
+        if self._ends - before > max(LATER, (self._ends - now) / 10):
+            self._longer = SLOWER
 
-    def snapshot(self, now: float) -> Snapshot:
-        """Return how things stand at `now`."""
+    def snapshot(self, now: float, *, waits_for: str | None = None) -> Snapshot:
+        """Return how things stand at `now`; `waits_for` is what nothing can go on without."""
+        left = None if self._ends is None else self._ends - now
+        if self._done >= self._to_do:
+            left = 0.0
+        elif left is not None and left <= 0:
+            left, waits_for = None, waits_for or OVERDUE
         return Snapshot(
             campaign=self.campaign,
             rows={state: self._rows[state] for state in STATES if self._rows[state]},
             total=self._total,
             to_do=self._to_do,
-            done=len(self._finished),
+            done=self._done,
             charged=self._charged,
             reserved=self._reserved,
             budget=self._budget,
             seconds=now - self._started,
-            seconds_left=self._seconds_left(now),
+            seconds_left=left,
+            waits_for=waits_for or (self._longer if self._done < self._to_do else None),
         )
 
-    def _seconds_left(self, now: float) -> float | None:
-        """Estimate from the speed of this run so far, once a twentieth of it (or a row) is done."""
-        done, left = len(self._finished), self._to_do - len(self._finished)
-        if left <= 0:
-            return 0.0
-        if done < max(1, self._to_do // 20):
+    def _estimate(self, now: float) -> float | None:
+        """Return when all will be done, from the speed so far, once a twentieth (or a row) is."""
+        if self._done < max(1, self._to_do // 20):
             return None
-        return (now - self._started) / done * left
+        return now + (now - self._started) / self._done * (self._to_do - self._done)

@@ -40,6 +40,13 @@ class Stop:
         self._silent_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def silent_since(self) -> float | None:
+        """Since when no call is answered, in Unix seconds; None where one was."""
+        if self._silent_since is None:
+            return None
+        return self._at.clock() - (asyncio.get_running_loop().time() - self._silent_since)
+
     def watch(self) -> None:
         """Begin to count the time that the run may take."""
         loop = asyncio.get_running_loop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-from tasks.engine.progress import Progress
+from tasks.engine.progress import OVERDUE, SLOWER, Progress
 from tasks.ledger import Tally
 from tests.campaigns import a_row
 
@@ -65,6 +65,22 @@ def test_the_time_left_follows_the_speed():
         counted.settles(moment)
     now = counted.snapshot(120.0)
     assert (now.done, now.to_do, now.seconds, now.seconds_left) == (2, 10, 20, 80)
+
+
+def test_the_time_left_shrinks_until_a_row_is_done_or_it_says_why():
+    counted = progress(approved=4)
+    counted.begins(4)
+    counted.settles(110.0)
+    seen = [counted.snapshot(now) for now in (110.0, 125.0, 139.0, 141.0)]
+    assert [now.seconds_left for now in seen] == [30, 15, 1, None]
+    assert [now.waits_for for now in seen] == [None, None, None, OVERDUE]
+    counted.settles(150.0)
+    now = counted.snapshot(150.0)
+    assert (now.seconds_left, now.waits_for) == (50, SLOWER)
+    told = counted.snapshot(151.0, waits_for="the service has not answered since 08:00:00 UTC")
+    assert told.waits_for == "the service has not answered since 08:00:00 UTC"
+    counted.settles(151.0)
+    assert counted.snapshot(151.0).waits_for is None
 
 
 def test_nothing_to_do_takes_no_time():

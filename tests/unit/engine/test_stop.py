@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
+from datetime import datetime
 from functools import partial
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from tasks.engine.engine import Engine
 from tasks.engine.lanes.evidence import Baseline
 from tasks.errors import Conflict, NotFound, ServerTrouble, ServiceError
 from tasks.ledger import CampaignRow, unsettled_calls
-from tasks.service import Created, SignedUrl, Video
+from tasks.service import Created, Gate, SignedUrl, Video
 from tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 from tests.model.plain_ledger import PlainLedger
@@ -31,6 +32,7 @@ class Service:
         self, *, sick: Collection[str] = (), listing: ServiceError | None = None, takes: float = 0
     ) -> None:
         self._sick, self._listing, self._takes = sick, listing, takes
+        self.gate = Gate()
 
     async def get(self, video_id: str) -> Video:
         if video_id in self._sick:
@@ -173,3 +175,30 @@ def test_a_row_that_needs_a_list_which_never_comes_is_held_and_the_run_goes_on()
     assert row.state == "held"
     assert "not begun, 500: nothing was spent on it, run again" in str(row.reason)
     assert play.time.now - NOW < 600
+
+
+@pytest.mark.parametrize(
+    ("closed", "words"),
+    [
+        (None, "the service has not answered since 00:16:4"),
+        ("2126-01-01T08:00:00+00:00", "the service asks for no requests before 08:00:00 UTC"),
+    ],
+)
+def test_a_run_says_what_all_its_rows_wait_for(closed: str | None, words: str) -> None:
+    service = Service(sick={"vid_a"}, listing=TROUBLE)
+    if closed is not None:
+        service.gate.close(datetime.fromisoformat(closed))
+    play, seen = Play(service), set[str | None]()
+
+    async def story() -> None:
+        stage = await Stage.set(play.ledger, brief())
+        rows = [await stage.rendering()]
+        async with Engine(stage.campaign, play.at) as engine:
+            carrying = asyncio.create_task(engine.carry(rows))
+            while not carrying.done():
+                seen.add(engine.snapshot().waits_for)
+                await asyncio.sleep(1)
+            await carrying
+
+    run_virtually(story(), play.time)
+    assert any(one is not None and one.startswith(words) for one in seen), seen
