@@ -13,6 +13,7 @@ from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
+from deployments.listing import ListedLine, show_lines
 from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
@@ -87,16 +88,23 @@ def _limits(settings: Settings, at: float) -> list[Account]:
 
 
 def _show_campaigns(found: list[CampaignStatus], console: Console) -> None:
-    columns = ("campaign", "rows", "states", "quoted", "reserved", "charged", "variance", "budget")
-    made = table("Campaigns", columns, numbers=("rows", *columns[3:]))
-    for one in found:
-        tally = one.tally
-        states = ", ".join(f"{count} {state}" for state, count in tally.rows.items())
-        budget = "-" if tally.budget is None else as_text(tally.budget)
-        amounts = (as_text(tally.quoted), as_text(tally.reserved), as_text(tally.charged))
-        cells = (one.campaign.name, tally.total, states, *amounts, _signed(tally.variance), budget)
-        made.add_row(*(plain(cell) for cell in cells))
-    console.print(made)
+    amounts = ("quoted", "reserved", "charged", "variance", "budget", "left")
+    lines = [
+        ListedLine(
+            (one.campaign.name, f"{one.tally.total:,}", *_amounts(one.tally)),
+            ", ".join(f"{n:,} {state}" for state, n in one.tally.rows.items()),
+        )
+        for one in found
+    ]
+    show_lines(
+        console,
+        ("campaign", "rows", *amounts, "states"),
+        lines,
+        numbers=("rows", *amounts),
+    )
+    if any(one.tally.budget is not None for one in found):
+        console.print("(budgets are for a campaign's whole life, over every run)")
+    console.print()
     for one in found:
         if one.campaign.owner:
             since = say_moment(one.campaign.owner_since)
@@ -114,6 +122,12 @@ def _show_accounts(accounts: list[Account], console: Console) -> None:
         cells = (account.kind.replace("_", " "), account.name, *amounts)
         made.add_row(*(plain(cell) for cell in cells))
     console.print(made)
+
+
+def _amounts(tally: Tally) -> list[str]:
+    limits = ["-" if a is None else as_text(a) for a in (tally.budget, tally.left)]
+    spent = [as_text(tally.quoted), as_text(tally.reserved), as_text(tally.charged)]
+    return [*spent, _signed(tally.variance), *limits]
 
 
 def _signed(amount: Decimal) -> str:
