@@ -19,7 +19,7 @@ from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
 from tasks.campaign.quote import check_budget
 from tasks.campaign.selection import parse_selection
 from tasks.campaign.steps import carry_only
-from tasks.credits import as_text
+from tasks.credits import in_credits
 from tasks.errors import SpendRefused
 from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, rows_of
 
@@ -55,7 +55,7 @@ async def retake_rows(
         check_budget(plan)
         if at_most is None or plan.total > Decimal(str(at_most)) or plan.unpriced:
             raise SpendRefused(
-                f"{as_text(plan.total)} credits for {count_films(len(found))} are not approved; "
+                f"{in_credits(plan.total)} for {count_films(len(found))} are not approved; "
                 "nothing was spent",
                 remedy="start the flow with `at_most` as high as that",
             )

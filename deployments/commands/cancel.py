@@ -18,7 +18,7 @@ from deployments.commands.options import settings_of
 from deployments.signals import run_command
 from deployments.terminal import consent, console_for, plain, print_json, state_text, table
 from tasks.aftercare.cancel import Ending, carry_out, endings, exit_status, needs_service
-from tasks.credits import as_number, as_text
+from tasks.credits import as_number, as_text, in_credits
 from tasks.engine.context import connect
 from tasks.ledger import NOT_BEGUN, Campaign, CampaignRow, Ledger, ask_to_cancel, rows_of
 
@@ -86,7 +86,7 @@ def _show(campaign: Campaign, found: Sequence[Ending], console: Console) -> None
     console.print(made)
     counts = Counter(one.new for one in touched)
     states = ", ".join(f"{count} {state}" for state, count in counts.items())
-    console.print(f"{states}; {as_text(_released(found))} credits released")
+    console.print(f"{states}; {in_credits(_released(found))} released")
 
 
 def _released(found: Sequence[Ending]) -> Decimal:

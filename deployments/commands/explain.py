@@ -21,7 +21,7 @@ from tasks.aftercare.explain import (
     explanation_document,
 )
 from tasks.brief import Json
-from tasks.credits import as_text
+from tasks.credits import as_text, in_credits
 from tasks.engine.policy.decision import Rules
 from tasks.errors import BadInput
 from tasks.ledger import CampaignRow, PaidCall, rows_of
@@ -82,7 +82,7 @@ def _show_row(found: Explanation, console: Console) -> None:
     if comes.lane:
         console.print(f"  it will {comes.lane_means}")
     console.print(f"\nwhat it asks for, line {row.line} of {plain(campaign.sheet)}")
-    console.print(f"  quote {as_text(row.quoted)} credits{_when(row)}; {_limits(row)}")
+    console.print(f"  quote {in_credits(row.quoted)}{_when(row)}; {_limits(row)}")
     for event in found.quotes[:-1]:
         console.print(f"    earlier, {say_moment(event.at)}: {plain(event.words)}")
     for name, value in sorted(row.asked().items()):
@@ -110,9 +110,7 @@ def _show_attempt(one: Attempt, console: Console) -> None:
     take = one.take
     present = "" if one.present else " (an earlier one)"
     console.print(f"\ntake {take.number}{present}")
-    console.print(
-        f"  intended {say_moment(take.intended_at)}, {as_text(take.quoted)} credits quoted"
-    )
+    console.print(f"  intended {say_moment(take.intended_at)}, {in_credits(take.quoted)} quoted")
     if one.changed:
         console.print(f"  it asked for something else than the row now: {', '.join(one.changed)}")
     if take.refused_at:
@@ -124,9 +122,9 @@ def _show_attempt(one: Attempt, console: Console) -> None:
     if one.hinted_at:
         console.print(f"  a webhook named it {say_moment(one.hinted_at)}")
     if take.charged is not None:
-        console.print(f"  charged {as_text(take.charged)} credits")
+        console.print(f"  charged {in_credits(take.charged)}")
     elif take.reserved:
-        console.print(f"  reserved {as_text(take.reserved)} credits")
+        console.print(f"  reserved {in_credits(take.reserved)}")
     for call in one.calls:
         console.print(f"  {plain(_call(call))}")
     for event in one.events:

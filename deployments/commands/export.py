@@ -12,6 +12,7 @@ from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.aftercare.export import BINARY, Format, export, format_of, whole_file
 from tasks.errors import BadInput
+from tasks.plural import count
 
 
 def main(args: Namespace) -> int:
@@ -24,11 +25,12 @@ def main(args: Namespace) -> int:
     if args.format in BINARY and args.output in (None, "-"):
         raise BadInput(f"{args.format} is no text for a screen", remedy="add -o FILE")
     console = console_for(args)
-    campaign, count, format = run_command(_export(args))
+    campaign, lines, format = run_command(_export(args))
     if args.output not in (None, "-"):
-        console.print(f"{count} lines ({args.what} of {plain(campaign)}) in {plain(args.output)}")
+        what = f"{args.what} of {plain(campaign)}"
+        console.print(f"{count(lines, 'line')} ({what}) in {plain(args.output)}")
     if args.json:
-        document = {"campaign": campaign, "what": args.what, "format": format, "lines": count}
+        document = {"campaign": campaign, "what": args.what, "format": format, "lines": lines}
         print_json({**document, "file": args.output, "exit": 0})
     return 0
 
@@ -39,9 +41,9 @@ async def _export(args: Namespace) -> tuple[str, int, Format]:
         campaign = await campaign_of(ledger, args.campaign)
         query = partial(export, campaign=campaign, what=args.what, format=format)
         if args.output in (None, "-"):
-            count = await ledger.read(partial(query, out=sys.stdout.buffer))
+            lines = await ledger.read(partial(query, out=sys.stdout.buffer))
             sys.stdout.buffer.flush()
         else:
             with whole_file(Path(args.output)) as file:
-                count = await ledger.read(partial(query, out=file))
-    return campaign.name, count, format
+                lines = await ledger.read(partial(query, out=file))
+    return campaign.name, lines, format

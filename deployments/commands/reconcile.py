@@ -20,6 +20,7 @@ from tasks.brief import Brief
 from tasks.engine.context import open_service, organisation_of
 from tasks.errors import Parked, ServiceError, SheetError
 from tasks.ledger import Campaign, Ledger, all_campaigns
+from tasks.plural import count
 from tasks.sheet import read_sheet
 from tasks.suggest import suggest
 
@@ -94,9 +95,12 @@ def _show(comparison: Comparison, console: Console, args: Namespace) -> None:
             made.add_row(*(plain(cell) for cell in _cells(one)))
         console.print(made)
     kinds = ", ".join(f"{n} {kind}" for kind, n in names_of(comparison.differences).items())
-    console.print(f"{comparison.compared} videos compared; {kinds or 'nothing differs'}")
+    console.print(f"{count(comparison.compared, 'video')} compared; {kinds or 'nothing differs'}")
     if comparison.others:
-        console.print(f"{comparison.others} other videos at the service are not of this ledger")
+        console.print(
+            count(comparison.others, "other video is", "other videos are")
+            + " at the service and not of this ledger"
+        )
     for words in comparison.advice:
         console.print(plain(words))
     if not args.apply and any(one.change for one in comparison.differences):

@@ -13,7 +13,7 @@ from deployments.commands.options import budget_of, settings_of
 from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
-from tasks.credits import as_text
+from tasks.credits import in_credits
 from tasks.engine.context import open_service
 from tasks.errors import BadInput, NotFound
 from tasks.ledger import (
@@ -103,7 +103,7 @@ async def _give_up(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take
         give_up, row=row, take=take, charged=charged, again=args.resend, at=time.time()
     )
     _done(await ledger.write(change), row)
-    spent = f"{as_text(charged)} credits are counted as spent on it"
+    spent = f"{in_credits(charged)} counted as spent on it"
     if args.resend:
         return (
             f"{row.row} is planned again; {spent}. The next run makes another take, at a price "

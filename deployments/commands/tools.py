@@ -19,7 +19,7 @@ from tasks.campaign.catalogue import day_told, is_young, known_catalogue, told_a
 from tasks.campaign.comparison import meant
 from tasks.campaign.example_row import example_csv, example_yaml
 from tasks.catalogue import PARTS, Catalogue, Tool, ToolField
-from tasks.credits import as_number, as_text
+from tasks.credits import as_number, as_text, in_credits
 from tasks.engine.context import open_service
 from tasks.errors import BadInput
 from tasks.home import make_home
@@ -113,9 +113,7 @@ def _show_tools(catalogue: Catalogue, console: Console) -> dict[str, Any]:
 def _show_tool(tool: Tool, console: Console) -> dict[str, Any]:
     console.print(plain(": ".join(filter(None, (tool.id, tool.name, tool.words)))))
     if tool.credits is not None:
-        console.print(
-            f"{as_text(tool.credits)} credits, as its list says; a plan asks for the price"
-        )
+        console.print(f"{in_credits(tool.credits)}, as its list says; a plan asks for the price")
     fields = _fields(tool)
     if fields:
         limited = any(map(_limits, fields))

@@ -15,6 +15,7 @@ from tasks.aftercare.repair import repair
 from tasks.aftercare.verify import Audit, AuditedFile, Places, audit_document, verify
 from tasks.campaign.selection import parse_selection
 from tasks.engine.context import connect
+from tasks.plural import count
 from tasks.store import open_store
 from tasks.suggest import suggest
 
@@ -60,7 +61,8 @@ def _show(audit: Audit, console: Console) -> None:
         console.print(made)
     counts = audit.counts()
     words = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n and verdict != "total")
-    console.print(f"{plain(audit.campaign)}: {counts['total']} files; {words or 'none delivered'}")
+    files = count(counts["total"], "file")
+    console.print(f"{plain(audit.campaign)}: {files}; {words or 'none delivered'}")
     if audit.extra:
         console.print(f"{len(audit.extra)} more below the campaign's folder, left alone:")
         for file in audit.extra[:SHOWN]:

@@ -13,7 +13,7 @@ from deployments.direct import request_body
 from deployments.direct.session import Document, Session
 from deployments.terminal import consent, plain
 from tasks.brief import CREATE, Json, canonical_json, digest_of
-from tasks.credits import as_number, as_text
+from tasks.credits import as_number, as_text, in_credits
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound, OtherRefusal, SpendRefused
 from tasks.key import DIRECT, idempotency_key
 from tasks.redact import redacted
@@ -26,7 +26,7 @@ async def estimate(at: Session) -> Document:
     if quote.amount is None:
         at.console.print("the service gave no price that can be read; --json shows what it said")
     else:
-        at.console.print(f"{as_text(quote.amount)} credits")
+        at.console.print(f"{in_credits(quote.amount)}")
     return {"credits": as_number(quote.amount), "raw": redacted(quote.raw)}
 
 
@@ -45,7 +45,7 @@ async def create(at: Session) -> Document:
     at.console.print(f"{plain(_named(wanted))}: {_priced(price)}")
     question = "Make it at a price nobody knows?"
     if price is not None:
-        question = f"Spend {as_text(price)} credits?"
+        question = f"Spend {in_credits(price)}?"
     await consent(at.args, question, what=f"{_priced(price)} are")
     frozen = canonical_json({**wanted, "idempotency_key": key})
     made = await at.service.create(frozen, key=key)
@@ -125,9 +125,7 @@ def _check_price(price: Decimal | None, limit: Decimal | None) -> None:
 
 def _priced(price: Decimal | None) -> str:
     return (
-        "credits at a price the service did not say"
-        if price is None
-        else (f"{as_text(price)} credits")
+        "credits at a price the service did not say" if price is None else (f"{in_credits(price)}")
     )
 
 

@@ -21,6 +21,7 @@ from tasks.brief import Json
 from tasks.credentials import GIVEN
 from tasks.errors import ConfigurationError, NotFound
 from tasks.ledger import count_hints, last_heard
+from tasks.plural import count
 from tasks.redact import redact, redacted
 from tasks.webhooks import (
     Subscriber,
@@ -78,9 +79,8 @@ async def _tell(
         where = plain(redact(status.url or "-"))
         at.console.print(f"[bold]{plain(status.webhook_id)}[/] {where}: {_words(status)}")
     if status.missed:
-        at.console.print(
-            f"{len(status.missed)} events were not heard; a run finds their films by looking"
-        )
+        missed = count(len(status.missed), "event was", "events were")
+        at.console.print(f"{missed} not heard; a run finds their films by looking")
     document: Document = {**vars(status), "missed": list(status.missed), "exit": 0}
     document["url"] = None if status.url is None else redact(status.url)
     if status.trouble is not None:

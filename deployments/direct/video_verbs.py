@@ -10,7 +10,7 @@ from deployments.direct.film_verbs import UNSTARTED, wait_for_film
 from deployments.direct.session import Document, Session
 from deployments.terminal import consent, plain, table
 from tasks.brief import Json
-from tasks.credits import as_number, as_text
+from tasks.credits import as_number, as_text, in_credits
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound
 from tasks.redact import redact, redacted
 from tasks.service import Video
@@ -162,7 +162,7 @@ def _show_line(at: Session, video: Video) -> None:
     title = f" {_title_of(video)}" if _title_of(video) else ""
     charged = ""
     if video.charged is not None:
-        charged = f", {as_text(video.charged)} credits charged so far"
+        charged = f", {in_credits(video.charged)} charged so far"
     at.console.print(
         f"[bold]{plain(video.id)}[/]{plain(title)}: {plain(video.status or 'no status')}{charged}"
     )

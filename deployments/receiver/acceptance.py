@@ -28,6 +28,7 @@ from deployments.receiver.delivery import (
 from deployments.receiver.signature import is_signature, signer_of
 from tasks.errors import CallsheetError
 from tasks.ledger import Hint, Ledger, drop_old_hints, keep_hint
+from tasks.plural import count
 
 log = logging.getLogger("callsheet.receiver")
 
@@ -194,7 +195,7 @@ def _about(hint: Hint) -> str:
     """Say what a delivery is in a line that holds nothing anybody could write into it."""
     words = "a ping" if hint.ping else hint.kind or "an event without a kind"
     attempt = f", attempt {hint.attempt}" if hint.attempt else ""
-    return f"{words}{attempt}, {len(hint.videos)} videos named"
+    return f"{words}{attempt}, {count(len(hint.videos), 'video')} named"
 
 
 def _words_of(error: Exception) -> str:

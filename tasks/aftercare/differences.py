@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from tasks.aftercare.advice import run_line
-from tasks.credits import as_number, as_text
+from tasks.credits import as_number, as_text, in_credits
 from tasks.engine.policy.decision import CANCELLED, FAILED, RUNNING
 from tasks.ledger import UNDER_WAY, Campaign, CampaignRow, Take
 from tasks.service import Video
@@ -201,7 +201,7 @@ def _charge(
     told = video.charged
     if told is None or take.charged is None or told == take.charged or video.status in RUNNING:
         return None
-    words = f"the service charged {as_text(told)} credits, the ledger {as_text(take.charged)}"
+    words = f"the service charged {in_credits(told)}, the ledger {as_text(take.charged)}"
     if video.id in by_hand:
         words += "; it was changed by hand since, and those calls are no part of the campaign"
         return about(row, take, "charge", words, remedy=suggest("video show", video.id))

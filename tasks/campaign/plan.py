@@ -16,7 +16,7 @@ from typing import Any
 from tasks.brief import Brief, Json
 from tasks.campaign.selection import Asked, parse_selection, refuse_slips
 from tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
-from tasks.credits import as_number, as_text, parse_credits
+from tasks.credits import as_number, as_text, in_credits, parse_credits
 from tasks.engine.lanes.price import Price
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import (
@@ -187,7 +187,7 @@ def _moved(line: PlanLine, saved: dict[str, object] | None, tolerance: Decimal) 
         return [f"{line.row}: the row was edited since"]
     before = parse_credits(saved.get("quoted"))
     if before != line.priced and not _is_close(before, line.priced, tolerance):
-        return [f"{line.row}: {as_text(before)} credits then, {as_text(line.priced)} now"]
+        return [f"{line.row}: {in_credits(before)} then, {as_text(line.priced)} now"]
     return []
 
 

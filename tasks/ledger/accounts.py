@@ -18,7 +18,7 @@ from typing import Any, Literal
 from sqlalchemy import BigInteger, Connection, String, bindparam, or_, select, update
 from sqlalchemy import Row as Record
 
-from tasks.credits import as_text, from_micro, to_micro
+from tasks.credits import as_text, from_micro, in_credits, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.ledger import on_rollback
 from tasks.ledger.schema import accounts, campaigns, takes
@@ -99,7 +99,7 @@ def does_not_fit(account: Account, price: Decimal) -> str:
     left = max(account.left, Decimal(0))
     verb = "is" if left == 1 else "are"
     return (
-        f"needs {as_text(price)} credits, and {as_text(left)} of the {as_text(account.budget)} of "
+        f"needs {in_credits(price)}, and {as_text(left)} of the {as_text(account.budget)} of "
         f"{account} {verb} left: {remedy(account)}"
     )
 

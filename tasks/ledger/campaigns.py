@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select, update
 
-from tasks.credits import as_number, as_text, from_micro, to_micro
+from tasks.credits import as_number, from_micro, in_credits, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.figures import FIGURES, NAMES, total
 from tasks.ledger.moves import note_campaign
@@ -123,7 +123,7 @@ def set_budget(connection: Connection, campaign: Campaign, *, budget: Decimal, a
         .values(budget=to_micro(budget))
     )
     if changed.rowcount:
-        note_campaign(connection, campaign.id, "budget", f"{as_text(budget)} credits", at=at)
+        note_campaign(connection, campaign.id, "budget", f"{in_credits(budget)}", at=at)
 
 
 def tally_of(connection: Connection, campaign: Campaign) -> Tally:

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, bindparam, update
 
-from tasks.credits import as_text, is_above, to_micro
+from tasks.credits import as_text, in_credits, is_above, to_micro
 from tasks.ledger.moves import move
 from tasks.ledger.schema import rows
 from tasks.ledger.states import State
@@ -41,7 +41,7 @@ def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
     elif above := too_dear(row, quoted.amount):
         move(connection, row, "held", at=at, reason=above)
     elif row.state == "planned":
-        move(connection, row, "quoted", at=at, words=f"{as_text(quoted.amount)} credits")
+        move(connection, row, "quoted", at=at, words=f"{in_credits(quoted.amount)}")
 
 
 def approve(connection: Connection, found: Collection[CampaignRow], *, by: str, at: float) -> int:
@@ -70,7 +70,7 @@ def renew_quote(connection: Connection, quoted: Quoted, *, tolerance: Decimal, a
         move(connection, row, "held", at=at, reason=above)
     elif _has_grown(agreed, quoted.amount, tolerance):
         reason = (
-            f"it was approved at {as_text(agreed)} credits and costs {as_text(quoted.amount)} "
+            f"it was approved at {in_credits(agreed)} and costs {as_text(quoted.amount)} "
             "now: run again and approve the new price"
         )
         _step_back(connection, row, "quoted", reason, at)
@@ -105,6 +105,6 @@ def too_dear(
     if not is_above(price, row.max_credits):
         return None
     return (
-        f"the quote ({as_text(price)} credits) is above the row's max_credits "
+        f"the quote ({in_credits(price)}) is above the row's max_credits "
         f"({as_text(row.max_credits)}): raise it in the sheet{instead}"
     )

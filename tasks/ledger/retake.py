@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from tasks.credits import as_text, to_micro
+from tasks.credits import in_credits, to_micro
 from tasks.ledger.accounts import book
 from tasks.ledger.moves import move, note
 from tasks.ledger.paid_calls import resolve_call
@@ -122,7 +122,7 @@ def approve_retakes(
         renewed = {"the_row": one.row.id, "attempt": attempt, "price": price, "moment": at}
         connection.execute(_RENEW, renewed)
         planned, quoted = replace(one.row, state="planned"), replace(one.row, state="quoted")
-        move(connection, planned, "quoted", at=at, words=f"{as_text(one.amount)} credits")
+        move(connection, planned, "quoted", at=at, words=f"{in_credits(one.amount)}")
         move(connection, quoted, "approved", at=at, words=by)
     return late
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from tasks.credits import as_text, from_micro, to_micro
+from tasks.credits import as_text, from_micro, in_credits, to_micro
 from tasks.ledger.accounts import Terms, book, reserve
 from tasks.ledger.moves import move, note
 from tasks.ledger.paid_calls import close_call
@@ -160,7 +160,7 @@ def correct_charge(
     if connection.execute(_CORRECTED, values).rowcount != 1:
         return False
     book(connection, campaign_id=row.campaign_id, take_id=take.id, released=0, cost=new - old)
-    words = f"{as_text(charged)} credits instead of {as_text(take.charged)}, as the service says"
+    words = f"{in_credits(charged)} instead of {as_text(take.charged)}, as the service says"
     note(connection, row, "charge", words, at=at, take=take)
     return True
 
@@ -172,7 +172,7 @@ def _note_excess(
     if take.quoted is None or cost <= to_micro(take.quoted):
         return
     excess = as_text(from_micro(cost) - take.quoted)
-    words = f"{as_text(from_micro(cost))} credits, {excess} more than quoted"
+    words = f"{in_credits(from_micro(cost))}, {excess} more than quoted"
     note(connection, row, "charge", words, at=at, take=take)
 
 

@@ -46,7 +46,8 @@ def test_a_row_changed_back_costs_nothing(desk: Desk, service: Sandbox, name: st
     ended = desk.run(f"{name}.csv")
 
     assert ended.status == 0
-    assert desk.rows(name)["r001"] == first
+    # As before, but for what the film in between has cost.
+    assert desk.rows(name)["r001"] == {**first, "charged": 30, "paid_before": 15}
     assert service.calls()["create"] == creates
 
 

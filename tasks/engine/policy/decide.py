@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasks.credits import as_text
+from tasks.credits import in_credits
 from tasks.duration import say_duration
 from tasks.engine.policy.creates import LOST_LIMIT, again, busy, not_found, refused, unmade
 from tasks.engine.policy.decision import SPREAD, Decision, Memory, Rules, backoff, lane_of, unwanted
@@ -178,7 +178,7 @@ def _not_stored(row: CampaignRow, memory: Memory, observation: NotStored) -> Dec
 def _corrupt(row: CampaignRow, words: str) -> str:
     """Say that the service has no film to give, and what the way on costs."""
     price = row.take.quoted if row.take is not None else row.quoted
-    cost = "a price that is asked about" if price is None else f"about {as_text(price)} credits"
+    cost = "a price that is asked about" if price is None else f"about {in_credits(price)}"
     retake = suggest("retake", row.campaign, row.row, "--run")
     return (
         f"the film is corrupt at the service, fetched {CORRUPT_LIMIT} times ({words}): `{retake}` "
