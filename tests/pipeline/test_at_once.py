@@ -65,7 +65,8 @@ def test_a_budget_of_the_day_holds_over_three_runs_at_once(
     # What other campaigns of this ledger have spent today counts.
     spent = _spent_today(shared)
     shared.environ["CALLSHEET_DAY_BUDGET"] = str(spent + 75)
-    sheets = [shared.sheet(f"{name}-{n}.csv", simple_sheet(4)) for n in range(3)]
+    texts = [simple_sheet(4, title=f"Film {n}") for n in range(3)]
+    sheets = [shared.sheet(f"{name}-{n}.csv", text) for n, text in enumerate(texts)]
 
     ended = _at_once(shared, sheets)
 
