@@ -9,13 +9,16 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: install demo test quick quick-tests torture bench lint lock clean
 
 install: $(VENV)/.installed
+	@echo "callsheet is installed. To type callsheet in any folder, paste once:"
+	@echo '  mkdir -p ~/.local/bin && ln -sf "$(abspath $(BIN))/callsheet" ~/.local/bin/callsheet'
+	@echo '  export PATH="$$HOME/.local/bin:$$PATH"    # where ~/.local/bin is not on it yet'
+	@echo "Then, beside a sheet of your own: callsheet run SHEET --sandbox"
 
 # Runtime only: what a person needs to make films.
 $(VENV)/.installed: constraints.txt pyproject.toml $(VENV)/.uv
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r constraints.txt
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
 	@touch $@
-	@echo "installed: $(BIN)/callsheet"
 
 # What the tests, the linters and the benchmarks need beside it.
 $(VENV)/.installed-dev: constraints-dev.txt $(VENV)/.installed
@@ -33,7 +36,7 @@ $(VENV)/.browser: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.browser
 	@touch $@
 
-demo: install
+demo: $(VENV)/.installed
 	$(BIN)/callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400
 
 test: $(VENV)/.installed-dev $(VENV)/.browser

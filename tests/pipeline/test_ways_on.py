@@ -155,6 +155,27 @@ def test_a_stalled_row_and_a_retake(desk: Desk, studio: Sandbox, name: str) -> N
     assert follow(desk, suggested(approved.out, "callsheet run")).status == 0
 
 
+def test_calls_without_a_key_whose_answers_were_lost(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    desk.environ["CALLSHEET_EVIDENCE_WAIT"] = "1s"
+    studio.plan_fault(on="image-to-video", do="drop-before")
+    image = "https://images.example/k.png,image-to-video,5"
+    text = f"id,title,image,operation,duration_seconds\na,{name} a,{image}\nb,{name} b,{image}\n"
+    ended = desk.run(desk.sheet(f"{name}.csv", text))
+    assert ended.json["rows"] == {"total": 2, "uncertain": 2}, ended.err
+    studio.clear_faults()
+
+    for row, option, state in (("a", "--resend", "planned"), ("b", "--abandon", "cancelled")):
+        reason = desk.rows(name)[row]["reason"]
+        lines = re.findall(r"`(callsheet resolve [^`]*)`", reason)
+        assert len(lines) == 3
+        (line,) = [one for one in lines if option in one]
+        assert follow(desk, line).status == 0
+        assert desk.rows(name)[row]["state"] == state
+    assert desk.run(f"{name}.csv").json["rows"] == {"total": 2, "delivered": 1, "cancelled": 1}
+
+
 def test_a_word_that_is_a_campaign_and_a_row(desk: Desk, name: str) -> None:
     desk.run(desk.sheet(f"{name}.csv", simple_sheet(1)))
     text = simple_sheet(1).replace("r001", name)
