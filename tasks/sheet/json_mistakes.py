@@ -107,6 +107,10 @@ class _Stop:
         before = self.end_before
         if "':' delimiter" in self.error.msg:
             return self.mended("a colon (:) is missing after the name", before, before, ":")
+        if "',' delimiter" in self.error.msg and self.here in "]}":
+            missing = "}" if self.here == "]" else "]"
+            words = f"{missing} is missing before the closing {self.here}"
+            return self.mended(words, before, before, missing)
         if "',' delimiter" in self.error.msg:
             if self.previous == '"' and self.here not in '"{[':
                 return self.says('a quote (") stands inside a text: write \\" for it')

@@ -55,6 +55,8 @@ JSON = [
     ('[{"title": }]', 1, 'a name has no value: write "" after its colon'),
     ('{"id": "a"}\n{"id": "b"}', 2, "it goes on after its end: put all rows into one list"),
     ('[\n{"id": "a",\n"fields": {"b": "c"}', 2, "the { that opens here is never closed"),
+    ('[{"id": "a", "tool": "t"]', 1, "} is missing before the closing ]"),
+    ('[{"id": "a", "tags": ["t"}]', 1, "] is missing before the closing }"),
     ("[{]", 1, "] stands where it cannot"),
 ]  # fmt: skip
 
