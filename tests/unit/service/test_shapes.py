@@ -222,3 +222,19 @@ async def test_what_was_charged_is_read_where_it_is_shown(talk, wrap, data):
 async def test_the_credits_that_are_left(talk, wrap, data, amount):
     service, _ = talk((200, wrap(data)))
     assert await service.credits() == amount
+
+
+@pytest.mark.parametrize(
+    ("data", "seconds"),
+    [
+        ({"credits": 65, "duration_seconds": 30}, 30),
+        ({"credits": 65, "breakdown": {"seconds": 60}}, None),
+        ({"credits": 65, "seconds": "30"}, None),
+        ({"credits": 65, "seconds": True}, None),
+        (65, None),
+    ],
+)
+@both
+async def test_a_quote_may_say_for_how_long_a_film_it_is(talk, wrap, data, seconds):
+    service, _ = talk((200, wrap(data)))
+    assert (await service.estimate({"tool": "explainer"})).seconds == seconds
