@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 
 
 @pytest.fixture
-def slow(tmp_path: Path):  # type: ignore[no-untyped-def]
+def slow(tmp_path: Path) -> Iterator[Sandbox]:
     """A sandbox whose films take a few seconds."""
-    with sandbox(tmp_path / "slow", "--render", "real", "--time-scale", "25") as running:
+    with sandbox(tmp_path / "slow") as running:
+        running.plan_fault(on="render", do="slow", every=1, seconds=5)
         yield running
 
 

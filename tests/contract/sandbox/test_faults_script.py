@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.launcher import launcher
 from tests.programs import CALLSHEET, ROOT
 
 TOML = """
@@ -53,13 +53,11 @@ def test_a_bad_script_is_refused_in_a_sentence(
     if text is not None:
         (tmp_path / name).write_text(text)
     words = ["--port", "0", "--state", str(tmp_path / "state"), "--script", str(tmp_path / name)]
-    ended = subprocess.run(
-        [sys.executable, "-m", "deployments.sandbox", *words],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert sentence in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1
+    process = launcher("sandbox").start(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert sentence in err
+    assert len(err.splitlines()) == 1
 
 
 def test_callsheet_takes_the_same_script(tmp_path: Path) -> None:

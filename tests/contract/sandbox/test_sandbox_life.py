@@ -13,11 +13,16 @@ from typing import Any
 
 import psutil
 
+from tests.launcher import launcher
+
 COMMAND = [sys.executable, "-m", "deployments.sandbox"]
 
 
-def run(*options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *options], capture_output=True, text=True, timeout=20)
+def run(*options: str) -> tuple[int | None, str, str]:
+    """Run a sandbox that ends by itself; return its exit status and what it said."""
+    process = launcher("sandbox").start(options, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out, err = process.communicate(timeout=20)
+    return process.returncode, out, err
 
 
 def test_it_prints_one_line_when_ready_and_stops_cleanly(start: Any, tmp_path: Path) -> None:
@@ -26,10 +31,10 @@ def test_it_prints_one_line_when_ready_and_stops_cleanly(start: Any, tmp_path: P
     assert running.ready["base_url"] == running.ready["auth_url"] + "/api/v1"
     assert running.client.get("/videos").status_code == 200
     assert stat.S_IMODE(os.stat(tmp_path / "keys.json").st_mode) == 0o600
-    refused = run("--port", "0", "--json", "--state", str(tmp_path))
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "Another sandbox" in refused.stderr
-    assert len(refused.stderr.strip().splitlines()) == 1
+    status, out, err = run("--port", "0", "--json", "--state", str(tmp_path))
+    assert (status, out) == (2, "")
+    assert "Another sandbox" in err
+    assert len(err.strip().splitlines()) == 1
     running.process.terminate()
     began = time.monotonic()
     rest, complaint = running.process.communicate(timeout=5)
@@ -79,10 +84,10 @@ def test_it_says_in_a_sentence_what_cannot_work(tmp_path: Path) -> None:
             port: run("--port", port, "--state", str(tmp_path)),
             "cannot be used": run("--port", "0", "--state", "/dev/null/x"),
         }
-    for words, refused in refusals.items():
-        assert (refused.returncode, refused.stdout) == (2, "")
-        assert words in refused.stderr
-        assert len(refused.stderr.strip().splitlines()) == 1
+    for words, (status, out, err) in refusals.items():
+        assert (status, out) == (2, "")
+        assert words in err
+        assert len(err.strip().splitlines()) == 1
 
 
 def test_it_tells_people_what_to_paste_and_ends_with_its_parent(tmp_path: Path) -> None:
