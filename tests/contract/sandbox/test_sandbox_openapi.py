@@ -4,13 +4,13 @@ it says, on every operation of every part."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import schemathesis
-from schemathesis.engine import from_schema
-from schemathesis.engine.events import NonFatalError, ScenarioFinished
-from schemathesis.schemas import BaseSchema
+
+if TYPE_CHECKING:
+    from schemathesis.engine.events import ScenarioFinished
+    from schemathesis.schemas import BaseSchema
 
 EXAMPLES = 3
 #: Where a good request may be refused for a reason that no schema can say.
@@ -42,11 +42,17 @@ def schema(begin: Any, tmp_path_factory: pytest.TempPathFactory) -> BaseSchema:
         "generation": {"max-examples": EXAMPLES, "deterministic": True, "no-shrink": True},
         "operations": operations,
     }
+    # Not above: every process that collects the tests would import it.
+    import schemathesis
+
     document = f"{running.ready['base_url']}/openapi.json"
     return schemathesis.openapi.from_url(document, config=schemathesis.Config.from_dict(said))
 
 
 def test_every_operation_answers_as_it_is_described(schema: BaseSchema) -> None:
+    from schemathesis.engine import from_schema
+    from schemathesis.engine.events import NonFatalError, ScenarioFinished
+
     troubles, tried = [], set()
     for event in from_schema(schema).execute():
         if isinstance(event, NonFatalError):
