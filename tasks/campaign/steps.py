@@ -291,6 +291,7 @@ async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
         if run.lost:
             engine.stop(run.lost)
         run.shards = [rows[n::count] for n in range(count)]
+        engine.progress.expects(len(rows))
         async with _following_hints(run, engine) if rows else nullcontext():
             ticker = asyncio.create_task(_tell(run, engine), name="progress")
             try:

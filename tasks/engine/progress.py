@@ -51,15 +51,21 @@ class Progress:
         self._reserved = tally.reserved
         self._started = started
         self._to_do = 0
+        self._begun = 0
         self._done = 0
         #: When all will be done, as it was estimated when a row was done last.
         self._ends: float | None = None
         self._longer: str | None = None
 
+    def expects(self, count: int) -> None:
+        """Say how many rows this run is to do, before it takes up the first."""
+        if count != self._to_do:
+            self._to_do, self._ends = count, None
+
     def begins(self, count: int) -> None:
-        """Add rows to what this run is to do."""
-        self._to_do += count
-        self._ends = None
+        """Count rows that this run takes up: more to do, where they were not expected."""
+        self._begun += count
+        self.expects(max(self._to_do, self._begun))
 
     def moved(self, old: CampaignRow, new: CampaignRow) -> None:
         """Follow one row from one value to the next."""

@@ -83,5 +83,16 @@ def test_the_time_left_shrinks_until_a_row_is_done_or_it_says_why():
     assert counted.snapshot(151.0).waits_for is None
 
 
+def test_what_is_to_do_is_known_before_all_of_it_is_begun():
+    counted = progress(approved=14)
+    counted.expects(14)
+    counted.begins(8)
+    assert counted.snapshot(100.0).to_do == 14
+    counted.begins(6)
+    assert counted.snapshot(100.0).to_do == 14
+    counted.begins(1)
+    assert counted.snapshot(100.0).to_do == 15
+
+
 def test_nothing_to_do_takes_no_time():
     assert progress().snapshot(100.0).seconds_left == 0
