@@ -59,7 +59,8 @@ def test_a_row_is_explained_with_what_decided_and_what_to_do(desk: Desk, name: s
     assert found["next_run"]["action"] == "nothing"
     (take,) = found["takes"]
     assert take["key"] == found["key"]
-    assert take["key"] in ended.out
+    assert f"{take['key'][:12]}…" in ended.out
+    assert take["key"] in desk.call("explain", name, "r001", "-v").out
     assert [file["kind"] for file in take["deliveries"]] == ["mp4", "srt", "vtt"]
     assert take["delivered_at"] >= take["intended_at"]
     assert found["quotes"][0]["words"] == "15 credits"

@@ -272,5 +272,5 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         out.write(b"whole")
     assert path.read_text() == "whole"
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]
-    with pytest.raises(BadInput, match="cannot be written"), whole_file(tmp_path / "no" / "x"):
+    with pytest.raises(BadInput, match="there is no folder"), whole_file(tmp_path / "no" / "x"):
         raise AssertionError
