@@ -6,6 +6,7 @@ own `--dist loadgroup` would say so by marks, but pytest 9.2 no longer lets it r
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import Any
 
@@ -35,3 +36,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False
     return ByFile(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobodys_notes(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep what a command notes for its person out of the home of whoever runs the tests."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))

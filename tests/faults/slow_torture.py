@@ -22,7 +22,8 @@ def test_an_answer_that_never_comes_is_asked_for_again_after_its_time(
 
 def test_a_service_in_trouble_for_minutes_parks_the_run(production: Production) -> None:
     production.asks_for(1)
-    production.service.plan_fault(on="get", do="error-before", status=503)
+    for read in ("get", "list", "templates"):
+        production.service.plan_fault(on=read, do="error-before", status=503)
 
     parked = production.run(timeout=600)
 
