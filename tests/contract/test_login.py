@@ -159,7 +159,7 @@ def test_a_real_browser_is_led_through_and_told_to_go_back(desk: Desk) -> None:
 def test_fewer_scopes_than_asked_are_told_with_what_they_lack(desk: Desk, service: Sandbox) -> None:
     done = browse(desk, "--json", grants="read")
     assert (done.json["scopes"], done.json["missing"]) == (["read"], ["write", "ai"])
-    assert "`callsheet run` needs it" in done.err
+    assert "animate an image" in done.err
     assert "callsheet login --scopes read,write,ai" in done.err
     sheet = desk.sheet("spring.csv", simple_sheet(1))
     refused = desk.run(sheet)

@@ -73,7 +73,7 @@ def test_one_refused_brief_holds_nobody_else_back(production: Production) -> Non
     assert ended.json["rows"] == {"total": 3, "delivered": 2, "rejected": 1}
     (reason,) = (r["reason"] for r in production.desk.rows(production.name).values() if r["reason"])
     assert "no kettle" in reason
-    assert "edit the row" in reason
+    assert "edit line 2 of the sheet" in reason
     assert production.count("charge") == 2
 
 
