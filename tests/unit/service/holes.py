@@ -252,7 +252,7 @@ HOLES = {
     60: _hole(
         "bounds of durations, languages and voices",
         HERE + "required_fields_and_bounds_of_a_create_are_left_to_the_service",
-        "tests/unit/sheet/test_cells.py::test_it_refuses_other_durations",
+        "tests/unit/sheet/test_cells.py::test_it_refuses_what_nobody_can_know",
     ),
     61: _hole("how many scenes there are", HERE + "number_of_scenes"),
     62: _hole(
