@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tasks.brief import Json
 from tasks.campaign.comparison import Compared, compare, names_offers
 from tasks.catalogue import PARTS, Catalogue
-from tasks.errors import LedgerError, ServerTrouble, ServiceError, ShapeError
+from tasks.errors import LedgerError, NotSent, ServerTrouble, ServiceError, ShapeError
 from tasks.redact import redacted
 from tasks.sheet import Sheet
 from tasks.sheet.findings import Findings
@@ -141,7 +141,10 @@ def day_told(catalogue: Catalogue) -> str:
 async def _ask(
     service: VideoService, longest: float
 ) -> tuple[dict[str, list[Json]], ServiceError | None]:
-    """Ask for all parts at once; return those that were told, and why the tools were not."""
+    """Ask for the tools, then for the other parts at once, if the service can be reached at all.
+
+    Returns what was told, and why the tools were not.
+    """
     told: dict[str, list[Json]] = {}
     errors: dict[str, ServiceError] = {}
 
@@ -154,7 +157,9 @@ async def _ask(
 
     try:
         async with asyncio.timeout(longest):
-            await asyncio.gather(*map(ask, PARTS))
+            await ask("tools")
+            if not isinstance(errors.get("tools"), NotSent):
+                await asyncio.gather(*(ask(part) for part in PARTS if part != "tools"))
     except TimeoutError:
         words = f"the service did not tell its tools within {longest:g} s"
         errors.setdefault("tools", ServerTrouble(words, operation="tools"))
