@@ -68,12 +68,7 @@ def next_run(row: CampaignRow, *, now: float, rules: Rules) -> Next:
 
 def run_line(campaign: Campaign) -> str:
     """Return the command that runs a campaign again, from the sheet it was run from."""
-    return suggest_run(campaign.sheet, campaign.name, *service_of(campaign))
-
-
-def service_of(campaign: Campaign) -> tuple[str, ...]:
-    """Return the option that a command which asks the service needs for this campaign."""
-    return ("--sandbox",) if campaign.sandbox else ()
+    return suggest_run(campaign.sheet, campaign.name)
 
 
 def brief_of(row: CampaignRow) -> Brief:
@@ -104,15 +99,12 @@ def _lane(row: CampaignRow, action: Action, state: State, now: float, rules: Rul
 
 def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
     """Return what a person can type about a row now, the likeliest first."""
-    of, run, service = (campaign.name, row.row), run_line(campaign), service_of(campaign)
-    looks = Command(
-        suggest("reconcile", campaign.name, *service), "compare it with the service, free"
-    )
+    of, run = (campaign.name, row.row), run_line(campaign)
+    looks = Command(suggest("reconcile", campaign.name), "compare it with the service, free")
     retake = Command(
-        suggest("retake", *of, "--run", *service),
-        "make another take, at a price that is asked about",
+        suggest("retake", *of, "--run"), "make another take, at a price that is asked about"
     )
-    cancel = Command(suggest("cancel", *of, *service), "cancel it")
+    cancel = Command(suggest("cancel", *of), "cancel it")
     edit = Command(run, "after editing its line of the sheet: a new film, priced and approved")
     match row.state:
         case "planned" | "quoted" | "approved":
@@ -131,7 +123,7 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
         case "stalled":
             return [Command(run, "look again, free"), looks, retake, cancel]
         case "uncertain":
-            return [looks, *_resolutions(of, row, service)]
+            return [looks, *_resolutions(of, row)]
         case "rejected":
             return [edit]
         case "failed" | "cancelled":
@@ -143,11 +135,10 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
             return [Command(run, "with the row in the sheet again")]
 
 
-def _resolutions(of: tuple[str, str], row: CampaignRow, service: tuple[str, ...]) -> list[Command]:
+def _resolutions(of: tuple[str, str], row: CampaignRow) -> list[Command]:
     reserved = row.take.reserved if row.take else 0
-    adopt = suggest("resolve", *of, "--adopt", "ID", *service)
     return [
-        Command(adopt, "this video is what the call made"),
+        Command(suggest("resolve", *of, "--adopt", "ID"), "this video is what the call made"),
         Command(
             suggest("resolve", *of, "--resend"),
             f"give it up, counting {reserved:f} credits as spent, and make another take",

@@ -26,6 +26,8 @@ from tasks.suggest import suggest
 LOST_LIMIT = 8
 #: Between two searches for what a call without a key has made.
 SEARCH = 15.0
+#: A paid call may go unanswered for so long before its answer counts as lost, in seconds.
+UNANSWERED = 300.0
 
 _PAST_HORIZON = (
     "a create was sent and its answer lost, longer ago than the service is known to remember "
@@ -98,7 +100,8 @@ def unmade(row: CampaignRow, memory: Memory, observation: Unmade, now: float) ->
 def busy(memory: Memory, observation: Busy, now: float, rules: Rules) -> Decision:
     """Wait for another call to be settled; hold the row once that will not happen by itself."""
     memory = replace(memory, failures=memory.failures + 1)
-    limit = 2 * rules.evidence_wait
+    # First its answer is waited for, then what it made is searched for.
+    limit = rules.evidence_wait + max(rules.evidence_wait, UNANSWERED)
     if observation.since is None or now - observation.since > limit:
         reason = f"{observation.words}: settle them with `callsheet resolve`, then run again"
         return Decision(memory, to="held", reason=reason)

@@ -35,6 +35,7 @@ from tasks.engine.policy.observations import (
 from tasks.engine.policy.polling import POLL_MAX, POLL_MIN, told_interval
 from tasks.engine.policy.renders import GRACE, ODD_POLLS, ODD_SPAN
 from tasks.ledger import STATES, TRANSITIONS, State
+from tasks.service.sending import LONGEST
 from tests.campaigns import FILM, T0, a_row
 
 RULES = Rules(horizon=86400, deadline=10800, captions_wait=120)
@@ -144,6 +145,13 @@ def test_a_row_is_held_when_another_call_stays_unsettled():
     row = a_row("approved", operation="image-to-video")
     now = T0 + 900 + 2 * RULES.evidence_wait + 1
     assert decide(row, NEW, OBSERVATIONS["busy"], now, RULES).to == "held"
+
+
+def test_a_row_waits_for_a_call_whose_answer_may_still_come_however_short_the_search():
+    row, rules = a_row("approved", operation="image-to-video"), replace(RULES, evidence_wait=1)
+    decision = decide(row, NEW, Busy("waits", T0), T0 + LONGEST, rules)
+    assert (decision.to, decision.lane) == (None, "submit_unkeyed")
+    assert decide(row, NEW, Busy("waits", T0), T0 + LONGEST + 2, rules).to == "held"
 
 
 def test_where_clips_take_keys_they_go_the_way_of_films():
