@@ -23,6 +23,7 @@ exit status:
 """
 
 BUDGET = "credits the campaign may cost in its whole life, over every run"
+SANDBOX = "for what was made with --sandbox: against the same service of our own"
 #: Makes the parser of a command from its name and what it does.
 Command = Callable[[str, str], argparse.ArgumentParser]
 
@@ -207,6 +208,7 @@ def _add_ledger_commands(command: Command) -> None:
     resolve.add_argument(
         "--charged", metavar="N", help="credits it cost, if you know; else all that was set aside"
     )
+    resolve.add_argument("--sandbox", action="store_true", help=SANDBOX)
     _add_proofs(command)
 
 
@@ -225,6 +227,8 @@ def _add_proofs(command: Command) -> None:
     reconcile.add_argument(
         "--apply", action="store_true", help="set right what is free and certain"
     )
+    for parser in (verify, reconcile):
+        parser.add_argument("--sandbox", action="store_true", help=SANDBOX)
     export = command("export", "rows, takes, events or costs, for spreadsheets and programs")
     export.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
     export.add_argument(
@@ -248,6 +252,8 @@ def _add_people_commands(command: Command) -> None:
         )
         parser.add_argument("--select", metavar="EXPR", help="only these rows: state:failed, tag:x")
         parser.add_argument("--yes", action="store_true", help="go on without being asked")
+    for parser in (retake, cancel):
+        parser.add_argument("--sandbox", action="store_true", help=SANDBOX)
     retake.add_argument("--because", metavar="TEXT", help="why, for the row's history")
     retake.add_argument(
         "--budget",

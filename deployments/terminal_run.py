@@ -57,6 +57,7 @@ async def run_here(
         at_limit=args.at_limit,
         if_running=args.if_running,
         wait=args.wait,
+        sandbox=args.sandbox,
         **words_of(args),
     )
     approval = partial(_approve, args, console, settings.quote_tolerance)

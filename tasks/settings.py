@@ -237,8 +237,8 @@ class Settings(BaseSettings):
                 raise self.kept_logins.trouble
             raise ConfigurationError(
                 "no video service is configured; nothing was spent",
-                remedy="to try it at no cost: `callsheet run SHEET --sandbox` for a sheet, "
-                "`callsheet sandbox` for all else (it says what to set); with a service: set "
+                remedy="to try it at no cost: `callsheet run SHEET --sandbox`, and --sandbox with "
+                "the commands for what came of it; with a service: set "
                 "CALLSHEET_BASE_URL, then `callsheet login` or set CALLSHEET_API_KEY",
             )
         return self.base_url, self.key()

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from deployments.commands.ledger import reading
 from deployments.commands.named_rows import campaign_and_words, chosen_rows
-from deployments.commands.options import settings_of
+from deployments.commands.options import sandbox_for, settings_of
 from deployments.signals import run_command
 from deployments.terminal import consent, console_for, plain, print_json, state_text, table
 from tasks.aftercare.cancel import Ending, carry_out, endings, exit_status, needs_service
@@ -28,7 +28,8 @@ LIVE = NOT_BEGUN | {"submitting", "rendering", "stalled", "held"}
 
 def main(args: Namespace) -> int:
     """Ask, cancel, and say for every row what was released, or why it could not be."""
-    document = run_command(_main(args))
+    with sandbox_for(args):
+        document = run_command(_main(args))
     if args.json:
         print_json(document)
     return int(document["exit"])

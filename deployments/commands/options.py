@@ -21,6 +21,7 @@ from tasks.sheet import SheetOptions
 def settings_of(args: Namespace, overrides: Mapping[str, str] | None = None) -> Settings:
     """Return the settings in force for a command, and for its sheet if it has one."""
     sheet = getattr(args, "sheet", None)
+    overrides = overrides or getattr(args, "overrides", None)
     return load_settings(profile=args.profile, overrides=overrides, sheet=sheet)
 
 
@@ -40,14 +41,21 @@ def ledger_note(settings: Settings, sheet: str) -> str | None:
 @contextmanager
 def settings_for(args: Namespace) -> Iterator[Settings]:
     """Yield the settings in force; with `--sandbox` of a sandbox that lives as long as this."""
-    if not getattr(args, "sandbox", False):
+    with sandbox_for(args):
         yield settings_of(args)
+
+
+@contextmanager
+def sandbox_for(args: Namespace) -> Iterator[None]:
+    """With `--sandbox` have a sandbox as long as this lasts, and its settings in force."""
+    if not getattr(args, "sandbox", False):
+        yield
         return
     from deployments.servers import sandbox
 
     state = settings_of(args).home / "sandbox"
-    with sandbox(state, time_scale=getattr(args, "time_scale", None)) as overrides:
-        yield settings_of(args, overrides)
+    with sandbox(state, time_scale=getattr(args, "time_scale", None)) as args.overrides:
+        yield
 
 
 def sheet_options(args: Namespace, settings: Settings) -> SheetOptions:

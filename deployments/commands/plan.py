@@ -81,7 +81,11 @@ def _run_of(args: Namespace, plan: Plan, *words: str) -> str:
 async def _plan(args: Namespace, settings: Settings) -> tuple[Sheet, Plan, Match]:
     sheet = await read_sheet(args.sheet, sheet_options(args, settings))
     options = RunOptions(
-        sheet=args.sheet, budget=budget_of(args), select=args.select, **words_of(args)
+        sheet=args.sheet,
+        budget=budget_of(args),
+        select=args.select,
+        sandbox=args.sandbox,
+        **words_of(args),
     )
     file = ledger_file(ledger_url(settings.ledger))
     async with AsyncExitStack() as stack:

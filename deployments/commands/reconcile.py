@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
-from deployments.commands.options import settings_of
+from deployments.commands.options import sandbox_for, settings_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.aftercare.differences import Comparison, Difference
@@ -30,7 +30,8 @@ LATER = 300
 
 def main(args: Namespace) -> int:
     """Report every difference; with `--apply` set right what is free and certain."""
-    comparison = run_command(_reconcile(args))
+    with sandbox_for(args):
+        comparison = run_command(_reconcile(args))
     _show(comparison, console_for(args), args)
     if args.json:
         print_json(comparison.as_json())

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from deployments.commands.ledger import campaign_of, reading
-from deployments.commands.options import budget_of, settings_of
+from deployments.commands.options import budget_of, sandbox_for, settings_of
 from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
@@ -45,7 +45,9 @@ def main(args: Namespace) -> int:
             "say which row, and one of --adopt ID, --resend and --abandon",
             remedy="`callsheet resolve` alone lists what is unsettled",
         )
-    document = run_command(_resolve_call(args) if args.call is not None else _resolve_row(args))
+    with sandbox_for(args):
+        settle = _resolve_row if args.call is None else _resolve_call
+        document = run_command(settle(args))
     console_for(args).print(plain(document["words"]))
     if args.json:
         print_json({**document, "exit": 0})

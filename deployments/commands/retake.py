@@ -12,14 +12,15 @@ from rich.console import Console
 
 from deployments.commands.ledger import reading
 from deployments.commands.named_rows import campaign_and_words, chosen_rows
-from deployments.commands.options import budget_of, settings_of
+from deployments.commands.options import budget_of, sandbox_for, settings_of
 from deployments.progress_view import ProgressView
 from deployments.row_table import show_rows
 from deployments.signals import run_command, stopping
 from deployments.terminal import consent, console_for, plain, print_json, state_text, table
 from flows.pipeline import PLAIN, carry
-from tasks.aftercare.advice import run_line
+from tasks.aftercare.advice import run_line, service_of
 from tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
+from tasks.campaign.match import is_other_money
 from tasks.campaign.quote import check_budget
 from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run, no_approval, open_run
@@ -58,7 +59,8 @@ class Choice:
 
 def main(args: Namespace) -> int:
     """Price, ask, approve, and with --run carry; nothing changes before the answer."""
-    told = run_command(_main(args))
+    with sandbox_for(args):
+        told = run_command(_main(args))
     if args.json:
         print_json(told)
     return int(told["exit"])
@@ -70,7 +72,9 @@ async def _main(args: Namespace) -> dict[str, Any]:
     if not choice.again and not (args.run and choice.as_is):
         return _nothing(choice, console)
     max_wait = None if args.max_wait is None else parse_duration(args.max_wait)
-    options = RunOptions(sheet=choice.campaign.sheet or "", max_wait=max_wait)
+    options = RunOptions(sheet=choice.campaign.sheet or "", max_wait=max_wait, sandbox=args.sandbox)
+    if is_other_money(choice.campaign, options):
+        raise _other_service(choice.campaign)
     async with open_run(options, settings_of(args), no_approval) as run:
         found = await offers(run.at, choice.campaign, choice.again)
         if found:
@@ -85,6 +89,13 @@ async def _main(args: Namespace) -> dict[str, Any]:
         after = {row.row: row for row in await run.rows()} if outcome else {}
     _last_word(args, choice, approved, outcome, console)
     return _document(choice, found, after, outcome)
+
+
+def _other_service(campaign: Campaign) -> BadInput:
+    made = "with --sandbox" if campaign.sandbox else "with a real service"
+    add = "say --sandbox" if campaign.sandbox else "leave --sandbox out"
+    return BadInput(f"campaign {campaign.name} was made {made}; nothing was spent",
+                    remedy=f"{add}, and run the same command again")  # fmt: skip
 
 
 async def _choose(args: Namespace) -> Choice:
@@ -177,9 +188,8 @@ def _last_word(
 def _ways(choice: Choice, approved: Sequence[CampaignRow]) -> str:
     """Say how rows that are approved are made: by the next run of the sheet, or alone."""
     campaign, rows = choice.campaign, [row.row for row in approved]
-    alone = suggest("retake", campaign.name, *rows, "--run")
-    if len(rows) > SHOWN:
-        alone = suggest("retake", campaign.name, "--select", "state:approved", "--run")
+    chosen = rows if len(rows) <= SHOWN else ["--select", "state:approved"]
+    alone = suggest("retake", campaign.name, *chosen, "--run", *service_of(campaign))
     return f"`{alone}` makes them now, `{run_line(campaign)}` with the rest of the sheet"
 
 

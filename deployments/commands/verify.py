@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.commands.ledger import campaign_of, reading
-from deployments.commands.options import settings_of
+from deployments.commands.options import sandbox_for, settings_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.aftercare.repair import repair
@@ -25,7 +25,8 @@ SHOWN = 20
 
 def main(args: Namespace) -> int:
     """Look at every delivery, and with `--repair` bring back what is missing; pays nothing."""
-    audit = run_command(_verify(args))
+    with sandbox_for(args):
+        audit = run_command(_verify(args))
     _show(audit, console_for(args))
     if args.json:
         print_json(audit_document(audit, quick=args.quick))

@@ -68,7 +68,12 @@ def next_run(row: CampaignRow, *, now: float, rules: Rules) -> Next:
 
 def run_line(campaign: Campaign) -> str:
     """Return the command that runs a campaign again, from the sheet it was run from."""
-    return suggest_run(campaign.sheet, campaign.name)
+    return suggest_run(campaign.sheet, campaign.name, *service_of(campaign))
+
+
+def service_of(campaign: Campaign) -> tuple[str, ...]:
+    """Return the option that a command which asks the service needs for this campaign."""
+    return ("--sandbox",) if campaign.sandbox else ()
 
 
 def brief_of(row: CampaignRow) -> Brief:
@@ -99,12 +104,15 @@ def _lane(row: CampaignRow, action: Action, state: State, now: float, rules: Rul
 
 def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
     """Return what a person can type about a row now, the likeliest first."""
-    of, run = (campaign.name, row.row), run_line(campaign)
-    looks = Command(suggest("reconcile", campaign.name), "compare it with the service, free")
-    retake = Command(
-        suggest("retake", *of, "--run"), "make another take, at a price that is asked about"
+    of, run, service = (campaign.name, row.row), run_line(campaign), service_of(campaign)
+    looks = Command(
+        suggest("reconcile", campaign.name, *service), "compare it with the service, free"
     )
-    cancel = Command(suggest("cancel", *of), "cancel it")
+    retake = Command(
+        suggest("retake", *of, "--run", *service),
+        "make another take, at a price that is asked about",
+    )
+    cancel = Command(suggest("cancel", *of, *service), "cancel it")
     edit = Command(run, "after editing its line of the sheet: a new film, priced and approved")
     match row.state:
         case "planned" | "quoted" | "approved":
@@ -123,7 +131,7 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
         case "stalled":
             return [Command(run, "look again, free"), looks, retake, cancel]
         case "uncertain":
-            return [looks, *_resolutions(of, row)]
+            return [looks, *_resolutions(of, row, service)]
         case "rejected":
             return [edit]
         case "failed" | "cancelled":
@@ -135,10 +143,11 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
             return [Command(run, "with the row in the sheet again")]
 
 
-def _resolutions(of: tuple[str, str], row: CampaignRow) -> list[Command]:
+def _resolutions(of: tuple[str, str], row: CampaignRow, service: tuple[str, ...]) -> list[Command]:
     reserved = row.take.reserved if row.take else 0
+    adopt = suggest("resolve", *of, "--adopt", "ID", *service)
     return [
-        Command(suggest("resolve", *of, "--adopt", "ID"), "this video is what the call made"),
+        Command(adopt, "this video is what the call made"),
         Command(
             suggest("resolve", *of, "--resend"),
             f"give it up, counting {reserved:f} credits as spent, and make another take",

@@ -109,6 +109,8 @@ class Manifest(BaseModel):
 
     format: Lenient[StrictInt] = None
     campaign: StrictStr
+    #: Whether its films were made by a sandbox of our own.
+    sandbox: Lenient[bool] = None
     sheet: Lenient[ManifestSheet] = None
     made_at: Annotated[Lenient[datetime], PlainSerializer(_as_text)] = None
     credits: Lenient[ManifestCredits] = None

@@ -60,17 +60,50 @@ class Match:
 
 
 async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sheet:
-    """Return the sheet under the campaign it was run as before, where only its file names it."""
-    if sheet.origin is None or not sheet.named_after_file or options.new_campaign:
+    """Return the sheet under the campaign it was run as before, where only its file names it.
+
+    What was tried with `--sandbox` is another campaign than what is made with the service.
+    """
+    if not sheet.named_after_file or options.new_campaign:
         return sheet
-    for number, name in await ledger.read(partial(campaigns_from, origin=sheet.origin)):
-        if name == sheet.campaign:
-            break
-        if are_alike(sheet.briefs, await ledger.read(partial(rows_of, campaign_id=number))):
-            words = f"goes on with campaign {name}, as which it was run before"
-            note = Problem(file=sheet.name, message=words)
-            return replace(sheet, campaign=name, notes=(*sheet.notes, note))
-    return sheet
+    known = {one.name: one for one in await ledger.read(all_campaigns)}
+    if sheet.origin is not None:
+        for number, name in await ledger.read(partial(campaigns_from, origin=sheet.origin)):
+            if is_other_money(known[name], options):
+                continue
+            if name == sheet.campaign:
+                return sheet
+            if are_alike(sheet.briefs, await ledger.read(partial(rows_of, campaign_id=number))):
+                words = f"goes on with campaign {name}, as which it was run before"
+                return _renamed(sheet, name, words)
+    campaign = known.get(sheet.campaign)
+    if campaign is None or not is_other_money(campaign, options):
+        return sheet
+    if not await ledger.read(partial(has_paid, campaign_id=campaign.id)):
+        return sheet
+    name = _beside(campaign, known, options)
+    is_real = f"is campaign {name} here, since {campaign.name} is made with a real service"
+    tried = f"is campaign {name} from now on, since {campaign.name} was only tried with --sandbox"
+    return _renamed(sheet, name, is_real if options.sandbox else tried)
+
+
+def is_other_money(campaign: Campaign, options: RunOptions) -> bool:
+    """Return whether a campaign has a sandbox's films and the run would make real ones, or so."""
+    return campaign.sandbox is not None and campaign.sandbox != options.sandbox
+
+
+def _beside(campaign: Campaign, known: Mapping[str, Campaign], options: RunOptions) -> str:
+    """Return a name for the same sheet's campaign with the other service; one there is goes on."""
+    stem = f"{campaign.name}-{'sandbox' if options.sandbox else 'real'}"
+    names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+    return next(
+        name for name in names if name not in known or not is_other_money(known[name], options)
+    )
+
+
+def _renamed(sheet: Sheet, campaign: str, words: str) -> Sheet:
+    note = Problem(file=sheet.name, message=words)
+    return replace(sheet, campaign=campaign, notes=(*sheet.notes, note))
 
 
 async def match_sheet(
@@ -156,6 +189,8 @@ async def _match_known(
     ledger: Ledger, sheet: Sheet, options: RunOptions, campaign: Campaign
 ) -> Match:
     """A campaign of before this was kept, without an origin, takes the first sheet that comes."""
+    if is_other_money(campaign, options):
+        return Match(refusal=await _other_service(ledger, sheet, options, campaign))
     origins = await ledger.read(partial(origins_of, campaign_id=campaign.id))
     if not origins or sheet.origin in origins:
         return Match()
@@ -180,6 +215,19 @@ async def _match_known(
     )
 
 
+async def _other_service(
+    ledger: Ledger, sheet: Sheet, options: RunOptions, campaign: Campaign
+) -> SpendRefused:
+    known = {one.name: one for one in await ledger.read(all_campaigns)}
+    other = _beside(campaign, known, options)
+    tried = "was only tried with --sandbox: its films and credits are no real ones"
+    real = "is made with a real service, and --sandbox would put films of its own among its films"
+    return SpendRefused(
+        f"campaign {campaign.name} {real if options.sandbox else tried}; nothing was spent",
+        remedy=f"to have one beside it:\n  {suggest_run(sheet.address, other, *options.typed)}",
+    )
+
+
 async def _match_new(
     ledger: Ledger, sheet: Sheet, options: RunOptions, campaign: Campaign | None
 ) -> Match:
@@ -187,7 +235,7 @@ async def _match_new(
     briefs = [b for b in sheet.briefs if b.enabled and chosen(b, b.asked(), "planned")]
     number = campaign.id if campaign else None
     wanted = [(brief.row, brief.digest) for brief in briefs]
-    query = partial(paid_elsewhere, campaign_id=number, wanted=wanted)
+    query = partial(paid_elsewhere, campaign_id=number, wanted=wanted, sandbox=options.sandbox)
     found = tuple(await ledger.read(query))
     paid = {row for one in found for row in one.costs}
     if not paid or len(paid) < ALIKE * len(briefs) or options.new_campaign:

@@ -45,12 +45,21 @@ class Recovery:
 
 
 async def recover(at: Context, campaign: Campaign) -> Recovery:
-    """Put back what the manifest knows of a campaign without takes; pay and send nothing."""
+    """Put back what the manifest knows of a campaign without takes; pay and send nothing.
+
+    Raises SpendRefused for films of a sandbox that are no real ones.
+    """
     if await at.ledger.read(partial(takes_of, campaign_id=campaign.id)):
         return Recovery()
     manifest = await _manifest(at, campaign)
     if manifest is None:
         return Recovery()
+    if manifest.sandbox and not campaign.sandbox:
+        raise SpendRefused(
+            f"{at.store.address}/{campaign.name} has films that were made with --sandbox, and this "
+            "ledger knows nothing of them; nothing was spent",
+            remedy=f"move that folder away, or {again_with('--campaign', 'NAME')}",
+        )
     lines = manifest.by_row
     made_at = manifest.made_at.timestamp() if manifest.made_at else at.clock()
     slots = asyncio.Semaphore(at.settings.watches)

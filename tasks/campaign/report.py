@@ -111,6 +111,7 @@ async def write_manifest(
         {
             "format": manifest.FORMAT,
             "campaign": campaign.name,
+            "sandbox": campaign.sandbox,
             "sheet": {"address": campaign.sheet, "sha256": campaign.sheet_digest},
             "made_at": datetime.fromtimestamp(at.clock(), UTC).replace(microsecond=0),
             "credits": tally.credits_as_json(),

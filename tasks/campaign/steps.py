@@ -108,6 +108,7 @@ async def plan_step(campaign: str) -> None:
         sheet_digest=sheet.digest,
         at=at.clock(),
         origin=sheet.origin,
+        sandbox=run.options.sandbox,
         apart_from=[one.campaign_id for one in match.elsewhere] if run.options.new_campaign else (),
     )
     run.campaign = await at.ledger.write(change)

@@ -48,6 +48,8 @@ class RunOptions:
     retire: bool = False
     #: Whether a saved plan is to be carried out: what is retired is approved with it.
     saved_plan: bool = False
+    #: Whether the service is a sandbox of our own, whose films and credits are not real.
+    sandbox: bool = False
     #: Options that were typed, for the commands that are suggested.
     typed: tuple[str, ...] = ()
 

@@ -16,7 +16,7 @@ from tasks.credits import as_number, from_micro, in_credits, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.figures import FIGURES, NAMES, total
 from tasks.ledger.moves import note_campaign
-from tasks.ledger.origins import remember_origin, set_apart
+from tasks.ledger.origins import has_paid, remember_origin, set_apart
 from tasks.ledger.schema import campaigns, gates, rows
 from tasks.ledger.states import STATES, State
 from tasks.origin import SheetOrigin
@@ -38,6 +38,8 @@ class Campaign:
     owner: str | None
     owner_since: float | None
     owner_until: float | None
+    #: Whether it was paid for with the credits of a sandbox of our own; None: nobody knows.
+    sandbox: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,10 +93,12 @@ def ensure_campaign(
     at: float,
     origin: SheetOrigin | None = None,
     apart_from: Collection[int] = (),
+    sandbox: bool | None = False,
 ) -> Campaign:
     """Return the campaign of this name, made if it is new, with the sheet it is run from.
 
-    `apart_from` are campaigns that have paid for rows of it, and from which it stands apart.
+    `apart_from` are campaigns that have paid for rows of it, and from which it stands apart; with
+    `sandbox` its service is one of our own, which stays so once anything was sent.
     """
     found = find_campaign(connection, name)
     if found is None:
@@ -105,11 +109,15 @@ def ensure_campaign(
         if made:
             note_campaign(connection, found.id, "campaign", f"from {sheet}", at=at)
     this = campaigns.c.id == found.id
-    connection.execute(update(campaigns).where(this).values(sheet=sheet, sheet_digest=sheet_digest))
+    if has_paid(connection, found.id):
+        sandbox = found.sandbox
+    now = replace(found, sheet=sheet, sheet_digest=sheet_digest, sandbox=sandbox)
+    values = {"sheet": sheet, "sheet_digest": sheet_digest, "sandbox": sandbox}
+    connection.execute(update(campaigns).where(this).values(**values))
     if origin is not None:
         remember_origin(connection, found.id, origin, at=at)
     set_apart(connection, found.id, apart_from)
-    return replace(found, sheet=sheet, sheet_digest=sheet_digest)
+    return now
 
 
 def set_budget(connection: Connection, campaign: Campaign, *, budget: Decimal, at: float) -> None:

@@ -76,19 +76,24 @@ def has_paid(connection: Connection, campaign_id: int) -> bool:
 
 
 def paid_elsewhere(
-    connection: Connection, campaign_id: int | None, wanted: Sequence[tuple[str, str]]
+    connection: Connection,
+    campaign_id: int | None,
+    wanted: Sequence[tuple[str, str]],
+    *,
+    sandbox: bool = False,
 ) -> list[PaidElsewhere]:
     """Return the other campaigns that have paid for some of these (row id, brief digest).
 
     The one with the most of them comes first; those that stand apart from the campaign, which may
-    be a new one (None), are left out.
+    be a new one (None), are left out, and with them what was paid for with other credits: those of
+    a sandbox of our own, or real ones.
     """
     pairs, digests = set(wanted), sorted({digest for _, digest in wanted})
     known = {campaign_id, *_apart_from(connection, campaign_id)}
     found: dict[tuple[int, str], dict[str, Decimal]] = defaultdict(dict)
     for start in range(0, len(digests), AT_ONCE):
         chunk = digests[start : start + AT_ONCE]
-        for number, name, row, digest, cost in connection.execute(_paid(chunk)):
+        for number, name, row, digest, cost in connection.execute(_paid(chunk, sandbox)):
             if (row, digest) in pairs and number not in known:
                 found[number, name][row] = from_micro(cost)
     several = [
@@ -117,7 +122,7 @@ def _apart_from(connection: Connection, campaign_id: int | None) -> set[int]:
     return set() if campaign_id is None else {n for pair in connection.execute(query) for n in pair}
 
 
-def _paid(digests: Sequence[str]) -> Select[tuple[int, str, str, str, int]]:
+def _paid(digests: Sequence[str], sandbox: bool) -> Select[tuple[int, str, str, str, int]]:
     """Return the query of what was sent, not refused and not free, for any of these briefs."""
     cost = func.coalesce(takes.c.charged, takes.c.quoted, 0)
     return (
@@ -129,6 +134,7 @@ def _paid(digests: Sequence[str]) -> Select[tuple[int, str, str, str, int]]:
             takes.c.refused_at.is_(None),
             takes.c.abandoned_at.is_(None),
             or_(takes.c.charged.is_(None), takes.c.charged > 0),
+            or_(campaigns.c.sandbox.is_(None), campaigns.c.sandbox == sandbox),
         )
         .order_by(takes.c.id)
     )

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0007"
+REVISION = "0008"
 
 #: SQLite counts up only in a column that it calls INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -53,6 +53,8 @@ campaigns = Table(
     Column("owner", String(200)),
     Column("owner_since", Float),
     Column("owner_until", Float),
+    # Whether a sandbox of our own made its films; unknown where this was not kept yet.
+    Column("sandbox", Boolean),
 )
 
 # Where a campaign was run from; found by digest, since an address may be of any length.

@@ -34,6 +34,7 @@ ROW: dict[str, Any] = {
 MANIFEST: dict[str, Any] = {
     "format": 1,
     "campaign": "spring",
+    "sandbox": False,
     "sheet": {"address": "spring.csv", "sha256": "e"},
     "made_at": "2026-11-22T04:00:00+00:00",
     "credits": {

@@ -1,0 +1,104 @@
+"""What was tried with `--sandbox` is never taken for films that were made, nor the other way round.
+
+The service that is configured is a sandbox too, but to Callsheet it is one like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.programs import Desk, Finished, Sandbox, simple_sheet
+
+
+@pytest.fixture
+def at_home(tmp_path: Path) -> Desk:
+    """Somebody in the same folder who has no service and no key."""
+    return Desk(tmp_path)
+
+
+def trial(at_home: Desk, *words: str) -> Finished:
+    return at_home.run(*words, "--sandbox", "--time-scale", "200")
+
+
+def test_a_sheet_that_was_tried_is_made_by_the_service_afterwards(
+    desk: Desk, at_home: Desk, service: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    before = service.calls().get("create", 0)
+    tried = trial(at_home, sheet)
+
+    planned = desk.call("plan", sheet, "--json")
+    made = desk.run(sheet)
+    again = desk.run(sheet)
+    tried_again = trial(at_home, sheet)
+
+    assert tried.json["campaign"] == name
+    assert planned.json["campaign"] == made.json["campaign"] == f"{name}-real"
+    assert f"{name} was only tried with --sandbox" in made.err
+    assert service.calls()["create"] == before + 2
+    assert [film(desk, made), film(at_home, tried)] == [f"{name}-real", name]
+    assert again.json["campaign"] == f"{name}-real"
+    assert "nothing to do, 0 credits" in again.err
+    assert tried_again.json["campaign"] == name
+    assert "nothing to do, 0 credits" in tried_again.err
+    assert service.calls()["create"] == before + 2
+
+
+def film(desk: Desk, ended: Finished) -> str:
+    """Return the folder of a campaign's films in the store."""
+    (uri,) = {row["deliveries"][0]["uri"] for row in desk.rows(ended.json["campaign"]).values()
+              if row["row"] == "r001"}  # fmt: skip
+    return Path(uri).parent.parent.name
+
+
+def test_a_campaign_that_is_real_is_not_mixed_with_a_trial(
+    desk: Desk, at_home: Desk, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    assert desk.run(sheet).status == 0
+
+    beside = trial(at_home, sheet)
+    named = trial(at_home, sheet, "--campaign", name)
+    retake = at_home.call("retake", name, "r001", "--yes", "--sandbox")
+
+    assert beside.json["campaign"] == f"{name}-sandbox"
+    assert (named.status, named.json["exit"]) == (4, 4)
+    assert f"--campaign {name}-sandbox" in named.err
+    assert retake.status == 2
+    assert "leave --sandbox out" in retake.err
+
+
+def test_what_was_tried_can_be_taken_again(at_home: Desk, name: str) -> None:
+    sheet = at_home.sheet(f"{name}.csv", simple_sheet(1))
+    trial(at_home, sheet)
+
+    alone = at_home.call("retake", name, "r001", "--yes")
+    taken = at_home.call("retake", name, "r001", "--yes", "--run", "--sandbox", "--json")
+    told = at_home.call("explain", name, "r001")
+
+    assert (alone.status, taken.status) == (2, 0), taken.err
+    assert "say --sandbox" in alone.err
+    assert at_home.rows(name)["r001"]["take"] == 2
+    assert f"callsheet retake {name} r001 --run --sandbox" in told.out
+    assert at_home.call("reconcile", name, "--sandbox").status == 0
+
+
+def test_films_of_a_trial_are_not_taken_back_for_real_ones(
+    desk: Desk, at_home: Desk, service: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    trial(at_home, sheet)
+    for file in (desk.folder / ".callsheet").glob("ledger.db*"):
+        file.unlink()
+    before = service.calls().get("create", 0)
+
+    refused = desk.run(sheet)
+
+    manifest = json.loads((desk.folder / "deliveries" / name / "manifest.json").read_text())
+    assert manifest["sandbox"] is True
+    assert refused.status == 4
+    assert "made with --sandbox" in refused.err
+    assert service.calls().get("create", 0) == before
