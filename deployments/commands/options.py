@@ -112,5 +112,8 @@ def budget_of(args: Namespace, option: str = "budget") -> Decimal | None:
     amount = parse_credits(text)
     if amount is None:
         named = option.replace("_", "-")
-        raise BadInput(f'--{named} "{text}" is not an amount of credits; nothing was spent')
+        raise BadInput(
+            f'--{named} "{text}" is not an amount of credits; write it like 1200 or '
+            "12.5; nothing was spent"
+        )
     return amount

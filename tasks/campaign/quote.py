@@ -161,7 +161,7 @@ def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | Non
             f"the plan costs {in_credits(plan.total)}, {as_text(plan.committed)} of the "
             f"budget of {as_text(plan.budget)} for the campaign's whole life are spoken for: "
             f"{as_text(short)} too many; nothing was spent",
-            remedy=again_with("--budget", as_text(plan.committed + plan.total))
+            remedy=again_with("--budget", f"{plan.committed + plan.total:f}")
             + ", or name fewer rows"
             + (f"; to begin what fits, {part}" if part else ""),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +19,9 @@ from tasks.campaign.plan import (
     said_in,
     save_plan,
 )
+from tasks.campaign.quote import check_budget
 from tasks.campaign.values import Plan, PlanLine, RunOptions
+from tasks.credits import parse_credits
 from tasks.engine.lanes.price import Price
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import Ledger, find_campaign
@@ -127,6 +130,17 @@ def test_prices_are_put_in_by_row():
         ("make", None),
         ("person", "no"),
     ]
+
+
+@pytest.mark.parametrize("price", [1050, 1000, "1234.5"])
+def test_the_budget_that_is_suggested_can_be_typed(price):
+    plan = a_plan(line("a", price), budget=Decimal(7))
+
+    with pytest.raises(SpendRefused) as refused:
+        check_budget(plan)
+
+    (typed,) = re.findall(r"`--budget (.+?)`", str(refused.value.remedy))
+    assert parse_credits(typed) == plan.total
 
 
 def test_a_saved_plan_that_still_holds_passes(file: Path):
