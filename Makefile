@@ -40,7 +40,7 @@ demo: $(VENV)/.installed
 	$(BIN)/callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400
 
 test: $(VENV)/.installed-dev $(VENV)/.browser
-	$(BIN)/python -m pytest -n 3 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
+	$(BIN)/python -m pytest -n 4 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
 
 # What shows within a minute or two that another Python will do: make quick PYTHON=python3.13
 quick:

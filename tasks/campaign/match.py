@@ -66,16 +66,19 @@ async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sh
     """
     if not sheet.named_after_file or options.new_campaign:
         return sheet
-    known = {one.name: one for one in await ledger.read(all_campaigns)}
+    before: list[tuple[int, str]] = []
     if sheet.origin is not None:
-        for number, name in await ledger.read(partial(campaigns_from, origin=sheet.origin)):
-            if is_other_money(known[name], options):
-                continue
-            if name == sheet.campaign:
-                return sheet
-            if are_alike(sheet.briefs, await ledger.read(partial(rows_of, campaign_id=number))):
-                words = f"goes on with campaign {name}, as which it was run before"
-                return _renamed(sheet, name, words)
+        before = await ledger.read(partial(campaigns_from, origin=sheet.origin))
+    # Read after it, so that a campaign which another run makes meanwhile is among them.
+    known = {one.name: one for one in await ledger.read(all_campaigns)}
+    for number, name in before:
+        if is_other_money(known[name], options):
+            continue
+        if name == sheet.campaign:
+            return sheet
+        if are_alike(sheet.briefs, await ledger.read(partial(rows_of, campaign_id=number))):
+            words = f"goes on with campaign {name}, as which it was run before"
+            return _renamed(sheet, name, words)
     campaign = known.get(sheet.campaign)
     if campaign is None or not is_other_money(campaign, options):
         return sheet
