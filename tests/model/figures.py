@@ -31,8 +31,8 @@ from tasks.ledger import (
 from tasks.ledger.schema import rows, takes
 from tests.model.service import SimulatedService, Violation
 
-#: Where a paid call may be under way, or nobody knows.
-WAITING = UNDER_WAY | {"held", "stalled", "uncertain"}
+#: Where a paid call may be under way, or nobody knows: also of a stalled row that left the sheet.
+WAITING = UNDER_WAY | {"held", "stalled", "uncertain", "retired"}
 ADDED = ("quoted", "reserved", "charged", "paid_before", "variance")
 Line = Mapping[str, Any]
 
@@ -66,11 +66,13 @@ def check_figures(connection: Connection, name: str, service: SimulatedService, 
 
 def _check_set_aside(connection: Connection) -> None:
     """Raise Violation where credits are set aside for what is neither under way nor left behind."""
-    query = select(rows.c.row, rows.c.state, rows.c.take_id, takes)
+    wanted = (takes.c.digest == rows.c.digest).label("wanted")
+    query = select(rows.c.row, rows.c.state, rows.c.take_id, wanted, takes)
     for take in connection.execute(query.join(takes, takes.c.row_id == rows.c.id)):
         waits = take.state in WAITING and take.take_id == take.id
-        # What a person left behind without an end may still be charged.
-        if take.reserved and not waits and not take.abandoned_at:
+        # What a person left behind without an end may still be charged, be it by another take or by
+        # editing a row that had stalled: changed back, the row goes on with it.
+        if take.reserved and not waits and take.wanted and not take.abandoned_at:
             raise Violation(f"{take.reserved} are set aside for {take.row}, {take.state}: {take}")
 
 

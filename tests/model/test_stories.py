@@ -65,3 +65,39 @@ def test_ours_is_found_past_the_horizon_and_not_paid_for_again(story: CampaignMa
 
     assert story.found[0].state == "delivered"
     assert len(story.service.videos) == 2
+
+
+@pytest.mark.parametrize("how", ["edit", "remove"])
+def test_a_stalled_take_that_a_sheet_leaves_behind_stays_set_aside_and_is_gone_on_with(
+    how: str,
+) -> None:
+    """It may still be charged; the sheet changed back, the row goes on with it."""
+    story = CampaignMachine()
+    story.begin(shows_keys=True, clip_keys=False, clips=set())
+    story.plan_render(fate="never", seconds=1.0)
+    story.plan_render(fate="never", seconds=1.0)
+    story.run(visits=60)
+    story.wait(seconds=40_000.0)
+    story.run(visits=60)
+    story.all_promises_hold()
+    stalled = {row.row: row for row in story.found}["b"]
+    brief = story.sheet["b"]
+
+    if how == "edit":
+        story.edit_row(name="b", topic="salt", seconds=0)
+    else:
+        story.take_row_out(name="b", how="remove")
+    story.run(visits=0)
+    story.all_promises_hold()
+    left = {row.row: row for row in story.found}["b"]
+    story.sheet["b"] = brief
+    story.run(visits=0)
+    story.all_promises_hold()
+    back = {row.row: row for row in story.found}["b"]
+    story.teardown()
+
+    assert (stalled.state, left.state) == ("stalled", "approved" if how == "edit" else "retired")
+    assert left.take is not None
+    assert left.take.reserved > 0
+    assert stalled.take is not None
+    assert (back.state, back.take and back.take.id) == ("rendering", stalled.take.id)
