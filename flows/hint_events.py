@@ -53,11 +53,15 @@ Stream = Callable[[], AbstractAsyncContextManager[Emit]]
 
 @asynccontextmanager
 async def announcer(
-    ledger: Ledger, *, stream: Stream | None = None, clock: Callable[[], float] = time.time
+    ledger: Ledger,
+    *,
+    stream: Stream | None = None,
+    clock: Callable[[], float] = time.time,
+    drain: float = DRAIN,
 ) -> AsyncIterator[Callable[[Hint], None]]:
     """Yield what tells Prefect of a hint: it never waits and never raises.
 
-    Leaving takes DRAIN seconds at most, and about one more where Prefect does not answer.
+    Leaving takes `drain` seconds at most, and about one more where Prefect does not answer.
     """
     waiting: asyncio.Queue[Hint] = asyncio.Queue(ROOM)
     events = HintEvents(ledger, clock)
@@ -77,7 +81,7 @@ async def announcer(
         yield announce
     finally:
         with suppress(TimeoutError):
-            async with asyncio.timeout(DRAIN):
+            async with asyncio.timeout(drain):
                 await waiting.join()
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)

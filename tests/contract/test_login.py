@@ -193,7 +193,8 @@ class BehindAStranger(Person):
 
     def answer(self, address: str, **wants: Any) -> httpx.Response:
         page = Person(BEN).visit(address)
-        assert "ada" not in page.text.casefold()
+        # Not "ada" alone: a token of random letters may hold it.
+        assert ADA not in page.text.casefold()
         assert "Approve" not in page.text
         return super().answer(address, **wants)
 
