@@ -194,6 +194,12 @@ def _add_ledger_commands(command: Command) -> None:
     )
     rows = command("rows", "a line for every row: state, credits, where its film is")
     rows.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
+    rows.add_argument(
+        "--state",
+        action="append",
+        metavar="STATE",
+        help="only rows in it: failed (may be repeated)",
+    )
     rows.add_argument("--select", metavar="EXPR", help="only these rows: state:held, tag:x")
     explain = command("explain", "everything that is known of one row, and why")
     explain.add_argument("campaign", metavar="CAMPAIGN", nargs="?")

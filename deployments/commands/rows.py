@@ -11,7 +11,8 @@ from deployments.signals import run_command
 from deployments.terminal import console_for, print_json_lines
 from tasks.campaign.report import row_documents
 from tasks.campaign.selection import parse_selection
-from tasks.ledger import CampaignRow, rows_of
+from tasks.errors import BadInput, did_you_mean
+from tasks.ledger import STATES, CampaignRow, State, rows_of
 
 
 def main(args: Namespace) -> int:
@@ -26,10 +27,19 @@ def main(args: Namespace) -> int:
 
 
 async def _read(args: Namespace) -> tuple[str, list[CampaignRow], Document]:
-    chosen = parse_selection(args.select)
+    chosen, states = parse_selection(args.select), _states(args.state)
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
-        rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
-        document = await ledger.read(partial(row_documents, campaign_id=campaign.id))
+        rows = await ledger.read(partial(rows_of, campaign_id=campaign.id, states=states))
+        document = await ledger.read(partial(row_documents, campaign_id=campaign.id, states=states))
     rows = [row for row in rows if chosen(row, row.asked(), row.state)]
     return campaign.name, rows, document
+
+
+def _states(words: list[str] | None) -> list[State] | None:
+    """Return the states that were named, None for all; raise BadInput for what is none."""
+    for word in words or ():
+        if word not in STATES:
+            hint = did_you_mean(word, STATES)
+            raise BadInput(f"--state {word} is no state{hint}", remedy=", ".join(STATES))
+    return [state for state in STATES if state in words] if words else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -28,6 +28,7 @@ from tasks.ledger import (
     Campaign,
     CampaignRow,
     RowFilm,
+    State,
     cells_of,
     films_of,
     rows_of,
@@ -140,11 +141,11 @@ def _identity(row: CampaignRow) -> dict[str, Any]:
 
 
 def row_documents(
-    connection: Connection, campaign_id: int
+    connection: Connection, campaign_id: int, *, states: Collection[State] | None = None
 ) -> Callable[[CampaignRow], dict[str, Any]]:
-    """Return what says of a row of the campaign, as JSON, how it stands (`row_document`)."""
-    figures = figures_of(connection, campaign_id)
-    films = films_of(connection, campaign_id)
+    """Return what says of a row of the campaign (in `states`) how it stands: `row_document`."""
+    figures = figures_of(connection, campaign_id, states=states)
+    films = films_of(connection, campaign_id, states=states)
     return lambda row: row_document(row, figures.get(row.id, Figures()), films.get(row.id))
 
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from tasks.credits import as_number, from_micro, in_credits, to_micro
 from tasks.ledger.database import insert_unless_there
-from tasks.ledger.figures import FIGURES, NAMES, total
+from tasks.ledger.figures import NAMES, sums_of
 from tasks.ledger.moves import note_campaign
 from tasks.ledger.origins import has_paid, remember_origin, set_apart
-from tasks.ledger.schema import campaigns, gates, rows
-from tasks.ledger.states import STATES, State
+from tasks.ledger.schema import campaigns, gates
+from tasks.ledger.states import State
 from tasks.origin import SheetOrigin
 
 
@@ -136,16 +136,16 @@ def set_budget(connection: Connection, campaign: Campaign, *, budget: Decimal, a
 
 def tally_of(connection: Connection, campaign: Campaign) -> Tally:
     """Return the campaign's counts and the sums of its rows' figures as they are now."""
-    lines = FIGURES.where(rows.c.campaign_id == campaign.id).subquery()
-    sums = [func.coalesce(total(lines.c[name]), 0).label(name) for name in NAMES]
-    query = select(lines.c.state, func.count().label("rows"), *sums).group_by(lines.c.state)
-    found = {line.state: line for line in connection.execute(query)}
+    sums = sums_of(connection, campaign.id)
     account = find_campaign(connection, campaign.name) or campaign
-    amounts = {name: sum(int(getattr(line, name)) for line in found.values()) for name in NAMES}
     return Tally(
-        rows={state: found[state].rows for state in STATES if state in found},
+        rows=sums.rows,
+        quoted=sums.quoted,
+        reserved=account.reserved,
+        charged=account.charged,
+        paid_before=sums.paid_before,
+        variance=sums.variance,
         budget=account.budget,
-        **{name: from_micro(amount) for name, amount in amounts.items()},
     )
 
 

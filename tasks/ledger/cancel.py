@@ -14,7 +14,7 @@ from sqlalchemy import Connection, bindparam, select, update
 from tasks.credits import to_micro
 from tasks.ledger.campaigns import Campaign
 from tasks.ledger.moves import move, note, note_campaign
-from tasks.ledger.schema import campaigns, rows, takes
+from tasks.ledger.schema import CANCELLED, campaigns, rows, takes
 from tasks.ledger.states import NOT_BEGUN, UNDER_WAY
 from tasks.ledger.values import CampaignRow, rows_of
 from tasks.suggest import suggest
@@ -71,11 +71,11 @@ def cancel_requests(connection: Connection, campaign_id: int) -> CancelRequests:
     """Return what is to be heeded in a campaign now."""
     marked = (
         select(takes.c.id)
-        .join(rows, rows.c.take_id == takes.c.id)
+        .join(rows, (rows.c.id == takes.c.row_id) & (rows.c.take_id == takes.c.id))
         .where(
-            rows.c.campaign_id == campaign_id,
+            takes.c.campaign_id == campaign_id,
             rows.c.state.in_(UNDER_WAY),
-            takes.c.cancel_requested_at.is_not(None),
+            CANCELLED,
         )
     )
     over = select(rows.c.id).where(rows.c.campaign_id == campaign_id, rows.c.state == "cancelled")

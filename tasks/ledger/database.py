@@ -25,6 +25,8 @@ from tasks.redact import register_secret
 
 #: How long a writer waits for another program's transaction, in seconds.
 LOCK_WAIT = 10.0
+#: How many read at once.
+READERS = 4
 
 _DRIVERS = {
     "sqlite": "sqlite",
@@ -82,7 +84,7 @@ def make_file(path: Path) -> None:
 
 def make_engine(url: URL, *, writes: bool, lock_wait: float = LOCK_WAIT) -> Engine:
     """Return an engine whose transactions read, or (`writes`) take the write lock at once."""
-    size = 1 if writes else 4
+    size = 1 if writes else READERS
     if url.get_backend_name() != "sqlite":
         if "connect_timeout" not in url.query:
             # 2 is the least that libpq knows.

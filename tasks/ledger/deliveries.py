@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -98,8 +98,7 @@ def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list
     query = (
         select(deliveries)
         .join(takes, takes.c.id == deliveries.c.take_id)
-        .join(rows, rows.c.id == takes.c.row_id)
-        .where(rows.c.campaign_id == campaign_id)
+        .where(takes.c.campaign_id == campaign_id)
         .order_by(deliveries.c.id)
     )
     found: dict[int, list[Delivered]] = {}
@@ -108,8 +107,10 @@ def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list
     return found
 
 
-def films_of(connection: Connection, campaign_id: int) -> Mapping[int, RowFilm]:
-    """Return the film of each row that has one, of whichever take, by the row's number."""
+def films_of(
+    connection: Connection, campaign_id: int, *, states: Collection[State] | None = None
+) -> Mapping[int, RowFilm]:
+    """Return the film of each row (in `states`) that has one, of whichever take, by its number."""
     query = (
         select(takes.c.row_id, takes.c.number, deliveries)
         .select_from(rows)
@@ -118,6 +119,8 @@ def films_of(connection: Connection, campaign_id: int) -> Mapping[int, RowFilm]:
         .where(rows.c.campaign_id == campaign_id)
         .order_by(deliveries.c.id)
     )
+    if states is not None:
+        query = query.where(rows.c.state.in_(states))
     found: dict[int, RowFilm] = {}
     for file in connection.execute(query):
         before = found.get(file.row_id) or RowFilm(file.number)

@@ -6,16 +6,28 @@ takes it from here: what its rows show adds up to what a campaign shows (docs/mo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Select, and_, case, cast, func, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    case,
+    cast,
+    func,
+    select,
+    union,
+)
 from sqlalchemy import Row as Record
 
 from tasks.credits import as_number, from_micro
-from tasks.ledger.schema import rows, takes
+from tasks.ledger.schema import NOT_FIRST, VARIED, rows, takes
+from tasks.ledger.states import STATES, State
 
 NAMES = ("quoted", "reserved", "charged", "paid_before", "variance")
 
@@ -71,7 +83,59 @@ FIGURES: Select[Any] = (
 )
 
 
-def figures_of(connection: Connection, campaign_id: int) -> Mapping[int, Figures]:
-    """Return the figures of each row of a campaign, by the row's number in the ledger."""
-    found = connection.execute(FIGURES.where(rows.c.campaign_id == campaign_id))
-    return {line.id: Figures.read(line) for line in found}
+def figures_of(
+    connection: Connection, campaign_id: int, *, states: Collection[State] | None = None
+) -> Mapping[int, Figures]:
+    """Return the figures of each row of a campaign (in `states`), by its number in the ledger."""
+    query = FIGURES.where(rows.c.campaign_id == campaign_id)
+    if states is not None:
+        query = query.where(rows.c.state.in_(states))
+    return {line.id: Figures.read(line) for line in connection.execute(query)}
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """How many rows of a campaign there are by state, and what their figures add up to."""
+
+    rows: Mapping[State, int]
+    quoted: Decimal
+    paid_before: Decimal
+    variance: Decimal
+
+
+# In these a row's only take is of the film that it asks for now.
+_OWN = ("submitting", "rendering", "ready", "delivered")
+_COUNTS = select(
+    rows.c.state, func.count().label("rows"), _or_nothing(rows.c.quoted).label("quoted")
+).group_by(rows.c.state)
+# Rows that may have been paid for before: few, and found without a look at the others.
+_LEFT = select(rows.c.id).where(
+    rows.c.state.in_([state for state in STATES if state not in _OWN]), rows.c.take_id.is_not(None)
+)
+_PAID_BEFORE = select(_or_nothing(case((_WANTED, 0), else_=takes.c.charged)))
+_VARIANCE = select(_or_nothing(takes.c.charged - takes.c.quoted)).where(VARIED)
+
+
+def sums_of(connection: Connection, campaign_id: int) -> Sums:
+    """Return what the figures of a campaign's rows add up to, from indexes alone where it is so.
+
+    What is set aside and charged is not among it: that is the campaign's account.
+    """
+    counted = connection.execute(_COUNTS.where(rows.c.campaign_id == campaign_id)).all()
+    left = _LEFT.where(rows.c.campaign_id == campaign_id)
+    again = select(takes.c.row_id).where(takes.c.campaign_id == campaign_id, NOT_FIRST)
+    few = union(left, again).subquery()
+    paid_before = (
+        _PAID_BEFORE.select_from(few)
+        .join(rows, rows.c.id == few.c.id)
+        .join(takes, takes.c.row_id == rows.c.id)
+    )
+    by_state = {found.state: found.rows for found in counted}
+    return Sums(
+        rows={state: by_state[state] for state in STATES if state in by_state},
+        quoted=from_micro(sum(found.quoted for found in counted if found.state != "retired")),
+        paid_before=from_micro(connection.scalar(paid_before) or 0),
+        variance=from_micro(
+            connection.scalar(_VARIANCE.where(takes.c.campaign_id == campaign_id)) or 0
+        ),
+    )

@@ -13,6 +13,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -21,7 +22,14 @@ from sqlalchemy.exc import DBAPIError
 
 from tasks.crash import crashpoint
 from tasks.errors import LedgerError, shorten
-from tasks.ledger.database import LOCK_WAIT, ledger_file, ledger_url, make_engine, make_file
+from tasks.ledger.database import (
+    LOCK_WAIT,
+    READERS,
+    ledger_file,
+    ledger_url,
+    make_engine,
+    make_file,
+)
 from tasks.ledger.migrate import MAKE_ONE, upgrade
 
 T = TypeVar("T")
@@ -51,6 +59,8 @@ class Ledger:
         self.address = address
         self._writer = writer
         self.reader = reader
+        # Threads of their own: the common ones may all be busy with films and disks.
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
         self._pending: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
@@ -67,15 +77,21 @@ class Ledger:
         future: asyncio.Future[T] = loop.create_future()
         with self._closing:
             # Nobody would answer it: the writer ends with what was pending at `aclose`.
-            if self._closed:
-                raise LedgerError(f"the ledger {self.address} is closed already")
+            self._refuse_closed()
             self._pending.put(_Pending(change, loop, future))
         # Somebody who is cancelled while waiting must not take the change back half done.
         return await asyncio.shield(future)
 
     async def read(self, query: Change[T]) -> T:
         """Run `query` on a connection of its own, in a thread, and return its result."""
-        return await asyncio.to_thread(self._read, query)
+        with self._closing:
+            self._refuse_closed()
+            reading = self._readers.submit(self._read, query)
+        return await asyncio.wrap_future(reading)
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise LedgerError(f"the ledger {self.address} is closed already")
 
     def _read(self, query: Change[T]) -> T:
         try:
@@ -90,6 +106,7 @@ class Ledger:
             self._closed = True
             self._pending.put(None)
         await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._readers.shutdown)
         self._writer.dispose()
         self.reader.dispose()
 

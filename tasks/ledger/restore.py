@@ -55,6 +55,7 @@ def restore_take(connection: Connection, row: CampaignRow, past: PastTake, *, at
     made = connection.execute(
         insert(takes).values(
             row_id=row.id,
+            campaign_id=row.campaign_id,
             number=past.number,
             nth=past.nth,
             key=past.key,

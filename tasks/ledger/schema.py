@@ -19,10 +19,11 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0008"
+REVISION = "0009"
 
 #: SQLite counts up only in a column that it calls INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -106,7 +107,10 @@ rows = Table(
     Column("approved", BigInteger),
     Column("take_id", Id),
     UniqueConstraint("campaign_id", "row"),
-    Index(None, "campaign_id", "state"),
+    # All that counting rows by state, with their prices, needs to look at.
+    Index(None, "campaign_id", "state", "quoted", "take_id"),
+    # In the order of the sheet, page by page.
+    Index(None, "campaign_id", "position", "id"),
 )
 
 takes = Table(
@@ -138,12 +142,26 @@ takes = Table(
     Column("day", String(10)),
     Column("cost_center", Text),
     Column("run", String(40)),
+    # Its row's, kept beside it so that a campaign's takes are found without its rows. Null for
+    # none, though SQLite adds no column that may not be without writing the table anew.
+    Column("campaign_id", Id),
     UniqueConstraint("row_id", "number"),
     UniqueConstraint("key"),
     Index(None, "video_id"),
     # Who has paid for this brief? Asked of every new campaign.
     Index(None, "digest"),
+    Index(None, "campaign_id", "row_id", "number"),
 )
+#: Takes that stand for few, by what is said of them: a question that names it reads those alone.
+CANCELLED = takes.c.cancel_requested_at.is_not(None)
+VARIED = takes.c.charged != takes.c.quoted
+NOT_FIRST = takes.c.number > literal_column("1")
+for name, columns, which in (
+    ("ix_takes_cancelled", (takes.c.campaign_id,), CANCELLED),
+    ("ix_takes_varied", (takes.c.campaign_id, takes.c.charged, takes.c.quoted), VARIED),
+    ("ix_takes_not_first", (takes.c.campaign_id, takes.c.number, takes.c.row_id), NOT_FIRST),
+):
+    Index(name, *columns, sqlite_where=which, postgresql_where=which)
 
 deliveries = Table(
     "deliveries",
@@ -171,7 +189,7 @@ events = Table(
     Column("old", String(16)),
     Column("new", String(16)),
     Column("words", Text),
-    Index(None, "campaign_id"),
+    Index(None, "campaign_id", "id"),
     Index(None, "row_id"),
 )
 
@@ -250,6 +268,7 @@ hints = Table(
     Column("told_at", Float),
     Column("heard_at", Float, nullable=False),
     Index(None, "heard_at"),
+    Index(None, "nonce", "heard_at"),
 )
 
 # The videos that a hint names.

@@ -224,7 +224,9 @@ def _new(
     }
     price = to_micro(row.quoted)
     amounts = {"quoted": price, "reserved": price or 0}
-    made = connection.execute(_INSERT, {"row_id": row.id, **values, **amounts, **marks})
+    made = connection.execute(
+        _INSERT, {"row_id": row.id, "campaign_id": row.campaign_id, **values, **amounts, **marks}
+    )
     take_id = int(made.inserted_primary_key[0])  # type: ignore[index]
     connection.execute(_POINT, {"the_row": row.id, "take": take_id})
     return Take(id=take_id, quoted=row.quoted, reserved=row.quoted or Decimal(0), **values)

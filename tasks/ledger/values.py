@@ -179,8 +179,7 @@ def takes_of(connection: Connection, campaign_id: int) -> list[tuple[int, Take]]
     """Return every take of a campaign with the number of its row, oldest first."""
     query = (
         select(takes)
-        .join(rows, rows.c.id == takes.c.row_id)
-        .where(rows.c.campaign_id == campaign_id)
+        .where(takes.c.campaign_id == campaign_id)
         .order_by(takes.c.row_id, takes.c.number)
     )
     return [(found.row_id, take_of(found)) for found in connection.execute(query)]
@@ -224,7 +223,7 @@ def lengths_of(connection: Connection, campaign_id: int) -> list[tuple[str, Deci
         .order_by(takes.c.id.desc())
         .limit(LENGTHS)
     )
-    own = connection.execute(query.where(rows.c.campaign_id == campaign_id)).all()
+    own = connection.execute(query.where(takes.c.campaign_id == campaign_id)).all()
     return [
         (operation, from_micro(price), max(0.0, seconds))
         for operation, price, seconds in own or connection.execute(query).all()

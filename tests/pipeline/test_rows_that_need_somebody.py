@@ -15,6 +15,11 @@ def test_a_refused_brief_is_rejected_and_the_others_are_made(desk: Desk, name: s
     assert ended.status == 3
     assert ended.json["rows"] == {"total": 3, "delivered": 2, "rejected": 1}
     assert "duration_seconds" in desk.rows(name)["bad"]["reason"]
+    listed = desk.call("rows", name, "--state", "rejected", "--state", "held", "--json").lines
+    assert [(line["row"], line["quoted"]) for line in listed] == [("bad", None)]
+    unknown = desk.call("rows", name, "--state", "rejcted", "--json")
+    assert unknown.status == 2
+    assert "did you mean rejected" in unknown.err
 
 
 def test_an_edited_row_leaves_rejected(desk: Desk, name: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tasks.brief import Brief
-from tasks.ledger import Ledger, Terms, accept, deliver, move, open_ledger, refuse, settle
+from tasks.ledger import (
+    Ledger,
+    Terms,
+    accept,
+    deliver,
+    move,
+    open_ledger,
+    refuse,
+    settle,
+    tally_of,
+)
+from tasks.ledger.figures import NAMES, figures_of
 from tasks.ledger.moves import UnknownMove
 from tests.campaigns import FILM, NOW, Stage, brief, sums
 from tests.unit.ledger.on_terms import account_sums, open_on
@@ -100,6 +112,12 @@ class Play:
             assert 0 <= found.reserved + found.charged <= LIMITS[found.kind], found
         rows = await self.stage.rows()
         assert len(rows) == 4
+        tally = await self.stage.ledger.read(partial(tally_of, campaign=self.stage.campaign))
+        figures = await self.stage.ledger.read(
+            partial(figures_of, campaign_id=self.stage.campaign.id)
+        )
+        for name in NAMES:
+            assert getattr(tally, name) == sum(getattr(f, name) or 0 for f in figures.values())
 
 
 async def play(ledger: Ledger, steps) -> None:

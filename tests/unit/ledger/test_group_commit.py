@@ -109,6 +109,20 @@ async def test_a_closed_ledger_says_so_instead_of_waiting_for_ever(ledger: Ledge
         await asyncio.wait_for(ledger.write(campaign("late")), 5)
 
 
+async def test_a_closed_ledger_is_not_read_either(ledger: Ledger):
+    await ledger.aclose()
+    with pytest.raises(LedgerError, match="closed"):
+        await ledger.read(names)
+
+
+async def test_reads_do_not_wait_for_threads_that_others_keep_busy(ledger: Ledger):
+    loop, gate = asyncio.get_running_loop(), threading.Event()
+    busy = [loop.run_in_executor(None, gate.wait, 10) for _ in range(40)]
+    assert await asyncio.wait_for(ledger.read(names), 5) == set()
+    gate.set()
+    await asyncio.gather(*busy)
+
+
 async def test_loops_of_several_threads_are_answered_each_in_its_own(ledger: Ledger):
     ended: list[str] = []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
@@ -10,7 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
-from tasks.ledger import all_campaigns, open_ledger, unsettled_calls
+from tasks.ledger import all_campaigns, open_ledger, takes_of, unsettled_calls
 from tasks.ledger.schema import REVISION, metadata
 
 
@@ -32,8 +34,9 @@ def test_the_schema_names_the_newest_migration():
     assert ScriptDirectory.from_config(config).get_heads() == [REVISION]
 
 
-async def test_a_ledger_of_the_first_release_is_brought_up_to_date(ledger_address: str):
-    url = make_url(ledger_address)
+def make_older(address: str, revision: str, *statements: str) -> None:
+    """Make a ledger as it was once, and write into it."""
+    url = make_url(address)
     url = url if url.drivername == "sqlite" else url.set(drivername="postgresql+psycopg")
     config = Config()
     config.set_main_option("script_location", "tasks.ledger:migrations")
@@ -41,12 +44,36 @@ async def test_a_ledger_of_the_first_release_is_brought_up_to_date(ledger_addres
     engine = create_engine(url)
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-        connection.execute(
-            text("INSERT INTO campaigns (name, reserved, charged, created_at) "
-                 "VALUES ('spring', 0, 7000000, 1)")
-        )  # fmt: skip
+        command.upgrade(config, revision)
+        for statement in statements:
+            connection.execute(text(statement))
     engine.dispose()
+
+
+CAMPAIGN = "INSERT INTO campaigns (name, reserved, charged, created_at) VALUES ('{}', 0, {}, 1)"
+
+
+async def test_a_take_learns_whose_it_is_from_its_row(ledger_address: str):
+    body = "X'7B7D'" if ledger_address.startswith("sqlite") else "'{}'"
+    make_older(
+        ledger_address,
+        "0008",
+        *(CAMPAIGN.format(name, 0) for name in ("spring", "autumn")),
+        "INSERT INTO rows (campaign_id, row, position, line, state, since, operation, request, "
+        "digest, nth, captions, enabled, priority, tags, cells) SELECT id, name, 1, 2, 'failed', "
+        "1, 'create', '{}', 'd', 1, '', NULL IS NULL, 0, '[]', '[]' FROM campaigns",
+        "INSERT INTO takes (row_id, number, nth, key, digest, body, reserved, intended_at) "
+        f"SELECT id, 1, 1, row, 'd', {body}, 0, 1 FROM rows WHERE row = 'autumn'",
+    )
+    async with await open_ledger(ledger_address) as ledger:
+        found = {c.name: c.id for c in await ledger.read(all_campaigns)}
+        (one,) = await ledger.read(partial(takes_of, campaign_id=found["autumn"]))
+        assert one[1].key == "autumn"
+        assert await ledger.read(partial(takes_of, campaign_id=found["spring"])) == []
+
+
+async def test_a_ledger_of_the_first_release_is_brought_up_to_date(ledger_address: str):
+    make_older(ledger_address, "0001", CAMPAIGN.format("spring", 7_000_000))
     async with await open_ledger(ledger_address) as ledger:
         (campaign,) = await ledger.read(all_campaigns)
         assert await ledger.read(unsettled_calls) == []
