@@ -1,7 +1,7 @@
-"""A run whose steps Prefect carries; a server that goes away does not take the run with it.
+"""Prefect beside a run: it shows every step of it, and can neither hold it up nor end it.
 
-Prefect shows and schedules, the ledger knows: once the server has been gone for a while, the rest
-of the steps is taken without it.
+Prefect shows and schedules, the ledger knows. Importing it and starting its server take seconds,
+which no paid request waits for; a server that goes away costs the run its place in the history.
 """
 
 from __future__ import annotations
@@ -10,61 +10,174 @@ import asyncio
 import importlib
 import os
 import sys
-from argparse import Namespace
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.status import Status
 
-from deployments.servers import SERVER, PrefectServer, is_healthy
-from flows.pipeline import PLAIN, carry, prepare
+from deployments.servers import GONE, SERVER, PrefectServer, find_or_start, is_healthy
+from deployments.signals import STOPPED
 from tasks.campaign.run import Run
-from tasks.campaign.steps import report_step
-from tasks.campaign.values import RunOutcome
 from tasks.duration import say_duration
-from tasks.errors import Parked
+from tasks.engine.progress import Snapshot
 from tasks.redact import redact
 
-#: A server that has not answered for this long is gone, in seconds; one that restarts is not.
-GONE = 30.0
 #: How often it is asked whether it is there, in seconds.
 ASK = 2.0
-#: How long the flow may take to let go of the rows, in seconds: more than the engine needs.
+#: How often a server of our own is asked whether it is up, in seconds.
+ASK_OUR_OWN = 0.1
+#: How long a flow run may take to end once it is told to, in seconds.
 LET_GO = 10.0
+#: What is waited for longer than this is said, in seconds.
+WORTH_A_WORD = 1.0
 
 
-async def run_under_prefect(
-    run: Run, server: PrefectServer, args: Namespace, console: Console
-) -> RunOutcome:
-    """Take every step as a flow run; raise what `flows.pipeline.run_pipeline` raises.
+class PrefectBeside:
+    """Prefect beside one run: a flow run that follows it, on a server that is there or brought."""
 
-    What moves nothing never waits for Prefect.
-    """
-    campaign = await prepare(run, PLAIN)
-    assert run.plan is not None
-    if run.plan.moves_anything:
-        # Prefect takes seconds to import and its server to start; both go on beside each other.
-        _point_at(server, verbose=args.verbose)
-        async with _told(console, "starting Prefect (--without-prefect needs none)"):
+    def __init__(self, home: Path, *, profile: str | None, verbose: bool) -> None:
+        #: Whether it was left in the middle: at the exit it would talk to its server for minutes.
+        self.left = False
+        self._home = home
+        self._profile = profile
+        self._verbose = verbose
+        self._server: PrefectServer | None = None
+        self._flow: asyncio.Task[Any] | None = None
+
+    def stop(self) -> None:
+        """End the server that the run brought along; leave anybody else's alone."""
+        if self._server is not None:
+            self._server.stop()
+
+    @asynccontextmanager
+    async def shows(self, run: Run, console: Console) -> AsyncIterator[None]:
+        """Have a flow run follow the run, from when it begins to produce until both have ended.
+
+        What moves nothing needs no Prefect.
+        """
+        begun = asyncio.Event()
+
+        def hear(snapshot: Snapshot) -> None:
+            if snapshot.to_do:
+                begun.set()
+
+        run.listeners.append(hear)
+        showing = asyncio.create_task(self._show(run, begun), name="Prefect")
+        try:
+            yield
+        finally:
+            try:
+                if begun.is_set() and not self._is_given_up(run):
+                    await self._wait(run, showing, console)
+            finally:
+                showing.cancel()
+                await asyncio.wait({showing})
+
+    def _is_given_up(self, run: Run) -> bool:
+        """Whether a run was ended before Prefect had heard of it: nobody waits for that to come."""
+        stopped = run.outcome is None or (run.engine and run.engine.parked_because == STOPPED)
+        return self._flow is None and bool(stopped)
+
+    async def _wait(self, run: Run, showing: asyncio.Task[None], console: Console) -> None:
+        """Wait until Prefect has all of the run; whoever does not want to, may leave."""
+        try:
+            limit = WORTH_A_WORD if run.outcome is not None else LET_GO
+            await asyncio.wait({showing}, timeout=limit)
+            if not showing.done() and run.outcome is not None:
+                async with _told(console, "showing it in Prefect (--without-prefect does not)"):
+                    await asyncio.wait({showing})
+        except asyncio.CancelledError:
+            if run.outcome is None:
+                raise
+            # The run has ended in order, and says so.
+            task = asyncio.current_task()
+            assert task is not None
+            task.uncancel()
+            print("left before Prefect had all of this run", file=sys.stderr)
+
+    async def _show(self, run: Run, begun: asyncio.Event) -> None:
+        await begun.wait()
+        try:
+            server = await self._up()
             flow = await asyncio.to_thread(importlib.import_module, "flows.campaign")
-            await asyncio.to_thread(server.wait)
+            while True:
+                if await asyncio.to_thread(server.is_up):
+                    break
+                await asyncio.sleep(ASK_OUR_OWN)
+        except Exception as error:
+            # Whatever it is, it is no reason to leave films where they are.
+            words = redact(str(error) or repr(error))
+            print(f"no Prefect for this run, which goes on without it: {words}", file=sys.stderr)
+            if remedy := getattr(error, "remedy", None):
+                print(f"  {remedy}", file=sys.stderr)
+            return
+        assert run.campaign is not None
         arguments = {
             # For the eyes alone: the run is open already, and what signs an address stays here.
             "sheet": redact(run.options.sheet),
-            "campaign": campaign,
+            "campaign": run.campaign.name,
             "budget": None if run.options.budget is None else float(run.options.budget),
             "select": run.options.select,
-            "profile": args.profile,
+            "profile": self._profile,
         }
-        carried = asyncio.create_task(flow.run_campaign(**arguments))
-        await _end_or_loss(run, carried, server)
-    if run.outcome is None:
-        await _remaining_steps(run, campaign)
-    assert run.outcome is not None
-    return run.outcome
+        self._flow = asyncio.create_task(flow.run_campaign(**arguments), name="flow run")
+        await self._follow(run, self._flow, server)
+
+    async def _up(self) -> PrefectServer:
+        """Find or start a server, and set Prefect up for it before it is imported."""
+
+        def find() -> PrefectServer:
+            # Noted at once: a server that was started is ended, whatever becomes of this call.
+            self._server = find_or_start(self._home)
+            return self._server
+
+        server = await asyncio.to_thread(find)
+        _point_at(server, verbose=self._verbose)
+        return server
+
+    async def _follow(self, run: Run, flow: asyncio.Task[Any], server: PrefectServer) -> None:
+        """Wait for the end of the flow run, or until its server is gone."""
+        loss = asyncio.create_task(_loss_of(server), name="loss of Prefect")
+        try:
+            await asyncio.wait({flow, loss}, return_when=asyncio.FIRST_COMPLETED)
+            if not flow.done():
+                print(
+                    f"the Prefect server at {server.url} is gone: the run goes on without it",
+                    file=sys.stderr,
+                )
+            elif run.outcome is not None and not flow.cancelled() and (error := flow.exception()):
+                # What befell the run itself is told by the run.
+                print(f"Prefect does not show the end of it: {redact(str(error))}", file=sys.stderr)
+        finally:
+            loss.cancel()
+            if not flow.done():
+                self.left = True
+                await _let_go(flow)
+
+
+async def _let_go(flow: asyncio.Task[Any]) -> None:
+    """End a flow run: one word to the server after the other is tried, each for a minute."""
+    deadline = asyncio.get_running_loop().time() + LET_GO
+    while not flow.done() and asyncio.get_running_loop().time() < deadline:
+        flow.cancel()
+        await asyncio.wait({flow}, timeout=0.2)
+    with suppress(asyncio.CancelledError):
+        # Retrieved, so that nobody prints it: the server's silence has been told already.
+        if flow.done():
+            flow.exception()
+
+
+async def _loss_of(server: PrefectServer) -> None:
+    """Return once the server has not answered for GONE seconds."""
+    clock = asyncio.get_running_loop().time
+    answered = clock()
+    while clock() - answered < GONE:
+        await asyncio.sleep(ASK)
+        if await asyncio.to_thread(is_healthy, server.url):
+            answered = clock()
 
 
 @asynccontextmanager
@@ -88,70 +201,6 @@ async def _told(console: Console, words: str) -> AsyncIterator[None]:
             yield
         finally:
             counting.cancel()
-
-
-async def _end_or_loss(run: Run, carried: asyncio.Task[Any], server: PrefectServer) -> None:
-    """Wait for the end of the flow run, or until the server is gone and the rows are let go.
-
-    Raises what the flow run raises, and Parked when it does not let go.
-    """
-    loss = asyncio.create_task(_loss_of(server), name="loss of Prefect")
-    try:
-        await asyncio.wait({carried, loss}, return_when=asyncio.FIRST_COMPLETED)
-        if carried.done():
-            await carried
-            return
-    finally:
-        loss.cancel()
-        await _let_go(run, carried)
-    server.gone = True
-    if not (carried.done() or (run.engine is not None and run.engine.at_rest)):
-        # It might still begin to carry the rows: nobody else may, beside it.
-        raise Parked(
-            "Prefect's server went away and the calls under way did not end in time; "
-            "everything paid for is in the ledger",
-            until=datetime.fromtimestamp(run.at.clock(), UTC),
-            remedy="run the same command again",
-        )
-    print(
-        f"the Prefect server at {server.url} is gone: the run goes on without it", file=sys.stderr
-    )
-
-
-async def _loss_of(server: PrefectServer) -> None:
-    """Return once the server has not answered for GONE seconds."""
-    clock = asyncio.get_running_loop().time
-    answered = clock()
-    while clock() - answered < GONE:
-        await asyncio.sleep(ASK)
-        if await asyncio.to_thread(is_healthy, server.url):
-            answered = clock()
-
-
-async def _let_go(run: Run, carried: asyncio.Task[Any]) -> None:
-    """End the flow run: first the calls under way, in order, then its talk to the server."""
-    deadline = asyncio.get_running_loop().time() + LET_GO
-    carried.cancel()
-    while not carried.done() and (
-        asyncio.get_running_loop().time() < deadline or (run.engine and run.engine.paying)
-    ):
-        await asyncio.wait({carried}, timeout=0.2)
-        if run.engine is None or run.engine.at_rest:
-            # One word to the server after the other is tried, each for a minute.
-            carried.cancel()
-    if carried.done() and not carried.cancelled():
-        # Retrieved, so that nobody prints it: the server's silence has been told already.
-        carried.exception()
-
-
-async def _remaining_steps(run: Run, campaign: str) -> None:
-    """Carry what Prefect left behind, or only report when there is nothing to carry."""
-    assert run.plan is not None
-    engine = run.engine
-    if run.plan.moves_anything and (engine is None or not engine.parked_because):
-        await carry(run, PLAIN, campaign)
-    else:
-        await report_step(campaign)
 
 
 def _point_at(server: PrefectServer, *, verbose: bool) -> None:

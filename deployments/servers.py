@@ -31,6 +31,8 @@ from tasks.errors import CallsheetError
 
 #: How long a server may take to come up; the first time it makes its database.
 START_LIMIT = 90.0
+#: How long one that was up may give no answer until it is taken for gone, in seconds.
+GONE = 30.0
 
 #: What keeps a short-lived server quiet and its history whole: the recorder's own defaults write
 #: one task run at a time and lose most of them when the server stops. Its seconds are whole ones:
@@ -52,29 +54,30 @@ class PrefectServer:
 
     def __init__(self, url: str, child: subprocess.Popen[bytes] | None = None) -> None:
         self.url = url
-        #: Whether it went away in the middle of a run.
-        self.gone = False
         self._child = child
+        self._limit = GONE if child is None else START_LIMIT
+        self._deadline = time.monotonic() + self._limit
 
-    @property
-    def ours(self) -> bool:
-        """Whether it was started by us and ends with us."""
-        return self._child is not None
+    def is_up(self) -> bool:
+        """Return whether it answers by now; raise CallsheetError if it will not come up."""
+        if is_healthy(self.url):
+            return True
+        if self._child is not None and self._child.poll() is not None:
+            raise CallsheetError(
+                "the Prefect server of this run did not start",
+                remedy="see .callsheet/prefect/server.log, or add --without-prefect",
+            )
+        if time.monotonic() > self._deadline:
+            log = "" if self._child is None else "see .callsheet/prefect/server.log, or "
+            raise CallsheetError(
+                f"the Prefect server at {self.url} did not answer within {self._limit:.0f} s",
+                remedy=f"{log}add --without-prefect",
+            )
+        return False
 
     def wait(self) -> None:
         """Wait until it answers; raise CallsheetError if it does not come up."""
-        deadline = time.monotonic() + START_LIMIT
-        while not is_healthy(self.url):
-            if self._child is not None and self._child.poll() is not None:
-                raise CallsheetError(
-                    "the Prefect server of this run did not start; nothing was spent by it",
-                    remedy="see .callsheet/prefect/server.log, or add --without-prefect",
-                )
-            if time.monotonic() > deadline:
-                raise CallsheetError(
-                    f"the Prefect server of this run did not answer within {START_LIMIT:.0f} s",
-                    remedy="see .callsheet/prefect/server.log, or add --without-prefect",
-                )
+        while not self.is_up():
             time.sleep(0.1)
 
     def stop(self) -> None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: Why a run that a signal stopped begins nothing more.
+STOPPED = "stopped by a signal"
+
 
 def run_command(main: Coroutine[Any, Any, T]) -> T:
     """Run a command to its end; Ctrl-C cancels it at once, whatever it waits for.
@@ -70,21 +73,19 @@ def stopping(run: Run) -> Iterator[Callable[[Snapshot], None]]:
     """
     main = asyncio.current_task()
     assert main is not None
-    armed_for: Engine | None = None
 
     def stop() -> None:
-        if run.engine is None or run.engine.parked_because:
+        if run.engine is None or run.engine.parked_because or run.outcome is not None:
             main.cancel()
         else:
             print(f"stopping: {_waits_for(run.engine)}", file=sys.stderr)
-            run.stop("stopped by a signal")
+            run.stop(STOPPED)
 
     with on_signal(stop) as arm:
+        ours = signal.getsignal(signal.SIGTERM)
 
         def hear(_: Snapshot) -> None:
-            nonlocal armed_for
-            if run.engine is not armed_for:
-                armed_for = run.engine
+            if signal.getsignal(signal.SIGTERM) != ours:
                 arm()
 
         yield hear

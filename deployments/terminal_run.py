@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -16,13 +16,12 @@ from deployments.commands.check import show_sheet
 from deployments.commands.options import budget_of, typed_in, words_of
 from deployments.moments import say_moment
 from deployments.plan_table import show_plan
-from deployments.prefect_run import run_under_prefect
+from deployments.prefect_run import PrefectBeside
 from deployments.progress_view import ProgressView
 from deployments.row_table import most_urgent, show_rows
-from deployments.servers import PrefectServer
 from deployments.signals import stopping
 from deployments.terminal import ask, at_terminal, consent, console_for, plain, print_json, say
-from flows.pipeline import PLAIN, run_pipeline
+from flows.pipeline import PLAIN, followed, run_pipeline
 from tasks.campaign.plan import check_retirement, check_saved_plan
 from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run, open_run, refuse_hidden, say_hidden
@@ -39,7 +38,7 @@ SHOWN = 30
 
 
 async def run_here(
-    args: Namespace, settings: Settings, server: PrefectServer | None, *, max_wait: float | None
+    args: Namespace, settings: Settings, prefect: PrefectBeside | None, *, max_wait: float | None
 ) -> int:
     """Carry a campaign from its sheet to its report; return the exit status."""
     console = console_for(args)
@@ -67,12 +66,12 @@ async def run_here(
         run.on_wait = _say_who_is_at_work
         run.on_hints = say
         await hearing.enter_async_context(_receiver_beside(run))
-        with stopping(run) as hear, ProgressView(console) as view:
-            run.listeners += [hear, view.hear]
-            if server is None:
-                outcome = await run_pipeline(run, PLAIN)
-            else:
-                outcome = await run_under_prefect(run, server, args, console)
+        beside = nullcontext() if prefect is None else prefect.shows(run, console)
+        with stopping(run) as hear:
+            async with beside:
+                with ProgressView(console) as view:
+                    run.listeners += [hear, view.hear]
+                    outcome = await run_pipeline(run, PLAIN if prefect is None else followed(run))
         await _tell(run, outcome, console)
     if args.json:
         print_json(outcome.as_json())

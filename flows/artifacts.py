@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -33,6 +34,8 @@ class ProgressArtifact:
     """Follows snapshots, at most one update a second, never holding up the run."""
 
     def __init__(self) -> None:
+        # It is heard by tasks that are not the flow's.
+        self._flow = copy_context()
         self._id: UUID | None = None
         self._latest: Snapshot | None = None
         self._task: asyncio.Task[None] | None = None
@@ -41,7 +44,7 @@ class ProgressArtifact:
         """Take a snapshot; the newest one is sent when the last sending is done."""
         self._latest = snapshot
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._send(pause=PACE))
+            self._task = asyncio.create_task(self._send(pause=PACE), context=self._flow)
 
     async def settle(self) -> None:
         """Send the last snapshot."""

@@ -20,7 +20,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed
 
 from flows.artifacts import ProgressArtifact, publish_report
-from flows.pipeline import Steps, run_pipeline
+from flows.pipeline import Steps, follow, run_pipeline
 from flows.prefect_logs import redact_prefect_logs
 from tasks.campaign.plan import check_retirement
 from tasks.campaign.run import Run, no_approval, open_run
@@ -122,7 +122,9 @@ async def run_campaign(
         artifact = ProgressArtifact()
         run.listeners.append(artifact.hear)
         try:
-            outcome = await run_pipeline(run, AS_TASKS)
+            # The command line's run does not wait for Prefect, which goes along with it.
+            road = run_pipeline if run.taken is None else follow
+            outcome = await road(run, AS_TASKS)
         finally:
             run.listeners.remove(artifact.hear)
             await artifact.settle()

@@ -1,14 +1,15 @@
 """The order of the steps: read, plan, quote, approve, produce, report. There is only this one.
 
-With Prefect each step is a task of a flow (`flows.campaign`), without it a plain call. Knows
-neither what a step does nor what carries it.
+In a flow (`flows.campaign`) each step is a task of Prefect's, elsewhere a plain call. Knows neither
+what a step does nor what carries it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import partial
 from typing import Any
 
 from tasks.campaign.run import Run
@@ -21,6 +22,7 @@ from tasks.campaign.steps import (
     read_step,
     report_step,
 )
+from tasks.campaign.taken import Taken
 from tasks.campaign.values import RunOutcome
 
 
@@ -38,15 +40,19 @@ class Steps:
 PLAIN = Steps(read_step, plan_step, quote_step, produce_step, report_step)
 
 
+def followed(run: Run) -> Steps:
+    """Return the plain steps for a run that others `follow`."""
+    run.taken = Taken()
+    return Steps(*(partial(run.taken.take, step) for step in astuple(PLAIN)))
+
+
 async def prepare(run: Run, steps: Steps) -> str:
     """Read, plan, quote and approve; return the campaign's name.
 
-    Doing it twice asks nothing and writes nothing the second time. Raises SheetError,
-    SpendRefused, Parked, or whatever keeps the service, ledger or store from being used.
+    Raises SheetError, SpendRefused, Parked, or whatever keeps the service, ledger or store from
+    being used.
     """
-    campaign = await steps.read_sheet(run.options.sheet)
-    await steps.plan_rows(campaign)
-    await steps.quote_rows(campaign)
+    campaign = await _quote(run, steps)
     await approve_step(campaign)
     return campaign
 
@@ -59,14 +65,43 @@ async def run_pipeline(run: Run, steps: Steps) -> RunOutcome:
 
 async def carry(run: Run, steps: Steps, campaign: str) -> RunOutcome:
     """Produce what is approved or under way, report, and return how it ended."""
-    async with production(run) as shards:
-        labels = [
-            shard[0].row if len(shard) == 1 else f"shard {n + 1} of {len(shards)}"
-            for n, shard in enumerate(shards)
-        ]
-        await asyncio.gather(
-            *(steps.produce_rows(campaign, n, label) for n, label in enumerate(labels))
-        )
+    async with production(run):
+        await _produce(run, steps, campaign)
+    return await _report(run, steps, campaign)
+
+
+async def follow(run: Run, steps: Steps) -> RunOutcome:
+    """Go along with a run that is in production elsewhere, to its end; return how that was.
+
+    Each step ends when it has been taken there; one that failed there raises the same here.
+    """
+    assert run.engine is not None, "production is started first"
+    for listener in run.listeners:
+        listener(run.engine.snapshot())
+    campaign = await _quote(run, steps)
+    await _produce(run, steps, campaign)
+    return await _report(run, steps, campaign)
+
+
+async def _quote(run: Run, steps: Steps) -> str:
+    campaign = await steps.read_sheet(run.options.sheet)
+    await steps.plan_rows(campaign)
+    await steps.quote_rows(campaign)
+    return campaign
+
+
+async def _produce(run: Run, steps: Steps, campaign: str) -> None:
+    shards = run.shards
+    labels = [
+        shard[0].row if len(shard) == 1 else f"shard {n + 1} of {len(shards)}"
+        for n, shard in enumerate(shards)
+    ]
+    await asyncio.gather(
+        *(steps.produce_rows(campaign, n, label) for n, label in enumerate(labels))
+    )
+
+
+async def _report(run: Run, steps: Steps, campaign: str) -> RunOutcome:
     await steps.report_campaign(campaign)
     assert run.outcome is not None
     return run.outcome

@@ -10,6 +10,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from tasks.campaign.steps import plan_step
+from tasks.campaign.taken import take_or_follow
 
 
 @task(
@@ -21,4 +22,4 @@ from tasks.campaign.steps import plan_step
 )
 async def plan_rows(campaign: str) -> None:
     """Take the sheet's rows into the ledger."""
-    await plan_step(campaign)
+    await take_or_follow(plan_step, campaign)

@@ -10,6 +10,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from tasks.campaign.steps import produce_step
+from tasks.campaign.taken import take_or_follow
 from tasks.ledger import State
 
 
@@ -22,4 +23,4 @@ from tasks.ledger import State
 )
 async def produce_rows(campaign: str, shard: int, label: str) -> dict[State, int]:
     """Carry one shard of the rows until each rests; return how many rest in each state."""
-    return await produce_step(campaign, shard, label)
+    return await take_or_follow(produce_step, campaign, shard, label)

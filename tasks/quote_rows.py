@@ -10,6 +10,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from tasks.campaign.steps import quote_step
+from tasks.campaign.taken import take_or_follow
 
 
 @task(
@@ -21,4 +22,4 @@ from tasks.campaign.steps import quote_step
 )
 async def quote_rows(campaign: str) -> None:
     """Ask what the rows would cost."""
-    await quote_step(campaign)
+    await take_or_follow(quote_step, campaign)

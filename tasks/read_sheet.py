@@ -10,6 +10,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from tasks.campaign.steps import read_step
+from tasks.campaign.taken import take_or_follow
 
 
 @task(
@@ -21,4 +22,4 @@ from tasks.campaign.steps import read_step
 )
 async def read_sheet(sheet: str) -> str:
     """Read the campaign's sheet and return the campaign's name."""
-    return await read_step(sheet)
+    return await take_or_follow(read_step, sheet)

@@ -10,6 +10,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from tasks.campaign.steps import report_step
+from tasks.campaign.taken import take_or_follow
 
 
 @task(
@@ -21,4 +22,4 @@ from tasks.campaign.steps import report_step
 )
 async def report_campaign(campaign: str) -> None:
     """Write manifest and status sheet into the store."""
-    await report_step(campaign)
+    await take_or_follow(report_step, campaign)

@@ -1,7 +1,7 @@
 """`callsheet run`: plan, ask once, produce, report.
 
-Starts what a run needs beside itself (a sandbox, a Prefect server) before anything heavy is
-imported, and ends it afterwards, whatever happened.
+Starts the sandbox that a run may need before anything heavy is imported, and ends what stood beside
+the run afterwards, whatever happened.
 """
 
 from __future__ import annotations
@@ -10,16 +10,11 @@ import os
 import sys
 from argparse import Namespace
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from deployments.commands.options import ledger_note, settings_of
 from deployments.signals import run_command
 from tasks.duration import parse_duration
 from tasks.home import make_home
-
-if TYPE_CHECKING:
-    from deployments.servers import PrefectServer
 
 
 def main(args: Namespace) -> int:
@@ -32,7 +27,6 @@ def main(args: Namespace) -> int:
     if note := ledger_note(found, args.sheet):
         print(note, file=sys.stderr)
     with ExitStack() as stack:
-        server = None if args.without_prefect else _server(home, stack)
         overrides = None
         if args.sandbox:
             from deployments.servers import sandbox
@@ -40,10 +34,15 @@ def main(args: Namespace) -> int:
             overrides = stack.enter_context(sandbox(home / "sandbox", time_scale=args.time_scale))
         settings = settings_of(args, overrides)
         settings.service()
+        from deployments.prefect_run import PrefectBeside
         from deployments.terminal_run import run_here
 
-        status = run_command(run_here(args, settings, server, max_wait=max_wait))
-    if server is not None and server.gone:
+        prefect = None
+        if not args.without_prefect:
+            prefect = PrefectBeside(home, profile=args.profile, verbose=args.verbose)
+            stack.callback(prefect.stop)
+        status = run_command(run_here(args, settings, prefect, max_wait=max_wait))
+    if prefect is not None and prefect.left:
         _leave(status)
     return status
 
@@ -53,11 +52,3 @@ def _leave(status: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
-
-
-def _server(home: Path, stack: ExitStack) -> PrefectServer:
-    from deployments.servers import find_or_start
-
-    server = find_or_start(home)
-    stack.callback(server.stop)
-    return server

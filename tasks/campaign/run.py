@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tasks.campaign.recovery import Recovery
 from tasks.campaign.selection import Selection, parse_selection
@@ -24,6 +25,9 @@ from tasks.errors import CallsheetError, SpendRefused
 from tasks.ledger import Campaign, CampaignRow, rows_of
 from tasks.settings import Settings
 from tasks.sheet import Sheet
+
+if TYPE_CHECKING:
+    from tasks.campaign.taken import Taken
 
 #: Says who approves a plan; raises SpendRefused to say no.
 Approval = Callable[[Plan], Awaitable[str]]
@@ -52,6 +56,8 @@ class Run:
     #: The rows that the engine carries, in as many parts as Prefect sees.
     shards: list[list[CampaignRow]] = field(default_factory=list)
     outcome: RunOutcome | None = None
+    #: How its steps ended, where others follow whoever takes them.
+    taken: Taken | None = None
     #: The rows that it carries; None for all that `--select` chooses.
     only: frozenset[str] | None = None
     #: Rows as they were before they were quoted, by id.

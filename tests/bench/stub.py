@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -28,6 +29,8 @@ class Stub:
         self._videos: dict[str, str] = {}
         self._known: set[str] = set()
         self._calls: Counter[str] = Counter()
+        #: When the first create came, on the clock that all processes share.
+        self._began: float | None = None
 
     async def handle(self, request: web.BaseRequest) -> web.Response:
         """Answer one request."""
@@ -37,6 +40,9 @@ class Stub:
             self._calls.clear()
             self._videos.clear()
             return web.json_response(calls)
+        if path == "/began":
+            began, self._began = self._began, None
+            return web.json_response({"create": began})
         if path.startswith("/films/"):
             self._calls["film"] += 1
             return web.Response(body=self._film, content_type="video/mp4")
@@ -52,6 +58,7 @@ class Stub:
             self._calls["estimate"] += 1
             return _answer({"credits": 12})
         self._calls["create"] += 1
+        self._began = self._began or time.monotonic()
         key = asked["idempotency_key"]
         video = self._videos.setdefault(key, f"vid_{key[-40:].replace(':', '_')}")
         self._known.add(video)

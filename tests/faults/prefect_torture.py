@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from deployments.servers import SERVER, PrefectServer
@@ -65,12 +66,13 @@ def test_a_prefect_server_that_is_not_there_is_replaced_for_the_run(
 def _run_while(
     production: Production, url: str, strike: Callable[[], None], *, render: int = 8
 ) -> subprocess.CompletedProcess[str]:
-    """Run under the server, strike once the films are being made, and wait for the end."""
+    """Run beside the server, strike once films are being made and it shows so; wait for the end."""
     production.asks_for(4)
     production.desk.environ["PREFECT_API_URL"] = url
     production.service.plan_fault(on="render", do="slow", seconds=render)
     process = production.desk.start("run", production.sheet, "--yes", "--json")
     production.waits_for(lambda: production.count("reserve") == 4)
+    production.waits_for(lambda: httpx.post(f"{url}/flow_runs/count", json={}).json() == 1)
     strike()
     out, err = process.communicate(timeout=300)
     print(process.returncode, out, err)

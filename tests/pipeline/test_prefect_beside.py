@@ -1,0 +1,75 @@
+"""Prefect neither holds a run up nor ends it, whatever becomes of Prefect."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from tests.programs import Desk, simple_sheet
+
+
+def test_a_run_needs_no_prefect_that_cannot_start(desk: Desk, tmp_path: Path, name: str) -> None:
+    home = tmp_path / ".callsheet"
+    home.mkdir()
+    # A file, where its server is to have a folder.
+    (home / "prefect").write_text("")
+
+    ended = desk.call("run", desk.sheet(f"{name}.csv", simple_sheet(2)), "--yes", "--json")
+
+    assert ended.status == 0, ended.err
+    assert ended.json["rows"] == {"total": 2, "delivered": 2}
+    assert "no Prefect for this run, which goes on without it" in ended.err
+
+
+def test_films_are_made_though_prefect_says_nothing_and_whoever_waits_for_it_may_leave(
+    desk: Desk, name: str
+) -> None:
+    with _silent_server() as (url, asked):
+        desk.environ["PREFECT_API_URL"] = url
+        sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+        process = desk.start("run", sheet, "--yes", "--json")
+        assert process.stderr is not None
+        said = iter(process.stderr.readline, "")
+        assert any("showing it in Prefect" in line for line in said)
+        assert asked.wait(120)
+        assert {row["state"] for row in desk.rows(name).values()} == {"delivered"}
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 0, err
+    assert "left before Prefect had all of this run" in err
+    assert "Traceback" not in err
+
+
+@contextmanager
+def _silent_server() -> Iterator[tuple[str, threading.Event]]:
+    """Serve what says that it is healthy, and then nothing; say when it was asked for more."""
+    asked, over = threading.Event(), threading.Event()
+
+    class Silent(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.endswith("/health"):
+                self.send_response(200)
+                self.send_header("Content-Length", "4")
+                self.end_headers()
+                self.wfile.write(b"true")
+                return
+            asked.set()
+            over.wait()
+
+        do_POST = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/api", asked
+        finally:
+            over.set()
+            server.shutdown()
