@@ -103,7 +103,7 @@ def prefect(home: Path) -> Iterator[tuple[str, Callable[[], None], Callable[[], 
                     stderr=log,
                 )
             )
-        PrefectServer(url).wait()
+        PrefectServer(url, running[-1]).wait()
 
     def kill() -> None:
         running[-1].kill()
