@@ -9,8 +9,8 @@ from __future__ import annotations
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from tasks.campaign.run import take_or_follow
 from tasks.campaign.steps import produce_step
-from tasks.campaign.taken import take_or_follow
 from tasks.ledger import State
 
 

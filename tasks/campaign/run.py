@@ -13,10 +13,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from tasks.campaign.recovery import Recovery
 from tasks.campaign.selection import Selection, parse_selection
+from tasks.campaign.taken import Step, Taken
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.engine.context import Context, connect
 from tasks.engine.engine import Engine
@@ -26,9 +27,7 @@ from tasks.ledger import Campaign, CampaignRow, rows_of
 from tasks.settings import Settings
 from tasks.sheet import Sheet
 
-if TYPE_CHECKING:
-    from tasks.campaign.taken import Taken
-
+T = TypeVar("T")
 #: Says who approves a plan; raises SpendRefused to say no.
 Approval = Callable[[Plan], Awaitable[str]]
 #: Says whether rows that the workbook hides are wanted, by id; raises SpendRefused to stop.
@@ -114,6 +113,12 @@ def current_run() -> Run:
     if run is None:
         raise CallsheetError("a step was started outside of a run")
     return run
+
+
+async def take_or_follow(step: Step[T], *ids: str | int) -> T:
+    """Take a step of the run at hand; wait for its end where somebody else takes the steps."""
+    taken = current_run().taken
+    return await (step(*ids) if taken is None else taken.end_of(step, *ids))
 
 
 @asynccontextmanager

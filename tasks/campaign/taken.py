@@ -11,8 +11,6 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from tasks.campaign.run import current_run
-
 T = TypeVar("T")
 Step = Callable[..., Awaitable[T]]
 Ids = tuple[str | int, ...]
@@ -46,9 +44,3 @@ class Taken:
         """Wait for the end of a step that somebody else takes; return or raise what it does."""
         result: T = await asyncio.shield(self._ends[step.__name__, ids])
         return result
-
-
-async def take_or_follow(step: Step[T], *ids: str | int) -> T:
-    """Take a step of the run at hand; wait for its end where somebody else takes the steps."""
-    taken = current_run().taken
-    return await (step(*ids) if taken is None else taken.end_of(step, *ids))
