@@ -23,7 +23,7 @@ _MEMBERS = (
     r"(?:access_|refresh_|claim_)?token|(?:client_|webhook_)?secret|api_key|device_code"
     r"|user_code|code_verifier|password"
 )
-_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(mav|clm|whsec)_[A-Za-z0-9_.~+/=-]+"), r"\1_***"),
     (re.compile(r"\b(Bearer|Basic)\s+(?!\*)[A-Za-z0-9_.~+/=-]+", re.I), r"\1 ***"),
     (re.compile(r"(https?://)[^\s/@\"'<>]+@", re.I), r"\1***@"),
@@ -33,6 +33,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(rf"\b({_NAMES})=[^&\s\"'<>]+", re.I), r"\1=***"),
     (re.compile(rf"(\b(?:{_MEMBERS})[\"']\s*:\s*[\"'])[^\"']+", re.I), r"\1***"),
 )
+#: Without any of these a text holds nothing that a pattern finds: most words and names.
+_SUSPECT = re.compile(r"[_/=:]|bearer|basic", re.I)
 #: Members whose value is a secret whatever it looks like.
 _SECRET = re.compile(r"(?:.*_)?(?:token|secret|api_key|password|signature)", re.I)
 _QUIET = ("httpx", "httpcore", "hpack", "aiohttp", "botocore", "urllib3", "s3transfer")
@@ -52,7 +54,9 @@ def redact(text: str) -> str:
     """Return `text` without tokens, signatures and query strings of addresses."""
     for value in sorted(_values, key=len, reverse=True):
         text = text.replace(value, "***")
-    for pattern, instead in _PATTERNS:
+    if not _SUSPECT.search(text):
+        return text
+    for pattern, instead in PATTERNS:
         text = pattern.sub(instead, text)
     return text
 

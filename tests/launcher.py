@@ -45,6 +45,7 @@ IMPORTED = {
         "tasks.sheet.fetched",
         "tasks.sheet.rows",
         "tasks.store.bucket",
+        "tasks.service.direct",
         "tasks.service.transport",
         "asyncio.subprocess",
         "sqlalchemy.dialects.sqlite",

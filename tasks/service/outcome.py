@@ -7,9 +7,8 @@ request may have left, its outcome is not known.
 from __future__ import annotations
 
 import ssl
+import sys
 from enum import Enum
-
-import httpx
 
 from tasks.retry import RetryPolicy
 from tasks.service.operations import Money
@@ -63,16 +62,6 @@ MATRIX: dict[tuple[Outcome, Money], Verdict] = {
 #: Waiting at the gate is not held against the seconds.
 POLICY = RetryPolicy(attempts=3, seconds=60.0, first=0.5, longest=30.0)
 
-_NEVER_LEFT: dict[type[Exception], Outcome] = {
-    httpx.ConnectError: Outcome.UNREACHED,
-    httpx.ConnectTimeout: Outcome.UNREACHED,
-    httpx.PoolTimeout: Outcome.UNREACHED,
-    httpx.ProxyError: Outcome.UNREACHED,
-    httpx.LocalProtocolError: Outcome.UNSENDABLE,
-    httpx.UnsupportedProtocol: Outcome.UNSENDABLE,
-    httpx.InvalidURL: Outcome.UNSENDABLE,
-}
-
 
 def of_status(status: int) -> Outcome | None:
     """Return what a status means, or None for success."""
@@ -89,21 +78,28 @@ def of_status(status: int) -> Outcome | None:
 
 def of_exception(error: Exception) -> Outcome | None:
     """Return what an exception of a transport means, or None when it is not one."""
-    aiohttp_error = _of_aiohttp(error) or _of_aiohttp(error.__cause__)
-    if aiohttp_error is not None:
-        found = aiohttp_error
-    elif isinstance(error, httpx.HTTPError | httpx.InvalidURL | httpx.StreamError):
-        found = _NEVER_LEFT.get(type(error), Outcome.LOST)
-    elif isinstance(error, OSError | EOFError):
+    found = _of_aiohttp(error) or _of_aiohttp(error.__cause__) or _of_httpx(error)
+    if found is None and isinstance(error, OSError | EOFError):
         found = Outcome.LOST
-    else:
-        return None
     return Outcome.UNSENDABLE if found is Outcome.UNREACHED and _untrusted(error) else found
 
 
+def _of_httpx(error: Exception) -> Outcome | None:
+    if "httpx" not in sys.modules:
+        return None  # nobody can have raised an error of it
+    import httpx
+
+    kind = type(error)
+    if kind in (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError):
+        return Outcome.UNREACHED
+    if kind in (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL):
+        return Outcome.UNSENDABLE
+    return Outcome.LOST if isinstance(error, httpx.HTTPError | httpx.StreamError) else None
+
+
 def _of_aiohttp(error: BaseException | None) -> Outcome | None:
-    # httpx-aiohttp reports a connection lost after sending as ConnectTimeout, and lets some of
-    # aiohttp's errors through as they are. Only the error underneath tells sent from not sent.
+    # Ours come as they are. httpx-aiohttp's too, or dressed up: it reports a connection lost after
+    # sending as ConnectTimeout. Only the error underneath tells sent from not sent.
     if error is None or not type(error).__module__.startswith("aiohttp."):
         return None
     import aiohttp  # already loaded, by whoever raised

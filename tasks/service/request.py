@@ -1,24 +1,25 @@
-"""From an operation to the bytes that are sent, over an httpx transport.
+"""From an operation to the request that is sent, and to its whole answer.
 
-Drives the transport itself and no `httpx.AsyncClient`: that one would keep cookies, merge
-addresses and headers for every call, and log whole addresses. Follows no redirect, repeats
-nothing. Time limits are the transport's own; nothing is ended by cancelling it.
+Follows no redirect, repeats nothing. Time limits are the carrier's own; nothing is ended by
+cancelling it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
-
-import httpx
 
 from tasks.crash import crashpoint
 from tasks.errors import BadInput, ConfigurationError
 from tasks.redact import register_secret
-from tasks.service.operations import OPERATIONS, Money, Operation
+from tasks.service.carriers import Carrier, Lent
+from tasks.service.operations import Money, Operation
 from tasks.service.response import Response
+
+if TYPE_CHECKING:
+    import httpx
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,67 +54,61 @@ def target_of(
 
 
 class Wire:
-    """One base address, one key, one transport."""
+    """One base address and one key, over `transport` where one is given."""
 
     def __init__(
         self, *, base_url: str, api_key: str, transport: httpx.AsyncBaseTransport | None, limit: int
     ) -> None:
         self._base = _checked(base_url)
-        # The headers, once and for all: their repr hides `authorization`.
         self._headers = _headers(api_key)
-        self._with_json = httpx.Headers([*self._headers.raw, (b"content-type", _JSON)])
-        self._transport = transport
+        self._limit = limit
+        lent = Lent(self._base, self._headers, transport) if transport is not None else None
         # What is sent once goes over a connection of its own: one that was idle may be closed by
         # the service just as it is used, and nobody could tell whether the request arrived.
-        self._fresh = transport
-        self._limit = limit
-        self._timeouts = {operation: _timeouts(operation) for operation in OPERATIONS}
+        self._kept: Carrier | None = lent
+        self._fresh: Carrier | None = lent
 
     async def send(self, request: Request) -> Response:
         """Send one request and return its whole response."""
-        operation, body = request.operation, request.body
-        transport = self._ready(fresh=operation.money is Money.ONCE)
-        made = httpx.Request(
-            operation.method,
-            self._base + request.target,
-            headers=self._headers if body is None else self._with_json,
-            content=body,
-            extensions={"timeout": self._timeouts.get(operation) or _timeouts(operation)},
-        )
+        operation = request.operation
+        carrier = self._ready(fresh=operation.money is Money.ONCE)
         crashpoint("service: before the request", operation.name)
-        came = await transport.handle_async_request(made)
+        came = await carrier.carry(operation, request.target, request.body)
         try:
-            content = await came.aread()
-        except BaseException as error:
-            await came.aclose()
+            content = await came.read()
+        except Exception:
             # The status alone is a definite answer, should its explanation have been cut.
-            if came.status_code < 300 or not isinstance(error, Exception):
+            if came.status < 300:
                 raise
             content = b""
         crashpoint("service: after the answer", operation.name)
-        return Response(came.status_code, came.headers, content)
+        return Response(came.status, came.headers, content)
 
     async def aclose(self) -> None:
         """Close the connections."""
-        for transport in {self._transport, self._fresh} - {None}:
-            assert transport is not None
-            await transport.aclose()
+        for carrier in {self._kept, self._fresh} - {None}:
+            assert carrier is not None
+            await carrier.aclose()
 
-    def _ready(self, *, fresh: bool) -> httpx.AsyncBaseTransport:
-        found = self._fresh if fresh else self._transport
+    def _ready(self, *, fresh: bool) -> Carrier:
+        found = self._fresh if fresh else self._kept
         if found is not None:
             return found
-        from tasks.service.transport import default_transport
+        from tasks.service.direct import Direct
 
-        made = default_transport(self._base, limit=self._limit, reuse=not fresh)
+        made = Direct(self._base, self._headers, limit=self._limit, reuse=not fresh)
         if fresh:
             self._fresh = made
         else:
-            self._transport = made
+            self._kept = made
         return made
 
 
-_JSON = b"application/json"
+class _Headers(dict[str, str]):
+    """What every request says of itself; its repr does not show the key."""
+
+    def __repr__(self) -> str:
+        return f"_Headers({', '.join(self)})"
 
 
 def _checked(base_url: str) -> str:
@@ -131,7 +126,7 @@ def _checked(base_url: str) -> str:
     return base_url.strip().rstrip("/")
 
 
-def _headers(api_key: str) -> httpx.Headers:
+def _headers(api_key: str) -> _Headers:
     key = api_key.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigurationError(
@@ -139,7 +134,7 @@ def _headers(api_key: str) -> httpx.Headers:
             remedy="set CALLSHEET_API_KEY to the key as it was shown",
         )
     register_secret(key)
-    return httpx.Headers(
+    return _Headers(
         {
             "accept": "*/*",
             "accept-encoding": "identity",
@@ -154,7 +149,3 @@ def _version() -> str:
         return version("callsheet")
     except PackageNotFoundError:
         return "0"
-
-
-def _timeouts(operation: Operation) -> dict[str, Any]:
-    return {"connect": 10.0, "read": operation.read_timeout, "write": 60.0, "pool": 30.0}

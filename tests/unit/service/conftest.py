@@ -6,10 +6,12 @@ import asyncio
 import json
 import re
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -132,11 +134,18 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
     """Start scripted servers; they end with the test."""
     servers: list[asyncio.Server] = []
 
-    async def start(*steps: bytes | str, then_close: bool = False) -> Script:
+    async def start(
+        *steps: bytes | str, then_close: bool = False, certificate: Path | None = None
+    ) -> Script:
         script = Script(list(steps), then_close=then_close)
-        server = await asyncio.start_server(script.handle, "127.0.0.1", 0)
+        context = None
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+        server = await asyncio.start_server(script.handle, "127.0.0.1", 0, ssl=context)
         servers.append(server)
-        script.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/api/v1"
+        port = server.sockets[0].getsockname()[1]
+        script.base_url = f"http{'s' if context else ''}://127.0.0.1:{port}/api/v1"
         return script
 
     yield start
@@ -159,10 +168,17 @@ class Timed(httpx.AsyncBaseTransport):
         await self.inner.aclose()
 
 
-@pytest.fixture(params=[AiohttpTransport, httpx.AsyncHTTPTransport], ids=["aiohttp", "httpx"])
-def transport(request: pytest.FixtureRequest) -> httpx.AsyncBaseTransport:
-    """Both transports that people use."""
-    return Timed(request.param())
+@dataclass
+class Ours:
+    """Stands for the connections of our own: `connect` takes it for no transport at all."""
+
+    read: float = 10.0
+
+
+@pytest.fixture(params=[None, AiohttpTransport, httpx.AsyncHTTPTransport])
+def transport(request: pytest.FixtureRequest) -> httpx.AsyncBaseTransport | Ours:
+    """Our own connections, and both transports that people lend."""
+    return Ours() if request.param is None else Timed(request.param())
 
 
 @pytest.fixture
@@ -171,7 +187,10 @@ async def connect(time: Time) -> AsyncIterator[Callable[..., VideoService]]:
     services: list[VideoService] = []
 
     def build(base_url: str = "http://service.test/api/v1", **options: Any) -> VideoService:
-        defaults = {"clock": time.clock, "sleep": time.sleep, "random": time.random}
+        defaults: dict[str, Any] = {"clock": time.clock, "sleep": time.sleep}
+        defaults["random"] = time.random
+        if isinstance(options.get("transport"), Ours):
+            defaults["longest"] = options.pop("transport").read
         service = VideoService(base_url=base_url, api_key=KEY, **(defaults | options))
         services.append(service)
         return service
