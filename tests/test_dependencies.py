@@ -13,11 +13,13 @@ from packaging.version import Version
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("name", ["constraints.txt", "constraints-dev.txt"])
+@pytest.mark.parametrize(
+    "name", ["constraints.txt", "constraints-dev.txt", "constraints-peers.txt"]
+)
 def test_every_package_is_pinned_with_hashes(name: str) -> None:
     pins = re.split(r"\n(?=\S)", (ROOT / name).read_text().strip())
 
-    assert len(pins) > 80
+    assert len(pins) > 60
     for pin in pins:
         assert re.match(r"[\w.-]+(\[[\w,-]+\])?==\S+", pin), pin.splitlines()[0]
         assert "--hash=sha256:" in pin

@@ -1,109 +1,161 @@
-"""`make bench`: rows a second beside scripts that do only the calls, and how late films come.
+"""`make bench`: one table of what was asked for, what was found here, and beside what.
 
-Every program is run in turn, several times over, in the same go: the ratios are what counts.
+Programs that are compared run in turn, several times over, in the same go: the ratios are what
+counts. What cannot be measured on this machine is said in the table.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import shutil
+import sys
 import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 
+from tests.bench.figures import Figure, missing
 from tests.bench.film import make_film
-from tests.bench.hints import measure_hints
-from tests.bench.programs import LANES, Measured, bare, callsheet, machine, stub
-from tests.bench.shares import shares_of
+from tests.bench.hints import Renders, measure_hints
+from tests.bench.pairs import measure_pairs
+from tests.bench.programs import Unavailable, machine, prefect_server, stub
+from tests.bench.scale import measure_scale
+from tests.bench.shares import measure_loop
+from tests.bench.table import heading, text_table
 
-ROWS = 1000
-TURNS = 5
+SCRIPTS = ("careful", "httpx", "aiohttp")
+ENGINES = ("dbos", "dagster", "prefect", "prefect50")
 
-NAMES = {
-    "aiohttp": "bare script, aiohttp (the limit)",
-    "httpx": "bare script, httpx over aiohttp",
-    "callsheet": "callsheet run --without-prefect",
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything: all of it takes half an hour, the quick one less than two minutes."""
+
+    rows: int = 1000
+    turns: int = 5
+    engine_rows: int = 500
+    engine_turns: int = 3
+    large: int = 100_000
+    hinted: int = 1000
+    renders: Renders = field(default_factory=Renders)
+
+
+QUICK = Sizes(
+    rows=300,
+    turns=2,
+    engine_rows=100,
+    engine_turns=1,
+    large=3000,
+    hinted=100,
+    renders=Renders(6.0, 10.0),
+)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where the parts measure: a stub's address, a folder of their own, and the sizes."""
+
+    address: str
+    folder: Path
+    sizes: Sizes
+
+    def pairs(self, names: tuple[str, ...]) -> list[Figure]:
+        """Measure some programs beside Callsheet, scripts and engines each in one go."""
+        found = []
+        sizes = self.sizes
+        for kind, rows, turns in (
+            (SCRIPTS, sizes.rows, sizes.turns),
+            (ENGINES, sizes.engine_rows, sizes.engine_turns),
+        ):
+            if wanted := [name for name in names if name in kind]:
+                place = self.folder / kind[0]
+                with ExitStack() as stack:
+                    if {"prefect", "prefect50"} & {*wanted}:
+                        stack.enter_context(prefect_server(place / "prefect"))
+                    found += measure_pairs(self.address, place, wanted, rows=rows, turns=turns)
+        return found
+
+    def loop(self) -> list[Figure]:
+        """Measure the event loop's thread, and print where the rest goes."""
+        found, shares = measure_loop(self.address, self.sizes.rows, self.folder / "loop")
+        print(shares, file=sys.stderr, flush=True)
+        return found
+
+    def scale(self) -> list[Figure]:
+        """Measure one large campaign."""
+        return measure_scale(self.address, self.folder / "scale", self.sizes.large)
+
+    def hints(self) -> list[Figure]:
+        """Measure how late finished films are noticed."""
+        return measure_hints(self.folder / "hints", self.sizes.hinted, self.sizes.renders)
+
+
+PARTS: dict[str, Callable[[Bench], list[Figure]]] = {
+    "loop": Bench.loop,
+    "scale": Bench.scale,
+    "hints": Bench.hints,
 }
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--turns", type=int, default=TURNS)
-    parser.add_argument("--only", choices=("rates", "hints"), help="one of the two alone")
-    args = parser.parse_args()
+def main() -> int:
+    """Measure and print; return 1 where a part broke, whatever the others found."""
+    args = _arguments()
+    wanted = args.only or [*SCRIPTS, *ENGINES, *PARTS]
+    told = {"machine": machine(), "day": time.strftime("%Y-%m-%d"), "load": os.getloadavg()[0]}
+    told["kind"] = "quick" if args.quick else "whole"
     # Here and not in /tmp, which may be memory: what is synced is to reach a disk. Removed at
     # the very end, because ext4 is slow to make files for minutes after many were deleted.
     folder = Path(tempfile.mkdtemp(prefix=".bench-", dir=Path.cwd()))
     try:
-        print(machine())
-        if args.only != "hints":
-            _measure(folder, args.rows, args.turns)
-        if args.only != "rates":
-            measure_hints(args.rows, folder / "hints")
+        with stub(make_film(folder / "film.mp4")) as address:
+            bench = Bench(address, folder, QUICK if args.quick else Sizes())
+            figures, broken = _measure(bench, wanted)
     finally:
         shutil.rmtree(folder)
+    told["figures"] = [figure.told() for figure in figures]
+    if args.json:
+        args.json.write_text(json.dumps(told, indent=1) + "\n")
+    print("\n" + heading(told) + "\n\n" + text_table(figures), flush=True)
+    return int(broken)
 
 
-def _measure(folder: Path, rows: int, turns: int) -> None:
-    film = make_film(folder / "film.mp4")
-    at_once = sum(LANES.values())
-    print(f"{rows} rows, a film of {film.stat().st_size / 1000:.0f} kB and two captions each,")
-    print(f"{at_once} at once ({', '.join(f'{n} {lane}' for lane, n in LANES.items())})")
-    found: dict[str, list[Measured]] = {name: [] for name in NAMES}
-    with stub(film) as address:
-        for turn in range(turns + 1):
-            for name in _in_turn(turn):
-                place = folder / f"{turn}-{name}"
-                # The turn before the first warms the disk cache and the compiled modules.
-                count = rows if turn else 50
-                if name == "callsheet":
-                    one = callsheet(address, count, place)
-                else:
-                    one = bare(name, address, count, place)
-                if turn:
-                    found[name].append(one)
-        shares = shares_of(address, rows, folder / "shares")
-    _print_table(found, rows)
-    print(shares)
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="everything smaller")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there, too")
+    names = (*SCRIPTS, *ENGINES, *PARTS)
+    parser.add_argument("--only", nargs="+", choices=names, metavar="PART", help=", ".join(names))
+    return parser.parse_args()
 
 
-def _in_turn(turn: int) -> list[str]:
-    """Return who goes first, second and third; nobody always comes after the same one."""
-    names, first = list(NAMES), turn % len(NAMES)
-    return names[first:] + names[:first]
-
-
-def _print_table(found: dict[str, list[Measured]], rows: int) -> None:
-    print(f"\nrows/s, median of {len(found['httpx'])} turns (least to most)")
-    print(f"{'':34}{'inside the run':>22}{'whole process':>22}{'calls':>7}")
-    for name, runs in found.items():
-        calls = sum(runs[-1].calls.values()) - runs[-1].calls["charged"]
-        inside, whole = ([rows / getattr(run, n) for run in runs] for n in ("inside", "whole"))
-        print(f"{NAMES[name]:34}{_spread(inside):>22}{_spread(whole):>22}{calls:7}")
-    for other in ("httpx", "aiohttp"):
-        print(
-            f"callsheet beside {other:17}{_ratio(found, other, 'inside'):>22.2f}"
-            f"{_ratio(found, other, 'whole'):>22.2f}"
-        )
-    print(
-        "Inside: first row approved to last delivered. Whole: the process, with start, quotes and\n"
-        "report. The calls are the same. The rest is not: Callsheet commits every step before\n"
-        "the next, decodes every film, parses the captions, reads back and syncs every file;\n"
-        "the scripts write three files a row and forget."
-    )
-
-
-def _spread(rates: list[float]) -> str:
-    return f"{median(rates):.0f} ({min(rates):.0f}-{max(rates):.0f})"
-
-
-def _ratio(found: dict[str, list[Measured]], other: str, what: str) -> float:
-    """Return the median of the turns' own ratios: what disturbs a turn disturbs both."""
-    pairs = zip(found["callsheet"], found[other], strict=True)
-    return float(median(getattr(theirs, what) / getattr(ours, what) for ours, theirs in pairs))
+def _measure(bench: Bench, wanted: list[str]) -> tuple[list[Figure], bool]:
+    """Return what the wanted parts found, and whether one broke."""
+    compared = tuple(name for name in wanted if name in SCRIPTS + ENGINES)
+    parts: dict[str, Callable[[], list[Figure]]] = {}
+    if compared:
+        parts["pairs"] = lambda: bench.pairs(compared)
+    parts |= {name: lambda name=name: PARTS[name](bench) for name in wanted if name in PARTS}
+    found: list[Figure] = []
+    broken = False
+    for name, measure in parts.items():
+        started = time.perf_counter()
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        try:
+            found += measure()
+        except Unavailable as why:
+            found.append(missing(name, name, str(why)))
+        except Exception as why:
+            traceback.print_exc()
+            found.append(missing(name, name, f"it broke: {type(why).__name__}"))
+            broken = True
+        print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+    return found, broken
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

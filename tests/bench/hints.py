@@ -16,10 +16,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tests.bench.figures import Figure
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 
-#: A render takes so long, in seconds: all rows are under way before the first is finished.
-SHORTEST, LONGEST = 60.0, 120.0
+
+@dataclass(frozen=True)
+class Renders:
+    """How long a render takes, in seconds: all rows are under way before the first is finished."""
+
+    shortest: float = 60.0
+    longest: float = 120.0
 
 
 @dataclass(frozen=True)
@@ -32,34 +38,47 @@ class Found:
     in_flight: int
 
 
-def measure_hints(rows: int, folder: Path) -> None:
-    """Measure both ways in the same go, and print the distributions."""
-    print(f"\n{rows} rows in flight, renders of {SHORTEST:.0f} to {LONGEST:.0f} s, in seconds:")
-    print(f"{'':14}{'looks a row':>12}{'noticed p50':>14}{'p95':>8}{'max':>8}", end="")
-    print(f"{'delivered p50':>16}{'p95':>8}{'max':>8}")
-    for name, wait in (("with hints", "webhook"), ("by looking", "poll")):
-        found = _run(rows, folder / wait, wait)
-        cells = [f"{_part(found.noticed, q):.2f}" for q in (0.5, 0.95, 1)]
-        cells += [f"{_part(found.delivered, q):.2f}" for q in (0.5, 0.95, 1)]
-        widths = (14, 8, 8, 16, 8, 8)
-        line = "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-        print(f"{name:14}{found.looks:>12.2f}{line}", flush=True)
-        assert found.in_flight == rows, f"only {found.in_flight} were under way at once"
+def measure_hints(folder: Path, rows: int, renders: Renders) -> list[Figure]:
+    """Return how both ways do, one after the other, in the same go."""
+    hints, looks = (_run(rows, folder / wait, wait, renders) for wait in ("webhook", "poll"))
+    note = f"{rows} in flight, renders of {renders.shortest:.0f} to {renders.longest:.0f} s"
+    lines = [("looks a row, with hints | by looking", "", hints.looks, looks.looks)]
+    for what in ("noticed", "delivered"):
+        ours, others = getattr(hints, what), getattr(looks, what)
+        for name, part in (("median", 0.5), ("of 95 in 100", 0.95)):
+            words = f"finished film {what}, {name}, with hints | by looking"
+            lines.append((words, "s", _part(ours, part), _part(others, part)))
+    return [
+        Figure(
+            part="hints",
+            what=what,
+            unit=unit,
+            ours=ours,
+            peer=other,
+            ratio=ours / other if other else None,
+            better="less",
+            rows=rows,
+            note=note,
+        )
+        for what, unit, ours, other in lines
+    ]
 
 
-def _run(rows: int, folder: Path, wait: str) -> Found:
+def _run(rows: int, folder: Path, wait: str, renders: Renders) -> Found:
     (folder / "desk" / ".callsheet").mkdir(parents=True)
     words = ("--allow-loopback-webhooks", "--credits", "100000000")
     with sandbox(folder / "service", *words) as service:
         chance = random.Random(1)
         for n in range(1, rows + 1):
-            seconds = chance.uniform(SHORTEST, LONGEST)
+            seconds = chance.uniform(renders.shortest, renders.longest)
             service.plan_fault(on="render", nth=n, do="slow", seconds=seconds)
         desk = Desk(folder / "desk", {**service.environ, **_receiver(), **LANES})
         desk.sheet("hints.csv", simple_sheet(rows))
         done = desk.run("hints.csv", "--wait", wait)
         assert done.status == 0, done.err
-        return _found(service, folder / "desk" / ".callsheet" / "ledger.db")
+        found = _found(service, folder / "desk" / ".callsheet" / "ledger.db")
+    assert found.in_flight == rows, f"only {found.in_flight} were under way at once"
+    return found
 
 
 LANES = {"CALLSHEET_SUBMITS": "16", "CALLSHEET_WATCHES": "16", "CALLSHEET_DELIVERIES": "16"}

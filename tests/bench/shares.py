@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tests.bench.figures import Figure
 from tests.bench.programs import desk_at
 from tests.programs import ROOT
 
@@ -38,8 +39,8 @@ PARTS = {
 }
 
 
-def shares_of(address: str, rows: int, folder: Path) -> str:
-    """Run Callsheet once more under the sampler; return what it found, for people."""
+def measure_loop(address: str, rows: int, folder: Path) -> tuple[list[Figure], str]:
+    """Run Callsheet once more under the sampler; return the loop's time a row, and all shares."""
     desk = desk_at(address, rows, folder)
     done = subprocess.run(
         [sys.executable, "-m", "tests.bench.shares"],
@@ -59,7 +60,19 @@ def shares_of(address: str, rows: int, folder: Path) -> str:
         "  what the event loop's thread is at",
         *_lines(found["parts"]),
     ]
-    return "\n".join(lines)
+    loop = found["threads"]["event loop"] / rows * 1000
+    figure = Figure(
+        part="loop",
+        what="processor time a row on the event loop's thread",
+        unit="ms",
+        ours=loop,
+        target=2.5,
+        judged="ours",
+        better="less",
+        rows=rows,
+        note=f"all threads {busy / rows * 1000:.1f} ms; from the first create to the last film",
+    )
+    return [figure], "\n".join(lines)
 
 
 def _lines(shares: dict[str, float]) -> list[str]:
