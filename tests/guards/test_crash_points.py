@@ -25,7 +25,7 @@ def points_in_tests() -> dict[str, str]:
     return {
         node.value: f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in (ROOT / "tests").rglob("*.py")
-        if NOT_POINTS not in path.parts
+        if NOT_POINTS not in path.relative_to(ROOT).parts
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
