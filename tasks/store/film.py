@@ -12,9 +12,16 @@ from tasks.errors import FilmError
 
 if TYPE_CHECKING:
     from av.container import InputContainer
+    from av.packet import Packet
+    from av.video.codeccontext import VideoCodecContext
+    from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
 _MICROSECONDS = 1_000_000
+#: The index of an MP4 says what is in it: to open one, libav need not read or decode anything more.
+_INDEX_ALONE = {"codec_whitelist": "none", "probesize": "32"}
+#: Where the setup of a codec says how wide the lengths before its units are (ISO/IEC 14496-15).
+_LENGTHS = {"h264": 4, "hevc": 21}
 
 
 @dataclass(frozen=True)
@@ -30,40 +37,89 @@ class Film:
 def inspect_film(path: Path) -> Film:
     """Return what the film at `path` is; raise FilmError when it is not a playable MP4.
 
-    Every part of it is read and its key frames are decoded, from the first to the last: to decode
-    all of a film takes seconds of it, and the pictures between two key frames only build on them.
+    All of it is read and the units of every picture are counted through, which finds what is cut,
+    overwritten or left out; the first and the last key frame are decoded. To decode all of a film
+    takes seconds of it.
     """
     check_boxes(path)
     import av
 
     try:
         # The format is named so that nothing else (a playlist, say) is read from these bytes.
-        with av.open(str(path), format="mp4") as container:
+        with av.open(str(path), format="mp4", options=dict(_INDEX_ALONE)) as container:
             if not container.streams.video:
                 problem = "the file has no picture"
             else:
                 picture = container.streams.video[0]
                 seconds = (container.duration or 0) / _MICROSECONDS
                 sound = bool(container.streams.audio)
-                width, height = _decode_through(container, picture)
+                width, height = _read_pictures(container, picture)
                 return Film(seconds, width, height, sound)
     except (av.error.FFmpegError, StopIteration, ValueError):
         problem = "no picture of the film can be decoded"
     raise FilmError(problem)
 
 
-def _decode_through(container: InputContainer, picture: VideoStream) -> tuple[int, int]:
-    """Decode the key frames; return width and height in pixels of the first."""
+def _read_pictures(container: InputContainer, picture: VideoStream) -> tuple[int, int]:
+    """Read every packet and decode key frames; return width and height in pixels of the first."""
+    decoder = picture.codec_context
     # Few frames need no helpers: starting some for each film costs more than it saves.
-    picture.codec_context.thread_count = 1
-    picture.codec_context.skip_frame = "NONKEY"
+    decoder.thread_count = 1
     # Damage is an error, not something to be painted over.
-    picture.codec_context.options = {"err_detect": "explode"}
-    frames = container.decode(picture)
-    first = next(frames)
-    for _ in frames:
-        pass
+    decoder.options = {"err_detect": "explode"}
+    keys = _key_frames(container.demux(picture), _width_of_lengths(decoder))
+    first = _decoded(decoder, next(keys))
+    for key in keys:
+        _decoded(decoder, key)
     return first.width, first.height
+
+
+def _key_frames(
+    packets: Iterator[Packet[VideoStream]], width: int | None
+) -> Iterator[Packet[VideoStream]]:
+    """Yield the key frames that are to be decoded; raise ValueError at a packet that is damaged.
+
+    Where a packet can be counted through, the first and the last one suffice, else it is all.
+    """
+    first = last = None
+    for packet in packets:
+        if packet.size and width is not None:
+            _add_up(memoryview(packet), width)
+        if packet.size and packet.is_keyframe:
+            if width is None or first is None:
+                yield packet
+            first, last = first or packet, packet
+    if width is not None and last is not None and last is not first:
+        yield last
+
+
+def _decoded(decoder: VideoCodecContext, packet: Packet[VideoStream]) -> VideoFrame:
+    frames = [*decoder.decode(packet), *decoder.decode(None)]
+    # It was told that the film is over, and there may be more of it.
+    decoder.flush_buffers()
+    if not frames:
+        raise ValueError("there is no picture in a key frame")
+    return frames[0]
+
+
+def _add_up(packet: memoryview, width: int) -> None:
+    """Raise ValueError unless the packet's units, each with its length before it, add up to it."""
+    at, size = 0, len(packet)
+    while at < size and (length := int.from_bytes(packet[at : at + width])):
+        at += width + length
+    # There is no empty unit: where a length is zero, zeros lie over what was there.
+    if at != size:
+        raise ValueError("the units of a picture do not add up to it")
+
+
+def _width_of_lengths(decoder: VideoCodecContext) -> int | None:
+    """Return how many bytes stand for a unit's length; None where units have none."""
+    at = _LENGTHS.get(decoder.name)
+    setup = decoder.extradata or b""
+    # The first byte is a version; units without lengths are told apart by it.
+    if at is None or len(setup) <= at or setup[0] != 1:
+        return None
+    return (setup[at] & 3) + 1
 
 
 def check_boxes(path: Path, *, complete: bool = False) -> None:

@@ -91,10 +91,10 @@ class Measured:
 
 
 @contextmanager
-def stub(film: Path) -> Iterator[str]:
+def stub(*films: Path) -> Iterator[str]:
     """Run the stub service; yield its root address."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.stub", str(film)],
+        [sys.executable, "-m", "tests.bench.stub", *map(str, films)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,7 +1,8 @@
 """A video service that renders at once: what is left to measure is the caller.
 
-`python -m tests.bench.stub FILM` prints its base address and ends with its standard input. It
-speaks the specification's shapes, creates once per key, and counts what it was asked.
+`python -m tests.bench.stub FILM...` prints its base address and ends with its standard input. It
+speaks the specification's shapes, creates once per key, and counts what it was asked. Of several
+films a video has always the same one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import asyncio
 import json
 import sys
 import time
+import zlib
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from aiohttp import web
@@ -18,21 +21,24 @@ from aiohttp import web
 SRT = b"1\n00:00:00,000 --> 00:00:01,000\nA kettle that hums in tune.\n"
 VTT = b"WEBVTT\n\n00:00:00.000 --> 00:00:01.000\nA kettle that hums in tune.\n"
 ROOT = "/api/v1/videos"
+LARGE = 1024 * 1024
 
 
 class Stub:
     """The service: a low-level handler without routes, which costs a third of one with them."""
 
-    def __init__(self, film: bytes) -> None:
+    def __init__(self, films: Sequence[Path]) -> None:
         self.base = ""
-        self._film = film
+        self._films = films
+        #: A small film is answered from memory, a large one straight from its file.
+        self._small = {film: film.read_bytes() for film in films if film.stat().st_size < LARGE}
         self._videos: dict[str, str] = {}
         self._known: set[str] = set()
         self._calls: Counter[str] = Counter()
         #: When the first create came, on the clock that all processes share.
         self._began: float | None = None
 
-    async def handle(self, request: web.BaseRequest) -> web.Response:
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
         path = request.path
         if path == "/calls":
@@ -45,12 +51,17 @@ class Stub:
             return web.json_response({"create": began})
         if path.startswith("/films/"):
             self._calls["film"] += 1
-            return web.Response(body=self._film, content_type="video/mp4")
+            return self._film(self._films[zlib.crc32(path.encode()) % len(self._films)])
         if not request.headers.get("Authorization", "").startswith("Bearer mav_"):
             return _refusal(401, "the token is missing")
         if request.method == "POST":
             return await self._post(path, await request.read())
         return self._get(path, request.query_string)
+
+    def _film(self, film: Path) -> web.StreamResponse:
+        if film in self._small:
+            return web.Response(body=self._small[film], content_type="video/mp4")
+        return web.FileResponse(film, chunk_size=LARGE)
 
     async def _post(self, path: str, body: bytes) -> web.Response:
         asked = json.loads(body)
@@ -90,7 +101,7 @@ def _refusal(status: int, words: str) -> web.Response:
 
 async def main() -> None:
     """Serve on a free port until the parent is gone."""
-    stub = Stub(Path(sys.argv[1]).read_bytes())
+    stub = Stub([Path(film) for film in sys.argv[1:]])
     runner = web.ServerRunner(web.Server(stub.handle, access_log=None))
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -117,8 +117,15 @@ MUTATIONS = (
     Mutation(
         "the pictures of the film are decoded, to its end",
         "tasks/store/film.py",
-        "    for _ in frames:\n        pass\n",
+        "    for key in keys:\n        _decoded(decoder, key)\n",
         "",
+        ("tests/unit/store/test_film.py",),
+    ),
+    Mutation(
+        "every picture of the film is counted through",
+        "tasks/store/film.py",
+        "    if at != size:",
+        "    if False:",
         ("tests/unit/store/test_film.py",),
     ),
     Mutation(

@@ -61,24 +61,40 @@ def test_a_film_whose_pictures_are_noise_is_refused(film, tmp_path) -> None:
         inspect_film(_file(tmp_path, film[:start] + b"\xff" * (len(film) - start)))
 
 
-@pytest.mark.parametrize("part", [0.3, 0.5, 0.7])
-def test_a_film_that_is_damaged_in_the_middle_is_refused(tmp_path, part) -> None:
-    path = _long_film(tmp_path)
-    inspect_film(path)
+@pytest.mark.parametrize("codec", ["libx264", "libx265", "mpeg4"])
+@pytest.mark.parametrize(("part", "instead"), [(0.3, b"\xff"), (0.5, b"\0"), (0.7, b"\xff")])
+def test_a_film_that_is_damaged_in_the_middle_is_refused(tmp_path, part, instead, codec) -> None:
+    path = _long_film(tmp_path, codec)
+    assert inspect_film(path) == Film(8.0, 320, 180, has_sound=False)
     film = bytearray(path.read_bytes())
     at, length = int(len(film) * part), len(film) // 6
-    film[at : at + length] = b"\xff" * length
+    film[at : at + length] = instead * length
+    with pytest.raises(FilmError):
+        inspect_film(_file(tmp_path, bytes(film)))
+
+
+def test_a_last_key_frame_that_is_whole_and_shows_nothing_is_refused(tmp_path) -> None:
+    import av
+
+    path = _long_film(tmp_path, "libx264")
+    with av.open(str(path)) as container:
+        entries = container.streams.video[0].index_entries
+        entry = [found for found in entries if found.is_keyframe][-1]
+    film = bytearray(path.read_bytes())
+    # Its first half is left, and with it the lengths of its units.
+    half = entry.size // 2
+    film[entry.pos + half : entry.pos + entry.size] = bytes(entry.size - half)
     with pytest.raises(FilmError, match="decoded"):
         inspect_film(_file(tmp_path, bytes(film)))
 
 
-def _long_film(tmp_path: Path) -> Path:
+def _long_film(tmp_path: Path, codec: str) -> Path:
     """Make a film of eight seconds with a key frame every second."""
     import imageio_ffmpeg
 
     path = tmp_path / "long.mp4"
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-f", "lavfi"]
-    command += ["-i", "testsrc=size=320x180:rate=12:duration=8", "-c:v", "libx264", "-g", "12"]
+    command += ["-i", "testsrc=size=320x180:rate=12:duration=8", "-c:v", codec, "-g", "12"]
     subprocess.run([*command, "-pix_fmt", "yuv420p", str(path)], check=True)
     return path
 
