@@ -24,7 +24,8 @@ from deployments.terminal import console_for, print_json
 from tasks.campaign.catalogue import compared
 from tasks.campaign.match import Match, match_sheet, name_campaign
 from tasks.campaign.plan import plan_document, plan_sheet, priced, save_plan
-from tasks.campaign.quote import ask_balance, ask_prices, check_budget
+from tasks.campaign.prices import ask_prices
+from tasks.campaign.quote import ask_balance, check_budget
 from tasks.campaign.values import Plan, RunOptions
 from tasks.engine.context import open_service
 from tasks.errors import CallsheetError, SpendRefused

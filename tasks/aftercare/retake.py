@@ -12,7 +12,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.campaign.quote import ask_prices, check_wanted
+from tasks.campaign.prices import ask_prices
+from tasks.campaign.quote import check_wanted
 from tasks.campaign.values import Plan, PlanLine
 from tasks.engine.context import Context
 from tasks.errors import SpendRefused

@@ -1,108 +1,67 @@
-"""Quotes: ask the service what rows would cost, several at a time; nothing is spent."""
+"""Quotes: what the rows of a campaign cost is recorded, and held against what may be spent."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from tasks.campaign.prices import Tell, ask_prices
 from tasks.campaign.values import Plan
 from tasks.credits import as_text, in_credits
-from tasks.engine.context import Clock, Context
-from tasks.engine.lanes.price import (
-    TROUBLE,
-    Price,
-    Priceable,
-    ask_price,
-    before_spending,
-    is_priced,
-    record_price,
-)
-from tasks.engine.stop import answers
+from tasks.engine.context import Context
+from tasks.engine.lanes.price import Price, is_priced
 from tasks.errors import ServiceError, SpendRefused
-from tasks.ledger import AtLimit, Campaign, CampaignRow, Quoted, Terms, end_cancel, move
+from tasks.ledger import (
+    AtLimit,
+    Campaign,
+    CampaignRow,
+    Quoted,
+    Terms,
+    end_cancel,
+    move,
+    record_quotes,
+)
 from tasks.plural import count
 from tasks.service import VideoService
 from tasks.suggest import again_with
 
-P = TypeVar("P", bound=Priceable)
-
 #: How long the account's balance is waited for, in seconds.
 BALANCE_WAIT = 5.0
-#: So many rows in trouble and none with a price: it is the service, and the rest is not asked.
-TROUBLED = 8
 
 
-async def quote_rows(at: Context, rows: Sequence[CampaignRow]) -> dict[str, Price]:
+async def quote_rows(
+    at: Context, rows: Sequence[CampaignRow], tell: Tell | None = None
+) -> dict[str, Price]:
     """Quote rows that have no quote, or one that is too old, and record it; return all of them.
 
-    A row for which the service is in trouble is held.
+    A row for which the service is in trouble is held. `tell` hears how far it is.
     """
     known: dict[str, Price] = {row.row: Price(row.quoted) for row in rows if is_priced(row, at)}
 
-    async def keep(row: CampaignRow, price: Price) -> None:
-        await record_price(at, Quoted(row, price.amount, price.refusal))
+    async def keep(found: Sequence[tuple[CampaignRow, Price]]) -> None:
+        quotes = [Quoted(row, price.amount, price.refusal) for row, price in found]
+        tolerance = at.settings.quote_tolerance
+        change = partial(record_quotes, found=quotes, tolerance=tolerance, at=at.clock())
+        await at.ledger.write(change)
 
     async def hold(row: CampaignRow, words: str) -> None:
         await at.ledger.write(partial(move, row=row, new="held", reason=words, at=at.clock()))
 
     unknown = [row for row in rows if row.row not in known]
     asked = await ask_prices(
-        at.service, unknown, at_once=at.settings.quotes, clock=at.clock, keep=keep, hold=hold
+        at.service,
+        unknown,
+        at_once=at.settings.quotes,
+        clock=at.clock,
+        keep=keep,
+        hold=hold,
+        tell=tell,
     )
     return known | asked
-
-
-async def ask_prices(
-    service: VideoService,
-    wanted: Iterable[P],
-    *,
-    at_once: int,
-    clock: Clock,
-    keep: Callable[[P, Price], Awaitable[None]] | None = None,
-    hold: Callable[[P, str], Awaitable[None]] | None = None,
-) -> dict[str, Price]:
-    """Return what each row would cost, by its id; `keep` is given each price as it comes.
-
-    Trouble with single requests is told in place of a price, and `hold` is given it. Raises
-    ConfigurationError or Parked when the service cannot be asked at all.
-    """
-    slots = asyncio.Semaphore(at_once)
-    prices: dict[str, Price] = {}
-    troubled: list[tuple[P, ServiceError]] = []
-
-    async def ask(one: P) -> None:
-        try:
-            async with slots:
-                price = prices[one.row] = await ask_price(service, one)
-        except ServiceError as error:
-            alone = isinstance(error, TROUBLE) and (prices or len(troubled) < TROUBLED)
-            if not alone:
-                raise before_spending(error, clock()) from error
-            troubled.append((one, error))
-            return
-        if keep is not None:
-            await keep(one, price)
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for one in wanted:
-                group.create_task(ask(one))
-    except ExceptionGroup as several:
-        # The first is the cause; the others are the same trouble seen by other rows.
-        raise several.exceptions[0] from several
-    if troubled and not prices and not await answers(service):
-        raise before_spending(troubled[0][1], clock()) from troubled[0][1]
-    for one, error in troubled:
-        words = f"it has no price, {str(error).rstrip('.')}: nothing was spent on it, run again"
-        prices[one.row] = Price(None, words)
-        if hold is not None:
-            await hold(one, words)
-    return prices
 
 
 async def ask_balance(service: VideoService) -> Decimal | None:

@@ -46,6 +46,8 @@ class Run:
     on_plan: Callable[[Plan], None] | None = None
     on_wait: Callable[[str], None] | None = None
     on_hints: Callable[[str], None] | None = None
+    #: Hears of how many rows the price is known, and how many are asked for.
+    on_quotes: Callable[[int, int], None] | None = None
     listeners: list[Listener] = field(default_factory=list)
     sheet: Sheet | None = None
     campaign: Campaign | None = None

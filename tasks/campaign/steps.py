@@ -194,7 +194,7 @@ async def quote_step(campaign: str) -> None:
     spending = {line.row for line in run.plan.spending}
     rows = [row for row in await run.rows() if row.row in spending]
     run.before |= {row.row: row for row in rows if row.row not in run.before}
-    found = await quote_rows(run.at, rows)
+    found = await quote_rows(run.at, rows, run.on_quotes)
     plan = priced(run.plan, found)
     after = {row.row: row for row in await run.rows()}
     lines = tuple(

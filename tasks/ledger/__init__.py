@@ -79,7 +79,14 @@ from tasks.ledger.paid_calls import (
     unsettled_calls,
     videos_known,
 )
-from tasks.ledger.quotes import Quoted, approve, record_quote, renew_quote, too_dear
+from tasks.ledger.quotes import (
+    Quoted,
+    approve,
+    record_quote,
+    record_quotes,
+    renew_quote,
+    too_dear,
+)
 from tasks.ledger.restore import PastTake, restore_count, restore_take
 from tasks.ledger.retake import RETAKEABLE, adopt_video, approve_retakes, give_up
 from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, STATES, TRANSITIONS, UNDER_WAY, State

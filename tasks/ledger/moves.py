@@ -7,9 +7,10 @@ answered with False and is not an error.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from tasks.errors import CallsheetError
 from tasks.ledger.schema import events, rows
@@ -24,6 +25,13 @@ _MOVE = _THIS.values(
 )
 _REMARK = _THIS.values(reason=bindparam("the_reason"))
 _EVENT = insert(events)
+_STILL = (
+    select(rows.c.id)
+    .where(rows.c.state == bindparam("old"), rows.c.id.in_(bindparam("these", expanding=True)))
+    .with_for_update()
+)
+#: Ids in one statement at most.
+MANY = 500
 
 
 class UnknownMove(CallsheetError):
@@ -57,6 +65,47 @@ def move(
         connection, row.campaign_id, "state", words or reason, row=row, take=take, at=at, **states
     )
     return True
+
+
+def move_all(
+    connection: Connection,
+    found: Sequence[CampaignRow],
+    new: State,
+    *,
+    at: float,
+    words: Sequence[str | None],
+) -> set[int]:
+    """Move rows to `new`, each with its own words in its event; return the ids of those moved.
+
+    The others had moved on. Raises UnknownMove for a pair that `TRANSITIONS` does not list.
+    """
+    for row in found:
+        if new not in TRANSITIONS[row.state]:
+            raise UnknownMove(f"a row cannot move from {row.state} to {new}")
+    still = _still_there(connection, found)
+    going = [(row, said) for row, said in zip(found, words, strict=True) if row.id in still]
+    if not going:
+        return still
+    kept = {"new": new, "the_reason": None, "the_moment": at}
+    connection.execute(_MOVE, [{"the_row": r.id, "old": r.state, **kept} for r, _ in going])
+    events = [
+        _event(r.campaign_id, "state", w, row=r, at=at, old=r.state, new=new) for r, w in going
+    ]
+    connection.execute(_EVENT, events)
+    return still
+
+
+def _still_there(connection: Connection, found: Sequence[CampaignRow]) -> set[int]:
+    """Return the ids of rows that are as they were read, and stay so for this transaction."""
+    states: dict[State, list[int]] = {}
+    for row in found:
+        states.setdefault(row.state, []).append(row.id)
+    still: set[int] = set()
+    for state, ids in states.items():
+        for begin in range(0, len(ids), MANY):
+            values = {"old": state, "these": ids[begin : begin + MANY]}
+            still.update(connection.scalars(_STILL, values))
+    return still
 
 
 def remark(connection: Connection, row: CampaignRow, words: str, *, at: float) -> bool:
@@ -101,7 +150,22 @@ def _append(
     new: State | None = None,
 ) -> None:
     """Append one event; nothing in the program changes or removes one."""
-    event: dict[str, Any] = {
+    values = _event(campaign_id, kind, words, row=row, take=take, at=at, old=old, new=new)
+    connection.execute(_EVENT, values)
+
+
+def _event(
+    campaign_id: int,
+    kind: str,
+    words: str | None,
+    *,
+    at: float,
+    row: CampaignRow | None = None,
+    take: Take | None = None,
+    old: State | None = None,
+    new: State | None = None,
+) -> dict[str, Any]:
+    return {
         "campaign_id": campaign_id,
         "row_id": row.id if row else None,
         "take_id": take.id if take else None,
@@ -111,7 +175,6 @@ def _append(
         "new": new,
         "words": storable(words),
     }
-    connection.execute(_EVENT, event)
 
 
 def storable(words: str | None) -> str | None:

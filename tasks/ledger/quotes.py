@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, update
 
 from tasks.credits import as_text, in_credits, is_above, to_micro
-from tasks.ledger.moves import move
+from tasks.ledger.moves import move, move_all
 from tasks.ledger.schema import rows
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow
@@ -42,6 +43,32 @@ def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
         move(connection, row, "held", at=at, reason=above)
     elif row.state == "planned":
         move(connection, row, "quoted", at=at, words=f"{in_credits(quoted.amount)}")
+
+
+def record_quotes(
+    connection: Connection, found: Sequence[Quoted], *, tolerance: Decimal, at: float
+) -> None:
+    """Record many quotes, of rows in any state: as `record_quote` and `renew_quote` do.
+
+    Most rows of a new sheet are planned and get a price that they may cost: those go together.
+    """
+    plain = [one for one in found if _is_plain(one)]
+    words = [in_credits(one.amount) for one in plain]
+    moved = move_all(connection, [one.row for one in plain], "quoted", at=at, words=words)
+    priced = [_priced(one, "quoted", at) for one in plain if one.row.id in moved]
+    if priced:
+        connection.execute(_QUOTE, priced)
+    for one in found:
+        if one.row.state == "approved":
+            renew_quote(connection, one, tolerance=tolerance, at=at)
+        elif not _is_plain(one):
+            record_quote(connection, one, at=at)
+
+
+def _is_plain(quoted: Quoted) -> bool:
+    """Whether a planned row simply becomes quoted."""
+    fits = quoted.refusal is None and not too_dear(quoted.row, quoted.amount)
+    return fits and quoted.row.state == "planned"
 
 
 def approve(connection: Connection, found: Collection[CampaignRow], *, by: str, at: float) -> int:
@@ -85,9 +112,12 @@ def _has_grown(agreed: Decimal | None, now: Decimal | None, tolerance: Decimal) 
 
 
 def _set_quote(connection: Connection, quoted: Quoted, at: float) -> bool:
-    row, price = quoted.row, to_micro(quoted.amount)
-    values = {"the_row": row.id, "old": row.state, "price": price, "moment": at}
-    return connection.execute(_QUOTE, values).rowcount == 1
+    return connection.execute(_QUOTE, _priced(quoted, quoted.row.state, at)).rowcount == 1
+
+
+def _priced(quoted: Quoted, state: State, at: float) -> dict[str, Any]:
+    price = to_micro(quoted.amount)
+    return {"the_row": quoted.row.id, "old": state, "price": price, "moment": at}
 
 
 def _step_back(

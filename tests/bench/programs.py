@@ -91,11 +91,12 @@ class Measured:
 
 
 @contextmanager
-def stub(*films: Path) -> Iterator[str]:
-    """Run the stub service; yield its root address."""
+def stub(*films: Path, latency: float = 0.0) -> Iterator[str]:
+    """Run the stub service, its answers `latency` seconds late; yield its root address."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.bench.stub", *map(str, films)],
         cwd=ROOT,
+        env={**os.environ, "STUB_LATENCY": str(latency)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -2,13 +2,15 @@
 
 `python -m tests.bench.stub FILM...` prints its base address and ends with its standard input. It
 speaks the specification's shapes, creates once per key, and counts what it was asked. Of several
-films a video has always the same one.
+films a video has always the same one. With STUB_LATENCY in its environment every answer takes so
+many seconds longer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 import zlib
@@ -22,6 +24,7 @@ SRT = b"1\n00:00:00,000 --> 00:00:01,000\nA kettle that hums in tune.\n"
 VTT = b"WEBVTT\n\n00:00:00.000 --> 00:00:01.000\nA kettle that hums in tune.\n"
 ROOT = "/api/v1/videos"
 LARGE = 1024 * 1024
+LATENCY = float(os.environ.get("STUB_LATENCY", "0"))
 
 
 class Stub:
@@ -40,6 +43,8 @@ class Stub:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
+        if LATENCY:
+            await asyncio.sleep(LATENCY)
         path = request.path
         if path == "/calls":
             calls = dict(self._calls) | {"charged": len(self._videos)}

@@ -31,7 +31,7 @@ RECORDED = {
     "takes.open_take",
     "paid_calls.note_videos",
     "submit_unkeyed._intend",
-    "quotes.record_quote",
+    "quotes.record_quotes",
     "campaigns.close_gate",
     "takes.accept",
     "takes.refuse",

@@ -59,6 +59,8 @@ class Priceable(Refusable, Protocol):
     @property
     def operation(self) -> str: ...
     @property
+    def digest(self) -> str: ...
+    @property
     def max_credits(self) -> Decimal | None: ...
 
 
@@ -75,11 +77,19 @@ def before_spending(error: ServiceError, now: float) -> CallsheetError:
 
 
 async def ask_price(service: VideoService, wanted: Priceable) -> Price:
-    """Return what a row would cost, and the service's words when it refuses the brief.
+    """Return what a row would cost, or why the service refuses its brief, in the row's own terms.
 
-    An amount of None without words means that the service gave none that can be read. A clip is
-    not quoted by the service (specification, section 4): what counts is the row's own
-    `max_credits`. Raises ServiceError when the service cannot be asked.
+    An amount of None without words means that the service gave none that can be read. Raises
+    ServiceError when the service cannot be asked.
+    """
+    return price_for(wanted, await brief_price(service, wanted))
+
+
+async def brief_price(service: VideoService, wanted: Priceable) -> Price:
+    """Return what every row of the same brief would cost; a refusal is in the client's words.
+
+    A clip is not quoted by the service (specification, section 4): what counts is the row's own
+    `max_credits`.
     """
     if wanted.operation != CREATE:
         return Price(wanted.max_credits)
@@ -87,10 +97,17 @@ async def ask_price(service: VideoService, wanted: Priceable) -> Price:
         quote = await service.estimate(wanted.asked())
         return Price(quote.amount, seconds=quote.seconds)
     except BadRequest as error:
-        return Price(None, in_columns(str(error), wanted))
+        return Price(None, str(error))
     except (NotFound, Conflict, OtherRefusal):
         # A service without quotes: the price is unknown, which a budget will not accept.
         return Price(None)
+
+
+def price_for(wanted: Priceable, price: Price) -> Price:
+    """Return the price of a brief as that of one of its rows: a refusal names the row's cells."""
+    if price.refusal is None:
+        return price
+    return price._replace(refusal=in_columns(price.refusal, wanted))
 
 
 def is_priced(row: CampaignRow, at: Context) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
-from tasks.ledger import Ledger, Quoted, approve, record_quote
+from tasks.ledger import Ledger, Quoted, approve, record_quote, record_quotes
 from tests.campaigns import NOW, Stage, brief
 
 
@@ -73,3 +74,36 @@ async def test_approving_twice_is_a_no_op(ledger: Ledger):
     assert await stage.write(approve, [row], by="Alice", at=NOW) == 1
     assert await stage.write(approve, [row], by="Bob", at=NOW) == 0
     assert len(await stage.events()) == 2
+
+
+async def test_many_quotes_are_recorded_as_each_by_itself(ledger: Ledger):
+    names = ("plain", "same", "again", "dear", "refused", "risen", "stands", "gone")
+    limits = {"dear": Decimal(10)}
+    stage = await Stage.set(
+        ledger, *(brief(name, name, max_credits=limits.get(name)) for name in names)
+    )
+    await stage.quote("again", 9)
+    for name in ("risen", "stands", "gone"):
+        await stage.approve(name, 12)
+    rows = {name: await stage.row(name) for name in names}
+    gone = replace(rows["gone"], state="planned")
+    amounts = dict.fromkeys(names, Decimal(12)) | {"risen": Decimal(13), "refused": None}
+    found = [
+        Quoted(rows[name], amounts[name], "no such tool" if name == "refused" else None)
+        for name in names[:-1]
+    ]
+    await stage.write(record_quotes, [*found, Quoted(gone, Decimal(99))], tolerance=0, at=NOW + 1)
+    after = {name: await stage.row(name) for name in names}
+    assert {name: (row.state, row.quoted) for name, row in after.items()} == {
+        "plain": ("quoted", 12),
+        "same": ("quoted", 12),
+        "again": ("quoted", 12),
+        "dear": ("held", 12),
+        "refused": ("rejected", None),
+        "risen": ("quoted", 13),
+        "stands": ("approved", 12),
+        "gone": ("approved", 12),
+    }
+    assert {after[name].quoted_at for name in names[:-1]} == {NOW + 1}
+    assert [event.words for event in await stage.events("plain")] == ["12 credits"]
+    assert after["plain"].since == NOW + 1
