@@ -34,7 +34,7 @@ SAME_MODULE: Mapping[str, str] = {
 #: Given up for a word of docs/words.md.
 RETIRED = frozenset(
     """
-    courier fate foresee foreseen house look looked looks news pace parks patience
+    courier fate foresee foreseen house look looked looks news parks patience
     patient rests road seen shelf standing stride studio stumble stumbles survey teller
     """.split()  # noqa: SIM905
 )

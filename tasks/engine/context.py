@@ -17,10 +17,11 @@ from functools import partial
 from pathlib import Path
 
 from tasks.engine.lanes.evidence import Baseline
+from tasks.engine.shared_pace import LedgerPace, following_pace
 from tasks.file_limit import raise_file_limit
 from tasks.home import make_home
 from tasks.ledger import Ledger, Terms, close_gate, gate_of, open_ledger
-from tasks.service import Gate, VideoService
+from tasks.service import Gate, Pace, VideoService
 from tasks.settings import Settings
 from tasks.store import Fetcher, Store, open_store
 
@@ -68,6 +69,8 @@ async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncItera
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
         service = await stack.enter_async_context(await open_service(settings, ledger, clock))
+        following = following_pace(ledger, service, organisation_of(settings))
+        await stack.enter_async_context(following)
         store = open_store(settings.store)
         stack.push_async_callback(store.aclose)
         fetcher = await stack.enter_async_context(make_fetcher(settings, settings.spool))
@@ -102,8 +105,13 @@ async def open_service(settings: Settings, ledger: Ledger | None, clock: Clock) 
         if known is not None and known > clock():
             closed_until = datetime.fromtimestamp(known, UTC)
     gate = Gate(closed_until=closed_until, on_close=remember)
+    shared = None if ledger is None else LedgerPace(ledger, organisation, clock)
     return VideoService(
-        base_url=base_url, api_key=api_key, gate=gate, concurrency=_at_once(settings)
+        base_url=base_url,
+        api_key=api_key,
+        gate=gate,
+        pace=Pace(gate, shared=shared),
+        concurrency=_at_once(settings),
     )
 
 

@@ -12,6 +12,7 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -189,7 +190,7 @@ class Engine:
         if silent is not None and self.at.clock() - silent > SILENT:
             since = datetime.fromtimestamp(silent, UTC)
             return f"the service has not answered since {since:%H:%M:%S} UTC"
-        return None
+        return self.at.service.pace.limits()
 
     def stop(self, because: str) -> None:
         """Begin nothing more; what is under way is let finish. The first reason stands."""
@@ -237,17 +238,19 @@ class Engine:
     async def _work(self, lane: Lane) -> None:
         while True:
             carried = await self._scheduler.next(lane)
-            if self._stopping:
-                continue
-            self._busy.add(carried)
-            try:
-                await self._visit(lane, carried)
-            except Exception as error:
-                self._break_off(error)
-            finally:
-                self._busy.discard(carried)
-                self._paying.discard(carried)
-                self._ended.set()
+            # Whoever waits for a turn is not under way, and nothing of it has to be let finish.
+            async with self.at.service.pace if lane == "submit" else nullcontext():
+                if self._stopping:
+                    continue
+                self._busy.add(carried)
+                try:
+                    await self._visit(lane, carried)
+                except Exception as error:
+                    self._break_off(error)
+                finally:
+                    self._busy.discard(carried)
+                    self._paying.discard(carried)
+                    self._ended.set()
 
     def _break_off(self, error: Exception) -> None:
         """Stop for a fault of the ledger or of ours, rather than go on without a record."""

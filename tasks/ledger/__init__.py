@@ -13,10 +13,8 @@ from tasks.ledger.campaigns import (
     Tally,
     acquire_lease,
     all_campaigns,
-    close_gate,
     ensure_campaign,
     find_campaign,
-    gate_of,
     release_lease,
     set_budget,
     tally_of,
@@ -39,6 +37,14 @@ from tasks.ledger.deliveries import (
     films_of,
 )
 from tasks.ledger.diff import ACTIONS, Action, SheetDiff, changed_fields, diff_row, diff_sheet
+from tasks.ledger.gates import (
+    KeptPace,
+    accepted_of_late,
+    close_gate,
+    gate_of,
+    keep_pace,
+    pace_of,
+)
 from tasks.ledger.hints import (
     Heard,
     Hint,

@@ -17,7 +17,7 @@ from tasks.ledger.database import insert_unless_there
 from tasks.ledger.figures import NAMES, sums_of
 from tasks.ledger.moves import note_campaign
 from tasks.ledger.origins import has_paid, remember_origin, set_apart
-from tasks.ledger.schema import campaigns, gates
+from tasks.ledger.schema import campaigns
 from tasks.ledger.states import State
 from tasks.origin import SheetOrigin
 
@@ -179,24 +179,6 @@ def release_lease(connection: Connection, campaign: Campaign, *, owner: str) -> 
         .where(campaigns.c.id == campaign.id, campaigns.c.owner == owner)
         .values(owner=None, owner_since=None, owner_until=None)
     )
-
-
-def gate_of(connection: Connection, organisation: str) -> float | None:
-    """Return until when the organisation's gate is closed (Unix seconds), if it ever was."""
-    return connection.scalar(
-        select(gates.c.closed_until).where(gates.c.organisation == organisation)
-    )
-
-
-def close_gate(connection: Connection, organisation: str, *, until: float) -> None:
-    """Remember that no request may be made before `until`; it never opens earlier by this."""
-    values = {"organisation": organisation, "closed_until": until}
-    if not insert_unless_there(connection, gates, values):
-        connection.execute(
-            update(gates)
-            .where(gates.c.organisation == organisation, gates.c.closed_until < until)
-            .values(closed_until=until)
-        )
 
 
 def _campaigns(connection: Connection, name: str | None) -> list[Campaign]:

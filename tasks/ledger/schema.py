@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0009"
+REVISION = "0010"
 
 #: SQLite counts up only in a column that it calls INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -213,6 +213,11 @@ gates = Table(
     # A fingerprint of the organisation's key, never the key.
     Column("organisation", String(64), primary_key=True),
     Column("closed_until", Float, nullable=False),
+    # The creates a second that the service last refused, since when more of them are tried again,
+    # and when the next one may leave. Empty while none was ever refused.
+    Column("rate", Float),
+    Column("rate_since", Float),
+    Column("next_at", Float),
 )
 
 # Paid calls that take no idempotency key: each is sent once, and at most one is open for a target.

@@ -5,4 +5,5 @@ from tasks.service.answers import Created, Quote, ShareLink, SignedUrl, Started,
 from tasks.service.client import VideoService
 from tasks.service.gate import Gate
 from tasks.service.operations import MAKING, OPERATIONS, Money, Operation
+from tasks.service.pace import Pace
 from tasks.service.sending import LogEntry

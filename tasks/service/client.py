@@ -35,6 +35,7 @@ from tasks.service.answers import (
 )
 from tasks.service.gate import Gate
 from tasks.service.operations import MAKING, Money, Operation
+from tasks.service.pace import Pace
 from tasks.service.request import Request, Wire, target_of
 from tasks.service.sending import LONGEST, OnRequest, Sender
 
@@ -47,6 +48,8 @@ _NOT_ESTIMATED = ("idempotency_key", "start_generation")
 class VideoService:
     """One service, one key. Use it as `async with`; share `gate` with all clients of the key.
 
+    Whoever makes many videos takes turns with `async with service.pace`, each around its create.
+
     `on_request` is called after every request and must not raise. One request may take `longest`
     seconds, however it trickles. At most `concurrency` requests are under way at once.
     """
@@ -58,6 +61,7 @@ class VideoService:
         api_key: str,
         transport: httpx.AsyncBaseTransport | None = None,
         gate: Gate | None = None,
+        pace: Pace | None = None,
         clock: Clock = utc_now,
         sleep: Sleep = asyncio.sleep,
         random: Random = chance.random,
@@ -66,6 +70,7 @@ class VideoService:
         longest: float = LONGEST,
     ) -> None:
         self.gate = gate or Gate(clock=clock, sleep=sleep, random=random)
+        self.pace = pace or Pace(self.gate, clock=clock, sleep=sleep)
         self._wire = Wire(
             base_url=base_url, api_key=api_key, transport=transport, limit=concurrency + 8
         )
@@ -76,6 +81,7 @@ class VideoService:
             sleep=sleep,
             random=random,
             concurrency=concurrency,
+            pace=self.pace,
             on_request=on_request,
             longest=longest,
         )

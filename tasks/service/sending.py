@@ -23,6 +23,7 @@ from tasks.service.failures import Failure, from_exception, from_response, still
 from tasks.service.gate import Gate
 from tasks.service.operations import Money, Operation
 from tasks.service.outcome import POLICY, UNKNOWN, Outcome, of_exception, of_status
+from tasks.service.pace import Pace
 from tasks.service.request import Request, Wire
 from tasks.service.response import Response, Shapeless, Unparsable
 
@@ -89,6 +90,8 @@ WAITING = timedelta(seconds=300)
 #: One request may take so long, in seconds. The transport's own limits start anew with every byte,
 #: so an answer that drips would hold a call for ever; cut off here, its outcome is unknown.
 LONGEST = 300.0
+#: What a limit of the service is about, by the specification; all else costs it little.
+PAID = frozenset({Money.KEYED, Money.ONCE})
 #: A create that meets itself (409) is asked again after 2 s, then 4 s.
 IN_PROGRESS = 2.0
 
@@ -116,11 +119,13 @@ class Sender:
         sleep: Sleep,
         random: Random,
         concurrency: int,
+        pace: Pace | None = None,
         on_request: OnRequest | None = None,
         longest: float = LONGEST,
     ) -> None:
         self._wire = wire
         self._gate = gate
+        self._pace = pace or Pace(gate, clock=clock, sleep=sleep)
         self._clock = clock
         self._sleep = sleep
         self._random = random
@@ -172,12 +177,16 @@ class Sender:
         return result
 
     async def _pass_gate(self, request: Request, effort: _Effort) -> None:
-        if self._gate.is_open:
-            return
-        now = self._clock()
-        latest = now + WAITING - effort.waiting
-        await self._gate.wait(operation=request.operation.name, latest=latest)
-        effort.waiting += self._clock() - now
+        """Return when the request may leave; whoever sends it has taken its first turn before."""
+        late = effort.attempts > 1 or effort.limited > 0
+        if not self._gate.is_open:
+            late = True
+            now = self._clock()
+            latest = now + WAITING - effort.waiting
+            await self._gate.wait(operation=request.operation.name, latest=latest)
+            effort.waiting += self._clock() - now
+        if late and request.operation.money in PAID:
+            await self._pace.again()
 
     async def _once(
         self, request: Request, read: Callable[[Response], T], effort: _Effort
@@ -195,7 +204,13 @@ class Sender:
             result = from_exception(request, cause, outcome)
         else:
             result = self._judge(request, response, read, effort)
-        effort.sending += self._clock() - now
+        taken = self._clock() - now
+        effort.sending += taken
+        if response is not None and request.operation.money in PAID:
+            if response.status == 429:
+                self._pace.refused(now)
+            else:
+                self._pace.answered(taken.total_seconds())
         failure = result if isinstance(result, Failure) else None
         effort.unknown |= failure is not None and failure.outcome in UNKNOWN
         log_request(

@@ -15,7 +15,7 @@ from tasks.engine.engine import Engine
 from tasks.engine.lanes.evidence import Baseline
 from tasks.errors import Conflict, NotFound, ServerTrouble, ServiceError
 from tasks.ledger import CampaignRow, unsettled_calls
-from tasks.service import Created, Gate, SignedUrl, Video
+from tasks.service import Created, Gate, Pace, SignedUrl, Video
 from tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 from tests.model.plain_ledger import PlainLedger
@@ -33,6 +33,7 @@ class Service:
     ) -> None:
         self._sick, self._listing, self._takes = sick, listing, takes
         self.gate = Gate()
+        self.pace = Pace(self.gate)
 
     async def get(self, video_id: str) -> Video:
         if video_id in self._sick:

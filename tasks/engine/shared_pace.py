@@ -1,0 +1,111 @@
+"""The pace of creates as all processes of one ledger share it: told through the ledger.
+
+It is written when the service refuses a create, and while there is a limit as turns are taken; it
+is read a few times a second. What follows from what is in `tasks.service.pacing`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+
+from sqlalchemy import Connection
+
+from tasks.errors import LedgerError
+from tasks.ledger import KeptPace, Ledger, accepted_of_late, keep_pace, pace_of
+from tasks.service import VideoService
+from tasks.service.pace import Turns
+from tasks.service.pacing import Rate, after_refusal, turns
+
+log = logging.getLogger("callsheet.engine")
+
+#: How often the ledger is asked what other processes were told by the service, in seconds.
+EVERY = 0.5
+
+
+class LedgerPace:
+    """One key's pace in a ledger; `clock` returns Unix seconds."""
+
+    def __init__(self, ledger: Ledger, organisation: str, clock: Callable[[], float]) -> None:
+        self._ledger = ledger
+        self._organisation = organisation
+        self._clock = clock
+
+    async def take_turns(self, count: int) -> Turns:
+        """Take turns for so many creates, after those of everybody else."""
+        change = partial(take_turns, organisation=self._organisation, count=count, at=self._clock())
+        return await self._ledger.write(change)
+
+    async def slow_down(self, sent: float, until: float) -> Rate | None:
+        """Keep a refusal; return None where the ledger could not: the gate is closed anyway."""
+        organisation, now = self._organisation, self._clock()
+        change = partial(slow_down, organisation=organisation, sent=sent, until=until, at=now)
+        try:
+            return await self._ledger.write(change)
+        except LedgerError as error:
+            log.warning("the pace of creates could not be kept: %s", error)
+            return None
+
+
+def take_turns(connection: Connection, organisation: str, *, count: int, at: float) -> Turns:
+    """Take turns from the ledger, none before the gate opens."""
+    kept = pace_of(connection, organisation, to_change=True)
+    rate = rate_of(kept)
+    per_second = None if rate is None else rate.at(at)
+    if per_second is None:
+        return Turns(rate, [])
+    begin = max(at, kept.next_at or 0.0, kept.closed_until)
+    moments, following = turns(count, per_second, begin=begin)
+    keep_pace(connection, organisation, replace(kept, next_at=following))
+    return Turns(rate, moments)
+
+
+def slow_down(
+    connection: Connection, organisation: str, *, sent: float, until: float, at: float
+) -> Rate:
+    """Keep that a create was refused until a moment; return the rate from then on."""
+    kept = pace_of(connection, organisation, to_change=True)
+    accepted = accepted_of_late(connection)
+    rate = after_refusal(rate_of(kept), accepted, sent=sent, now=at, until=until)
+    if rate != rate_of(kept):
+        # Turns that were taken before the refusal are void.
+        changed = KeptPace(until, rate.refused, rate.since, next_at=rate.since)
+        keep_pace(connection, organisation, changed)
+    return rate
+
+
+def rate_of(kept: KeptPace) -> Rate | None:
+    """Return a rate as it is kept, if there is one."""
+    if kept.rate is None or kept.rate_since is None:
+        return None
+    return Rate(kept.rate, kept.rate_since)
+
+
+@asynccontextmanager
+async def following_pace(
+    ledger: Ledger, service: VideoService, organisation: str
+) -> AsyncIterator[None]:
+    """Keep to what other processes are told by the service, while this one is at work."""
+    task = asyncio.create_task(_follow(ledger, service, organisation), name="pace")
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _follow(ledger: Ledger, service: VideoService, organisation: str) -> None:
+    while True:
+        # A ledger that is busy now is asked again.
+        with suppress(LedgerError):
+            kept = await ledger.read(partial(pace_of, organisation=organisation))
+            if kept.closed_until:
+                service.gate.close(datetime.fromtimestamp(kept.closed_until, UTC))
+            service.pace.follow(rate_of(kept))
+        await asyncio.sleep(EVERY)

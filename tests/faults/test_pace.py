@@ -1,0 +1,51 @@
+"""A service that allows only so many creates: all processes of a ledger keep to it together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.faults.watched import watched
+from tests.programs import Desk, sandbox, simple_sheet
+
+#: The service takes so many creates in so many seconds.
+RATE, WINDOW = 8, 5
+#: Two runs have so many rows each: three windows' worth together.
+ROWS = 12
+#: What one process was told is known to the other after so long at most, in seconds.
+HEARD = 1.5
+#: Creates that a process may have under way at once.
+SUBMITS = 8
+
+
+def test_two_processes_of_a_ledger_share_what_the_service_allows(tmp_path: Path) -> None:
+    limits = ("--rate", str(RATE), "--rate-window", str(WINDOW), "--credits", "1000000")
+    with (
+        sandbox(tmp_path / "service", *limits) as service,
+        watched(service.ready["base_url"]) as between,
+    ):
+        environ = {**service.environ, "CALLSHEET_BASE_URL": between.url}
+        desk = Desk(tmp_path, environ | {"CALLSHEET_SUBMITS": str(SUBMITS)})
+        (tmp_path / ".callsheet").mkdir()
+        runs = []
+        for name in ("one", "two"):
+            sheet = desk.sheet(f"{name}.csv", simple_sheet(ROWS, title=name))
+            runs.append(desk.start("run", sheet, "--yes", "--json", "--without-prefect"))
+        ended = [process.communicate(timeout=120) for process in runs]
+
+    assert [process.wait() for process in runs] == [0, 0], ended
+    taken = [seen for seen in between.creates if seen.status < 300]
+    refused = [seen for seen in between.creates if seen.status == 429]
+    assert len(taken) == 2 * ROWS
+    assert refused, "the service has refused none, and nothing is shown"
+    early = [
+        (seen.came - told.answered, told.until - seen.came)
+        for told in refused
+        for seen in between.creates
+        if told.answered + HEARD < seen.came < told.until - 0.01
+    ]
+    assert early == []
+    # At the end of each window: what was under way in both.
+    windows = 2 * ROWS / RATE
+    assert len(refused) <= windows * 2 * SUBMITS / 2
+    after_the_first = [seen for seen in refused if seen.came > refused[0].until]
+    assert len(after_the_first) <= windows * 2

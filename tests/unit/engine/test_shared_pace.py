@@ -1,0 +1,74 @@
+"""One pace for all processes of a ledger: turns are nobody's twice, a refusal counts once."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import pytest
+
+from tasks.clock import utc_now
+from tasks.engine.shared_pace import EVERY, LedgerPace, following_pace, rate_of
+from tasks.ledger import KeptPace, Ledger, close_gate, gate_of, keep_pace, open_ledger, pace_of
+from tasks.service import VideoService
+from tasks.service.pacing import RECOVERY, Rate
+from tests.campaigns import Stage, brief
+
+
+async def kept(ledger: Ledger) -> KeptPace:
+    return await ledger.read(partial(pace_of, organisation="o"))
+
+
+async def test_nothing_is_limited_before_the_service_has_refused_a_create(ledger: Ledger):
+    pace = LedgerPace(ledger, "o", lambda: 1000.0)
+    assert await pace.take_turns(5) == (None, [])
+    assert await kept(ledger) == KeptPace()
+
+
+async def test_two_processes_take_turns_that_no_other_has_and_none_before_the_gate_opens(
+    made_address: str,
+):
+    async with await open_ledger(made_address) as one, await open_ledger(made_address) as other:
+        pace = KeptPace(closed_until=1005.0, rate=4.0, rate_since=1000.0 - RECOVERY)
+        await one.write(partial(keep_pace, organisation="o", pace=pace))
+        each = [LedgerPace(ledger, "o", lambda: 1000.0) for ledger in (one, other)]
+        found = await asyncio.gather(*(pace.take_turns(3) for pace in each * 4))
+        moments = sorted(moment for turns in found for moment in turns.moments)
+        assert moments == [1005.0 + n / 4 for n in range(24)]
+        assert {turns.rate for turns in found} == {Rate(4.0, 1000.0 - RECOVERY)}
+        assert await one.read(partial(gate_of, organisation="o")) == 1005.0
+
+
+async def test_what_is_refused_at_the_same_time_counts_once(ledger: Ledger):
+    stage = await Stage.set(ledger, *(brief(f"r{n}", str(n)) for n in range(6)))
+    for n in range(6):
+        await stage.rendering(f"r{n}")
+    # All were accepted at NOW, which is 1000.
+    paces = [LedgerPace(ledger, "o", lambda: 1000.5) for _ in range(2)]
+    rates = [await pace.slow_down(1000.0 + n / 10, 1002.0) for n, pace in enumerate(paces * 2)]
+    assert set(rates) == {Rate(3.0, 1002.0)}
+    assert await kept(ledger) == KeptPace(1002.0, 3.0, 1002.0, next_at=1002.0)
+    later = LedgerPace(ledger, "o", lambda: 1003.0)
+    lower = await later.slow_down(1002.5, 1004.0)
+    assert lower is not None
+    assert (lower.refused < 3.0, lower.since) == (True, 1004.0)
+    assert rate_of(await kept(ledger)) == lower
+
+
+@pytest.mark.parametrize("refused", [None, 24.0])
+async def test_what_another_process_was_told_is_kept_to(ledger: Ledger, refused: float | None):
+    async with VideoService(base_url="http://127.0.0.1:9/api/v1", api_key="mav_1") as service:
+        until = utc_now().timestamp() + 60
+        async with following_pace(ledger, service, "o"):
+            await asyncio.sleep(0.05)
+            assert service.gate.is_open
+            if refused is None:
+                await ledger.write(partial(close_gate, organisation="o", until=until))
+            else:
+                pace = KeptPace(until, refused, until)
+                await ledger.write(partial(keep_pace, organisation="o", pace=pace))
+            # Asked for twice within so long.
+            await asyncio.sleep(3 * EVERY)
+            assert not service.gate.is_open
+        assert service.gate.closed_until is not None
+        assert service.gate.closed_until.timestamp() == pytest.approx(until)
