@@ -1,7 +1,4 @@
-"""What is typed after `callsheet video` and `callsheet webhooks`: verbs, arguments and options.
-
-Imports nothing of ours: help has to answer at once.
-"""
+"""What is typed after `callsheet video` and `callsheet webhooks`: verbs, arguments and options."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ _VIDEO = "the video's id, vid_..."
 _WEBHOOK = "the webhook's id, wh_..."
 
 
-def add_video_verbs(command: ArgumentParser) -> None:
+def video(command: ArgumentParser) -> None:
     """Give `callsheet video` its verbs."""
     verbs = _Verbs(command, sandbox=True)
     _making(verbs)
@@ -113,7 +110,7 @@ def _clips(verbs: _Verbs) -> None:
         _takes_members(parser)
 
 
-def add_webhook_verbs(command: ArgumentParser) -> None:
+def webhooks(command: ArgumentParser) -> None:
     """Give `callsheet webhooks` its verbs."""
     verbs = _Verbs(command)
     verbs.add("ensure", "make or mend the one that runs learn of films by, and try it out")

@@ -1,0 +1,120 @@
+"""What the commands take that read a campaign in the ledger, prove it, or decide about its rows."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from deployments.arguments.sheet_commands import BUDGET
+
+_SANDBOX = "for what was made with --sandbox: against the same service of our own"
+
+
+def status(parser: ArgumentParser) -> None:
+    """Give `callsheet status` its arguments."""
+    _take_campaign(parser)
+    parser.add_argument(
+        "--accounts", action="store_true", help="every day, cost center and run that has an account"
+    )
+
+
+def rows(parser: ArgumentParser) -> None:
+    """Give `callsheet rows` its arguments."""
+    _take_campaign(parser)
+    parser.add_argument(
+        "--state",
+        action="append",
+        metavar="STATE",
+        help="only rows in it: failed (may be repeated)",
+    )
+    parser.add_argument("--select", metavar="EXPR", help="only these rows: state:held, tag:x")
+
+
+def explain(parser: ArgumentParser) -> None:
+    """Give `callsheet explain` its arguments."""
+    _take_campaign(parser)
+    parser.add_argument("row", metavar="ROW")
+
+
+def resolve(parser: ArgumentParser) -> None:
+    """Give `callsheet resolve` its arguments."""
+    _take_campaign(parser)
+    parser.add_argument("row", metavar="ROW", nargs="?")
+    parser.add_argument("--call", type=int, metavar="N", help="a call typed by hand, by number")
+    parser.add_argument("--adopt", metavar="ID", help="this video is what it made")
+    parser.add_argument("--resend", action="store_true", help="give it up; make another take")
+    parser.add_argument("--abandon", action="store_true", help="give it up; cancel the row")
+    parser.add_argument(
+        "--charged", metavar="N", help="credits it cost, if you know; else all that was set aside"
+    )
+    _take_sandbox(parser)
+
+
+def verify(parser: ArgumentParser) -> None:
+    """Give `callsheet verify` its arguments."""
+    _take_campaign(parser)
+    parser.add_argument("--select", metavar="EXPR", help="only these rows: tag:x,language:en|de")
+    parser.add_argument("--quick", action="store_true", help="compare sizes; read nothing")
+    parser.add_argument(
+        "--repair", action="store_true", help="fetch again what is missing or damaged, free"
+    )
+    _take_sandbox(parser)
+
+
+def reconcile(parser: ArgumentParser) -> None:
+    """Give `callsheet reconcile` its arguments."""
+    _take_campaign(parser)
+    parser.add_argument("--sheet", metavar="SHEET", help="look for films of this sheet, too")
+    parser.add_argument("--apply", action="store_true", help="set right what is free and certain")
+    _take_sandbox(parser)
+
+
+def export(parser: ArgumentParser) -> None:
+    """Give `callsheet export` its arguments."""
+    _take_campaign(parser)
+    parser.add_argument(
+        "--what",
+        choices=("rows", "takes", "events", "chargeback", "analysis"),
+        default="rows",
+        help="rows unless given; chargeback: credits by cost centre, tag and month; analysis: "
+        "credits, keep rate and minutes by tool, language, ratio and month",
+    )
+    parser.add_argument(
+        "--format", choices=("csv", "xlsx", "parquet", "jsonl"), help="csv unless FILE says another"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="written whole or not at all")
+
+
+def retake(parser: ArgumentParser) -> None:
+    """Give `callsheet retake` its arguments."""
+    _take_rows(parser)
+    parser.add_argument("--because", metavar="TEXT", help="why, for the row's history")
+    parser.add_argument("--budget", metavar="N", help=BUDGET)
+    parser.add_argument(
+        "--run",
+        action="store_true",
+        help="make them now; else the next run of the sheet does",
+    )
+    parser.add_argument("--max-wait", metavar="2h", help="with --run: park after this long")
+
+
+def cancel(parser: ArgumentParser) -> None:
+    """Give `callsheet cancel` its arguments."""
+    _take_rows(parser)
+
+
+def _take_campaign(parser: ArgumentParser) -> None:
+    parser.add_argument("campaign", metavar="CAMPAIGN", nargs="?")
+
+
+def _take_rows(parser: ArgumentParser) -> None:
+    """Take rows by name or by selection, and the answer to the question about them."""
+    parser.add_argument(
+        "words", metavar="ROW", nargs="*", help="rows; first the campaign, unless the newest"
+    )
+    parser.add_argument("--select", metavar="EXPR", help="only these rows: state:failed, tag:x")
+    parser.add_argument("--yes", action="store_true", help="go on without being asked")
+    _take_sandbox(parser)
+
+
+def _take_sandbox(parser: ArgumentParser) -> None:
+    parser.add_argument("--sandbox", action="store_true", help=_SANDBOX)
