@@ -164,6 +164,31 @@ def test_reading_commands_do_not_pay_for_prefect_pandas_or_boto3(module: str) ->
     assert done.stdout.strip() == ""
 
 
+@pytest.mark.parametrize("command", ["check", "status", "rows"])
+def test_what_reads_at_most_the_ledger_does_not_pay_for_the_service(command: str) -> None:
+    program = (
+        f"import sys, deployments.commands.{command}\n"
+        "print(*({'httpx', 'tenacity', 'alembic'} & set(sys.modules)))"
+    )
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_the_parser_of_one_command_is_made_without_the_others() -> None:
+    program = (
+        "import argparse\n"
+        "made, add = [], argparse.ArgumentParser.__init__\n"
+        "argparse.ArgumentParser.__init__ = lambda self, *a, **k: made.append(add(self, *a, **k))\n"
+        "from deployments.parser import parse\n"
+        "parse(['status'])\n"
+        "print(len(made))"
+    )
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "2"
+
+
 def test_there_is_no_circle_of_imports() -> None:
     names = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path

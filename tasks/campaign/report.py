@@ -20,7 +20,6 @@ from sqlalchemy import Connection
 
 from tasks.campaign.values import RunOutcome
 from tasks.credits import as_number
-from tasks.engine.context import Context
 from tasks.errors import CallsheetError
 from tasks.ledger import (
     NEEDS_PERSON,
@@ -38,6 +37,8 @@ from tasks.ledger.figures import NAMES, Figures, figures_of
 from tasks.spreadsheet import write_csv
 
 if TYPE_CHECKING:
+    # Whoever reads rows need not pay for the service's client.
+    from tasks.engine.context import Context
     from tasks.engine.engine import Engine
 
 log = logging.getLogger("callsheet.campaign")
