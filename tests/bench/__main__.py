@@ -26,6 +26,7 @@ from tests.bench.pairs import measure_pairs
 from tests.bench.programs import Unavailable, machine, prefect_server, stub
 from tests.bench.scale import measure_scale
 from tests.bench.shares import measure_loop
+from tests.bench.singles import LARGE_LEDGER, ledger_figures, start_figures
 from tests.bench.table import heading, text_table
 
 SCRIPTS = ("careful", "httpx", "aiohttp")
@@ -42,6 +43,8 @@ class Sizes:
     engine_turns: int = 3
     large: int = 100_000
     hinted: int = 1000
+    starts: int = 3
+    ledger: int = LARGE_LEDGER
     renders: Renders = field(default_factory=Renders)
 
 
@@ -50,9 +53,11 @@ QUICK = Sizes(
     turns=2,
     engine_rows=100,
     engine_turns=1,
-    large=3000,
-    hinted=100,
-    renders=Renders(6.0, 10.0),
+    large=2000,
+    hinted=60,
+    starts=1,
+    ledger=100_000,
+    renders=Renders(5.0, 8.0),
 )
 
 
@@ -94,10 +99,20 @@ class Bench:
         """Measure how late finished films are noticed."""
         return measure_hints(self.folder / "hints", self.sizes.hinted, self.sizes.renders)
 
+    def start(self) -> list[Figure]:
+        """Measure how long it is to the first paid request."""
+        return start_figures(self.folder / "start", self.sizes.starts)
+
+    def ledger(self) -> list[Figure]:
+        """Measure commands on a large ledger."""
+        return ledger_figures(self.folder / "ledger", self.sizes.ledger)
+
 
 PARTS: dict[str, Callable[[Bench], list[Figure]]] = {
     "loop": Bench.loop,
     "scale": Bench.scale,
+    "start": Bench.start,
+    "ledger": Bench.ledger,
     "hints": Bench.hints,
 }
 
@@ -143,7 +158,7 @@ def _measure(bench: Bench, wanted: list[str]) -> tuple[list[Figure], bool]:
     found: list[Figure] = []
     broken = False
     for name, measure in parts.items():
-        started = time.perf_counter()
+        started, before = time.perf_counter(), _processor()
         print(f"{name} ...", file=sys.stderr, flush=True)
         try:
             found += measure()
@@ -153,8 +168,15 @@ def _measure(bench: Bench, wanted: list[str]) -> tuple[list[Figure], bool]:
             traceback.print_exc()
             found.append(missing(name, name, f"it broke: {type(why).__name__}"))
             broken = True
-        print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+        took, busy = time.perf_counter() - started, _processor() - before
+        print(f"{name}: {took:.0f} s, {busy:.0f} s of processor", file=sys.stderr, flush=True)
     return found, broken
+
+
+def _processor() -> float:
+    """Return the processor seconds of this process and of all that ended under it."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 if __name__ == "__main__":

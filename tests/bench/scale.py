@@ -25,7 +25,8 @@ def measure_scale(address: str, folder: Path, rows: int) -> list[Figure]:
     before = callsheet(address, SMALL, folder / "before")
     print(f"  {rows:,} rows", file=sys.stderr, flush=True)
     large = callsheet(address, rows, folder / "large")
-    after = callsheet(address, SMALL, folder / "after")
+    # Only a long run meets another machine at its end than at its beginning.
+    after = callsheet(address, SMALL, folder / "after") if rows == LARGE else before
     small = (before.inside + after.inside) / 2
     rate = Figure(
         part="scale",
@@ -34,7 +35,7 @@ def measure_scale(address: str, folder: Path, rows: int) -> list[Figure]:
         ours=rows / large.inside,
         peer=SMALL / small,
         ratio=rows / large.inside / (SMALL / small),
-        target=0.9,
+        target=0.9 if rows == LARGE else None,
         rows=rows,
         note=f"processor time {large.processor / rows * 1000:.1f} ms a row against "
         f"{(before.processor + after.processor) / 2 / SMALL * 1000:.1f}, start included",
