@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from tasks.errors import StoreError, StoreUnusable
-from tasks.store.s3_client import S3Calls, S3Trouble, said
+from tasks.store.measure import measure
+from tasks.store.s3_client import DIGEST_REFUSED, S3Calls, S3Trouble, said
 from tasks.store.s3_objects import S3Objects, Upload
 from tasks.store.s3_probe import Abilities, probe
 from tasks.store.store import File, StoredFile
 
 _log = logging.getLogger(__name__)
+
+_ANOTHER = "the file to be stored is not the one that was downloaded"
 
 
 class BucketStore:
@@ -26,7 +29,8 @@ class BucketStore:
         self._calls = calls or S3Calls(bucket)
         self._objects: S3Objects | None = None
         self._probing = asyncio.Lock()
-        self._names: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        #: A lock lives as long as somebody holds it or waits for it.
+        self._names: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def address(self) -> str:
@@ -46,12 +50,14 @@ class BucketStore:
 
     async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
         """Store files whose names are free, or have these same bytes already."""
-        return [await self._put_file(file, metadata) for file in files]
+        storing = [asyncio.ensure_future(self._put_file(file, metadata)) for file in files]
+        # Whoever hears of a failure removes what was to be sent: by then all have ended.
+        await asyncio.gather(*storing, return_exceptions=True)
+        return [one.result() for one in storing]
 
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
         """Store `source` whatever the name held before; nobody ever reads half of it."""
-        upload = await self._upload(name, source, content_type, {})
-        return await said(self._replace(upload))
+        return await said(self._replace(name, source, content_type))
 
     async def head(self, name: str) -> StoredFile | None:
         """Return what the bucket has under `name`."""
@@ -66,23 +72,45 @@ class BucketStore:
         await self._calls.aclose()
 
     async def _put_file(self, file: File, metadata: Mapping[str, str]) -> StoredFile:
-        upload = await self._upload(file.name, file.source, file.content_type, metadata)
-        if upload.measured.sha256 != file.sha256:
-            raise StoreError("the file to be stored is not the one that was downloaded")
-        return await said(self._put(upload))
+        return await said(self._put_proved(file, metadata))
 
-    async def _put(self, upload: Upload) -> StoredFile:
+    async def _put_proved(self, file: File, metadata: Mapping[str, str]) -> StoredFile:
         objects = await self._known()
+        # A store that compares every upload with this digest need not be forestalled: what is not
+        # the file that was downloaded never gets in.
+        compares = objects.abilities.checks and objects.abilities.digest == "sha256"
+        upload = await self._upload(
+            file.name,
+            file.source,
+            file.content_type,
+            metadata,
+            known=file.sha256 if compares else None,
+        )
+        if upload.measured.sha256 != file.sha256:
+            raise StoreError(_ANOTHER)
+        try:
+            return await self._put(objects, upload)
+        except S3Trouble as trouble:
+            if trouble.code not in DIGEST_REFUSED or await self._is_still(file):
+                raise
+        raise StoreError(_ANOTHER)
+
+    async def _is_still(self, file: File) -> bool:
+        measured = await self._calls.run(lambda: measure(file.source, md5=False))
+        return measured.sha256 == file.sha256
+
+    async def _put(self, objects: S3Objects, upload: Upload) -> StoredFile:
         if objects.abilities.conditional:
             return await self._claim(objects, upload)
         # Such a store lets the last writer win. Looking first keeps us off the files of others,
         # and the lock keeps this process from coming in between; nothing more is to be had.
-        async with self._names[upload.key]:
+        name = self._names.setdefault(upload.key, asyncio.Lock())
+        async with name:
             return await self._there(objects, upload) or await self._claim(objects, upload)
 
     async def _claim(self, objects: S3Objects, upload: Upload) -> StoredFile:
         try:
-            await objects.put(upload, free=True)
+            return await objects.put(upload, free=True)
         except S3Trouble as trouble:
             # Taken by a stranger, or by an earlier write of ours whose answer was lost.
             taken = trouble.code == "PreconditionFailed"
@@ -90,12 +118,11 @@ class BucketStore:
             if there is None:
                 raise
             return there
-        return await objects.verified(upload)
 
-    async def _replace(self, upload: Upload) -> StoredFile:
+    async def _replace(self, name: str, source: Path | bytes, content_type: str) -> StoredFile:
         objects = await self._known()
-        await objects.put(upload, free=False)
-        return await objects.verified(upload)
+        upload = await self._upload(name, source, content_type, {})
+        return await objects.put(upload, free=False)
 
     async def _head(self, key: str) -> StoredFile | None:
         return await (await self._known()).stored(key)
@@ -117,11 +144,25 @@ class BucketStore:
         return there
 
     async def _upload(
-        self, name: str, source: Path | bytes, content_type: str, metadata: Mapping[str, str]
+        self,
+        name: str,
+        source: Path | bytes,
+        content_type: str,
+        metadata: Mapping[str, str],
+        *,
+        known: str | None = None,
     ) -> Upload:
+        """Return an upload whose digests are `known`, or read from `source` by a thread."""
+        assert self._objects is not None
+        md5 = self._objects.abilities.digest == "md5"
         return await self._calls.run(
             lambda: Upload.of(
-                self._prefix + name, source, content_type=content_type, metadata=metadata
+                self._prefix + name,
+                source,
+                content_type=content_type,
+                metadata=metadata,
+                known=known,
+                md5=md5,
             )
         )
 

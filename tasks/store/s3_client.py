@@ -57,6 +57,16 @@ class S3Calls:
         self._random = random
         self._making = Lock()
         self._client: S3Client | None = None
+        #: Whether the signature of a request stands for every byte of its body too.
+        self.signs_bodies = False
+
+    def sign_bodies(self) -> None:
+        """From now on, sign every byte of a body: it is read once more for that."""
+        self.signs_bodies = True
+        with self._making:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     async def call(self, do: Callable[[S3Client], Result], *, attempts: int = 5) -> Result:
         """Return what `do` returns for the client; raise S3Trouble after that many attempts."""
@@ -94,7 +104,7 @@ class S3Calls:
     def _connected(self) -> S3Client:
         with self._making:
             if self._client is None:
-                self._client = _client(self._connections)
+                self._client = _client(self._connections, signs_bodies=self.signs_bodies)
             return self._client
 
 
@@ -107,7 +117,7 @@ async def said(work: Awaitable[Result]) -> Result:
     raise error
 
 
-def _client(connections: int) -> S3Client:
+def _client(connections: int, *, signs_bodies: bool) -> S3Client:
     import boto3
     import botocore.session
     from botocore.config import Config
@@ -120,6 +130,8 @@ def _client(connections: int) -> S3Client:
         retries={"mode": "standard", "total_max_attempts": 1},
         # boto3 would add a CRC32 of its own, which many compatible stores refuse or ignore.
         # Every upload of ours brings the digest its store was seen to check.
+        # That digest is among what is signed; to sign the body too would be to hash it twice.
+        s3={"payload_signing_enabled": signs_bodies},
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
@@ -194,11 +206,13 @@ _SAME = {
     "ProfileNotFound": "BadProfile",
 }
 
+#: The bytes that came are not those of the digest that came with them.
+DIGEST_REFUSED = {"BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch"}
+
 #: Refusals that another attempt may turn into success, though their status says 4xx.
-_PASSING = {
-    "BadDigest", "ConditionalRequestConflict", "IncompleteBody", "OperationAborted",
-    "RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests",
-    "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
+_PASSING = DIGEST_REFUSED | {
+    "ConditionalRequestConflict", "IncompleteBody", "OperationAborted", "RequestTimeout",
+    "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests",
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from tasks.store.store import StoredFile
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import PutObjectOutputTypeDef
 
 _BLOCK = 1024 * 1024
 #: The most that one PUT may carry. Films of minutes are far below it.
@@ -40,15 +41,25 @@ class Upload:
 
     @classmethod
     def of(
-        cls, key: str, source: Path | bytes, *, content_type: str, metadata: Mapping[str, str]
+        cls,
+        key: str,
+        source: Path | bytes,
+        *,
+        content_type: str,
+        metadata: Mapping[str, str],
+        known: str | None = None,
+        md5: bool = True,
     ) -> Self:
-        """Measure `source`; raise StoreError when it cannot be read or sent."""
+        """Measure `source`; raise StoreError when it cannot be read or sent.
+
+        With `known`, the sha256 that the store is going to compare it with, nothing is read.
+        """
         with disk_trouble("the file to be stored", Path() if isinstance(source, bytes) else source):
             size = len(source) if isinstance(source, bytes) else source.stat().st_size
             if size > _LARGEST:
                 message = f"the file is larger than the {say_bytes(_LARGEST)} one upload may have"
                 raise StoreError(message, permanent=True)
-            measured = measure(source)
+            measured = Measure(size, known, "") if known else measure(source, md5=md5)
         return cls(
             key=key,
             source=source,
@@ -77,8 +88,11 @@ class S3Objects:
         """Return the address of an object."""
         return f"s3://{self._calls.bucket}/{key}"
 
-    async def put(self, upload: Upload, *, free: bool) -> None:
-        """Write an object; with `free`, only where there is none (if the store can tell)."""
+    async def put(self, upload: Upload, *, free: bool) -> StoredFile:
+        """Write an object and return it, proved; raise StoreError when it is not what was sent.
+
+        With `free`, it is written only where there is none (if the store can tell).
+        """
         measured = upload.measured
         headers: dict[str, Any] = {
             "Bucket": self._calls.bucket,
@@ -91,13 +105,16 @@ class S3Objects:
         if free and self.abilities.conditional:
             headers["IfNoneMatch"] = "*"
 
-        def put(client: S3Client) -> object:
+        def put(client: S3Client) -> PutObjectOutputTypeDef:
             with open_source(upload.source) as file:
                 return client.put_object(Body=file, **headers)
 
         crashpoint("bucket: before the PUT")
-        await self._calls.call(put)
+        answer = await self._calls.call(put)
         crashpoint("bucket: after the PUT")
+        if self._proves(answer, measured):
+            return StoredFile(self.uri(upload.key), measured.bytes, measured.sha256)
+        return await self._verified(upload)
 
     async def head(self, key: str) -> ObjectHead | None:
         """Return what is there without reading it, or None."""
@@ -116,8 +133,15 @@ class S3Objects:
         sha256 = _hex(head.get("ChecksumSHA256")) if vouches else None
         return ObjectHead(head["ContentLength"], sha256)
 
-    async def verified(self, upload: Upload) -> StoredFile:
-        """Return what was just written; raise StoreError when it is not what was sent."""
+    def _proves(self, answer: PutObjectOutputTypeDef, sent: Measure) -> bool:
+        """Return whether a store that checks digests answers with the digest of these bytes."""
+        if self.abilities.digest == "sha256":
+            named = _hex(answer.get("ChecksumSHA256")) == sent.sha256
+        else:
+            named = answer.get("ETag", "").strip('"') == sent.md5
+        return self.abilities.checks and named
+
+    async def _verified(self, upload: Upload) -> StoredFile:
         wanted, uri = upload.measured, self.uri(upload.key)
         there: StoredFile | None = None
         if not self.abilities.checks:

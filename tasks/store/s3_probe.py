@@ -35,6 +35,12 @@ _ABOUT_HEADERS = {
     "XAmzContentSHA256Mismatch",
 }  # fmt: skip
 
+#: What a store may answer to a body that is not signed, if it wants it to be.
+_ABOUT_SIGNING = {
+    "400", "501", "AccessDenied", "InvalidArgument", "InvalidRequest", "NotImplemented",
+    "SignatureDoesNotMatch", "XAmzContentSHA256Mismatch",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Abilities:
@@ -49,7 +55,20 @@ class Abilities:
 
 
 async def probe(calls: S3Calls, prefix: str) -> Abilities:
-    """Write, overwrite, read and remove one small object; raise S3Trouble if that fails."""
+    """Write, overwrite, read and remove one small object; raise S3Trouble if that fails.
+
+    A store that seems to want signed bodies gets them, now and from `calls` for ever after.
+    """
+    try:
+        return await _probe(calls, prefix)
+    except S3Trouble as trouble:
+        if calls.signs_bodies or trouble.code not in _ABOUT_SIGNING:
+            raise
+    calls.sign_bodies()
+    return await _probe(calls, prefix)
+
+
+async def _probe(calls: S3Calls, prefix: str) -> Abilities:
     key = f"{prefix}.callsheet-probe-{secrets.token_hex(8)}"
     trial = _Trial(calls, key)
     try:

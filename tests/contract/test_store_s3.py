@@ -7,6 +7,7 @@ import base64
 import hashlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,17 +35,25 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, S3Se
         yield {"rclone": rclone, "moto": moto, "amazon-like": moto}
 
 
+@pytest.fixture
+def seen() -> list[tuple[str, str]]:
+    """The requests that came, each with its method and path."""
+    return []
+
+
 @pytest.fixture(params=["rclone", "moto", "amazon-like"])
 async def s3(
     request: pytest.FixtureRequest,
     servers: dict[str, S3Server],
     monkeypatch: pytest.MonkeyPatch,
+    seen: list[tuple[str, str]],
 ) -> AsyncIterator[S3Server]:
     kind = request.param
     trouble = checking if kind == "amazon-like" else None
     async with s3_proxy(servers[kind], trouble) as proxy:
         for name, value in proxy.server.environment().items():
             monkeypatch.setenv(name, value)
+        proxy.seen = seen
         yield proxy.server
 
 
@@ -93,6 +102,35 @@ async def test_a_film_is_stored_with_its_type_and_labels(s3, store, tmp_path) ->
     assert head["ContentType"] == "video/mp4"
     assert labels["callsheet-sha256"] == stored.sha256
     assert labels["callsheet-title"] == "Fr%C3%BChling%0A%E2%82%AC"
+
+
+@pytest.mark.parametrize("s3", ["rclone", "amazon-like"], indirect=True)
+async def test_an_answer_that_names_the_digest_needs_no_second_look(store, seen) -> None:
+    await store.check()
+    seen.clear()
+    await _put(store, FILM)
+    methods = [method for method, _ in seen]
+    # Where nothing stops a second writer, it is looked before; nowhere afterwards.
+    conditional = (await store._known()).abilities.conditional
+    assert methods == (["PUT"] if conditional else ["HEAD", "PUT"])
+
+
+async def test_files_of_a_delivery_are_stored_together(store) -> None:
+    files = [
+        File(name=f"a.{kind}", source=data, kind=kind, sha256=hashlib.sha256(data).hexdigest())
+        for kind, data in (("mp4", FILM), ("srt", b"one"), ("vtt", b"two"))
+    ]
+    stored = await store.put(*files, metadata={})
+    assert [one.sha256 for one in stored] == [file.sha256 for file in files]
+    wrong = File(name="b.srt", source=b"one", kind="srt", sha256="0" * 64)
+    with pytest.raises(StoreError, match="not the one"):
+        await store.put(wrong, File(name="b.vtt", **_words(b"two")), metadata={})
+    # What was sent beside it is not left half done.
+    assert await store.head("b.vtt") is not None
+
+
+def _words(data: bytes) -> dict[str, Any]:
+    return {"source": data, "kind": "vtt", "sha256": hashlib.sha256(data).hexdigest()}
 
 
 async def test_storing_it_twice_is_a_no_op(store) -> None:

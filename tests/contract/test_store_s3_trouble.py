@@ -167,6 +167,30 @@ async def test_a_store_that_refuses_checksum_headers_gets_md5(store, proxy) -> N
     assert (await _put(store)).sha256 == SHA256
 
 
+async def test_a_store_that_wants_signed_bodies_gets_them(store, proxy) -> None:
+    async def strict(request, body, forward):
+        if request.headers.get("x-amz-content-sha256") == "UNSIGNED-PAYLOAD":
+            return refusal(400, "InvalidRequest")
+        return await checking(request, body, forward)
+
+    proxy.trouble = strict
+    await store.check()
+    assert (await _put(store)).sha256 == SHA256
+
+
+async def test_an_answer_that_names_another_digest_proves_nothing(store, proxy) -> None:
+    await store.check()
+
+    async def forgetful(request, body, forward):
+        if request.method == "PUT":
+            return web.Response(headers={"ETag": '"0"', "x-amz-checksum-sha256": "AAAA"})
+        return await checking(request, body, forward)
+
+    proxy.trouble = forgetful
+    with pytest.raises(StoreError, match="not what was sent"):
+        await _put(store)
+
+
 async def test_a_store_that_refuses_conditions_is_looked_at_first(store, proxy, caplog) -> None:
     async def old(request, body, forward):
         if "if-none-match" in request.headers:

@@ -80,11 +80,13 @@ def refusal(status: int, code: str) -> web.Response:
 
 
 async def checking(request: web.Request, body: bytes, forward: Forward) -> web.Response | None:
-    """Behave as Amazon does with SHA-256: refuse what does not fit, tell it when asked."""
+    """Behave as Amazon does with SHA-256: refuse what does not fit, tell what does."""
     said = request.headers.get("x-amz-checksum-sha256")
     if said and said != base64.b64encode(hashlib.sha256(body).digest()).decode():
         return refusal(400, "BadDigest")
     answer = await forward()
+    if said and answer.status == 200:
+        answer.headers["x-amz-checksum-sha256"] = said
     if request.headers.get("x-amz-checksum-mode") == "ENABLED" and answer.status == 200:
         label = answer.headers.get("x-amz-meta-callsheet-sha256")
         if label:
