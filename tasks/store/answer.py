@@ -88,7 +88,7 @@ class Body:
         if self._unseen and chunk.strip():
             self._unseen = False
             _refuse_text(chunk)
-        self._part.write(chunk)
+        self._part.take(chunk)
 
     def end(self) -> Trouble | None:
         """Say what is wrong with what came, if anything is."""
@@ -112,8 +112,7 @@ class Body:
 
 
 async def check_whole(part: Part) -> Trouble | None:
-    """Make sure that a part whose last byte came is whole."""
-    part.flush()
+    """Make sure that a flushed part whose last byte came is whole."""
     if not part.size:
         raise FilmError("the download server sent an empty file instead of a film")
     if part.source.total is not None:
@@ -167,8 +166,9 @@ def _nothing_more(headers: Mapping[str, str], had: int, source: Source) -> Meani
 
 
 def _strong(etag: str | None) -> str | None:
-    # A weak ETag (W/) promises the same meaning, not the same bytes.
-    return etag if etag and etag.startswith('"') else None
+    # A weak ETag (W/) promises the same meaning, not the same bytes. It is sent back: as text.
+    usable = etag and etag.startswith('"') and etag.isascii() and etag.isprintable()
+    return etag if usable else None
 
 
 def _number(text: str | None) -> int | None:

@@ -83,14 +83,14 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def open_locked(path: Path, *, mode: int = 0o600) -> io.FileIO:
+def open_locked(path: str | Path, *, mode: int = 0o600) -> io.FileIO:
     """Open (or make) `path` for us alone, after whoever has it now."""
     while (file := try_open_locked(path, mode=mode, wait=True)) is None:
         continue
     return file
 
 
-def try_open_locked(path: Path, *, mode: int = 0o600, wait: bool = False) -> io.FileIO | None:
+def try_open_locked(path: str | Path, *, mode: int = 0o600, wait: bool = False) -> io.FileIO | None:
     """Open (or make) `path` for us alone; None when somebody else has it."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, mode)

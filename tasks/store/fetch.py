@@ -1,16 +1,17 @@
 """Downloads a film to the spool and does not let go until every byte is there.
 
-Owns resuming, trying again and redirects, which are looked at one by one. Knows no service: a
-signed address comes from `fresh_url`, is never stored, and appears in no error, log or repr.
+Owns resuming and trying again. Knows no service: a signed address comes from `fresh_url`, is never
+stored, and appears in no error, log or repr.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random as chance
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -18,10 +19,11 @@ from tasks.clock import Clock, Random, Sleep, utc_now
 from tasks.errors import FilmError, StoreError
 from tasks.retry import RetryPolicy, retry
 from tasks.store.answer import Begin, Body, Complete, Trouble, check_whole, judge
-from tasks.store.spool import Part, SpooledFile
+from tasks.store.spool import BLOCK, Part, SpooledFile
 
 if TYPE_CHECKING:
-    import httpx
+    from tasks.connections import Answer
+    from tasks.store.redirects import Redirects
 
 FreshUrl = Callable[[], Awaitable[str]]
 
@@ -30,8 +32,9 @@ _POLICY = RetryPolicy(first=0.5, longest=30.0, jitter=0.5)
 _PROGRESS = 1024 * 1024
 #: A server that asks for a longer rest than this is left to a later run.
 _LONGEST_WAIT = 300.0
-_REDIRECTS = 3
-_REDIRECT = {301, 302, 303, 307, 308}
+#: A film of so many bytes is hashed and written in less time than a thread takes to be told of it.
+_SMALL = 256 * 1024
+_THREADS = 4
 
 
 class Fetcher:
@@ -42,7 +45,6 @@ class Fetcher:
         *,
         spool: Path,
         allow_http: bool = False,
-        transport: httpx.AsyncBaseTransport | None = None,
         attempts: int = 5,
         stall_seconds: float = 30.0,
         reserve: int = 32 * 1024 * 1024,
@@ -51,8 +53,9 @@ class Fetcher:
         random: Random = chance.random,
     ) -> None:
         self._spool = spool
-        self._redirects = Redirects(transport, allow_http=allow_http, stall_seconds=stall_seconds)
-        self._attempts = attempts
+        self._allow_http = allow_http
+        self._stall_seconds = stall_seconds
+        self._policy = replace(_POLICY, attempts=attempts)
         self._reserve = reserve
         self._clock = clock
         self._sleep = sleep
@@ -62,7 +65,10 @@ class Fetcher:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._redirects.aclose()
+        if "_redirects" in self.__dict__:
+            await self._redirects.aclose()
+        if "_threads" in self.__dict__:
+            self._threads.shutdown(wait=False)
 
     async def fetch(self, name: str, fresh_url: FreshUrl) -> SpooledFile:
         """Download what `fresh_url` leads to into the spool as `name`, going on where it ended.
@@ -83,7 +89,7 @@ class Fetcher:
             part.close()
 
     async def _fill(self, part: Part, fresh_url: FreshUrl) -> None:
-        download = _Download(part, fresh_url, self._attempt)
+        download = _Download(part, fresh_url, self._attempt, self._flush)
 
         async def pause(seconds: float) -> None:
             # The first refusal is most likely an address grown old: no need to wait.
@@ -92,7 +98,7 @@ class Fetcher:
 
         trouble = await retry(
             download.attempt,
-            replace(_POLICY, attempts=self._attempts),
+            self._policy,
             again=lambda trouble: trouble is not None and trouble.wait <= _LONGEST_WAIT,
             at_least=lambda trouble: trouble.wait if trouble else 0.0,
             failures=lambda: download.failures,
@@ -104,19 +110,24 @@ class Fetcher:
             raise StoreError(message)
 
     async def _attempt(self, part: Part, url: str) -> Trouble | None:
-        from tasks.store.transport import NETWORK_ERRORS
+        from tasks.store.redirects import NETWORK_ERRORS
 
         # Errors become values here: the ones of the HTTP libraries may hold the signed address.
         try:
-            async with self._redirects.answer(url, _headers(part)) as answer:
+            answer = await self._redirects.answer(url, _resuming(part))
+            try:
                 trouble = await self._take(part, answer)
+            finally:
+                answer.close()
         except NETWORK_ERRORS as error:
             return Trouble(f"the connection broke ({type(error).__name__})")
+        if trouble is None:
+            await self._flush(part)
         return trouble or await check_whole(part)
 
-    async def _take(self, part: Part, answer: httpx.Response) -> Trouble | None:
+    async def _take(self, part: Part, answer: Answer) -> Trouble | None:
         meaning = judge(
-            answer.status_code,
+            answer.status,
             answer.headers,
             had=part.size,
             source=part.source,
@@ -130,9 +141,58 @@ class Fetcher:
             part.begin(meaning.source)
         body = Body(part, meaning)
         part.require_room(self._reserve)
-        async for chunk in answer.aiter_raw():
-            body.take(chunk)
+        await self._pour(part, body, answer)
         return body.end()
+
+    async def _pour(self, part: Part, body: Body, answer: Answer) -> None:
+        # While a thread hashes and writes one block, the next one is received.
+        writing: asyncio.Future[None] | None = None
+        try:
+            while chunk := await answer.some():
+                body.take(chunk)
+                if part.pending >= BLOCK:
+                    if writing is not None:
+                        await _ended(writing)
+                    writing = self._put(part)
+        except BaseException:
+            if writing is not None:
+                await asyncio.wait({writing})
+                writing.exception()  # what ended the download is told, and not this
+            raise
+        if writing is not None:
+            await _ended(writing)
+
+    async def _flush(self, part: Part) -> None:
+        if part.pending > _SMALL:
+            await _ended(self._put(part))
+        else:
+            part.flush()
+
+    def _put(self, part: Part) -> asyncio.Future[None]:
+        loop = asyncio.get_running_loop()
+        return loop.run_in_executor(self._threads, part.put, part.block())
+
+    @cached_property
+    def _redirects(self) -> Redirects:
+        # Not needed by whoever only looks at the store, and slow to import.
+        from tasks.store.redirects import Redirects
+
+        return Redirects(allow_http=self._allow_http, stall_seconds=self._stall_seconds)
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(_THREADS, thread_name_prefix="callsheet-spool")
+
+
+async def _ended(writing: asyncio.Future[None]) -> None:
+    """Wait for a block to be written, also when cancelled: its file is about to be closed."""
+    try:
+        await asyncio.wait({writing})
+    except asyncio.CancelledError:
+        await asyncio.wait({writing})
+        writing.exception()  # what was cancelled has no use for it
+        raise
+    writing.result()
 
 
 class _Download:
@@ -143,10 +203,12 @@ class _Download:
         part: Part,
         fresh_url: FreshUrl,
         attempt: Callable[[Part, str], Awaitable[Trouble | None]],
+        flush: Callable[[Part], Awaitable[None]],
     ) -> None:
         self._part = part
         self._fresh_url = fresh_url
         self._attempt = attempt
+        self._flush = flush
         self._url = ""
         self._trouble: Trouble | None = None
         self._far = 0
@@ -165,87 +227,15 @@ class _Download:
             self._url = await self._fresh_url()
         self._trouble = await self._attempt(self._part, self._url)
         if self._trouble is not None:
-            self._part.flush()
+            await self._flush(self._part)
             if self._part.size >= self._far + _PROGRESS:
                 self.failures, self._far = 0, self._part.size
             self.failures += 1
         return self._trouble
 
 
-def _headers(part: Part) -> dict[str, str]:
-    headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "callsheet"}
+def _resuming(part: Part) -> dict[str, str]:
+    """Return the headers that ask for what is missing; none where everything is."""
     if part.size and part.source.etag:
-        return headers | {"Range": f"bytes={part.size}-", "If-Range": part.source.etag}
-    return headers
-
-
-class Redirects:
-    """Asks for files without credentials, cookies or compression."""
-
-    def __init__(
-        self,
-        transport: httpx.AsyncBaseTransport | None = None,
-        *,
-        allow_http: bool,
-        stall_seconds: float,
-    ) -> None:
-        self._transport = transport
-        self._allow_http = allow_http
-        self._timeouts = dict.fromkeys(("connect", "read", "write", "pool"), stall_seconds)
-
-    @asynccontextmanager
-    async def answer(self, address: str, headers: dict[str, str]) -> AsyncIterator[httpx.Response]:
-        """Yield the first answer that is no redirect; raise StoreError for a bad one."""
-        url = check_address(address, allow_http=self._allow_http)
-        for _ in range(_REDIRECTS + 1):
-            answer = await self._send(url, headers)
-            try:
-                if answer.status_code not in _REDIRECT:
-                    yield answer
-                    return
-            finally:
-                await answer.aclose()
-            location = answer.headers.get("location", "")
-            url = check_address(location, allow_http=self._allow_http, base=url)
-        raise StoreError("the download address led from one place to the next more than 3 times")
-
-    async def aclose(self) -> None:
-        """Close every connection."""
-        if self._transport is not None:
-            await self._transport.aclose()
-
-    async def _send(self, url: httpx.URL, headers: dict[str, str]) -> httpx.Response:
-        import httpx
-
-        if self._transport is None:
-            from tasks.store.transport import ExactTransport
-
-            self._transport = ExactTransport()
-        # The transport itself, not an httpx client: a client logs every address at INFO.
-        request = httpx.Request("GET", url, headers=headers, extensions={"timeout": self._timeouts})
-        return await self._transport.handle_async_request(request)
-
-
-def check_address(text: str, *, allow_http: bool, base: httpx.URL | None = None) -> httpx.URL:
-    """Return the address `text` (a redirect's, seen from `base`) or raise StoreError."""
-    url = _parse(text, base)
-    if url is None or not url.host:
-        raise StoreError("the service gave a download address that cannot be read")
-    if url.userinfo:
-        message = f"the download address at {url.host} holds a user name; it was not used"
-        raise StoreError(message, permanent=True)
-    # Even where plain http is allowed, nothing may lead from a private road to a public one.
-    downgraded = base is not None and base.scheme == "https"
-    if url.scheme != "https" and (url.scheme != "http" or downgraded or not allow_http):
-        message = f"the download address at {url.host} is not https; it was not used"
-        raise StoreError(message, permanent=True)
-    return url
-
-
-def _parse(text: str, base: httpx.URL | None) -> httpx.URL | None:
-    import httpx
-
-    try:
-        return base.join(text) if base is not None else httpx.URL(text)
-    except (httpx.InvalidURL, ValueError, TypeError):
-        return None
+        return {"Range": f"bytes={part.size}-", "If-Range": part.source.etag}
+    return {}

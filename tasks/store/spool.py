@@ -7,9 +7,11 @@ HTTP.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -21,7 +23,8 @@ from tasks.crash import crashpoint
 from tasks.errors import StoreError
 from tasks.store.disk import disk_trouble, make_private, require_room, try_open_locked
 
-_CHUNK = 256 * 1024
+#: So much is hashed and written at a time, and a film of no more than that is never resumed.
+BLOCK = 1024 * 1024
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _DISK = "the spool disk"
 
@@ -50,21 +53,29 @@ class Part:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
-        self._final = folder / spool_name(name)
-        self.path = self._final.with_name(self._final.name + ".part")
-        self._note = self._final.with_name(self._final.name + ".part.json")
+        # Texts and no Paths: half of what a small film costs here would be the making of them.
+        self._final = os.path.join(folder, spool_name(name))
+        self._part = f"{self._final}.part"
+        self._note = f"{self._final}.part.json"
         with disk_trouble(_DISK, folder):
-            make_private(folder)
-            file = try_open_locked(self.path)
-        if file is None:
-            message = f"another run is downloading {self._final.name}; it is left to that run"
-            raise StoreError(message)
+            file = _opened(folder, self._part)
+            if file is None:
+                message = f"another run is downloading {spool_name(name)}; it is left to that run"
+                raise StoreError(message)
+            #: How many bytes somebody left here; `resume` makes use of them.
+            self.left = os.fstat(file.fileno()).st_size
         self._file = file
+        self._busy = threading.Lock()
         crashpoint("spool: the part is open")
-        self._pending = bytearray()
+        self._pending: list[bytes] = []
+        #: Bytes taken in all, and those of them not yet handed on.
+        self.size = self.pending = 0
         self._start_over(Source())
-        #: How many bytes somebody left here; `resume` makes use of them.
-        self.left = os.fstat(file.fileno()).st_size
+
+    @property
+    def path(self) -> Path:
+        """Where the bytes are that were flushed."""
+        return Path(self._part)
 
     def resume(self) -> None:
         """Go on with the bytes that were left, if it is known what they are."""
@@ -74,20 +85,21 @@ class Part:
         with disk_trouble(_DISK, self.folder):
             self._start_over(source)
             self._noted = True
-            while block := self._file.read(4 * _CHUNK):
+            while block := self._file.read(BLOCK):
                 self._sha256.update(block)
                 self.size += len(block)
 
     def begin(self, source: Source) -> None:
         """Forget every byte and expect `source` from its first one."""
-        with disk_trouble(_DISK, self.folder):
-            # A note is written after bytes and removed before them: without bytes there is none.
-            if self.left or self.size:
+        # A note is written after bytes and removed before them: without bytes there is none.
+        if self.left or self.size:
+            with disk_trouble(_DISK, self.folder):
                 # Note first: were we killed in between, an old note would vouch for new bytes.
-                self._note.unlink(missing_ok=True)
+                self._forget()
                 self._file.truncate(0)
                 self._file.seek(0)
-            self._start_over(source)
+                self._start_over(source)
+        self.source = source
 
     def restart(self) -> None:
         """Forget every byte; the next answer says what to expect."""
@@ -98,24 +110,30 @@ class Part:
         needed = max(0, (self.source.total or 0) - self.size)
         require_room(_DISK, self.folder, needed, reserve=reserve)
 
-    def write(self, data: bytes) -> None:
-        """Take the next bytes."""
-        self._pending += data
+    def take(self, data: bytes) -> None:
+        """Take the next bytes; `put` and `flush` hand them to the digest and the disk."""
+        self._pending.append(data)
+        self.pending += len(data)
         self.size += len(data)
-        if len(self._pending) >= _CHUNK:
-            self.flush()
+
+    def block(self) -> list[bytes]:
+        """Return what was taken since the last time, for `put`."""
+        block, self._pending, self.pending = self._pending, [], 0
+        return block
+
+    def put(self, block: list[bytes]) -> None:
+        """Hand a block to the digest and the disk, and vouch for it; may run in a thread.
+
+        One block at a time, and nothing else of this part meanwhile but `take` and `block`.
+        """
+        with self._busy:
+            self._write(block)
             with self._room():
                 self._remember()
 
     def flush(self) -> None:
-        """Hand what was taken to the disk and the digests."""
-        block = bytes(self._pending)
-        self._pending.clear()
-        self._sha256.update(block)
-        with self._room():
-            written = 0
-            while written < len(block):
-                written += self._file.write(block[written:])
+        """Hand what is left to the digest and the disk."""
+        self._write(self.block())
 
     def finish(self) -> SpooledFile:
         """Close the whole file under its own name."""
@@ -123,35 +141,48 @@ class Part:
         crashpoint("spool: every byte is there")
         with disk_trouble(_DISK, self.folder):
             if self._noted:
-                self._note.unlink(missing_ok=True)
-            os.replace(self.path, self._final)
+                self._forget()
+            os.replace(self._part, self._final)
         crashpoint("spool: the film has its name")
         self.close()
-        return SpooledFile(
-            self._final,
-            self.size,
-            self._sha256.hexdigest(),
-            self.source.content_type,
-        )
+        digest = self._sha256.hexdigest()
+        return SpooledFile(Path(self._final), self.size, digest, self.source.content_type)
 
     def discard(self) -> None:
         """Remove every trace of these bytes; they must not be resumed."""
         with suppress(OSError):
-            self._note.unlink(missing_ok=True)
+            self._forget()
             self._file.truncate(0)
-            self.path.unlink(missing_ok=True)
+            os.unlink(self._part)
         self._start_over(Source())
 
     def close(self) -> None:
         """Let go of the file, and of the lock with it."""
-        self._file.close()
+        # Not under a thread that writes: its bytes could end in a file that is opened meanwhile.
+        with self._busy:
+            self._file.close()
 
     def _start_over(self, source: Source) -> None:
         self.source = source
-        self.size = 0
+        self.size = self.pending = 0
         self._noted = False
-        self._pending.clear()
+        self._pending = []
         self._sha256 = hashlib.sha256()
+
+    def _write(self, block: list[bytes]) -> None:
+        # One piece: for each the interpreter would be let go of twice, and waited for.
+        data = block[0] if len(block) == 1 else b"".join(block)
+        if not data:
+            return
+        self._sha256.update(data)
+        with self._room():
+            written = self._file.write(data)
+            while written < len(data):
+                written += self._file.write(data[written:])
+
+    def _forget(self) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self._note)
 
     @contextmanager
     def _room(self) -> Iterator[None]:
@@ -178,27 +209,36 @@ def spool_name(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
-def _write_note(path: Path, source: Source) -> None:
+def _opened(folder: Path, part: str) -> io.FileIO | None:
+    try:
+        return try_open_locked(part)
+    except FileNotFoundError:
+        make_private(folder)
+        return try_open_locked(part)
+
+
+def _write_note(path: str, source: Source) -> None:
     """Remember `source`, if a later process could make use of it."""
     boot = _boot()
     # Without a strong ETag nothing ties later bytes to these, and after a power cut the
     # length of a file says nothing of its contents: such a part is begun again.
     if source.etag is None or boot is None:
         return
-    fresh = path.with_suffix(".new")
+    fresh = f"{path.removesuffix('json')}new"
     try:
         with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             json.dump({**asdict(source), "boot": boot}, file)
         os.replace(fresh, path)
     except OSError:
-        fresh.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(fresh)
         raise
 
 
-def _read_note(path: Path) -> Source | None:
+def _read_note(path: str) -> Source | None:
     """Return what was remembered; None when there is nothing that can be relied on."""
     try:
-        note: dict[str, Any] = json.loads(path.read_text())
+        note: dict[str, Any] = json.loads(Path(path).read_text())
         boot = note.pop("boot")
         return Source(**note) if boot == _boot() else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):

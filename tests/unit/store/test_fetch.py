@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
+import random
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
+from tasks.crash import arm
 from tasks.errors import StoreError
 from tasks.store import Fetcher
+from tasks.store.spool import BLOCK
 from tests.unit.store.film_server import (
     Answer,
     FilmServer,
@@ -175,6 +180,76 @@ async def test_a_film_without_a_length_is_believed_when_its_boxes_add_up(
     ]
     assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
     assert len(server.requests) == 2
+
+
+async def test_a_large_film_comes_block_by_block_through_cuts(fetcher, server, spool) -> None:
+    server.data = _large()
+    server.plan += [cut(3 * BLOCK + 7), cut(5), cut(2 * BLOCK)]
+    fetched = await fetcher.fetch("row-1", server.fresh_url)
+    assert fetched.sha256 == hashlib.sha256(server.data).hexdigest()
+    assert hashlib.sha256(fetched.path.read_bytes()).hexdigest() == fetched.sha256
+    assert fetched.bytes == len(server.data)
+    starts = [3 * BLOCK + 7, 3 * BLOCK + 12, 5 * BLOCK + 12]
+    assert [r.headers.get("range") for r in server.requests[1:]] == [f"bytes={n}-" for n in starts]
+    assert [path.name for path in spool.iterdir()] == ["row-1"]
+
+
+async def test_a_large_film_is_hashed_and_written_beside_the_event_loop(fetcher, server) -> None:
+    server.data = _large()
+    where = []
+    arm(lambda name, _: where.append((name, threading.current_thread().name)))
+    try:
+        await fetcher.fetch("row-1", server.fresh_url)
+    finally:
+        arm(lambda *_: None)
+    noted = [thread for name, thread in where if name == "spool: the note is written"]
+    assert [thread.startswith("callsheet-spool") for thread in noted] == [True]
+
+
+async def test_what_is_cut_off_in_the_middle_is_gone_on_with(fetcher, server, spool) -> None:
+    server.data = _large()
+    stalled = answer(
+        200, server.data[: 4 * BLOCK], length=len(server.data), stall=True, ETag='"one"'
+    )
+    server.plan.append(always(stalled))
+    call = asyncio.create_task(fetcher.fetch("row-1", server.fresh_url))
+    part = spool / "row-1.part"
+    for _ in range(1000):
+        if part.exists() and part.stat().st_size >= BLOCK:
+            break
+        await asyncio.sleep(0.01)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    fetched = await fetcher.fetch("row-1", server.fresh_url)
+    assert fetched.sha256 == hashlib.sha256(server.data).hexdigest()
+    assert int(server.requests[1].headers["range"][6:-1]) >= BLOCK
+
+
+def _large() -> bytes:
+    return random.Random(1).randbytes(8 * BLOCK + 12345)
+
+
+async def test_an_etag_that_is_no_text_is_not_sent_back(fetcher, server, film) -> None:
+    server.plan.append(always(answer(200, film[:1000], length=len(film), ETag='"\u00ff"')))
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert "range" not in server.requests[1].headers
+
+
+@pytest.mark.parametrize(
+    "signed",
+    [
+        "sig=a%2Fb%7E+c&x=%e2%82%ac&empty=&again=1&again=2",
+        "Policy=eyJ{}|\\^`\"<>&Key-Pair-Id=~K'(1)*!;,$@[]",
+        "sig=1?/:@%zz%&&==",
+    ],
+)
+async def test_every_byte_of_a_signature_arrives_as_it_was_given(fetcher, server, signed) -> None:
+    async def address() -> str:
+        return f"http://127.0.0.1:{server.port}/a%2fb/../c;v=1//film.mp4?{signed}#part"
+
+    await fetcher.fetch("row-1", address)
+    assert server.requests[0].target == f"/a%2fb/../c;v=1//film.mp4?{signed}"
 
 
 async def test_redirects_are_followed_three_times(fetcher, server, film) -> None:

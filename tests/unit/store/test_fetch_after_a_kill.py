@@ -47,7 +47,7 @@ def _stalling(server: FilmServer, request: object):
 async def test_a_killed_download_is_resumed_by_the_next_process(
     fetcher, server, film, spool
 ) -> None:
-    server.data = film * 4
+    server.data = film * 16  # more than what is hashed and written at a time
     server.plan.append(_stalling)
     await _killed_download(server, spool, at_least=256 * 1024)
     fetched = await fetcher.fetch("row-1", server.fresh_url)
@@ -103,13 +103,15 @@ async def test_a_part_that_was_already_whole_is_not_sent_again(
 async def test_an_old_note_does_not_vouch_for_new_bytes(spool) -> None:
     first = Part(spool, "row-1")
     first.begin(Source('"one"', 10**6))
-    first.write(b"1" * 300_000)
+    first.take(b"1" * 300_000)
+    first.put(first.block())
     first.close()
     second = Part(spool, "row-1")
     second.resume()
     assert second.size == 300_000
     second.begin(Source(None, 10**6))  # The same address, now answered without an ETag.
-    second.write(b"2" * 300_000)
+    second.take(b"2" * 300_000)
+    second.put(second.block())
     second.close()
     third = Part(spool, "row-1")
     third.resume()
