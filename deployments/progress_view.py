@@ -3,81 +3,117 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
-from deployments.terminal import state_text
-from tasks.credits import as_text, in_credits
-from tasks.duration import say_duration
+from deployments.progress_line import bar_line, log_line, picture
 from tasks.engine.progress import Snapshot
 
-#: Seconds between two plain lines while nothing else happens.
-QUIET = 15.0
+if TYPE_CHECKING:
+    from rich.live import Live
+
+#: Seconds between two lines where nothing can be painted over: at least, a part of what the run
+#: has taken so far, at most. What has not changed is said once in so many.
+SOONEST, PART, LATEST, QUIET = 5.0, 0.25, 60.0, 15.0
+#: New words on what is waited for may come so soon.
+WORDS = 2.0
+#: Quotes that take longer than so many seconds are shown, and painted so often.
+LONG, OFTEN = 0.5, 0.25
+
+
+def _here() -> datetime:
+    return datetime.now().astimezone()
 
 
 class ProgressView:
-    """Shows snapshots; used as a context manager around the run."""
+    """Shows how far it is; used as a context manager around what is shown.
 
-    def __init__(self, console: Console) -> None:
+    `clock` gives seconds, `now` the moment in the reader's zone.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = _here,
+    ) -> None:
         self._console = console
+        self._clock = clock
+        self._now = now
         self._live: Live | None = None
         self._said: tuple[object, ...] | None = None
-        self._at = 0.0
+        self._at: float | None = None
+        self._quoting_since: float | None = None
 
     def __enter__(self) -> ProgressView:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
+        self._clear()
 
     def hear(self, snapshot: Snapshot) -> None:
         """Show one snapshot."""
         if not snapshot.to_do:
             return
         if self._console.is_terminal:
-            self._paint(snapshot)
+            width, plain = self._console.width, self._console.options.ascii_only
+            self._paint(picture(snapshot, self._now(), width=width, ascii_only=plain))
         else:
             self._say(snapshot)
 
-    def _paint(self, snapshot: Snapshot) -> None:
+    def quoting(self, done: int, total: int) -> None:
+        """Show of how many rows the price is known, where that takes a while."""
+        now = self._clock()
+        if self._quoting_since is None:
+            self._quoting_since = self._at = now
+        if done >= total:
+            self._quoting_since = self._at = None
+            self._clear()
+            return
+        terminal = self._console.is_terminal
+        last = self._quoting_since if self._at is None else self._at
+        pause = (OFTEN if self._live else LONG) if terminal else QUIET
+        if now - last < pause:
+            return
+        self._at = now
+        words = f"quoting {done:,} of {total:,}"
+        if terminal:
+            width, plain = self._console.width, self._console.options.ascii_only
+            self._paint(bar_line(done, total, [words], width=width, ascii_only=plain))
+        else:
+            self._console.print(words)
+
+    def _paint(self, lines: Text) -> None:
         if self._live is None:
-            self._live = Live(console=self._console, refresh_per_second=4, transient=True)
+            # Only who sits at a terminal pays for it. Painted when there is something new, and by
+            # no thread of its own.
+            from rich.live import Live
+
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
-        states = "  ".join(f"{state_text(s)} {n}" for s, n in snapshot.rows.items())
-        bar = ProgressBar(total=snapshot.to_do, completed=snapshot.done, width=40)
-        picture = Table.grid()
-        for line in (bar, Text.from_markup(states), Text(_money_and_time(snapshot))):
-            picture.add_row(line)
-        if snapshot.waits_for:
-            picture.add_row(Text(snapshot.waits_for, style="yellow"))
-        self._live.update(picture)
+        self._live.update(lines, refresh=True)
+
+    def _clear(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
     def _say(self, snapshot: Snapshot) -> None:
-        said = (tuple(snapshot.rows.items()), snapshot.done, snapshot.waits_for)
-        now = time.monotonic()
-        pace = 2.0 if said != self._said else QUIET
-        finished = snapshot.done == snapshot.to_do and said != self._said
-        if now - self._at < pace and not finished:
-            return
+        counts = (tuple(snapshot.rows.items()), snapshot.done)
+        said, now = (counts, snapshot.waits_for), self._clock()
+        if self._at is not None and self._said is not None:
+            finished = snapshot.done == snapshot.to_do and said != self._said
+            pause = min(LATEST, max(SOONEST, PART * snapshot.seconds))
+            if snapshot.waits_for != self._said[1]:
+                pause = WORDS
+            elif said == self._said:
+                pause = max(QUIET, pause)
+            if now - self._at < pause and not finished:
+                return
         self._said, self._at = said, now
-        states = ", ".join(f"{n} {s}" for s, n in snapshot.rows.items())
-        waits = f"; {snapshot.waits_for}" if snapshot.waits_for else ""
-        self._console.print(f"{states}; {_money_and_time(snapshot)}{waits}")
-
-
-def _money_and_time(snapshot: Snapshot) -> str:
-    spent = snapshot.charged + snapshot.reserved
-    limit = as_text(snapshot.budget)
-    amount = (
-        in_credits(spent) if snapshot.budget is None else f"{as_text(spent)} of {limit} credits"
-    )
-    left = "" if snapshot.seconds_left is None else f", {say_duration(snapshot.seconds_left)} left"
-    return (
-        f"{snapshot.done:,}/{snapshot.to_do:,} done, {amount} charged or set aside, "
-        f"{say_duration(snapshot.seconds)}{left}"
-    )
+        self._console.print(log_line(snapshot, self._now()), markup=False)

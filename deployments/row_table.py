@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from heapq import nsmallest
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,11 @@ from deployments.terminal import COLOURS
 from tasks.credits import as_text, parse_credits
 from tasks.ledger import NEEDS_PERSON, CampaignRow
 from tasks.plural import count
+from tasks.suggest import suggest
 
 COLUMNS = ("row", "state", "credits", "seconds", "film, or why there is none")
+#: Rows that are shown at the end of a run; the others are counted.
+SHOWN = 30
 #: What says of a row how it stands: `tasks.campaign.report.row_document` as JSON.
 Document = Callable[[CampaignRow], Mapping[str, Any]]
 
@@ -47,6 +51,15 @@ def show_rows(
     console.print()
 
 
+def show_urgent_rows(
+    campaign: str, rows: Sequence[CampaignRow], document: Document, console: Console
+) -> None:
+    """Show the rows that matter most at the end of a run, and say where the rest are."""
+    shown = most_urgent(rows, SHOWN)
+    rest = f"`{suggest('rows', campaign)}` shows all"
+    show_rows(campaign, shown, document, console, more=len(rows) - len(shown), rest=rest)
+
+
 def _shared_folder(lines: Sequence[ListedLine], console: Console) -> str:
     """Return the folder of all films, with its slash, where their paths are too long to show."""
     paths = [line.path for line in lines if line.path is not None]
@@ -64,7 +77,7 @@ def _below(folder: str, line: ListedLine) -> ListedLine:
 
 def most_urgent(rows: Sequence[CampaignRow], limit: int) -> list[CampaignRow]:
     """Return at most `limit` rows: those that need somebody, then what is not done, then films."""
-    return sorted(rows, key=_urgency)[:limit]
+    return nsmallest(limit, rows, key=_urgency)
 
 
 def _urgency(row: CampaignRow) -> int:

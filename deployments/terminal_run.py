@@ -18,7 +18,7 @@ from deployments.moments import say_moment
 from deployments.plan_table import show_plan
 from deployments.prefect_run import PrefectBeside
 from deployments.progress_view import ProgressView
-from deployments.row_table import most_urgent, show_rows
+from deployments.row_table import show_urgent_rows
 from deployments.signals import stopping
 from deployments.terminal import ask, at_terminal, consent, console_for, plain, print_json, say
 from flows.pipeline import PLAIN, followed, run_pipeline
@@ -32,9 +32,6 @@ from tasks.plural import count
 from tasks.redact import unsigned
 from tasks.settings import Settings
 from tasks.suggest import again_with, suggest, suggest_run
-
-#: Rows that are shown at the end of a run; the others are counted.
-SHOWN = 30
 
 
 async def run_here(
@@ -71,6 +68,7 @@ async def run_here(
             async with beside:
                 with ProgressView(console) as view:
                     run.listeners += [hear, view.hear]
+                    run.on_quotes = view.quoting
                     outcome = await run_pipeline(run, PLAIN if prefect is None else followed(run))
         await _tell(run, outcome, console)
     if args.json:
@@ -139,11 +137,7 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
     if run.plan.moves_anything:
         document = await run.at.ledger.read(partial(row_documents, campaign_id=run.campaign.id))
         rows = await run.rows()
-        shown = most_urgent(rows, SHOWN)
-        rest = f"`{suggest('rows', outcome.campaign)}` shows all"
-        show_rows(
-            outcome.campaign, shown, document, console, more=len(rows) - len(shown), rest=rest
-        )
+        show_urgent_rows(outcome.campaign, rows, document, console)
     console.print(plain(sums_of(outcome)))
     console.print(plain(f"films: {run.at.store.address}"))
     if outcome.exit_status == 5:

@@ -19,12 +19,13 @@ from deployments.commands.options import (
     words_of,
 )
 from deployments.plan_table import show_plan
+from deployments.progress_view import ProgressView
 from deployments.signals import run_command
 from deployments.terminal import console_for, print_json
 from tasks.campaign.catalogue import compared
 from tasks.campaign.match import Match, match_sheet, name_campaign
 from tasks.campaign.plan import plan_document, plan_sheet, priced, save_plan
-from tasks.campaign.prices import ask_prices
+from tasks.campaign.prices import Tell, ask_prices
 from tasks.campaign.quote import ask_balance, check_budget
 from tasks.campaign.values import Plan, RunOptions
 from tasks.engine.context import open_service
@@ -52,7 +53,8 @@ def _main(args: Namespace) -> int:
     with settings_for(args) as settings:
         if note := ledger_note(settings, args.sheet):
             print(note, file=sys.stderr)
-        sheet, plan, match = run_command(_plan(args, settings))
+        with ProgressView(console) as view:
+            sheet, plan, match = run_command(_plan(args, settings, view.quoting))
     show_findings(sheet, console)
     # A refusal says more of the same.
     show_plan(replace(plan, elsewhere=()) if match.refusal else plan, console)
@@ -79,7 +81,7 @@ def _run_of(args: Namespace, plan: Plan, *words: str) -> str:
     return suggest_run(unsigned(args.sheet), plan.campaign, *typed_in(args), *words)
 
 
-async def _plan(args: Namespace, settings: Settings) -> tuple[Sheet, Plan, Match]:
+async def _plan(args: Namespace, settings: Settings, tell: Tell) -> tuple[Sheet, Plan, Match]:
     sheet = await read_sheet(args.sheet, sheet_options(args, settings))
     options = RunOptions(
         sheet=args.sheet,
@@ -108,6 +110,6 @@ async def _plan(args: Namespace, settings: Settings) -> tuple[Sheet, Plan, Match
         )
         briefs = [brief for brief in sheet.briefs if brief.row in wanted]
         quotes = settings.quotes
-        prices = await ask_prices(service, briefs, at_once=quotes, clock=time.time)
+        prices = await ask_prices(service, briefs, at_once=quotes, clock=time.time, tell=tell)
         plan = replace(priced(plan, prices), balance=await ask_balance(service))
         return sheet, plan, match

@@ -14,7 +14,7 @@ from deployments.commands.ledger import reading
 from deployments.commands.named_rows import campaign_and_words, chosen_rows
 from deployments.commands.options import budget_of, sandbox_for, settings_of
 from deployments.progress_view import ProgressView
-from deployments.row_table import show_rows
+from deployments.row_table import show_urgent_rows
 from deployments.signals import run_command, stopping
 from deployments.terminal import consent, console_for, plain, print_json, state_text, table
 from flows.pipeline import PLAIN, carry
@@ -166,7 +166,7 @@ async def _carry(
         run.listeners += [hear, view.hear]
         outcome = await carry(run, PLAIN, campaign.name)
     document = await run.at.ledger.read(partial(row_documents, campaign_id=campaign.id))
-    show_rows(campaign.name, await run.rows(), document, console)
+    show_urgent_rows(campaign.name, await run.rows(), document, console)
     return outcome
 
 

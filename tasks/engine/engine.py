@@ -301,6 +301,8 @@ class Engine:
             await self._reload(carried)
             return
         self._replace(carried, row)
+        if row.state == "delivered":
+            self.progress.delivered(decision.memory.files)
         self._defers = self._defers or decision.defers
         if decision.pauses is not None:
             self._stop.pause(decision.pauses)

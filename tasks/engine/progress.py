@@ -1,22 +1,33 @@
-"""How far a run is: counts per state, credits, and an estimate of the time left.
+"""How far a run is: counts per state, credits, speeds, and an estimate of the time left.
 
 Kept in step with the ledger by the engine; knows nothing of how it is shown.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from tasks.ledger import STATES, CampaignRow, State, Tally
+from tasks.ledger import STATES, CampaignRow, Delivered, State, Tally
 
 #: Why the time left has grown, or is not known any more.
 SLOWER = "the last rows took longer than those before"
 OVERDUE = "what is under way takes longer than what is done took"
 #: So many seconds later is no news.
 LATER = 5.0
+#: A speed is that of so many last seconds, once so many are known.
+RECENT, KNOWN = 60.0, 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """What was done of late: rows and films a minute, and bytes delivered a second."""
+
+    rows: float
+    films: float
+    bytes: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +48,8 @@ class Snapshot:
     seconds: float
     seconds_left: float | None
     waits_for: str | None = None
+    #: None while nothing can be said.
+    speeds: Speeds | None = None
 
 
 class Progress:
@@ -53,6 +66,10 @@ class Progress:
         self._to_do = 0
         self._begun = 0
         self._done = 0
+        self._films = 0
+        self._bytes = 0
+        #: Of the last minute: when, rows done, films, bytes.
+        self._samples = deque([(started, 0, 0, 0)])
         #: When all will be done, as it was estimated when a row was done last.
         self._ends: float | None = None
         self._longer: str | None = None
@@ -81,6 +98,11 @@ class Progress:
         # What an earlier take has cost stays spent.
         self._reserved += after.reserved
         self._charged += after.charged or Decimal(0)
+
+    def delivered(self, files: Iterable[Delivered]) -> None:
+        """Count the files of one film that is in the store."""
+        self._films += 1
+        self._bytes += sum(file.bytes for file in files)
 
     def settles(self, now: float) -> None:
         """One row is done for this run, whatever came of it."""
@@ -111,6 +133,24 @@ class Progress:
             seconds=now - self._started,
             seconds_left=left,
             waits_for=waits_for or (self._longer if self._done < self._to_do else None),
+            speeds=self._speeds(now),
+        )
+
+    def _speeds(self, now: float) -> Speeds | None:
+        """Return how much was done since the oldest sample of the last minute; take another."""
+        samples = self._samples
+        while len(samples) > 1 and samples[1][0] <= now - RECENT:
+            samples.popleft()
+        then, rows, films, size = samples[0]
+        if now > samples[-1][0]:
+            samples.append((now, self._done, self._films, self._bytes))
+        gone = now - then
+        if gone < KNOWN or not self._done:
+            return None
+        return Speeds(
+            rows=60 * (self._done - rows) / gone,
+            films=60 * (self._films - films) / gone,
+            bytes=(self._bytes - size) / gone,
         )
 
     def _estimate(self, now: float) -> float | None:
