@@ -59,7 +59,7 @@ quick-tests: $(VENV)/.installed-dev
 torture: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.torture
 
-# Two tables of the same lines: an hour for all of it, two minutes for smaller numbers. Where the
+# Two tables of the same lines: half an hour, or two minutes with smaller numbers. Where the
 # other engines cannot be installed, their lines say so.
 bench: $(VENV)/.installed-dev
 	-@$(MAKE) --no-print-directory $(PEERS)/.installed

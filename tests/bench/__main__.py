@@ -19,6 +19,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.bench.big_films import measure_big_films
 from tests.bench.figures import Figure, missing
 from tests.bench.film import make_film
 from tests.bench.hints import Renders, measure_hints
@@ -26,7 +27,7 @@ from tests.bench.pairs import measure_pairs
 from tests.bench.programs import Unavailable, machine, prefect_server, stub
 from tests.bench.scale import measure_scale
 from tests.bench.shares import measure_loop
-from tests.bench.singles import LARGE_LEDGER, ledger_figures, start_figures
+from tests.bench.singles import LARGE_LEDGER, ledger_figures, plan_figures, start_figures
 from tests.bench.table import heading, text_table
 
 SCRIPTS = ("careful", "httpx", "aiohttp")
@@ -45,6 +46,9 @@ class Sizes:
     hinted: int = 1000
     starts: int = 3
     ledger: int = LARGE_LEDGER
+    planned: int = 10_000
+    films: int = 80
+    film_mb: int = 20
     renders: Renders = field(default_factory=Renders)
 
 
@@ -57,6 +61,8 @@ QUICK = Sizes(
     hinted=60,
     starts=1,
     ledger=100_000,
+    planned=1000,
+    films=10,
     renders=Renders(5.0, 8.0),
 )
 
@@ -103,6 +109,14 @@ class Bench:
         """Measure how long it is to the first paid request."""
         return start_figures(self.folder / "start", self.sizes.starts)
 
+    def plan(self) -> list[Figure]:
+        """Measure a plan at a service whose answers take a while."""
+        return plan_figures(self.folder / "plan", self.sizes.planned)
+
+    def films(self) -> list[Figure]:
+        """Measure films of real size on their way to an S3 server."""
+        return measure_big_films(self.folder / "films", self.sizes.films, self.sizes.film_mb)
+
     def ledger(self) -> list[Figure]:
         """Measure commands on a large ledger."""
         return ledger_figures(self.folder / "ledger", self.sizes.ledger)
@@ -112,6 +126,8 @@ PARTS: dict[str, Callable[[Bench], list[Figure]]] = {
     "loop": Bench.loop,
     "scale": Bench.scale,
     "start": Bench.start,
+    "plan": Bench.plan,
+    "films": Bench.films,
     "ledger": Bench.ledger,
     "hints": Bench.hints,
 }

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.figures import Figure, beside
@@ -70,16 +70,15 @@ def measure_big_films(folder: Path, films: int = 80, size_mb: int = 20) -> list[
             "rclone copyurl": (road.copyurl(films), 0.9),
         }
     what = f"films of {made[0].stat().st_size / 1e6:.0f} MB to rclone serve s3, {AT_ONCE} at once"
-    rates = [_beside(f"{what}, beside {name}", many, *peer) for name, peer in peers.items()]
+    rates = [_beside(f"{what}, beside {name}", many, *peer, films) for name, peer in peers.items()]
     return [*rates, _memory(what, few, many, films)]
 
 
-def _beside(what: str, ours: Moved, peer: Moved, target: float) -> Figure:
+def _beside(what: str, ours: Moved, peer: Moved, target: float, films: int) -> Figure:
     note = f"processor seconds: {ours.processor:.1f} beside {peer.processor:.1f}"
-    figure = beside(
-        PART, what, [ours.rate], [peer.rate], target=target, rows=0, unit="MB/s", note=note
+    return beside(
+        PART, what, [ours.rate], [peer.rate], target=target, rows=films, unit="MB/s", note=note
     )
-    return replace(figure, rows=round(ours.megabytes))
 
 
 def _memory(what: str, few: Moved, many: Moved, films: int) -> Figure:

@@ -7,10 +7,13 @@ from statistics import median
 
 from tests.bench.figures import Figure
 from tests.bench.large_ledger import measure_large_ledger
+from tests.bench.plans import measure_plan
 from tests.bench.start import ROWS, measure_start
 
 #: What was asked for of commands on a ledger was asked for at so many rows.
 LARGE_LEDGER = 1_000_000
+#: How long the service of a plan takes for each answer, in seconds.
+LATENCY = 0.05
 
 
 def ledger_figures(folder: Path, rows: int) -> list[Figure]:
@@ -28,6 +31,25 @@ def ledger_figures(folder: Path, rows: int) -> list[Figure]:
             note=f"least of five; {one.processor:.2f} s of processor time",
         )
         for one in measure_large_ledger(folder, rows)
+    ]
+
+
+def plan_figures(folder: Path, rows: int) -> list[Figure]:
+    """Return how long a plan takes beside what the service alone needs, at 50 ms an answer."""
+    one = measure_plan(folder, rows, LATENCY)
+    return [
+        Figure(
+            part="plan",
+            what=f"callsheet plan, {rows:,} rows, beside calls x {LATENCY * 1000:.0f} ms / width",
+            unit="s",
+            ours=one.seconds,
+            peer=one.least,
+            ratio=one.ratio,
+            target=1.1,
+            better="less",
+            rows=rows,
+            note=f"start included; {one.processor:.1f} s of processor time",
+        )
     ]
 
 
