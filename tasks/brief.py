@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
@@ -20,7 +20,7 @@ CaptionFormat = Literal["srt", "vtt"]
 CREATE = "create"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Brief:
     """One row, validated.
 
@@ -41,12 +41,26 @@ class Brief:
     cost_center: str | None = None
     notes: str | None = None
     line: int = 0
-    cells: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    cells: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    _digest: str | None = field(default=None, init=False, repr=False, compare=False)
+    _wishes: str | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def digest(self) -> str:
         """The sha256 (hex) of what is asked of the service, and of nothing else."""
-        return digest_of(self.operation, self.request)
+        if self._digest is None:
+            # Worked out once: it is asked for by every step of a run.
+            object.__setattr__(self, "_digest", digest_of(self.operation, self.request))
+        assert self._digest is not None
+        return self._digest
+
+    @property
+    def wishes(self) -> str:
+        """A digest (hex) of what is Callsheet's own about the row: all but where it stands."""
+        if self._wishes is None:
+            object.__setattr__(self, "_wishes", _digest_of_wishes(self))
+        assert self._wishes is not None
+        return self._wishes
 
     def asked(self) -> Mapping[str, Json]:
         """Return what the row asks of the service, as a row of the ledger does."""
@@ -63,19 +77,35 @@ def digest_of(operation: str, request: Mapping[str, Json]) -> str:
     return hashlib.sha256(canonical_json({"operation": operation, "request": request})).hexdigest()
 
 
+def _digest_of_wishes(brief: Brief) -> str:
+    own = (brief.captions, brief.enabled, brief.priority, str(brief.max_credits), brief.tags,
+           brief.cost_center, brief.notes)  # fmt: skip
+    texts = (text for cell in brief.cells for text in cell)
+    said = "\0".join((repr(own), *texts))
+    return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
 def canonical_json(value: Json) -> bytes:
     """Return `value` as UTF-8 JSON that is the same for the same meaning.
 
     Keys sorted, text in NFC with LF line ends, whole floats as integers: saving a sheet on
     another system must not change a byte. Raises ValueError for NaN and infinities.
     """
-    return json.dumps(
-        _canonical(value),
-        sort_keys=True,
-        ensure_ascii=False,
-        separators=(",", ":"),
-        allow_nan=False,
-    ).encode()
+    try:
+        text = _JSON.encode(value)
+    except TypeError:
+        text = None  # Mappings and keys that JSON does not know by themselves.
+    if text is None or not _is_canonical(text):
+        text = _JSON.encode(_canonical(value))
+    return text.encode()
+
+
+_JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _is_canonical(text: str) -> bool:
+    """Whether nothing in a text can have another form: no whole float, old line end, or accent."""
+    return text.isascii() and not (".0" in text or "e+" in text or "\\r" in text)
 
 
 def _canonical(value: Json) -> Json:

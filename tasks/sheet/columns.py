@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -105,6 +105,23 @@ def _reads(name: str, member: FieldInfo) -> Reads:
     if name in NAMES:
         return Reads(cells.name, written.TEXT)
     return {str: _TEXT, int: _WHOLE}.get(kinds[0], _OBJECT)
+
+
+class Freedom(NamedTuple):
+    """Whether any text may stand in a column, and what reads it where it is not taken as it is."""
+
+    free: bool
+    parse: Callable[..., Json] | None = None
+
+
+def is_free(column: FieldInfo) -> Freedom:
+    """Say whether any text may stand in a column."""
+    for one in column.metadata:
+        if isinstance(one, Reads):
+            if one.parse in (_script, _speech):
+                return Freedom(True, one.parse)
+            return Freedom(one is _TEXT)
+    return Freedom(False)
 
 
 class OwnColumns(BaseModel):

@@ -10,7 +10,7 @@ from tasks.sheet.header_line import SEARCHED, Column, pick_header, read_header
 from tasks.sheet.headers import is_ours, takes_dates
 from tasks.sheet.limits import MAX_ROWS
 from tasks.sheet.line import Line, Span, is_blank, is_total
-from tasks.sheet.table import Cell, Row, Table
+from tasks.sheet.table import Cell, Row, Table, Texts
 from tasks.sheet.text import tidy
 
 _SPREADSHEET_ERRORS = frozenset(
@@ -18,6 +18,10 @@ _SPREADSHEET_ERRORS = frozenset(
 )
 
 
+#: Texts of so many characters are kept once, as long as there are no more of them than that.
+SHORT, KNOWN = 24, 20_000
+#: Longer texts are measured before they are read.
+LONG = 20_000
 #: Names a cell by its line and column position the way a spreadsheet does: `Sheet1!D14`.
 Locate = Callable[[int, int], str]
 
@@ -48,6 +52,8 @@ class Grid:
         )
         #: Where text without a header has been refused already.
         self.nameless: set[int] = set()
+        #: The columns of a status sheet, which have a header and are not read.
+        self.ours: frozenset[int] = frozenset()
         #: The merged cells whose value was read for more than their first line.
         self.filled: dict[Span, None] = {}
         #: What people call a line of it.
@@ -60,13 +66,15 @@ class Grid:
         below = 1 + pick_header(first, self.findings, self.line_word)
         header = first[below - 1]
         columns = read_header(header, self.findings, self.place)
-        body = list(self._body(chain(first[below:], filled), header))
-        rows = tuple(self._rows(body, columns))
+        body = self._body(chain(first[below:], filled), header)
+        rows = GridRows(self, body, columns)
+        rows.check()
         self._note_merged()
         self._note_hidden(columns)
-        kept = tuple(column.header for column in columns if not is_ours(column.name))
+        kept = tuple(column.header for column in rows.columns)
         complete = all(column.usable for column in columns)
-        return Table(columns=kept, rows=rows, complete=complete, gridded=True)
+        hidden = tuple(line.number for line in body if line.hidden)
+        return Table(columns=kept, rows=rows, complete=complete, gridded=True, hidden=hidden)
 
     def _body(self, lines: Iterable[Line], header: Line) -> list[Line]:
         """Return the lines that are rows: without the header once more, or totals at the end."""
@@ -88,14 +96,13 @@ class Grid:
             )
         return body
 
-    def _rows(self, lines: Iterable[Line], columns: tuple[Column, ...]) -> Iterator[Row]:
-        width = columns[-1].position + 1
-        read = [column for column in columns if not is_ours(column.name)]
-        for line in lines:
-            grid = self.unseen if line.hidden else self
-            if grid._fits(line, width):
-                grid._refuse_nameless(line, columns)
-                yield grid._row(line, read, grid._merged(line, read))
+    def row(self, line: Line, columns: list[Column], width: int) -> Row | None:
+        """Return the row that a line is; None for one that does not fit below the header."""
+        grid = self.unseen if line.hidden else self
+        if not grid._fits(line, width):
+            return None
+        grid._refuse_nameless(line, columns)
+        return grid._row(line, columns, grid._merged(line, columns))
 
     def _fits(self, line: Line, width: int) -> bool:
         used = len(line.cells)
@@ -114,8 +121,8 @@ class Grid:
         self.findings.refuse(f"has {used} cells, the header has {width}: {hint}", line=line.number)
         return False
 
-    def _refuse_nameless(self, line: Line, columns: tuple[Column, ...]) -> None:
-        named = {column.position for column in columns}
+    def _refuse_nameless(self, line: Line, columns: list[Column]) -> None:
+        named = {column.position for column in columns} | self.ours
         for position, cell in enumerate(line.cells):
             if position not in named and position not in self.nameless and cell.strip():
                 self.nameless.add(position)
@@ -172,10 +179,10 @@ class Grid:
 
     def _row(self, line: Line, columns: list[Column], faulty: Collection[int]) -> Row:
         cells: dict[str, Cell] = {}
-        texts: list[tuple[str, str]] = []
+        texts: list[str] = []
         for column in columns:
             text, fault = self._text(line, column)
-            texts.append((column.header, line.shown.get(column.position, text)))
+            texts.append(line.shown.get(column.position, text))
             noted = column.position in faulty
             if not text and not fault and not noted:
                 continue
@@ -197,7 +204,8 @@ class Grid:
                     where=place,
                     faulty=noted or bool(fault),
                 )
-        return Row(line=line.number, cells=cells, texts=tuple(texts), hidden=line.hidden)
+        headers = tuple(column.header for column in columns)
+        return Row(line.number, cells, Texts(headers, tuple(texts)), line.hidden)
 
     def _text(self, line: Line, column: Column) -> tuple[str, str | None]:
         """Return a cell's text and what is wrong with it."""
@@ -220,6 +228,77 @@ class Grid:
     def place(self, name: str, line: int, position: int) -> str:
         """Return how a message names a cell: `aspect_ratio (Sheet1!D14)`."""
         return f"{name} ({self.locate(line, position)})" if self.locate else name
+
+
+class GridRows(Collection[Row]):
+    """The rows of a grid, each made of its line when it is its turn: they are never all there."""
+
+    def __init__(self, grid: Grid, lines: list[Line], columns: tuple[Column, ...]) -> None:
+        self.columns = [column for column in columns if not is_ours(column.name)]
+        self._grid = grid
+        self._lines = lines
+        self._width = columns[-1].position + 1
+        ours = frozenset(column.position for column in columns if is_ours(column.name))
+        grid.ours = grid.unseen.ours = ours
+        self._headers = tuple(column.header for column in self.columns)
+        self._even = [column.position for column in columns] == [*range(self._width)]
+        #: Texts that stand in many rows, each of them once.
+        self._known: dict[str, str] = {}
+
+    def check(self) -> None:
+        """Note what is wrong with merged cells, which concerns several lines at once."""
+        for line in self._lines:
+            if line.spans:
+                grid = self._grid.unseen if line.hidden else self._grid
+                grid._merged(line, self.columns)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __contains__(self, row: object) -> bool:
+        return any(one == row for one in self)
+
+    def __iter__(self) -> Iterator[Row]:
+        for line in self._lines:
+            row = self._plain(line) or self._grid.row(line, self.columns, self._width)
+            if row is not None:
+                yield row
+
+    def cells(self, line: int, texts: Iterable[tuple[str, str]]) -> dict[str, Cell]:
+        """Return where the texts of a row stand that begins on a line, by column."""
+        return {
+            column.name: Cell(column.name, text, line, self._place(column, line))
+            for column, (_, text) in zip(self.columns, texts, strict=True)
+            if text and column.usable and not column.kept_only
+        }
+
+    def _plain(self, line: Line) -> Row | None:
+        """Return a row in which all is text that needs no second look, as in most; else None."""
+        if not self._even or len(line.cells) != self._width or line.hidden or line.is_odd:
+            return None
+        known, number = self._known, line.number
+        cells: dict[str, Cell] = {}
+        texts: list[str] = []
+        for column in self.columns:
+            raw = line.cells[column.position]
+            if not raw:
+                texts.append("")
+                continue
+            if not (raw.isascii() and raw.isprintable()) or raw[0] in "#'" or len(raw) > LONG:
+                return None
+            text = raw.strip()
+            if len(text) <= SHORT and len(known) < KNOWN:
+                text = known.setdefault(text, text)
+            if text and (text[0] in "#'"):
+                return None
+            texts.append(text)
+            if text and column.usable and not column.kept_only:
+                where = self._place(column, number)
+                cells[column.name] = Cell(column.name, text, number, where)
+        return Row(number, cells, Texts(self._headers, tuple(texts)))
+
+    def _place(self, column: Column, line: int) -> str:
+        return self._grid.place(column.header, line, column.position)
 
 
 def _written(line: Line) -> tuple[tuple[int, str], ...]:

@@ -13,6 +13,7 @@ from tasks.brief import Json
 from tasks.sheet import cells
 from tasks.sheet.columns import NAMES, OwnColumns
 from tasks.sheet.findings import Findings
+from tasks.sheet.headers import canonical_header
 from tasks.sheet.languages import COUNTRIES
 from tasks.sheet.table import Cell, Table
 
@@ -42,6 +43,8 @@ class Guesses:
         """
         if not table.gridded:
             return False
+        if "enabled" not in map(canonical_header, table.columns):
+            return False
         marks = [row.cells["enabled"] for row in table.rows if "enabled" in row.cells]
         empty = len(table.rows) - len(marks)
         if not marks or not empty or not all(map(_is_tick, marks)):
@@ -57,8 +60,9 @@ class Guesses:
         )
         return True
 
-    def consider(self, merged: Mapping[str, Cell], said: OwnColumns) -> None:
-        """Note the guesses in the cells of a row, or of the defaults."""
+    def consider(self, merged: Mapping[str, Cell], said: OwnColumns) -> bool:
+        """Note the guesses in the cells of a row, or of the defaults; return whether any is."""
+        guessed = False
         for column, cell in merged.items():
             if column not in self._columns:
                 continue
@@ -69,7 +73,9 @@ class Guesses:
             if column == "language" and (meant := COUNTRIES.get(raw.casefold())):
                 words = f'is sent as it stands, and is a country\'s code: is "{meant}" meant?'
             if words:
+                guessed = True
                 self._count(cell, raw, words)
+        return guessed
 
     def _count(self, cell: Cell, raw: str, said: str) -> None:
         kind = cell.column, _DIGITS.sub("0", raw.casefold())

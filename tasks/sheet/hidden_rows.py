@@ -12,13 +12,13 @@ from pathlib import Path
 from tasks.brief import Brief
 from tasks.sheet.findings import Findings
 from tasks.sheet.rows import to_briefs
-from tasks.sheet.table import Row, Table
+from tasks.sheet.table import Table
 from tasks.sheet.values import HiddenRows
 
 
 def note_hidden(table: Table, wanted: HiddenRows | None, findings: Findings) -> None:
     """Note how many rows are hidden, and what becomes of them."""
-    hidden = [row.line for row in table.rows if row.hidden]
+    hidden = table.hidden
     if not hidden:
         return
     rows, they = ("row", "it is") if len(hidden) == 1 else ("rows", "they are")
@@ -38,18 +38,21 @@ def without_hidden(
     table: Table, findings: Findings, folder: Path | None
 ) -> tuple[Table, frozenset[str]]:
     """Return the table without its hidden rows, and the ids of those, right or not."""
+    if not table.hidden:
+        return table, frozenset()
     hidden = replace(table, rows=tuple(row for row in table.rows if row.hidden))
-    visible = replace(table, rows=tuple(row for row in table.rows if not row.hidden))
+    seen = tuple(row for row in table.rows if not row.hidden)
+    visible = replace(table, rows=seen, hidden=())
     unseen, _ = to_briefs(hidden, Findings(findings.file), folder=folder)
     if hidden.rows and not visible.rows:
         findings.refuse("has no rows but hidden ones; --include-hidden reads them")
     return visible, frozenset(brief.row for brief in unseen)
 
 
-def hidden_among(briefs: Iterable[Brief], rows: Iterable[Row]) -> frozenset[str]:
+def hidden_among(briefs: Iterable[Brief], table: Table) -> frozenset[str]:
     """Return the ids of the briefs whose rows are hidden."""
-    lines = {row.line for row in rows if row.hidden}
-    return frozenset(brief.row for brief in briefs if brief.line in lines)
+    lines = frozenset(table.hidden)
+    return frozenset(brief.row for brief in briefs if brief.line in lines) if lines else frozenset()
 
 
 def _ranges(lines: Sequence[int]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 #: A checkbox that is not ticked, as spreadsheets save it in the languages they speak.
 _UNTICKED = frozenset(
@@ -34,8 +34,11 @@ class Span(NamedTuple):
         return f"{first}{self.first_line}:{last}{self.last_line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+#: What most lines have of everything else: nothing.
+_NONE: Mapping[int, Any] = MappingProxyType({})
+
+
+class Line(NamedTuple):
     """One line; by column position `faults` are what is wrong, and `spans` what is merged.
 
     A cell is in `spans` when it took its text from a merged cell, or shares one with its neighbour.
@@ -45,16 +48,25 @@ class Line:
 
     number: int
     cells: tuple[str, ...]
-    faults: Mapping[int, str] = field(default_factory=dict)
-    spans: Mapping[int, Span] = field(default_factory=dict)
+    faults: Mapping[int, str] = _NONE
+    spans: Mapping[int, Span] = _NONE
     hidden: bool = False
     dates: Collection[int] = ()
-    shown: Mapping[int, str] = field(default_factory=dict)
+    shown: Mapping[int, str] = _NONE
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether there is more to a cell of it than its text."""
+        return bool(self.faults or self.spans or self.dates or self.shown)
 
 
 def is_blank(line: Line) -> bool:
     """Say whether nobody wrote anything into a line: checkboxes come unticked by themselves."""
-    return all(not text or text in _UNTICKED for text in map(str.strip, line.cells))
+    for text in line.cells:
+        # Most lines show by their first cell that they are not.
+        if text and not text.isspace() and text.strip() not in _UNTICKED:
+            return False
+    return True
 
 
 def is_total(line: Line) -> bool:

@@ -16,6 +16,8 @@ CAMPAIGN = r"[a-z0-9][a-z0-9._-]{0,79}"
 EXPONENT = r"[0-9]+([.,][0-9]+)?[eE][+-]?[0-9]+"
 LONG_NUMBER = r"[0-9]{16,}"
 _ROW, _CAMPAIGN = re.compile(ROW), re.compile(CAMPAIGN)
+#: Most ids: nothing that is said below can be wrong with them.
+_PLAIN = re.compile("[A-Za-z][A-Za-z0-9_-]{0,79}")
 _EXPONENT, _LONG_NUMBER = re.compile(EXPONENT), re.compile(LONG_NUMBER)
 _PLACEHOLDERS = ("campaign", "row", "take")
 DEVICES = frozenset(
@@ -25,6 +27,8 @@ DEVICES = frozenset(
 
 def row_id_fault(text: str) -> str | None:
     """Return what is wrong with a row's id, or None."""
+    if _PLAIN.fullmatch(text) and text.lower() not in DEVICES:
+        return None
     if _EXPONENT.fullmatch(text):
         return "is a number a spreadsheet has rewritten; give the id a letter in front (row-1)"
     if _LONG_NUMBER.fullmatch(text):
@@ -63,6 +67,8 @@ def slugify(text: str) -> str:
 
 def fold(text: str) -> str:
     """Return the form in which two names are the same file on some system."""
+    if text.isascii():
+        return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 

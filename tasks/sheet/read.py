@@ -83,7 +83,7 @@ def parse_sheet(
         origin=origin_of(address, table.worksheet),
         named_after_file=options.campaign is None and table.campaign is None,
         cells=cells,
-        hidden=frozenset() if options.hidden_rows else hidden_among(briefs, table.rows),
+        hidden=frozenset() if options.hidden_rows else hidden_among(briefs, table),
         skipped=skipped - {brief.row for brief in briefs},
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,8 +14,10 @@ from tasks.requests import REQUESTS
 from tasks.sheet import cells
 from tasks.sheet.columns import ANY_ROW, ASKED, BODY, CLIP_COLUMNS, FIELDS, ROWS, OwnColumns
 from tasks.sheet.findings import Findings, Where
+from tasks.sheet.grid import GridRows
 from tasks.sheet.guesses import Guesses
-from tasks.sheet.names import content_id, fold
+from tasks.sheet.names import content_id, fold, row_id_fault
+from tasks.sheet.patterns import Patterns
 from tasks.sheet.script import read_object
 from tasks.sheet.table import Cell, Row, Table
 from tasks.sheet.text import is_blank
@@ -28,15 +30,10 @@ _OFF = Cell(column="enabled", value=False, line=None, where="enabled")
 
 
 class Candidate(NamedTuple):
-    """A brief whose id may yet be another row's too, and the cells it was read from."""
+    """A brief whose id may yet be another row's too, and the cell that stands in."""
 
     brief: Brief
-    cells: Cells
-
-    @property
-    def place(self) -> Cell | None:
-        """The cell the id stands in."""
-        return self.cells.get("id")
+    place: Cell | None
 
 
 def to_briefs(
@@ -51,12 +48,16 @@ def to_briefs(
     if shared is not None:
         reading.guesses.consider(table.defaults, shared)
     off = {"enabled": _OFF} if reading.guesses.ticked(table, findings) else {}
-    found = []
+    known: list[Candidate] = []
+    places: dict[str, Cells] = {}
     for row in table.rows:
         merged = _merged(row, table.defaults)
-        found.append(reading.candidate(row, {**off, **merged} if off else merged))
+        candidate = reading.candidate(row, {**off, **merged} if off else merged)
+        if candidate is not None:
+            known.append(candidate)
+            if not table.gridded:
+                places[candidate.brief.row] = merged
     reading.guesses.tell(findings)
-    known = [candidate for candidate in found if candidate is not None]
     _refuse_twins(known, findings)
     if nameless := [one.brief.line for one in known if one.place is None]:
         count = len(nameless)
@@ -64,7 +65,29 @@ def to_briefs(
             f"has {count} {'row' if count == 1 else 'rows'} without an id (from line "
             f"{nameless[0]} on): give each an id, else a changed row counts as a new film"
         )
-    return tuple(one.brief for one in known), {one.brief.row: one.cells for one in known}
+    briefs = tuple(one.brief for one in known)
+    return briefs, GridCells(table.rows, briefs) if isinstance(table.rows, GridRows) else places
+
+
+class GridCells(Mapping[str, Cells]):
+    """Where the cells of a grid's rows stand, by id: worked out when it is asked for."""
+
+    def __init__(self, rows: GridRows, briefs: Sequence[Brief]) -> None:
+        self._rows = rows
+        self._briefs = briefs
+        self._by_row: dict[str, Brief] = {}
+
+    def __getitem__(self, row: str) -> Cells:
+        if not self._by_row:
+            self._by_row = {brief.row: brief for brief in self._briefs}
+        brief = self._by_row[row]
+        return self._rows.cells(brief.line, brief.cells)
+
+    def __iter__(self) -> Iterator[str]:
+        return (brief.row for brief in self._briefs)
+
+    def __len__(self) -> int:
+        return len(self._briefs)
 
 
 def _merged(row: Row, defaults: Cells) -> Cells:
@@ -114,12 +137,15 @@ class _Reading:
         self.folder = folder
         self.table = table
         self.guesses = Guesses()
+        self.patterns = Patterns(folder)
         self.failed = False
         #: The cell with the id of the row that is read.
         self.name: Cell | None = None
 
     def candidate(self, row: Row, merged: Cells) -> Candidate | None:
         """Return the brief of a row, or None when something is wrong and it has no id."""
+        if alike := self._alike(row, merged):
+            return alike
         self.failed = any(cell.faulty for cell in merged.values())
         self.name = merged.get("id")
         operation = _operation(merged.get("operation"))
@@ -129,8 +155,11 @@ class _Reading:
         if said is None or self.failed:
             # It takes part in the search for twins all the same: every problem at once.
             name = _salvaged(self.name, cells.row_id)
-            return Candidate(Brief(row=name, request={}, line=row.line), merged) if name else None
-        self.guesses.consider(merged, said)
+            brief = Brief(row=name or "", request={}, line=row.line)
+            return Candidate(brief, self.name) if name else None
+        guessed = self.guesses.consider(merged, said)
+        if not guessed and operation == CREATE:
+            self.patterns.keep(merged, said, request)
         usual: tuple[CaptionFormat, ...] = ("srt", "vtt") if operation == CREATE else ()
         brief = Brief(
             row=said.id or content_id(operation or "", request),
@@ -146,7 +175,31 @@ class _Reading:
             line=row.line,
             cells=row.texts,
         )
-        return Candidate(brief, merged)
+        return Candidate(brief, self.name)
+
+    def _alike(self, row: Row, merged: Cells) -> Candidate | None:
+        """Return the brief of a row that differs from one before only in what is free; or None."""
+        like = self.patterns.like(merged)
+        if like is None:
+            return None
+        said, request = like
+        name = merged.get("id")
+        if name is not None and (type(name.value) is not str or row_id_fault(name.value)):
+            return None
+        words = {own: merged[own].value for own in ("cost_center", "notes") if own in merged}
+        brief = Brief(
+            row=content_id(CREATE, request) if name is None else name.value,
+            request=request,
+            captions=("srt", "vtt") if said.captions is None else said.captions,
+            enabled=said.enabled,
+            priority=said.priority,
+            max_credits=said.max_credits,
+            tags=said.tags,
+            line=row.line,
+            cells=row.texts,
+            **words,
+        )
+        return Candidate(brief, name)
 
     def validated(self, model: type[OwnColumns], merged: Cells) -> OwnColumns | None:
         """Return what the columns of a model say, or None; the problems are noted."""

@@ -6,7 +6,7 @@ openpyxl tells this only when it holds the whole workbook in memory, in half as 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import IO
 from xml.parsers import expat
 
@@ -84,7 +84,7 @@ def _with(
         if fault:
             faults[n] = fault
     spans = {n: span for n, (span, _, _) in below.items()} | dict(beside)
-    return replace(line, cells=tuple(cells), faults=faults, spans=spans)
+    return line._replace(cells=tuple(cells), faults=faults, spans=spans)
 
 
 def _truth(said: str | None) -> bool:
