@@ -64,9 +64,13 @@ async def run_pipeline(run: Run, steps: Steps) -> RunOutcome:
 
 
 async def carry(run: Run, steps: Steps, campaign: str) -> RunOutcome:
-    """Produce what is approved or under way, report, and return how it ended."""
-    async with production(run):
-        await _produce(run, steps, campaign)
+    """Produce what is approved or under way, report, and return how it ended.
+
+    Where all is delivered and reported no engine is started.
+    """
+    if not run.settled:
+        async with production(run):
+            await _produce(run, steps, campaign)
     return await _report(run, steps, campaign)
 
 

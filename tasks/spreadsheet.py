@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import IO, Any
@@ -41,15 +41,25 @@ def unguarded(text: str) -> str:
 
 def write_csv(out: IO[str], columns: Sequence[str], lines: Iterable[Mapping[str, Any]]) -> int:
     """Write a header and every line, after a byte order mark; return how many lines there were."""
+    add = csv_writer(out, columns)
+    count = 0
+    for line in lines:
+        add(line)
+        count += 1
+    return count
+
+
+def csv_writer(out: IO[str], columns: Sequence[str]) -> Callable[[Mapping[str, Any]], None]:
+    """Write a header after a byte order mark; return what writes a line below it."""
     out.write(_BOM)
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(map(guarded, columns))
-    count = 0
-    for line in lines:
+
+    def add(line: Mapping[str, Any]) -> None:
         cells = [_cell(line.get(name)) for name in columns]
         writer.writerow(_said(cell) if isinstance(cell, datetime) else cell for cell in cells)
-        count += 1
-    return count
+
+    return add
 
 
 def write_xlsx(out: IO[bytes], columns: Sequence[str], lines: Iterable[Mapping[str, Any]]) -> int:

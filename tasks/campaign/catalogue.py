@@ -167,7 +167,7 @@ async def _ask(
 
 
 def _named(sheet: Sheet, rows: Collection[str]) -> bool:
-    return any(brief.row in rows and names_offers(brief) for brief in sheet.briefs)
+    return bool(rows) and any(brief.row in rows and names_offers(brief) for brief in sheet.briefs)
 
 
 def _in_file(settings: Settings) -> Catalogue | None:

@@ -6,30 +6,31 @@ Nothing here writes to the ledger.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
+
+from sqlalchemy import Connection
 
 from tasks.brief import Brief, Json
 from tasks.campaign.selection import Asked, parse_selection, refuse_slips
 from tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
-from tasks.credits import as_number, as_text, in_credits, parse_credits
+from tasks.credits import as_number, as_text, from_micro, in_credits, parse_credits
 from tasks.engine.lanes.price import Price
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import (
     Campaign,
     CampaignRow,
     Ledger,
-    SheetDiff,
+    RowDiff,
     diff_row,
     diff_sheet,
     find_campaign,
     paid_elsewhere,
 )
-from tasks.ledger.figures import Figures, figures_of
 from tasks.sheet import Sheet
 
 FORMAT = 1
@@ -39,36 +40,39 @@ PART, FEW = Decimal("0.1"), 2
 
 async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -> Plan:
     """Return the plan without prices for rows that were never quoted; write nothing."""
-    campaign: Campaign | None = None
-    if ledger is not None:
-        campaign = await ledger.read(partial(find_campaign, name=sheet.campaign))
-    figures: Mapping[int, Figures] = {}
-    if ledger is not None and campaign is not None:
-        figures = await ledger.read(partial(figures_of, campaign_id=campaign.id))
     if ledger is None:
-        found: SheetDiff = [(None, brief, diff_row(None, brief), None) for brief in sheet.briefs]
-    else:
-        campaign_id = campaign.id if campaign else None
-        query = partial(
-            diff_sheet, campaign_id=campaign_id, briefs=sheet.briefs, skipped=sheet.skipped
-        )
-        found = await ledger.read(query)
-    plan = _plan(sheet, options, campaign, found, figures)
-    if ledger is None or not plan.spending:
+        return _plan(sheet, options, None, partial(map, _unknown, sheet.briefs))
+    return await ledger.read(partial(_read_plan, sheet=sheet, options=options))
+
+
+def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Plan:
+    campaign = find_campaign(connection, sheet.campaign)
+    number = campaign.id if campaign else None
+    diff = partial(diff_sheet, connection, number, sheet.briefs, skipped=sheet.skipped)
+    plan = _plan(sheet, options, campaign, diff)
+    if not plan.spending:
         return plan
     wanted = [(line.row, line.digest) for line in plan.spending]
-    paid = partial(paid_elsewhere, campaign_id=campaign.id if campaign else None, wanted=wanted)
-    return replace(plan, elsewhere=tuple(await ledger.read(paid)))
+    return replace(plan, elsewhere=tuple(paid_elsewhere(connection, number, wanted)))
+
+
+def _unknown(brief: Brief) -> RowDiff:
+    """Return what becomes of a row while there is no ledger."""
+    return RowDiff(None, brief, diff_row(None, brief))
 
 
 def priced(plan: Plan, prices: Mapping[str, Price]) -> Plan:
     """Return the plan with prices by row id; a row that is refused waits for a person."""
 
     def put_in(line: PlanLine) -> PlanLine:
-        amount, refusal, seconds = prices.get(line.row, Price(line.priced))
+        if line.row not in prices:
+            return line
+        amount, refusal, seconds = prices[line.row]
         line = replace(line, priced=amount, priced_for=seconds)
         return replace(line, action="person", why=refusal) if refusal else line
 
+    if not prices:
+        return plan
     return replace(plan, lines=tuple(map(put_in, plan.lines)))
 
 
@@ -210,10 +214,10 @@ def asked_of(named: Brief | CampaignRow) -> dict[str, Any]:
     }
 
 
-def _all(found: SheetDiff) -> Iterator[Asked]:
-    for row, brief, diff, _ in found:
-        if named := brief or row:
-            yield named, named.asked(), diff.state
+def _all(found: Iterable[RowDiff]) -> Iterator[Asked]:
+    for one in found:
+        if named := one.brief or one.row:
+            yield named, named.asked(), one.diff.state
 
 
 def _text(value: Json) -> str | None:
@@ -224,39 +228,29 @@ def _plan(
     sheet: Sheet,
     options: RunOptions,
     campaign: Campaign | None,
-    found: SheetDiff,
-    figures: Mapping[int, Figures],
+    diff: Callable[[], Iterable[RowDiff]],
 ) -> Plan:
-    chosen = parse_selection(options.select)
-    lines = []
-    for row, brief, diff, _ in found:
-        named = brief or row
+    chosen = None if options.select is None else parse_selection(options.select)
+    lines: list[PlanLine] = []
+    retiring: list[str] = []
+    live, paid, synced = 0, False, True
+    shared: dict[Any, Any] = {}
+    for position, one in enumerate(diff(), start=1):
+        named = one.brief or one.row
         assert named is not None, "a row is in the sheet, in the ledger, or in both"
-        if chosen(named, named.asked(), diff.state):
-            known = row is not None and row.digest == named.digest
-            charged = figures.get(row.id, Figures()).charged if row else None
-            lines.append(
-                PlanLine(
-                    row=named.row,
-                    title=named.title,
-                    charged=charged or Decimal(0),
-                    **asked_of(named),
-                    action=diff.action,
-                    digest=named.digest,
-                    why=diff.why,
-                    state=diff.state,
-                    priced=row.quoted if row and known else None,
-                )
-            )
-    if not lines:
-        refuse_slips(options.select, _all(found))
+        if chosen is None or chosen(named, named.asked(), one.diff.state):
+            lines.append(_line(one, named, shared))
+        # Of all rows: the selection chooses what is made, the sheet says what is there.
+        synced = synced and one.is_synced(position)
+        if one.outline is not None:
+            live += one.outline.state != "retired"
+            paid = paid or one.outline.take_id is not None
+            if one.diff.action == "retire":
+                retiring.append(named.row)
+    if not lines and options.select is not None:
+        refuse_slips(options.select, _all(diff()))
     wished = options.budget if options.budget is not None else sheet.budget
     budget = wished if wished is not None else (campaign.budget if campaign else None)
-    committed = campaign.reserved + campaign.charged if campaign else Decimal(0)
-    # Of all rows: the selection chooses what is made, the sheet says what is there.
-    retiring = tuple(row.row for row, _, diff, _ in found if row and diff.action == "retire")
-    live = sum(row is not None and row.state != "retired" for row, *_ in found)
-    paid = any(row is not None and row.take is not None for row, *_ in found)
     many = len(retiring) > FEW and len(retiring) > PART * live
     return Plan(
         campaign=sheet.campaign,
@@ -264,9 +258,42 @@ def _plan(
         sheet_digest=sheet.digest,
         lines=tuple(lines),
         budget=budget,
-        committed=committed,
-        retiring=retiring,
+        committed=campaign.reserved + campaign.charged if campaign else Decimal(0),
+        retiring=tuple(retiring),
         live=live,
         needs_word=many and paid and not options.retire,
         said=tuple(word for word in SAID if getattr(options, word)),
+        synced=synced,
     )
+
+
+def _line(one: RowDiff, named: Brief | CampaignRow, shared: dict[Any, Any]) -> PlanLine:
+    """Return the line of a row; what many rows have alike is `shared`, so that lines are small."""
+    outline, diff = one.outline, one.diff
+    known = outline is not None and outline.digest == named.digest
+    asked = {
+        name: shared.setdefault(value, value) if isinstance(value, str) else value
+        for name, value in asked_of(named).items()
+    }
+    return PlanLine(
+        row=named.row,
+        title=named.title,
+        charged=_credits((outline and outline.charged) or 0, shared),
+        **asked,
+        action=diff.action,
+        digest=named.digest,
+        why=diff.why,
+        state=diff.state,
+        priced=_credits(outline.quoted, shared) if outline and known else None,
+    )
+
+
+@overload
+def _credits(micro: int, shared: dict[Any, Any]) -> Decimal: ...
+@overload
+def _credits(micro: int | None, shared: dict[Any, Any]) -> Decimal | None: ...
+def _credits(micro: int | None, shared: dict[Any, Any]) -> Decimal | None:
+    if micro not in shared:
+        shared[micro] = from_micro(micro)
+    found: Decimal | None = shared[micro]
+    return found

@@ -19,7 +19,9 @@ from tasks.ledger import (
     AtLimit,
     Campaign,
     CampaignRow,
+    PricedRow,
     Quoted,
+    State,
     Terms,
     end_cancel,
     move,
@@ -74,9 +76,9 @@ async def ask_balance(service: VideoService) -> Decimal | None:
         return None
 
 
-def check_prices(rows: Iterable[CampaignRow], before: Mapping[str, CampaignRow]) -> None:
+def check_prices(rows: Iterable[PricedRow], before: Mapping[str, State]) -> None:
     """Raise SpendRefused, naming each, when rows were approved `before` and cost more by now."""
-    risen = [row for row in rows if row.state == "quoted" and before[row.row].state == "approved"]
+    risen = [row for row in rows if row.state == "quoted" and before[row.row] == "approved"]
     if risen:
         raise SpendRefused(
             "prices have risen since they were approved; nothing was spent:\n  "
@@ -86,7 +88,7 @@ def check_prices(rows: Iterable[CampaignRow], before: Mapping[str, CampaignRow])
         )
 
 
-def check_readable(rows: Iterable[CampaignRow], terms: Terms, *, now: float) -> None:
+def check_readable(rows: Iterable[PricedRow], terms: Terms, *, now: float) -> None:
     """Raise SpendRefused when a price cannot be read that a day, a run or a cost center limits."""
     for row in rows:
         limits = [a for a in terms.accounts(row, at=now) if a.budget is not None]

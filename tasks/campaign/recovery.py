@@ -23,10 +23,10 @@ from tasks.ledger import (
     CampaignRow,
     Delivered,
     PastTake,
+    has_paid,
     restore_count,
     restore_take,
     rows_of,
-    takes_of,
 )
 from tasks.store import object_name
 from tasks.suggest import again_with
@@ -49,7 +49,7 @@ async def recover(at: Context, campaign: Campaign) -> Recovery:
 
     Raises SpendRefused for films of a sandbox that are no real ones.
     """
-    if await at.ledger.read(partial(takes_of, campaign_id=campaign.id)):
+    if await at.ledger.read(partial(has_paid, campaign_id=campaign.id)):
         return Recovery()
     manifest = await _manifest(at, campaign)
     if manifest is None:
@@ -70,8 +70,8 @@ async def recover(at: Context, campaign: Campaign) -> Recovery:
             past = await _past_take(at, row, line, made_at)
         return row, past, _too_old(at, row, line, made_at) if past is None else None
 
-    found = await at.ledger.read(partial(rows_of, campaign_id=campaign.id))
-    known = [r for r in found if r.state == "planned" and _same(r, lines.get(r.row))]
+    planned = partial(rows_of, campaign_id=campaign.id, states=["planned"])
+    known = [r for r in await at.ledger.read(planned) if _same(r, lines.get(r.row))]
     judged = await asyncio.gather(*(judge(row) for row in known))
     restored = 0
     for row, past, _ in judged:

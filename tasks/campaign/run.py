@@ -15,6 +15,8 @@ from decimal import Decimal
 from functools import partial
 from typing import TypeVar
 
+from sqlalchemy import Connection
+
 from tasks.campaign.recovery import Recovery
 from tasks.campaign.selection import Selection, parse_selection
 from tasks.campaign.taken import Step, Taken
@@ -23,7 +25,7 @@ from tasks.engine.context import Context, connect
 from tasks.engine.engine import Engine
 from tasks.engine.progress import Snapshot
 from tasks.errors import CallsheetError, SpendRefused
-from tasks.ledger import Campaign, CampaignRow, rows_of
+from tasks.ledger import Campaign, CampaignRow, State, pages_of, rows_of
 from tasks.settings import Settings
 from tasks.sheet import Sheet
 
@@ -61,8 +63,12 @@ class Run:
     taken: Taken | None = None
     #: The rows that it carries; None for all that `--select` chooses.
     only: frozenset[str] | None = None
-    #: Rows as they were before they were quoted, by id.
-    before: dict[str, CampaignRow] = field(default_factory=dict)
+    #: The rows that `--select` chose for the plan, by id; None for all.
+    picked: frozenset[str] | None = None
+    #: Whether all is delivered and reported: nothing is written any more.
+    settled: bool = False
+    #: The states of rows before they were quoted, by id.
+    before: dict[str, State] = field(default_factory=dict)
     #: What its campaign had been charged when this run began.
     charged_before: Decimal = Decimal(0)
     #: Why this run may not begin anything any more.
@@ -97,13 +103,35 @@ class Run:
         """Return the campaign's chosen rows as the ledger has them, none that are skipped."""
         assert self.campaign is not None
         found = await self.at.ledger.read(partial(rows_of, campaign_id=self.campaign.id))
-        skipped = self.sheet.skipped if self.sheet else ()
-        named = [
-            row
-            for row in found
-            if (self.only is None or row.row in self.only) and row.row not in skipped
-        ]
-        return [row for row in named if self.chosen(row, row.asked(), row.state)]
+        found = [row for row in found if self.has(row.row)]
+        if not self.options.select or self.plan is not None:
+            return found
+        return [row for row in found if self.chosen(row, row.asked(), row.state)]
+
+    async def named(self, names: Sequence[str]) -> list[CampaignRow]:
+        """Return rows of the campaign by their ids."""
+        assert self.campaign is not None
+        campaign_id = self.campaign.id
+
+        def read(connection: Connection) -> list[CampaignRow]:
+            pages = (rows_of(connection, campaign_id, named=page) for page in pages_of(names))
+            return [row for page in pages for row in page]
+
+        return await self.at.ledger.read(read)
+
+    def has(self, row: str) -> bool:
+        """Whether a row is among those that the run is about: chosen, and not skipped."""
+        if self.only is not None and row not in self.only:
+            return False
+        if self.sheet is not None and row in self.sheet.skipped:
+            return False
+        return self.picked is None or row in self.picked
+
+    @property
+    def is_about_all(self) -> bool:
+        """Whether it is about all rows of its campaign."""
+        skipped = self.sheet is not None and bool(self.sheet.skipped)
+        return self.only is None and self.picked is None and not skipped
 
 
 _current: ContextVar[Run | None] = ContextVar("callsheet_run", default=None)

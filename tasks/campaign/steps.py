@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from tasks.campaign.catalogue import compared
 from tasks.campaign.lease import leased
-from tasks.campaign.match import match_sheet, name_campaign, note_ledger
+from tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
 from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.quote import (
     ask_balance,
@@ -29,20 +29,36 @@ from tasks.campaign.quote import (
     quote_rows,
 )
 from tasks.campaign.recovery import recover, refuse_too_old
-from tasks.campaign.report import outcome_of, unreported, write_manifest, write_report
+from tasks.campaign.report import (
+    outcome_of,
+    report_stands,
+    unreported,
+    write_manifest,
+    write_report,
+)
 from tasks.campaign.run import Run, current_run
+from tasks.campaign.values import Plan
+from tasks.engine.context import Context
 from tasks.engine.engine import Engine
+from tasks.engine.lanes.price import Price
 from tasks.errors import StoreError, StoreUnusable
 from tasks.ledger import (
     UNDER_WAY,
     Account,
     Campaign,
     CampaignRow,
+    PricedRow,
     State,
     Terms,
     approve,
+    endings_of,
     ensure_campaign,
     find_account,
+    find_campaign,
+    has_paid,
+    is_latest_from,
+    pages_of,
+    priced_rows,
     set_apart,
     set_budget,
     sync_sheet,
@@ -57,6 +73,8 @@ log = logging.getLogger("callsheet.run")
 
 #: Prefect sees at most this many task runs for a campaign's rows, however many there are.
 SHARDS = 200
+#: Rows that are in memory while their prices are asked for.
+QUOTED = 10_000
 #: How often progress is shown, in seconds.
 TICK = 0.5
 
@@ -101,6 +119,8 @@ async def plan_step(campaign: str) -> None:
     if match.refusal is not None:
         raise match.refusal
     sheet = await _without_unwanted(run)
+    if await _is_settled(run, match):
+        return
     change = partial(
         ensure_campaign,
         name=campaign,
@@ -133,12 +153,55 @@ async def plan_step(campaign: str) -> None:
         plan = await plan_sheet(at.ledger, sheet, options)
         # What a lost ledger had been charged was not charged by this run.
         await _count_from_here(run, run.campaign)
-    run.plan = plan
+    _plan_is(run, plan)
     # After the recovery: what was made before is made, whatever the service offers by now.
     rows = {line.row for line in plan.spending}
     run.sheet = await compared(
         sheet, rows, at.settings, ledger=at.ledger, service=at.service, clock=at.clock
     )
+
+
+def _plan_is(run: Run, plan: Plan) -> None:
+    run.plan = plan
+    if run.options.select:
+        run.picked = frozenset(line.row for line in plan.lines)
+
+
+async def _is_settled(run: Run, match: Match) -> bool:
+    """Whether all is as the last run left and reported it: then nothing is written.
+
+    The campaign is left to whoever has it: a run that is at work on it is waited for as ever.
+    """
+    at, options, sheet = run.at, run.options, run.sheet
+    assert sheet is not None
+    if options.new_campaign or options.same_campaign or match.moved:
+        return False
+    campaign = await at.ledger.read(partial(find_campaign, name=sheet.campaign))
+    if campaign is None or not await _is_known(at, campaign, sheet):
+        return False
+    plan = await plan_sheet(at.ledger, sheet, options)
+    same_budget = plan.budget is None or plan.budget == campaign.budget
+    if plan.moves_anything or not plan.synced or not same_budget:
+        return False
+    if not await report_stands(at, campaign):
+        return False
+    run.campaign, run.settled = campaign, True
+    _plan_is(run, plan)
+    if campaign.charged:
+        note_ledger(at.settings, sheet)
+    return True
+
+
+async def _is_known(at: Context, campaign: Campaign, sheet: Sheet) -> bool:
+    """Whether the campaign was last run and reported from this very sheet, and is nobody's now."""
+    held = campaign.owner is not None and (campaign.owner_until or 0) > at.clock()
+    same = (campaign.sheet, campaign.sheet_digest) == (sheet.address, sheet.digest)
+    if held or not same or campaign.reported is None:
+        return False
+    if not await at.ledger.read(partial(has_paid, campaign_id=campaign.id)):
+        return False
+    latest = partial(is_latest_from, campaign_id=campaign.id)
+    return sheet.origin is None or await at.ledger.read(partial(latest, origin=sheet.origin))
 
 
 async def _without_unwanted(run: Run) -> Sheet:
@@ -191,19 +254,24 @@ async def quote_step(campaign: str) -> None:
     """Ask for the price of every chosen row that would be made."""
     run = current_run()
     assert run.plan is not None, "the rows are planned first"
-    spending = {line.row for line in run.plan.spending}
-    rows = [row for row in await run.rows() if row.row in spending]
-    run.before |= {row.row: row for row in rows if row.row not in run.before}
-    found = await quote_rows(run.at, rows, run.on_quotes)
-    plan = priced(run.plan, found)
-    after = {row.row: row for row in await run.rows()}
+    prices: dict[str, Price] = {}
+    resting: dict[str, CampaignRow] = {}
+    for page in pages_of([line.row for line in run.plan.spending], QUOTED):
+        rows = await run.named(page)
+        run.before |= {row.row: row.state for row in rows}
+        found = await quote_rows(run.at, rows, run.on_quotes)
+        prices |= found
+        asked = (row for row in await run.named([*found]) if row.state in ("rejected", "held"))
+        resting |= {row.row: row for row in asked}
+    if not prices:
+        return
     lines = tuple(
-        replace(line, action="person", why=after[line.row].reason, state=after[line.row].state)
-        if line.row in found and after[line.row].state in ("rejected", "held")
+        replace(line, action="person", why=resting[line.row].reason, state=resting[line.row].state)
+        if line.row in resting
         else line
-        for line in plan.lines
+        for line in priced(run.plan, prices).lines
     )
-    run.plan = replace(plan, lines=lines)
+    run.plan = replace(run.plan, lines=lines)
 
 
 async def approve_step(campaign: str) -> int:
@@ -213,8 +281,11 @@ async def approve_step(campaign: str) -> int:
     have nowhere to go. Nothing has been spent by then.
     """
     run = current_run()
+    assert run.campaign is not None
     assert run.plan is not None, "the rows are planned first"
-    rows = [row for row in await run.rows() if row.row in run.before]
+    found = await run.at.ledger.read(partial(priced_rows, campaign_id=run.campaign.id))
+    found = [row for row in found if run.has(row.row)]
+    rows = [row for row in found if row.row in run.before]
     if run.on_plan is not None:
         balance = await ask_balance(run.at.service) if run.plan.spending else None
         run.plan = replace(run.plan, accounts=await _limits(run, rows), balance=balance)
@@ -225,40 +296,43 @@ async def approve_step(campaign: str) -> int:
         refuse_too_old(run.recovery, wanted, horizon=run.at.settings.horizon)
     check_prices(rows, run.before)
     check_budget(run.plan, run.options.at_limit, part=again_with("--at-limit", "fit"))
-    check_readable(
-        (row for row in rows if row.state in ("quoted", "approved")),
-        run.at.terms,
-        now=run.at.clock(),
-    )
+    check_readable(rows, run.at.terms, now=run.at.clock())
     if run.plan.moves_anything:
         await run.at.store.check()
     left = run.plan.retiring if run.plan.needs_word else ()
-    waiting = [r for r in await run.rows() if r.state == "quoted" and r.enabled]
-    waiting = [row for row in waiting if row.row not in left]
+    gone = frozenset(left)
+    waiting = [row for row in found if row.state == "quoted" and row.enabled]
+    waiting = [row for row in waiting if row.row not in gone]
     by = await run.approval(run.plan) if waiting or left else ""
-
-    def change(connection: Connection) -> int:
-        assert run.campaign is not None
-        assert run.plan is not None
-        now = run.at.clock()
-        if waiting:
-            check_wanted(connection, run.campaign)
-            # Whoever approved saw that they are paid for elsewhere, and is not asked again.
-            elsewhere = [one.campaign_id for one in run.plan.elsewhere]
-            set_apart(connection, run.campaign.id, elsewhere)
-        # A budget counts from the approval on: one that was refused leaves nothing behind.
-        if run.plan.budget is not None:
-            set_budget(connection, run.campaign, budget=run.plan.budget, at=now)
-        if left:
-            assert run.sheet is not None
-            briefs, skipped = run.sheet.briefs, run.sheet.skipped
-            sync_sheet(connection, run.campaign.id, briefs, at=now, skipped=skipped)
-        return approve(connection, waiting, by=by, at=now)
-
-    return await run.at.ledger.write(change)
+    if not run.settled:
+        change = partial(_approve, run=run, waiting=waiting, left=left, by=by)
+        return await run.at.ledger.write(change)
+    return 0
 
 
-async def _limits(run: Run, rows: Iterable[CampaignRow]) -> tuple[Account, ...]:
+def _approve(
+    connection: Connection, run: Run, waiting: Sequence[PricedRow], left: Sequence[str], by: str
+) -> int:
+    """Write what was approved: all of it, or nothing."""
+    assert run.campaign is not None
+    assert run.plan is not None
+    now = run.at.clock()
+    if waiting:
+        check_wanted(connection, run.campaign)
+        # Whoever approved saw that they are paid for elsewhere, and is not asked again.
+        elsewhere = [one.campaign_id for one in run.plan.elsewhere]
+        set_apart(connection, run.campaign.id, elsewhere)
+    # A budget counts from the approval on: one that was refused leaves nothing behind.
+    if run.plan.budget is not None:
+        set_budget(connection, run.campaign, budget=run.plan.budget, at=now)
+    if left:
+        assert run.sheet is not None
+        briefs, skipped = run.sheet.briefs, run.sheet.skipped
+        sync_sheet(connection, run.campaign.id, briefs, at=now, skipped=skipped)
+    return approve(connection, waiting, by=by, at=now)
+
+
+async def _limits(run: Run, rows: Iterable[PricedRow]) -> tuple[Account, ...]:
     """Return the accounts with a limit in which the rows would count, as they are now."""
     now = run.at.clock()
     found = {account for row in rows for account in run.at.terms.accounts(row, at=now)}
@@ -326,10 +400,15 @@ async def report_step(campaign: str) -> None:
     """
     run = current_run()
     assert run.campaign is not None, "the rows are planned first"
-    rows, before = await run.rows(), run.charged_before
-    outcome = await outcome_of(run.at, run.campaign, rows, run.engine, charged_before=before)
+    wanted = None if run.is_about_all else run.has
+    states = await run.at.ledger.read(
+        partial(endings_of, campaign_id=run.campaign.id, wanted=wanted)
+    )
+    before = None if run.settled else run.charged_before
+    outcome = await outcome_of(run.at, run.campaign, states, run.engine, charged_before=before)
     try:
-        await write_report(run.at, run.campaign)
+        if not run.settled:
+            await write_report(run.at, run.campaign)
     except (StoreError, StoreUnusable) as error:
         outcome = unreported(outcome, error)
     run.outcome = outcome

@@ -54,7 +54,7 @@ class RunOptions:
     typed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PlanLine:
     """What would happen to one row now, and its price (None: not priced, or not readable)."""
 
@@ -113,6 +113,8 @@ class Plan:
     needs_word: bool = False
     #: What a person said of the sheet's campaign when it was made.
     said: tuple[Said, ...] = ()
+    #: Whether the ledger has all of the sheet already.
+    synced: bool = False
 
     @property
     def spending(self) -> list[PlanLine]:

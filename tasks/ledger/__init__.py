@@ -15,6 +15,8 @@ from tasks.ledger.campaigns import (
     all_campaigns,
     ensure_campaign,
     find_campaign,
+    last_event,
+    note_report,
     release_lease,
     set_budget,
     tally_of,
@@ -36,7 +38,7 @@ from tasks.ledger.deliveries import (
     deliveries_of,
     films_of,
 )
-from tasks.ledger.diff import ACTIONS, Action, SheetDiff, changed_fields, diff_row, diff_sheet
+from tasks.ledger.diff import ACTIONS, Action, RowDiff, changed_fields, diff_row, diff_sheet
 from tasks.ledger.gates import (
     KeptPace,
     accepted_of_late,
@@ -67,10 +69,12 @@ from tasks.ledger.origins import (
     PaidElsewhere,
     campaigns_from,
     has_paid,
+    is_latest_from,
     origins_of,
     paid_elsewhere,
     set_apart,
 )
+from tasks.ledger.outlines import endings_of, numbers_of, pages_of
 from tasks.ledger.paid_calls import (
     NEW,
     CallOutcome,
@@ -86,8 +90,10 @@ from tasks.ledger.paid_calls import (
     videos_known,
 )
 from tasks.ledger.quotes import (
+    PricedRow,
     Quoted,
     approve,
+    priced_rows,
     record_quote,
     record_quotes,
     renew_quote,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from sqlalchemy import BigInteger, Connection, String, bindparam, or_, select, update
 from sqlalchemy import Row as Record
@@ -55,6 +55,13 @@ class Account:
         }[self.kind]
 
 
+class Chargeable(Protocol):
+    """What may be charged to a cost center."""
+
+    @property
+    def cost_center(self) -> str | None: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Terms:
     """On what terms a run may set credits aside, beside its campaign's budget.
@@ -72,7 +79,7 @@ class Terms:
     #: Which row did not fit which account: changed by the ledger's one writer alone.
     full: dict[tuple[AccountKind, str], str] = field(default_factory=dict)
 
-    def accounts(self, row: CampaignRow, *, at: float) -> list[Account]:
+    def accounts(self, row: Chargeable, *, at: float) -> list[Account]:
         """Return where a row that is begun at `at` counts beside its campaign, with limits."""
         found = [Account(kind="day", name=day_of(at), budget=self.day_budget)]
         if row.cost_center:

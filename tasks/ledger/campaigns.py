@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from tasks.credits import as_number, from_micro, in_credits, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.figures import NAMES, sums_of
 from tasks.ledger.moves import note_campaign
 from tasks.ledger.origins import has_paid, remember_origin, set_apart
-from tasks.ledger.schema import campaigns
+from tasks.ledger.schema import campaigns, events
 from tasks.ledger.states import State
 from tasks.origin import SheetOrigin
 
@@ -40,6 +40,8 @@ class Campaign:
     owner_until: float | None
     #: Whether it was paid for with the credits of a sandbox of our own; None: nobody knows.
     sandbox: bool | None = None
+    #: What its report in the store was made of (`tasks.campaign.report`).
+    reported: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,6 +134,18 @@ def set_budget(connection: Connection, campaign: Campaign, *, budget: Decimal, a
     )
     if changed.rowcount:
         note_campaign(connection, campaign.id, "budget", f"{in_credits(budget)}", at=at)
+
+
+def note_report(connection: Connection, campaign_id: int, reported: str) -> None:
+    """Remember what the campaign's report in the store was made of."""
+    this = campaigns.c.id == campaign_id
+    connection.execute(update(campaigns).where(this).values(reported=reported))
+
+
+def last_event(connection: Connection, campaign_id: int) -> int:
+    """Return the number of the last event of a campaign, 0 where it has none."""
+    last = select(func.max(events.c.id)).where(events.c.campaign_id == campaign_id)
+    return connection.scalar(last) or 0
 
 
 def tally_of(connection: Connection, campaign: Campaign) -> Tally:

@@ -108,9 +108,14 @@ def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list
 
 
 def films_of(
-    connection: Connection, campaign_id: int, *, states: Collection[State] | None = None
+    connection: Connection,
+    campaign_id: int,
+    *,
+    states: Collection[State] | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> Mapping[int, RowFilm]:
-    """Return the film of each row (in `states`) that has one, of whichever take, by its number."""
+    """Return the film of each row that has one, by its number: of rows in `states`, or of those
+    `numbers`."""
     query = (
         select(takes.c.row_id, takes.c.number, deliveries)
         .select_from(rows)
@@ -121,6 +126,8 @@ def films_of(
     )
     if states is not None:
         query = query.where(rows.c.state.in_(states))
+    if numbers is not None:
+        query = query.where(rows.c.id.in_(numbers))
     found: dict[int, RowFilm] = {}
     for file in connection.execute(query):
         before = found.get(file.row_id) or RowFilm(file.number)

@@ -7,14 +7,16 @@ A row of the ledger and a brief of the sheet in, an action in plain words out. A
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection
 
 from tasks.brief import Brief, Json, canonical_json
 from tasks.credits import is_above
+from tasks.ledger.outlines import Outline, outlines_of, pages_of
 from tasks.ledger.states import UNDER_WAY, State
 from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 
@@ -45,8 +47,43 @@ class Diff:
     drifts: bool = False
 
 
-#: Row, brief, what happens to them, and an earlier take of exactly this brief, if there is one.
-SheetDiff = list[tuple[CampaignRow | None, Brief | None, Diff, Take | None]]
+class RowDiff(NamedTuple):
+    """A row as the ledger and the sheet have it (None: not there), and what happens to it.
+
+    `row` is read where digests do not tell all. `earlier` is an earlier take of exactly this brief,
+    where the sheet was changed back to it; `given_up` is the last attempt at it that was given up.
+    """
+
+    outline: Outline | None
+    brief: Brief | None
+    diff: Diff
+    row: CampaignRow | None = None
+    earlier: Take | None = None
+    given_up: int = 0
+
+    def is_synced(self, position: int) -> bool:
+        """Whether the ledger has all that the sheet says of the row, which is its nth."""
+        outline, brief, row = self.outline, self.brief, self.row
+        if outline is None or self.diff.state != outline.state:
+            return False
+        if brief is None:
+            return True
+        if (outline.position, outline.line) != (position, brief.line):
+            return False
+        return outline.wishes == brief.wishes and (row is None or not self._renews(row, brief))
+
+    def _renews(self, row: CampaignRow, brief: Brief) -> bool:
+        return self.reason != row.reason or (row.digest != brief.digest and not self.diff.drifts)
+
+    @property
+    def reason(self) -> str | None:
+        """What stands beside the row once the sheet is taken in."""
+        row, diff = self.row, self.diff
+        return row.reason if row and diff.state == row.state != "planned" else diff.why
+
+
+_NEW = Diff("make", "planned")
+_SETTLED = Diff("nothing", "delivered")
 
 
 def diff_sheet(
@@ -55,26 +92,56 @@ def diff_sheet(
     briefs: Sequence[Brief],
     *,
     skipped: Collection[str] = (),
-) -> SheetDiff:
-    """Return what a run would do with every row of the sheet and of the ledger; write nothing.
+) -> Iterator[RowDiff]:
+    """Yield what a run would do with every row of the sheet and of the ledger; write nothing.
 
-    The take is an earlier one of exactly this brief, where the sheet was changed back to it. Rows
-    that are `skipped` are in the sheet, but not to be touched: nothing is said of them.
+    First the rows of the sheet, in its order, then those that have left it. Rows that are
+    `skipped` are in the sheet, but not to be touched: nothing is said of them.
     """
-    known: dict[str, CampaignRow] = {}
-    past: dict[tuple[int, str], Take] = {}
-    if campaign_id is not None:
-        known = {row.row: row for row in rows_of(connection, campaign_id)}
-        past = {(n, t.digest): t for n, t in takes_of(connection, campaign_id) if t.stands}
-    found: SheetDiff = []
-    for brief in briefs:
-        row = known.pop(brief.row, None)
-        earlier = past.get((row.id, brief.digest)) if row else None
-        found.append((row, brief, diff_row(row, brief, earlier), earlier))
-    for row in known.values():
-        if row.state != "retired" and row.row not in skipped:
-            found.append((row, None, diff_row(row, None), None))
-    return found
+    known = outlines_of(connection, campaign_id) if campaign_id is not None else {}
+    for page in pages_of(briefs):
+        pairs: list[tuple[Outline | None, Brief | None]]
+        pairs = [(known.pop(brief.row, None), brief) for brief in page]
+        yield from _diff_page(connection, campaign_id, pairs)
+    left = [
+        outline
+        for outline in known.values()
+        if outline.state != "retired" and outline.row not in skipped
+    ]
+    for gone in pages_of(left):
+        yield from _diff_page(connection, campaign_id, [(outline, None) for outline in gone])
+
+
+def _diff_page(
+    connection: Connection,
+    campaign_id: int | None,
+    pairs: Sequence[tuple[Outline | None, Brief | None]],
+) -> Iterator[RowDiff]:
+    unsettled = [o.id for o, brief in pairs if o is not None and not _is_settled(o, brief)]
+    found: dict[int, CampaignRow] = {}
+    takes: dict[tuple[int, str], list[Take]] = defaultdict(list)
+    if unsettled and campaign_id is not None:
+        found = {row.id: row for row in rows_of(connection, campaign_id, numbers=unsettled)}
+        changed = [o.id for o, b in pairs if o and b and o.digest != b.digest]
+        if changed:
+            for number, take in takes_of(connection, campaign_id, numbers=changed):
+                takes[number, take.digest].append(take)
+    for outline, brief in pairs:
+        row = found.get(outline.id) if outline else None
+        if outline is None:
+            yield RowDiff(None, brief, _NEW if brief and brief.enabled else diff_row(None, brief))
+        elif row is None:
+            yield RowDiff(outline, brief, _SETTLED)
+        else:
+            mine = takes.get((row.id, brief.digest), ()) if brief else ()
+            past = next((take for take in reversed(mine) if take.stands), None)
+            given_up = next((take.nth for take in reversed(mine) if take.abandoned_at), 0)
+            yield RowDiff(outline, brief, diff_row(row, brief, past), row, past, given_up)
+
+
+def _is_settled(outline: Outline, brief: Brief | None) -> bool:
+    """Whether the digests say it all: delivered and unchanged."""
+    return brief is not None and outline.state == "delivered" and outline.digest == brief.digest
 
 
 def diff_row(row: CampaignRow | None, brief: Brief | None, past: Take | None = None) -> Diff:

@@ -6,7 +6,7 @@ takes it from here: what its rows show adds up to what a campaign shows (docs/mo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -84,12 +84,19 @@ FIGURES: Select[Any] = (
 
 
 def figures_of(
-    connection: Connection, campaign_id: int, *, states: Collection[State] | None = None
+    connection: Connection,
+    campaign_id: int,
+    *,
+    states: Collection[State] | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> Mapping[int, Figures]:
-    """Return the figures of each row of a campaign (in `states`), by its number in the ledger."""
+    """Return the figures of each row of a campaign by its number: of rows in `states`, or of those
+    `numbers`."""
     query = FIGURES.where(rows.c.campaign_id == campaign_id)
     if states is not None:
         query = query.where(rows.c.state.in_(states))
+    if numbers is not None:
+        query = query.where(rows.c.id.in_(numbers))
     return {line.id: Figures.read(line) for line in connection.execute(query)}
 
 

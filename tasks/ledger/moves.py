@@ -130,6 +130,16 @@ def note(
     _append(connection, row.campaign_id, kind, words, row=row, take=take, at=at)
 
 
+def note_approvals(
+    connection: Connection, campaign_id: int, numbers: Sequence[int], *, by: str, at: float
+) -> None:
+    """Append that rows, by their numbers, were approved in one statement."""
+    moved = {"old": "quoted", "new": "approved", "take_id": None, "words": storable(by)}
+    common = {"campaign_id": campaign_id, "at": at, "kind": "state", **moved}
+    if numbers:
+        connection.execute(_EVENT, [{**common, "row_id": number} for number in numbers])
+
+
 def note_campaign(
     connection: Connection, campaign_id: int, kind: str, words: str, *, at: float
 ) -> None:

@@ -58,6 +58,11 @@ def origins_of(connection: Connection, campaign_id: int) -> list[SheetOrigin]:
     return [SheetOrigin(place=place, worksheet=worksheet) for place, worksheet in found]
 
 
+def is_latest_from(connection: Connection, campaign_id: int, origin: SheetOrigin) -> bool:
+    """Return whether a campaign is the one that was last run from there."""
+    return next((number for number, _ in campaigns_from(connection, origin)), None) == campaign_id
+
+
 def campaigns_from(connection: Connection, origin: SheetOrigin) -> list[tuple[int, str]]:
     """Return number and name of the campaigns that were run from there, the latest first."""
     query = (
@@ -88,6 +93,8 @@ def paid_elsewhere(
     be a new one (None), are left out, and with them what was paid for with other credits: those of
     a sandbox of our own, or real ones.
     """
+    if not wanted or not _others(connection, campaign_id):
+        return []
     pairs, digests = set(wanted), sorted({digest for _, digest in wanted})
     known = {campaign_id, *_apart_from(connection, campaign_id)}
     found: dict[tuple[int, str], dict[str, Decimal]] = defaultdict(dict)
@@ -120,6 +127,12 @@ def _apart_from(connection: Connection, campaign_id: int | None) -> set[int]:
     one, other = separations.c.campaign_id, separations.c.other_id
     query = select(one, other).where(or_(one == campaign_id, other == campaign_id))
     return set() if campaign_id is None else {n for pair in connection.execute(query) for n in pair}
+
+
+def _others(connection: Connection, campaign_id: int | None) -> bool:
+    """Whether there is any other campaign."""
+    query = select(campaigns.c.id).where(campaigns.c.id.is_distinct_from(campaign_id)).limit(1)
+    return connection.scalar(query) is not None
 
 
 def _paid(digests: Sequence[str], sandbox: bool) -> Select[tuple[int, str, str, str, int]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import BigInteger, Connection, bindparam, select, update
 
-from tasks.credits import as_text, in_credits, is_above, to_micro
-from tasks.ledger.moves import move, move_all
+from tasks.credits import as_text, from_micro, in_credits, is_above, to_micro
+from tasks.ledger.moves import move, move_all, note_approvals
+from tasks.ledger.outlines import pages_of
 from tasks.ledger.schema import rows
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow
@@ -20,7 +22,24 @@ _QUOTE = (
     .where(rows.c.id == bindparam("the_row"), rows.c.state == bindparam("old"))
     .values(quoted=bindparam("price"), quoted_at=bindparam("moment"))
 )
-_AGREE = update(rows).where(rows.c.id == bindparam("the_row")).values(approved=bindparam("price"))
+_PRICED = (
+    select(*(rows.c[name] for name in ("id", "campaign_id", "row", "state", "enabled", "reason",
+                                       "cost_center", "quoted")))
+    .where(rows.c.state.in_(["quoted", "approved"]))
+    .order_by(rows.c.position, rows.c.id)
+)  # fmt: skip
+# The guarded move of many rows at once, at the price that was shown: one that has moved on, or
+# costs something else by now, is not approved.
+_APPROVE = (
+    update(rows)
+    .where(
+        rows.c.id.in_(bindparam("the_rows", expanding=True)),
+        rows.c.state == "quoted",
+        rows.c.quoted.is_not_distinct_from(bindparam("price", type_=BigInteger)),
+    )
+    .values(state="approved", since=bindparam("moment"), reason=None, approved=rows.c.quoted)
+    .returning(rows.c.id)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +90,57 @@ def _is_plain(quoted: Quoted) -> bool:
     return fits and quoted.row.state == "planned"
 
 
-def approve(connection: Connection, found: Collection[CampaignRow], *, by: str, at: float) -> int:
-    """Approve quoted rows at their present quotes; return how many were approved."""
-    approved = 0
+class PricedRow(NamedTuple):
+    """A quoted or approved row, as far as its price is judged by it."""
+
+    id: int
+    campaign_id: int
+    row: str
+    state: State
+    enabled: bool
+    reason: str | None
+    cost_center: str | None
+    quoted: Decimal | None
+
+
+def priced_rows(connection: Connection, campaign_id: int) -> list[PricedRow]:
+    """Return the rows of a campaign that are quoted or approved, in sheet order."""
+    prices: dict[int | None, Decimal | None] = {}
+    found = []
+    for *line, quoted in connection.execute(_PRICED.where(rows.c.campaign_id == campaign_id)):
+        if quoted not in prices:
+            prices[quoted] = from_micro(quoted)
+        found.append(PricedRow._make((*line, prices[quoted])))
+    return found
+
+
+class Approvable(Protocol):
+    """A quoted row as it was shown to whoever approves it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def campaign_id(self) -> int: ...
+    @property
+    def quoted(self) -> Decimal | None: ...
+
+
+def approve(connection: Connection, found: Iterable[Approvable], *, by: str, at: float) -> int:
+    """Approve quoted rows at the quotes they were shown with; return how many were approved.
+
+    All of them in one transaction, a few statements for each page of rows at the same price.
+    """
+    alike: dict[tuple[int, Decimal | None], list[int]] = defaultdict(list)
     for row in found:
-        if move(connection, row, "approved", at=at, words=by):
-            connection.execute(_AGREE, {"the_row": row.id, "price": to_micro(row.quoted)})
-            approved += 1
+        alike[row.campaign_id, row.quoted].append(row.id)
+    approved = 0
+    for (campaign_id, price), numbers in alike.items():
+        for page in pages_of(numbers):
+            values = {"the_rows": page, "price": to_micro(price), "moment": at}
+            moved = set(connection.scalars(_APPROVE, values))
+            those = [number for number in page if number in moved]
+            note_approvals(connection, campaign_id, those, by=by, at=at)
+            approved += len(moved)
     return approved
 
 

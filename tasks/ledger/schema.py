@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0010"
+REVISION = "0011"
 
 #: SQLite counts up only in a column that it calls INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -56,6 +56,8 @@ campaigns = Table(
     Column("owner_until", Float),
     # Whether a sandbox of our own made its films; unknown where this was not kept yet.
     Column("sandbox", Boolean),
+    # What the files of the report in the store were made of: while it is so, they stand.
+    Column("reported", Text),
 )
 
 # Where a campaign was run from; found by digest, since an address may be of any length.
@@ -101,6 +103,8 @@ rows = Table(
     Column("cost_center", Text),
     Column("notes", Text),
     Column("cells", Text, nullable=False),
+    # A digest of captions to cells; unknown for rows of before this was kept.
+    Column("wishes", String(32)),
     Column("quoted", BigInteger),
     Column("quoted_at", Float),
     # The price that somebody agreed to: a newer quote above it is agreed to anew.

@@ -10,23 +10,28 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, update
+from sqlalchemy import Connection, Insert, Update, bindparam, insert, update
 
 from tasks.brief import Brief, canonical_json
 from tasks.credits import to_micro
-from tasks.ledger.diff import Diff, diff_sheet
+from tasks.ledger.diff import Diff, RowDiff, diff_sheet
 from tasks.ledger.moves import move
-from tasks.ledger.schema import rows
+from tasks.ledger.outlines import Outline
+from tasks.ledger.schema import campaigns, rows
 from tasks.ledger.states import TRANSITIONS, State
-from tasks.ledger.values import CampaignRow, Take, takes_of
+from tasks.ledger.values import CampaignRow, Take
 
 _INSERT = insert(rows)
 _WISHES = ("position", "line", "captions", "enabled", "priority", "max_credits", "tags",
-           "cost_center", "notes", "cells", "reason")  # fmt: skip
+           "cost_center", "notes", "cells", "wishes")  # fmt: skip
 _BRIEF = ("operation", "request", "digest", "nth", "take_id", "quoted")
 _ROW = update(rows).where(rows.c.id == bindparam("the_row"))
+_SET_PLACE = _ROW.values(position=bindparam("new_position"), line=bindparam("new_line"))
 _SET_WISHES = _ROW.values({name: bindparam(f"new_{name}") for name in _WISHES})
+_SET_REASON = _ROW.values(reason=bindparam("new_reason"))
 _SET_BRIEF = _ROW.values({name: bindparam(f"new_{name}") for name in _BRIEF} | {"quoted_at": None})
+#: Changes that are written at a time, so that they need not all be in memory.
+STRIDE = 2000
 
 
 def sync_sheet(
@@ -40,30 +45,76 @@ def sync_sheet(
 ) -> None:
     """Bring the campaign's rows to what the sheet says; rows under way are not disturbed.
 
-    Without `retire` the rows that left the sheet stay as they are, and so do those that are
-    `skipped`, which are in the sheet.
+    Only what differs is written. Without `retire` the rows that left the sheet stay as they are,
+    and so do those that are `skipped`, which are in the sheet.
     """
-    new: list[dict[str, Any]] = []
-    wishes: list[dict[str, Any]] = []
-    renewed: list[dict[str, Any]] = []
+    changes = _Changes(connection)
     found = diff_sheet(connection, campaign_id, briefs, skipped=skipped)
-    given_up = {
-        (n, t.digest): t.nth for n, t in takes_of(connection, campaign_id) if t.abandoned_at
-    }
-    for position, (row, brief, diff, earlier) in enumerate(found, start=1):
-        if row is None and brief is not None:
-            new.append(_new_row(campaign_id, brief, position, diff, at))
-        if row is not None and brief is not None:
-            wish = {**_wishes(brief, position), "reason": _reason(row, diff)}
-            wishes.append(_new_values(row, wish))
-            if row.digest != brief.digest and not diff.drifts:
-                last = given_up.get((row.id, brief.digest), 0)
-                renewed.append(_new_values(row, _renewal(row, brief, earlier, last)))
-        if row is not None and (retire or brief is not None):
-            _rest(connection, row, diff, at)
-    for statement, values in ((_INSERT, new), (_SET_WISHES, wishes), (_SET_BRIEF, renewed)):
-        if values:
-            connection.execute(statement, values)
+    for position, one in enumerate(found, start=1):
+        if one.is_synced(position) or (one.brief is None and not retire):
+            continue
+        if one.outline is None:
+            assert one.brief is not None, "a row is in the sheet, in the ledger, or in both"
+            new = _new_row(campaign_id, one.brief, position, one.diff, at)
+            changes.add(_INSERT, new)
+        else:
+            _take_in(connection, changes, one, one.outline, position, at)
+    changes.write()
+    if changes.any:
+        # What the report in the store was made of is not so any more.
+        this = campaigns.c.id == campaign_id
+        connection.execute(update(campaigns).where(this).values(reported=None))
+
+
+class _Changes:
+    """Changes of one kind are written together, whenever there are many of any."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.any = False
+        self._connection = connection
+        self._waiting: dict[Insert | Update, list[dict[str, Any]]] = {}
+
+    def add(self, statement: Insert | Update, values: dict[str, Any]) -> None:
+        """Have a statement carried out with these values."""
+        self.any = True
+        several = self._waiting.setdefault(statement, [])
+        several.append(values)
+        if len(several) == STRIDE:
+            self.write()
+
+    def write(self) -> None:
+        """Carry out what waits."""
+        for statement, values in self._waiting.items():
+            self._connection.execute(statement, values)
+        self._waiting.clear()
+
+
+def _take_in(
+    connection: Connection,
+    changes: _Changes,
+    one: RowDiff,
+    outline: Outline,
+    position: int,
+    at: float,
+) -> None:
+    """Bring one row that the ledger knows to what the sheet says."""
+    row, brief, diff = one.row, one.brief, one.diff
+    if brief is not None:
+        if outline.wishes != brief.wishes:
+            changes.add(_SET_WISHES, _new_values(outline, _wishes(brief, position)))
+        elif (outline.position, outline.line) != (position, brief.line):
+            place = {"position": position, "line": brief.line}
+            changes.add(_SET_PLACE, _new_values(outline, place))
+    if row is None:
+        return
+    if brief is not None and row.digest != brief.digest and not diff.drifts:
+        renewal = _renewal(row, brief, one.earlier, one.given_up)
+        changes.add(_SET_BRIEF, _new_values(outline, renewal))
+    if diff.state != row.state:
+        changes.any = True
+        _rest(connection, row, diff, at)
+    elif brief is not None and one.reason != row.reason:
+        changes.add(_SET_REASON, _new_values(outline, {"reason": one.reason}))
 
 
 def _new_row(
@@ -101,7 +152,8 @@ def _wishes(brief: Brief, position: int) -> dict[str, Any]:
         "tags": json.dumps(brief.tags, ensure_ascii=False),
         "cost_center": brief.cost_center,
         "notes": brief.notes,
-        "cells": json.dumps(brief.cells, ensure_ascii=False),
+        "cells": json.dumps([*brief.cells], ensure_ascii=False),
+        "wishes": brief.wishes,
     }
 
 
@@ -116,18 +168,12 @@ def _renewal(row: CampaignRow, brief: Brief, earlier: Take | None, given_up: int
     }
 
 
-def _new_values(row: CampaignRow, values: dict[str, Any]) -> dict[str, Any]:
-    return {"the_row": row.id, **{f"new_{name}": value for name, value in values.items()}}
-
-
-def _reason(row: CampaignRow, diff: Diff) -> str | None:
-    return row.reason if diff.state == row.state != "planned" else diff.why
+def _new_values(outline: Outline, values: dict[str, Any]) -> dict[str, Any]:
+    return {"the_row": outline.id, **{f"new_{name}": value for name, value in values.items()}}
 
 
 def _rest(connection: Connection, row: CampaignRow, diff: Diff, at: float) -> None:
     """Move the row to where it rests before the run; by way of `planned` where that is the way."""
-    if diff.state == row.state:
-        return
     direct = diff.state in TRANSITIONS[row.state]
     steps: list[State] = [diff.state] if direct else ["planned", diff.state]
     for new in steps:

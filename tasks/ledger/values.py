@@ -134,7 +134,7 @@ class Event:
 _TAKE_COLUMNS = [column.label(f"take_{column.name}") for column in takes.c]
 _SELECT = (
     select(
-        *[column for column in rows.c if column.name not in ("take_id", "cells")],
+        *[column for column in rows.c if column.name not in ("take_id", "cells", "wishes")],
         campaigns.c.name.label("campaign"),
         *_TAKE_COLUMNS,
     )
@@ -149,8 +149,11 @@ def rows_of(
     *,
     states: Iterable[State] | None = None,
     row: str | None = None,
+    named: Iterable[str] | None = None,
+    numbers: Iterable[int] | None = None,
 ) -> list[CampaignRow]:
-    """Return a campaign's rows in sheet order, optionally those in `states` or of one id."""
+    """Return a campaign's rows in sheet order, optionally those in `states`, of one id, of some,
+    or of some numbers in the ledger."""
     query: Select[Any] = _SELECT.where(rows.c.campaign_id == campaign_id).order_by(
         rows.c.position, rows.c.id
     )
@@ -158,6 +161,10 @@ def rows_of(
         query = query.where(rows.c.state.in_(list(states)))
     if row is not None:
         query = query.where(rows.c.row == row)
+    if named is not None:
+        query = query.where(rows.c.row.in_(list(named)))
+    if numbers is not None:
+        query = query.where(rows.c.id.in_(list(numbers)))
     return [_row(found) for found in connection.execute(query)]
 
 
@@ -175,13 +182,18 @@ def _row(found: Record[Any]) -> CampaignRow:
 _ROW_FIELDS = tuple(field.name for field in fields(CampaignRow))
 
 
-def takes_of(connection: Connection, campaign_id: int) -> list[tuple[int, Take]]:
-    """Return every take of a campaign with the number of its row, oldest first."""
+def takes_of(
+    connection: Connection, campaign_id: int, *, numbers: Iterable[int] | None = None
+) -> list[tuple[int, Take]]:
+    """Return every take of a campaign with the number of its row, oldest first; optionally those
+    of some rows, by their numbers in the ledger."""
     query = (
         select(takes)
         .where(takes.c.campaign_id == campaign_id)
         .order_by(takes.c.row_id, takes.c.number)
     )
+    if numbers is not None:
+        query = query.where(takes.c.row_id.in_(list(numbers)))
     return [(found.row_id, take_of(found)) for found in connection.execute(query)]
 
 
@@ -197,9 +209,13 @@ def take_of(found: Record[Any], *, prefix: str = "") -> Take:
 _TAKE_FIELDS = tuple(field.name for field in fields(Take))
 
 
-def cells_of(connection: Connection, campaign_id: int) -> Mapping[int, list[tuple[str, str]]]:
-    """Return the sheet's own headers and texts, by row."""
+def cells_of(
+    connection: Connection, campaign_id: int, *, numbers: Iterable[int] | None = None
+) -> Mapping[int, list[tuple[str, str]]]:
+    """Return the sheet's own headers and texts, by row (of some, by their numbers)."""
     query = select(rows.c.id, rows.c.cells).where(rows.c.campaign_id == campaign_id)
+    if numbers is not None:
+        query = query.where(rows.c.id.in_(list(numbers)))
     return {
         found.id: [(header, text) for header, text in json.loads(found.cells)]
         for found in connection.execute(query)

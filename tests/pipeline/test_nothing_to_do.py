@@ -1,0 +1,146 @@
+"""A campaign that is finished is run again, as every night: nothing is asked, written or paid."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, event
+
+from flows.pipeline import PLAIN, run_pipeline
+from tasks.campaign.run import no_approval, open_run
+from tasks.campaign.values import RunOptions, RunOutcome
+from tasks.settings import load_settings
+from tests.bench.delivered import make_delivered
+from tests.programs import CALLSHEET, Desk, Sandbox, simple_sheet
+
+#: Kilobytes that a process may need at 10,000 rows beyond what it needs at 1,000.
+MORE = 40 * 1024
+NOBODY = {"CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1", "CALLSHEET_API_KEY": "mav_nobody"}
+
+
+def files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return when every file was written, and how large it is; not what an open ledger needs."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    kept = (path for path in found if path.suffix not in (".db-wal", ".db-shm"))
+    return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in kept}
+
+
+def test_it_writes_nothing(desk: Desk, service: Sandbox, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+    first = desk.run(sheet)
+    before, calls = files(desk.folder), service.calls()
+
+    again = desk.run(sheet)
+
+    expected = {**first.json, "credits": {**first.json["credits"], "charged_this_run": 0}}
+    assert (again.status, again.json) == (0, expected)
+    assert files(desk.folder) == before
+    assert service.calls() == calls
+
+
+@pytest.mark.parametrize("lost", ["manifest.json", "status.csv"])
+def test_a_report_that_is_gone_is_written_again(desk: Desk, name: str, lost: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    desk.run(sheet)
+    file = desk.folder / "deliveries" / name / lost
+    before = file.read_text()
+    file.write_text("something else")
+    assert desk.run(sheet).status == 0
+    assert file.read_text().splitlines()[-1] == before.splitlines()[-1]
+
+
+def test_what_an_edit_changes_is_reported(desk: Desk, service: Sandbox, name: str) -> None:
+    """A note costs nothing, and the status sheet shows it."""
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2, columns=",notes", cells=",first"))
+    desk.run(sheet)
+    creates = service.calls()["create"]
+    desk.sheet(sheet, simple_sheet(2, columns=",notes", cells=",second"))
+    assert desk.run(sheet).status == 0
+    assert "second" in (desk.folder / "deliveries" / name / "status.csv").read_text()
+    assert service.calls()["create"] == creates
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """Collect the statements of every ledger."""
+    heard: list[str] = []
+
+    def hear(_c: object, _cursor: object, statement: str, *_: object) -> None:
+        heard.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", hear)
+    try:
+        yield heard
+    finally:
+        event.remove(Engine, "before_cursor_execute", hear)
+
+
+async def run_again(folder: Path) -> RunOutcome:
+    settings = load_settings(environ=NOBODY, folder=folder)
+    options = RunOptions(sheet=str(folder / "bench.csv"))
+    async with open_run(options, settings, no_approval) as run:
+        outcome = await run_pipeline(run, PLAIN)
+        assert run.engine is None or not run.settled
+        return outcome
+
+
+def test_its_statements_do_not_grow_with_its_rows(tmp_path: Path) -> None:
+    heard = []
+    for count in (100, 300):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        make_delivered(folder, count)
+        asyncio.run(run_again(folder))
+        with statements() as found:
+            assert asyncio.run(run_again(folder)).tally.rows == {"delivered": count}
+        heard.append(found)
+        writes = ("INSERT", "UPDATE", "DELETE")
+        assert [one for one in found if one.startswith(writes)] == []
+    assert heard[0] == heard[1]
+
+
+#: A small program between, since a child begins with what its parent has in memory.
+PEAK = """
+import resource, subprocess, sys
+done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
+print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def peak(folder: Path, *words: str) -> int:
+    """Return the most that a command had in memory, in kilobytes."""
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, *CALLSHEET, *words],
+        cwd=folder,
+        env=Desk(folder, NOBODY).environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    status, kilobytes = map(int, done.stdout.split())
+    assert status == 0
+    return kilobytes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems count memory otherwise")
+def test_memory_is_flat(tmp_path: Path) -> None:
+    peaks: dict[str, list[int]] = {}
+    for count in (1_000, 10_000):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        make_delivered(folder, count)
+        for name, words in {
+            "reported": ("run", "bench.csv", "--json", "--without-prefect"),
+            "settled": ("run", "bench.csv", "--json", "--without-prefect"),
+            "plan": ("plan", "bench.csv", "--json"),
+            "check": ("check", "bench.csv", "--json"),
+        }.items():
+            peaks.setdefault(name, []).append(peak(folder, *words))
+    grown = {name: more - less for name, (less, more) in peaks.items()}
+    assert {name: kilobytes for name, kilobytes in grown.items() if kilobytes > MORE} == {}, peaks
