@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MICROSECONDS = 1_000_000
 #: The index of an MP4 says what is in it: to open one, libav need not read or decode anything more.
 _INDEX_ALONE = {"codec_whitelist": "none", "probesize": "32"}
+#: Far more zeros in a row than a unit may have, far fewer than a lost block of a disk or a network.
+_HOLE = bytes(64)
 #: Where the setup of a codec says how wide the lengths before its units are (ISO/IEC 14496-15).
 _LENGTHS = {"h264": 4, "hevc": 21}
 
@@ -37,9 +39,9 @@ class Film:
 def inspect_film(path: Path) -> Film:
     """Return what the film at `path` is; raise FilmError when it is not a playable MP4.
 
-    All of it is read and the units of every picture are counted through, which finds what is cut,
-    overwritten or left out; the first and the last key frame are decoded. To decode all of a film
-    takes seconds of it.
+    All of it is read, the units of every picture are counted through, which finds what is cut,
+    overwritten or left out, and every key frame is decoded. To decode all of a film takes seconds
+    of it, and the pictures between two key frames only build on them.
     """
     check_boxes(path)
     import av
@@ -55,7 +57,7 @@ def inspect_film(path: Path) -> Film:
                 sound = bool(container.streams.audio)
                 width, height = _read_pictures(container, picture)
                 return Film(seconds, width, height, sound)
-    except (av.error.FFmpegError, StopIteration, ValueError):
+    except (av.error.FFmpegError, ValueError):
         problem = "no picture of the film can be decoded"
     raise FilmError(problem)
 
@@ -65,32 +67,36 @@ def _read_pictures(container: InputContainer, picture: VideoStream) -> tuple[int
     decoder = picture.codec_context
     # Few frames need no helpers: starting some for each film costs more than it saves.
     decoder.thread_count = 1
-    # Damage is an error, not something to be painted over.
-    decoder.options = {"err_detect": "explode"}
-    keys = _key_frames(container.demux(picture), _width_of_lengths(decoder))
-    first = _decoded(decoder, next(keys))
-    for key in keys:
-        _decoded(decoder, key)
+    # Damage is an error, not something to be painted over; nobody sees whether edges are smooth.
+    decoder.options = {"err_detect": "explode", "skip_loop_filter": "all"}
+    width = _width_of_lengths(decoder)
+    first = None
+    for packet in container.demux(picture):
+        if packet.size and width is not None:
+            _check_units(bytes(packet), width)
+        if packet.size and packet.is_keyframe:
+            frame = _decoded(decoder, packet)
+            first = first or frame
+    if first is None:
+        raise ValueError("the film has no key frame")
     return first.width, first.height
 
 
-def _key_frames(
-    packets: Iterator[Packet[VideoStream]], width: int | None
-) -> Iterator[Packet[VideoStream]]:
-    """Yield the key frames that are to be decoded; raise ValueError at a packet that is damaged.
+def _check_units(packet: bytes, width: int) -> None:
+    """Raise ValueError unless the packet's units, each with its length before it, add up to it.
 
-    Where a packet can be counted through, the first and the last one suffice, else it is all.
+    Nor may a unit hold zeros that nobody wrote. Encoders put a 3 behind every two zeros, lest they
+    be taken for a unit's beginning (ISO/IEC 14496-10, 7.4.1): a block of them is a hole. Zeros at
+    the very end are left there by some programs that cut units out of a stream.
     """
-    first = last = None
-    for packet in packets:
-        if packet.size and width is not None:
-            _add_up(memoryview(packet), width)
-        if packet.size and packet.is_keyframe:
-            if width is None or first is None:
-                yield packet
-            first, last = first or packet, packet
-    if width is not None and last is not None and last is not first:
-        yield last
+    at, size, has_zeros = 0, len(packet), _HOLE in packet
+    while at < size and (length := int.from_bytes(packet[at : at + width])):
+        begin, at = at + width, at + width + length
+        if has_zeros and _HOLE in packet[begin:at].rstrip(b"\0"):
+            raise ValueError("there is a hole in a picture")
+    # No unit is empty either: a length of zero was never written.
+    if at != size:
+        raise ValueError("the units of a picture do not add up to it")
 
 
 def _decoded(decoder: VideoCodecContext, packet: Packet[VideoStream]) -> VideoFrame:
@@ -100,16 +106,6 @@ def _decoded(decoder: VideoCodecContext, packet: Packet[VideoStream]) -> VideoFr
     if not frames:
         raise ValueError("there is no picture in a key frame")
     return frames[0]
-
-
-def _add_up(packet: memoryview, width: int) -> None:
-    """Raise ValueError unless the packet's units, each with its length before it, add up to it."""
-    at, size = 0, len(packet)
-    while at < size and (length := int.from_bytes(packet[at : at + width])):
-        at += width + length
-    # There is no empty unit: where a length is zero, zeros lie over what was there.
-    if at != size:
-        raise ValueError("the units of a picture do not add up to it")
 
 
 def _width_of_lengths(decoder: VideoCodecContext) -> int | None:

@@ -117,8 +117,8 @@ MUTATIONS = (
     Mutation(
         "the pictures of the film are decoded, to its end",
         "tasks/store/film.py",
-        "    for key in keys:\n        _decoded(decoder, key)\n",
-        "",
+        "        if packet.size and packet.is_keyframe:",
+        "        if packet.size and packet.is_keyframe and first is None:",
         ("tests/unit/store/test_film.py",),
     ),
     Mutation(
@@ -126,6 +126,13 @@ MUTATIONS = (
         "tasks/store/film.py",
         "    if at != size:",
         "    if False:",
+        ("tests/unit/store/test_film.py",),
+    ),
+    Mutation(
+        "no picture of the film has a hole",
+        "tasks/store/film.py",
+        "if has_zeros and",
+        "if False and",
         ("tests/unit/store/test_film.py",),
     ),
     Mutation(

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.errors import FilmError
 from tasks.store import Film, inspect_film
-from tasks.store.film import check_boxes
+from tasks.store.film import _check_units, check_boxes
 
 
 def _file(tmp_path: Path, data: bytes) -> Path:
@@ -73,7 +73,27 @@ def test_a_film_that_is_damaged_in_the_middle_is_refused(tmp_path, part, instead
         inspect_film(_file(tmp_path, bytes(film)))
 
 
-def test_a_last_key_frame_that_is_whole_and_shows_nothing_is_refused(tmp_path) -> None:
+@pytest.mark.parametrize("codec", ["libx264", "libx265"])
+@pytest.mark.parametrize("picture", ["first", "key frame", "between", "last"])
+def test_a_block_that_was_lost_in_any_picture_is_found(tmp_path, codec, picture) -> None:
+    import av
+
+    path = _long_film(tmp_path, codec, "-vf", "noise=alls=40:allf=t")
+    assert inspect_film(path).width == 320
+    with av.open(str(path)) as container:
+        found = list(container.streams.video[0].index_entries)
+    keys = [entry for entry in found if entry.is_keyframe]
+    between = next(entry for entry in found[20:] if not entry.is_keyframe and entry.size > 8192)
+    entry = {"first": keys[0], "key frame": keys[3], "between": between, "last": keys[-1]}[picture]
+    film = bytearray(path.read_bytes())
+    # In the middle of a unit: every length is right.
+    hole = entry.pos + entry.size - 6000
+    film[hole : hole + 4096] = bytes(4096)
+    with pytest.raises(FilmError, match="decoded"):
+        inspect_film(_file(tmp_path, bytes(film)))
+
+
+def test_a_last_key_frame_with_foreign_bytes_in_it_is_refused(tmp_path) -> None:
     import av
 
     path = _long_film(tmp_path, "libx264")
@@ -83,19 +103,28 @@ def test_a_last_key_frame_that_is_whole_and_shows_nothing_is_refused(tmp_path) -
     film = bytearray(path.read_bytes())
     # Its first half is left, and with it the lengths of its units.
     half = entry.size // 2
-    film[entry.pos + half : entry.pos + entry.size] = bytes(entry.size - half)
+    film[entry.pos + half : entry.pos + entry.size] = b"\x5a" * (entry.size - half)
     with pytest.raises(FilmError, match="decoded"):
         inspect_film(_file(tmp_path, bytes(film)))
 
 
-def _long_film(tmp_path: Path, codec: str) -> Path:
+def test_zeros_after_the_end_of_a_picture_are_no_hole() -> None:
+    whole = b"\x65" + bytes(range(1, 200))
+    padded = whole + bytes(100)
+    _check_units(struct.pack(">I", len(padded)) + padded, 4)
+    holed = whole + bytes(100) + b"\x80"
+    with pytest.raises(ValueError, match="hole"):
+        _check_units(struct.pack(">I", len(holed)) + holed, 4)
+
+
+def _long_film(tmp_path: Path, codec: str, *words: str) -> Path:
     """Make a film of eight seconds with a key frame every second."""
     import imageio_ffmpeg
 
     path = tmp_path / "long.mp4"
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-f", "lavfi"]
     command += ["-i", "testsrc=size=320x180:rate=12:duration=8", "-c:v", codec, "-g", "12"]
-    subprocess.run([*command, "-pix_fmt", "yuv420p", str(path)], check=True)
+    subprocess.run([*command, *words, "-pix_fmt", "yuv420p", str(path)], check=True)
     return path
 
 
