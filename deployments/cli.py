@@ -34,10 +34,12 @@ def carry_out(words: Sequence[str]) -> int:
     """Parse and run a command; every error becomes a sentence and an exit status."""
     from tasks.errors import CallsheetError
     from tasks.file_limit import raise_file_limit
+    from tasks.suggest import suggest_for
 
     args = argparse.Namespace(json="--json" in words, verbose=False)
     try:
         args = parse(words)
+        suggest_for(args.profile)
         # The servers that a command brings along inherit it.
         raise_file_limit()
         command = importlib.import_module(f"deployments.commands.{args.command}")

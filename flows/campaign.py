@@ -35,6 +35,7 @@ from tasks.read_sheet import read_sheet
 from tasks.report_campaign import report_campaign
 from tasks.settings import load_settings
 from tasks.sheet import HiddenRows
+from tasks.suggest import suggest_for
 
 AS_TASKS = Steps(read_sheet, plan_rows, quote_rows, produce_rows, report_campaign)
 
@@ -93,6 +94,7 @@ async def run_campaign(
         hidden_rows: leave out the rows that a workbook hides (skip), or make films of them (read).
     """
     redact_prefect_logs()
+    suggest_for(profile)
     options = RunOptions(
         sheet=sheet,
         campaign=campaign,
@@ -141,6 +143,7 @@ async def run_of(
     Nothing is approved in it. Raises BadInput for a campaign that the ledger does not know.
     """
     redact_prefect_logs()
+    suggest_for(profile)
     wait = None if max_wait is None else parse_duration(max_wait)
     options = RunOptions(sheet=campaign, max_wait=wait)
     async with open_run(options, load_settings(profile=profile), no_approval) as run:

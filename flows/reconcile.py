@@ -22,6 +22,7 @@ from tasks.engine.context import open_service, organisation_of
 from tasks.errors import BadInput
 from tasks.ledger import find_campaign, open_ledger
 from tasks.settings import load_settings
+from tasks.suggest import suggest_for
 
 #: Differences in the artifact at most.
 SHOWN = 1000
@@ -42,6 +43,7 @@ async def reconcile_ledger(
         profile: settings from a TOML profile.
     """
     redact_prefect_logs()
+    suggest_for(profile)
     comparison = await _compare(campaign, profile)
     shown: list[dict[str, Any]] = [one.as_json() for one in comparison.differences[:SHOWN]]
     await acreate_table_artifact(

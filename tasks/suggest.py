@@ -8,6 +8,14 @@ from __future__ import annotations
 import shlex
 from pathlib import PurePath
 
+#: The options that every command needs here; of the process, since its threads suggest as well.
+_always: list[str] = []
+
+
+def suggest_for(profile: str | None) -> None:
+    """Have every suggestion from now on name the profile that its reader works with."""
+    _always[:] = [] if profile is None else ["--profile", profile]
+
 
 def suggest(command: str, *words: str) -> str:
     """Return `callsheet COMMAND WORDS`, quoted for a shell; capitals stand for what is not known.
@@ -15,7 +23,8 @@ def suggest(command: str, *words: str) -> str:
     `command` may hold the verb too ("video show"). A word that begins with a dash is an option
     where it is written here, and a value where it comes from a campaign or a sheet.
     """
-    return " ".join(("callsheet", command, *(shlex.quote(word) for word in words)))
+    more = [] if "--profile" in words else _always
+    return " ".join(("callsheet", command, *map(shlex.quote, (*words, *more))))
 
 
 def again_with(*words: str) -> str:

@@ -5,14 +5,18 @@ The key is a pure function of the request, so the same command typed twice gives
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from decimal import Decimal
+from functools import partial
 
 from deployments.commands.options import budget_of
 from deployments.direct import request_body
 from deployments.direct.session import Document, Session
 from deployments.terminal import consent, plain
 from tasks.brief import CREATE, Json, canonical_json, digest_of
+from tasks.campaign.catalogue import compared_by, known_catalogue, told_anew
+from tasks.campaign.comparison import unlisted_in
 from tasks.credits import as_number, as_text, in_credits
 from tasks.errors import BadInput, Conflict, Forbidden, NotFound, OtherRefusal, SpendRefused
 from tasks.key import DIRECT, idempotency_key
@@ -33,13 +37,15 @@ async def estimate(at: Session) -> Document:
 async def create(at: Session) -> Document:
     """Make a video: its price first, then the question, then one request under one key.
 
-    Raises SpendRefused without approval, or above `--max-credits`.
+    Raises SpendRefused without approval, or above `--max-credits`, and BadInput for a tool or an
+    input that the service does not list: it would be paid for and do nothing.
     """
     wanted = {"start_generation": True, **_request(at.args)}
     if at.args.draft:
         wanted["start_generation"] = False
     key = _key(wanted, another=at.args.another)
     limit = budget_of(at.args, "max_credits")
+    await _check_inputs(at, wanted)
     price = await _price(at, wanted)
     _check_price(price, limit)
     at.console.print(f"{plain(_named(wanted))}: {_priced(price)}")
@@ -104,6 +110,27 @@ def _key(wanted: dict[str, Json], *, another: int) -> str:
     if not plain_key or not own.strip() or '"' in own or "\\" in own:
         raise BadInput("idempotency_key is not plain text")
     return str(own)
+
+
+async def _check_inputs(at: Session, wanted: dict[str, Json]) -> None:
+    if "tool" not in wanted:
+        return
+    unlisted, _, _ = await compared_by(
+        partial(unlisted_in, wanted),
+        bool,
+        tell=partial(told_anew, at.service, at.settings, at.ledger, clock=time.time),
+        known=await known_catalogue(at.ledger, at.settings.base_url),
+        now=time.time(),
+    )
+    if unlisted is None:
+        return
+    if at.settings.unlisted == "refuse":
+        raise BadInput(
+            f"{unlisted}; nothing was spent",
+            remedy="`callsheet tools` shows what there is; CALLSHEET_UNLISTED=advise sends it "
+            "all the same",
+        )
+    at.console.print(f"[yellow]advice[/] {plain(unlisted)}")
 
 
 async def _price(at: Session, wanted: dict[str, Json]) -> Decimal | None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tasks.brief import Json
 from tasks.campaign.comparison import Compared, compare, names_offers
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from tasks.service import VideoService
     from tasks.settings import Settings
 
+T = TypeVar("T")
+#: What the service told, and why it did not tell its tools.
+Answer = tuple[Catalogue | None, ServiceError | None]
 #: How long what the service told is taken for the present state, in seconds.
 DAY = 86_400.0
 #: How long asking for it may take, in seconds: nobody waits for a list.
@@ -57,16 +60,38 @@ async def compared(
     """
     if not _named(sheet, rows):
         return sheet
-    tell = partial(told_anew, service, settings, ledger, clock=clock)
-    known, trouble = await known_catalogue(ledger, settings.base_url), None
-    young = known is not None and is_young(known, clock())
+    comparison, known, trouble = await compared_by(
+        partial(compare, sheet, rows),
+        lambda comparison: comparison.unknown,
+        tell=partial(told_anew, service, settings, ledger, clock=clock),
+        known=await known_catalogue(ledger, settings.base_url),
+        now=clock(),
+    )
+    return _told(sheet, comparison, settings, _trouble(known, trouble))
+
+
+async def compared_by(
+    compare: Callable[[Catalogue | None], T],
+    lacks: Callable[[T], bool],
+    *,
+    tell: Callable[[Catalogue | None], Awaitable[Answer]],
+    known: Catalogue | None,
+    now: float,
+) -> tuple[T, Catalogue | None, ServiceError | None]:
+    """Compare with what the service offers: with what it told anew, before something is lacking.
+
+    `lacks` says so of a comparison; `tell` asks the service, unless what is `known` is young and
+    has all. Returns the comparison, what it was made with, and why the service did not tell.
+    """
+    young = known is not None and is_young(known, now)
+    trouble = None
     if not young:
         known, trouble = await tell(known)
-    comparison = compare(sheet, rows, known)
-    if young and comparison.unknown:
+    found = compare(known)
+    if young and lacks(found):
         known, trouble = await tell(known)
-        comparison = compare(sheet, rows, known)
-    return _told(sheet, comparison, settings, _trouble(known, trouble))
+        found = compare(known)
+    return found, known, trouble
 
 
 async def compared_offline(sheet: Sheet, settings: Settings) -> Sheet:

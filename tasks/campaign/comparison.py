@@ -124,6 +124,22 @@ def _inputs(tool: Tool, given: Mapping[str, Json]) -> Iterator[Finding]:
         yield Finding(message, "tool", tool.id)
 
 
+def unlisted_in(request: Mapping[str, Json], catalogue: Catalogue | None) -> str | None:
+    """Return what a request names that the service does not list: a tool, or an input of one."""
+    if catalogue is None or catalogue.tools is None or "tool" not in request:
+        return None
+    name, given = str(request["tool"]), request.get(FIELDS)
+    tool = catalogue.tool(name)
+    if tool is None:
+        hint = meant(name, catalogue.tools, of="it has")
+        return f'"{name}" is not a tool that the service lists; {hint}'
+    for field_name in given if isinstance(given, Mapping) else ():
+        if not tool.takes(field_name):
+            hint = meant(field_name, tool.fields or {}, of="it takes")
+            return f'"{field_name}" is not a field of {tool.id}; {hint}'
+    return None
+
+
 def meant(name: str, known: Iterable[str], *, of: str) -> str:
     """Return what was probably meant by a name, else what there is to choose from."""
     folded = {one.casefold(): one for one in known}

@@ -75,7 +75,7 @@ def test_without_an_answer_nothing_is_spent_or_deleted(
     assert all("no quote" in refused[verb].out for verb in ("render", "scene", "animate", "swap"))
     assert f"{PRICE} credits charged so far" in refused["render"].out
     after = service.calls()
-    looks = ("estimate", "get")
+    looks = ("estimate", "get", "tools", "characters", "templates")
     assert {name: n for name, n in after.items() if name not in looks} == {
         name: n for name, n in before.items() if name not in looks
     }
@@ -92,6 +92,26 @@ def test_a_price_above_the_limit_is_refused(here: Here, service: Sandbox, name: 
     assert f"`--max-credits {PRICE}`" in refused.err
     assert allowed.status == 0
     assert service.calls()["create"] == before + 1
+
+
+def test_a_tool_or_a_field_that_the_service_does_not_list_is_not_paid_for(
+    here: Here, service: Sandbox, name: str
+) -> None:
+    """It would be paid for and do nothing."""
+    field = ("--field", "prodct=Aurora kettle")
+    before = service.calls().get("create", 0)
+
+    slip = here.call("video", "create", *TOOL, *field, "--title", name, "--yes", "--json")
+    tool = here.call("video", "create", "--tool", "product-lunch", "--title", name, "--yes")
+    assert (slip.status, tool.status) == (2, 2)
+    assert '"prodct" is not a field of product-launch; did you mean product?' in slip.err
+    assert "did you mean product-launch?" in tool.err
+    assert service.calls().get("create", 0) == before
+
+    here.monkeypatch.setenv("CALLSHEET_UNLISTED", "advise")
+    meant = here.call("video", "create", *TOOL, *field, "--title", name, "--yes")
+    assert meant.status == 0, meant.err
+    assert "did you mean product?" in meant.out
 
 
 def test_a_request_may_come_from_files_and_members(here: Here, desk: Desk, name: str) -> None:
@@ -129,7 +149,7 @@ def test_a_request_may_come_from_files_and_members(here: Here, desk: Desk, name:
         (("create", "--yes", "--tool", "x", "--field", "product"), "NAME=TEXT"),
         (("create", "--yes", "--tool", "x", "--another", "0"), "--another"),
         (("create", "--yes", "--tool", "x", "--max-credits", "many"), "--max-credits"),
-        (("create", "--yes", "--tool", "no-such-tool"), "400"),
+        (("create", "--yes", "--tool", "no-such-tool"), "not a tool that the service lists"),
         (("animate", "a.png", "--seconds", "7", "--yes"), "5 or 10 seconds"),
         (("swap", "a.mp4", "--character", "1", "--seconds", "2", "--yes"), "3 to 60 seconds"),
         (("swap", "a.mp4", "--yes"), "photos or a character"),
