@@ -26,9 +26,9 @@ from tests.bench.hints import Renders, measure_hints
 from tests.bench.pairs import measure_pairs
 from tests.bench.programs import Unavailable, machine, prefect_server, stub
 from tests.bench.scale import measure_scale
-from tests.bench.shares import measure_loop
+from tests.bench.shares import measure_shares
 from tests.bench.singles import LARGE_LEDGER, ledger_figures, plan_figures, start_figures
-from tests.bench.table import heading, text_table
+from tests.bench.table import heading, text_tables
 
 SCRIPTS = ("careful", "httpx", "aiohttp")
 ENGINES = ("dbos", "dagster", "prefect", "prefect50")
@@ -92,10 +92,8 @@ class Bench:
         return found
 
     def loop(self) -> list[Figure]:
-        """Measure the event loop's thread, and print where the rest goes."""
-        found, shares = measure_loop(self.address, self.sizes.rows, self.folder / "loop")
-        print(shares, file=sys.stderr, flush=True)
-        return found
+        """Measure the event loop's thread, and where the rest goes."""
+        return measure_shares(self.address, self.sizes.rows, self.folder / "loop")
 
     def scale(self) -> list[Figure]:
         """Measure one large campaign."""
@@ -151,7 +149,7 @@ def main() -> int:
     told["figures"] = [figure.told() for figure in figures]
     if args.json:
         args.json.write_text(json.dumps(told, indent=1) + "\n")
-    print("\n" + heading(told) + "\n\n" + text_table(figures), flush=True)
+    print("\n" + heading(told) + "\n\n" + text_tables(figures), flush=True)
     return int(broken)
 
 

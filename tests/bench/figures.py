@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, Literal
 
+#: The part whose lines say where the time goes; they have a table of their own.
+SHARES = "shares"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:

@@ -13,19 +13,23 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
-from tests.bench.figures import Figure
+from tests.bench.figures import SHARES, Figure
 from tests.bench.programs import desk_at
 from tests.programs import ROOT
 
 PERIOD = 0.003
+LOOP, WAITING = "event loop", "nothing: waiting"
 #: A thread by the beginning of its name.
 THREADS = {
-    "MainThread": "event loop",
+    "MainThread": LOOP,
     "ledger": "ledger: statements and commits",
+    "reader": "ledger: reads",
+    "callsheet-spool": "spool: large films hashed and written",
     "callsheet-folder": "store: write, sync, read back",
-    "asyncio": "films decoded",
+    "asyncio": "films looked at",
 }
 #: What the loop is at: the innermost file that is in this list, waiting and asyncio aside.
 PARTS = {
@@ -39,7 +43,7 @@ PARTS = {
 }
 
 
-def measure_loop(address: str, rows: int, folder: Path) -> tuple[list[Figure], str]:
+def measure_shares(address: str, rows: int, folder: Path) -> list[Figure]:
     """Run Callsheet once more under the sampler; return the loop's time a row, and all shares."""
     desk = desk_at(address, rows, folder)
     done = subprocess.run(
@@ -51,34 +55,31 @@ def measure_loop(address: str, rows: int, folder: Path) -> tuple[list[Figure], s
         check=True,
     )
     found = json.loads(done.stdout)
-    busy = sum(found["threads"].values())
-    lines = [
-        f"\nWhere the time goes, one run under a sampler: {rows / found['wall']:.0f} rows/s, "
-        f"{busy / found['wall']:.0%} of one core",
-        "  processor time by thread",
-        *_lines(found["threads"]),
-        "  what the event loop's thread is at",
-        *_lines(found["parts"]),
-    ]
-    loop = found["threads"]["event loop"] / rows * 1000
+    each = {name: seconds / rows * 1000 for name, seconds in found["threads"].items()}
+    parts = {name: count for name, count in found["parts"].items() if name != WAITING}
+    samples = sum(parts.values())
+    of_loop = {f"{LOOP}: {name}": each[LOOP] * n / samples for name, n in parts.items()}
     figure = Figure(
         part="loop",
         what="processor time a row on the event loop's thread",
         unit="ms",
-        ours=loop,
+        ours=each[LOOP],
         target=2.5,
         judged="ours",
         better="less",
         rows=rows,
-        note=f"all threads {busy / rows * 1000:.1f} ms; from the first create to the last film",
+        note=f"all threads {sum(each.values()):.1f} ms; from the first create to the last film",
     )
-    return [figure], "\n".join(lines)
+    return [figure, *_shares(each), *_shares(of_loop)]
 
 
-def _lines(shares: dict[str, float]) -> list[str]:
-    total = sum(shares.values())
-    found = sorted(shares.items(), key=lambda pair: -pair[1])
-    return [f"    {share / total:5.0%}  {name}" for name, share in found]
+def _shares(each: Mapping[str, float]) -> list[Figure]:
+    """Return milliseconds a row and the share of all, largest first."""
+    total = sum(each.values())
+    return [
+        Figure(part=SHARES, what=name, unit="ms", ours=value, ratio=value / total)
+        for name, value in sorted(each.items(), key=lambda pair: -pair[1])
+    ]
 
 
 class Sampler(threading.Thread):
@@ -99,8 +100,8 @@ class Sampler(threading.Thread):
         self.wall = time.perf_counter() - started
         self.threads: Counter[str] = Counter()
         for thread, clock in _clocks().items():
-            name = next((n for t, n in THREADS.items() if thread.name.startswith(t)), None)
-            if name is not None:
+            name = next((n for t, n in THREADS.items() if thread.name.startswith(t)), "the rest")
+            if thread is not self:
                 self.threads[name] += clock - before.get(thread, 0.0)  # type: ignore[assignment]
 
     def stop(self) -> str:
@@ -121,7 +122,7 @@ def _clocks() -> dict[threading.Thread, float]:
 def _part(thread: int) -> str:
     frame = sys._current_frames().get(thread)
     if frame is not None and frame.f_code.co_filename.endswith("/selectors.py"):
-        return "nothing: waiting"
+        return WAITING
     while frame is not None:
         file = frame.f_code.co_filename
         for part, name in PARTS.items():

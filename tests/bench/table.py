@@ -1,6 +1,6 @@
 """The one table of `make bench`, for a terminal and for a page.
 
-`python -m tests.bench.table FILE` prints the table of `--json FILE` as Markdown.
+`python -m tests.bench.table FILE [PART ...]` prints what `--json FILE` kept as Markdown.
 """
 
 from __future__ import annotations
@@ -11,13 +11,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.bench.figures import Figure
+from tests.bench.figures import SHARES, Figure
 
 HEAD = ("what", "ours", "other", "ratio", "spread", "asked for", "met")
+SHARES_HEAD = ("where the time goes, one run under a sampler", "a row", "share")
 MET = {True: "yes", False: "NO", None: "-"}
+Cells = Sequence[tuple[str, ...]]
 
 
-def lines_of(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
+def text_tables(figures: Sequence[Figure]) -> str:
+    """Return the table for a terminal, with its notes and where the time goes below it."""
+    cells, shares = lines_of(figures), shares_of(figures)
+    tables = [_text(HEAD, cells), "\n".join(_notes(figures)), _text(SHARES_HEAD, shares)]
+    return "\n\n".join(tables[: 2 + bool(shares)])
+
+
+def markdown_tables(figures: Sequence[Figure]) -> str:
+    """Return the same for a page."""
+    cells, shares = lines_of(figures), shares_of(figures)
+    notes = "\n".join(f"- {note}" for note in _notes(figures))
+    tables = [_markdown(HEAD, cells), notes, _markdown(SHARES_HEAD, shares)]
+    return "\n\n".join(tables[: 2 + bool(shares)])
+
+
+def lines_of(figures: Sequence[Figure]) -> Cells:
     """Return the cells of the table, a line for each figure."""
     return [
         (
@@ -30,33 +47,43 @@ def lines_of(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
             MET[figure.met] if not figure.note.startswith("not measured") else "not measured",
         )
         for figure in figures
+        if figure.part != SHARES
     ]
 
 
-def text_table(figures: Sequence[Figure]) -> str:
-    """Return the table for a terminal, with its notes below it."""
-    cells = [HEAD, *lines_of(figures)]
-    widths = [max(len(line[n]) for line in cells) for n in range(len(HEAD))]
-    lines = [
+def shares_of(figures: Sequence[Figure]) -> Cells:
+    """Return the cells of the table that says where the time goes."""
+    return [
+        (figure.what, _number(figure.ours, figure.unit), f"{figure.ratio or 0:.0%}")
+        for figure in figures
+        if figure.part == SHARES
+    ]
+
+
+def _text(head: tuple[str, ...], cells: Cells) -> str:
+    lines = [head, *cells]
+    widths = [max(len(line[n]) for line in lines) for n in range(len(head))]
+    made = [
         "  ".join(
             cell.ljust(width) if n == 0 else cell.rjust(width)
             for n, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
-        for line in cells
+        for line in lines
     ]
-    lines.insert(1, "-" * max(map(len, lines)))
-    return "\n".join([*lines, "", *_notes(figures)])
+    return "\n".join([made[0], "-" * max(map(len, made)), *made[1:]])
 
 
-def markdown_table(figures: Sequence[Figure]) -> str:
-    """Return the table for a page."""
-    cells = [HEAD, ("---", *["---:"] * (len(HEAD) - 1)), *lines_of(figures)]
-    lines = ["| " + " | ".join(line) + " |" for line in cells]
-    return "\n".join([*lines, "", *(f"- {note}" for note in _notes(figures))])
+def _markdown(head: tuple[str, ...], cells: Cells) -> str:
+    lines = [head, ("---", *["---:"] * (len(head) - 1)), *cells]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
 
 
 def _notes(figures: Sequence[Figure]) -> Iterator[str]:
     for figure in figures:
+        if figure.part == SHARES:
+            continue
         words = [figure.note] if figure.note else []
         if figure.rows:
             words.insert(0, f"{figure.rows:,} rows, {figure.turns} turn{'s'[: figure.turns > 1]}")
@@ -91,5 +118,7 @@ def heading(told: Mapping[str, Any]) -> str:
 
 if __name__ == "__main__":
     found = json.loads(Path(sys.argv[1]).read_text())
+    figures = [Figure.read(told) for told in found["figures"]]
+    wanted = set(sys.argv[2:]) or {figure.part for figure in figures}
     print(heading(found) + "\n")
-    print(markdown_table([Figure.read(told) for told in found["figures"]]))
+    print(markdown_tables([figure for figure in figures if figure.part in wanted]))

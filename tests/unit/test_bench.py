@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.figures import Figure, beside, missing
+from tests.bench.figures import SHARES, Figure, beside, missing
 from tests.bench.film import make_film
 from tests.bench.process import run
 from tests.bench.programs import PEERS, creates, peer, stub
-from tests.bench.table import markdown_table, text_table
+from tests.bench.table import markdown_tables, text_tables
 from tests.programs import ROOT
 
 SAMPLE = [
@@ -26,12 +26,14 @@ SAMPLE = [
         part="scale", what="memory", unit="MB", ours=250.4, target=300, judged="ours", better="less"
     ),
     Figure(part="hints", what="looks a row", unit="", ours=1.5, peer=3.0, ratio=0.5, better="less"),
+    Figure(part=SHARES, what="event loop", unit="ms", ours=2.0, ratio=0.25),
     missing("dbos", "rows/s beside DBOS", "its packages are not installed"),
 ]
 LINES = (
     "| rows/s beside it | 70.0 rows/s | 100 rows/s | 0.70 | 0.50 to 0.90 | at least 0.80 | NO |",
     "| memory | 250 MB | - | - | - | at most 300 MB | yes |",
     "| looks a row | 1.50 | 3.00 | 0.50 | - | - | - |",
+    "| event loop | 2.00 ms | 25% |",
     "| rows/s beside DBOS | - | - | - | - | - | not measured |",
 )
 
@@ -51,11 +53,11 @@ def test_the_page_is_made_from_what_was_written_down(tmp_path: Path) -> None:
 
     assert page.startswith("a laptop; 2026-01-02; load before 0.5\n")
     assert all(line in page.splitlines() for line in LINES), page
-    assert markdown_table(SAMPLE) in page
+    assert markdown_tables(SAMPLE) in page
 
 
 def test_a_terminal_shows_every_line_and_every_note() -> None:
-    shown = text_table(SAMPLE)
+    shown = text_tables(SAMPLE)
 
     assert [line for line in shown.splitlines() if line.startswith("memory")]
     assert "rows/s beside it: 7 rows, 2 turns" in shown
