@@ -24,7 +24,7 @@ from tests.bench.figures import Figure, missing
 from tests.bench.film import make_film
 from tests.bench.hints import Renders, measure_hints
 from tests.bench.pairs import measure_pairs
-from tests.bench.programs import Unavailable, machine, prefect_server, stub
+from tests.bench.programs import machine, prefect_server, stub
 from tests.bench.scale import measure_scale
 from tests.bench.shares import measure_shares
 from tests.bench.singles import LARGE_LEDGER, ledger_figures, plan_figures, start_figures
@@ -176,8 +176,6 @@ def _measure(bench: Bench, wanted: list[str]) -> tuple[list[Figure], bool]:
         print(f"{name} ...", file=sys.stderr, flush=True)
         try:
             found += measure()
-        except Unavailable as why:
-            found.append(missing(name, name, str(why)))
         except Exception as why:
             traceback.print_exc()
             found.append(missing(name, name, f"it broke: {type(why).__name__}"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.bench.figures import Figure, beside, missing
-from tests.bench.programs import PEERS, Measured, Peer, Unavailable, callsheet, peer
+from tests.bench.programs import PEERS, Measured, Peer, callsheet, peer
 
 OURS = "callsheet"
 FEW = 10
@@ -18,17 +19,28 @@ def measure_pairs(
 ) -> list[Figure]:
     """Return rows a second beside each of the named programs, and how much of a machine each takes.
 
-    A program that is not there is told as missing. Every turn begins with the next program, so
-    that nobody always comes after the same one.
+    A program that is not there, or breaks, is told as missing. Every turn begins with the next
+    program, so that nobody always comes after the same one.
     """
-    few, missed = _warm(address, folder, names)
-    found: dict[str, list[Measured]] = {name: [] for name in (OURS, *few)}
+    missed = {name: why for name in names if (why := PEERS[name].unavailable())}
+    there = [name for name in names if name not in missed]
+    few = _warm(address, folder, there)
+    found: dict[str, list[Measured]] = {name: [] for name in (OURS, *there)}
     for turn in range(turns):
         first = turn % len(found)
         for name in [*found][first:] + [*found][:first]:
             place = folder / f"{turn}-{name}"
             print(f"  turn {turn + 1} of {turns}: {name}", file=sys.stderr, flush=True)
-            found[name].append(_measure(name, address, rows, place))
+            if name in missed:
+                continue
+            try:
+                found[name].append(_measure(name, address, rows, place))
+            except Exception:
+                if name == OURS:
+                    raise
+                # Another's fault is no reason to know nothing of the rest.
+                traceback.print_exc()
+                missed[name] = "it broke"
     lines = [
         missing(name, f"rows/s beside {PEERS[name].what}", missed[name])
         if name in missed
@@ -44,17 +56,13 @@ def _measure(name: str, address: str, rows: int, place: Path) -> Measured:
     return peer(PEERS[name], address, rows, place)
 
 
-def _warm(
-    address: str, folder: Path, names: Sequence[str]
-) -> tuple[dict[str, Measured], dict[str, str]]:
-    """Warm the disk cache with a few rows; return what each took, and who cannot run and why."""
-    found, missed = {}, {}
-    for name in (OURS, *names):
-        try:
-            found[name] = _measure(name, address, FEW, folder / f"few-{name}")
-        except Unavailable as why:
-            missed[name] = str(why)
-    return found, missed
+def _warm(address: str, folder: Path, names: Sequence[str]) -> dict[str, Measured]:
+    """Warm the disk cache with a few rows of every script; return what each took for so few."""
+    return {
+        name: _measure(name, address, FEW, folder / f"few-{name}")
+        for name in (OURS, *names)
+        if name == OURS or not PEERS[name].quotes
+    }
 
 
 def _line(other: Peer, ours: Sequence[Measured], theirs: Sequence[Measured], rows: int) -> Figure:
@@ -81,13 +89,12 @@ def _processor(
     Engines leave a part of theirs to servers, and are left out.
     """
     each = {
-        name: (min(run.processor for run in runs) - few[name].processor) / (rows - FEW) * 1000
-        for name, runs in found.items()
+        name: (min(run.processor for run in found[name]) - one.processor) / (rows - FEW) * 1000
+        for name, one in few.items()
+        if len(found[name]) == len(found[OURS])
     }
     ours = each.pop(OURS)
     for name, other in each.items():
-        if PEERS[name].quotes:
-            continue
         yield Figure(
             part=name,
             what=f"processor time a row beside {PEERS[name].what}",

@@ -29,10 +29,6 @@ AT_ONCE = sum(LANES.values())
 ENGINES = ROOT / ".venv-peers" / "bin" / "python"
 
 
-class Unavailable(Exception):
-    """Something cannot be measured on this machine; the message says why."""
-
-
 @dataclass(frozen=True)
 class Peer:
     """Another program that does the same work.
@@ -52,6 +48,11 @@ class Peer:
     #: Files a row, and calls a row.
     files: int = 3
     calls: int = 7
+
+    def unavailable(self) -> str | None:
+        """Return why it cannot run on this machine, if it cannot."""
+        there = self.python != ENGINES or (ENGINES.parent.parent / ".installed").exists()
+        return None if there else "its packages are not here: make .venv-peers/.installed"
 
 
 def _engine(name: str, what: str, module: str, **more: object) -> Peer:
@@ -144,8 +145,6 @@ def _wait_for(address: str, *, within: float) -> None:
 
 def peer(which: Peer, address: str, rows: int, folder: Path) -> Measured:
     """Measure another program in a folder of its own."""
-    if not which.python.exists():
-        raise Unavailable("its packages are not installed: make .venv-peers/.installed")
     folder.mkdir(parents=True)
     _calls(address)
     given = [f"{address}/api/v1", str(rows), str(AT_ONCE), str(folder / "films")]

@@ -1,13 +1,14 @@
 """The one table of `make bench`, for a terminal and for a page.
 
-`python -m tests.bench.table FILE [PART ...]` prints what `--json FILE` kept as Markdown.
+`python -m tests.bench.table FILE [PART ...]` prints what `--json FILE` kept as Markdown; with
+`--into PAGE` it goes between the two marks of a page.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.bench.figures import SHARES, Figure
 HEAD = ("what", "ours", "other", "ratio", "spread", "asked for", "met")
 SHARES_HEAD = ("where the time goes, one run under a sampler", "a row", "share")
 MET = {True: "yes", False: "NO", None: "-"}
+BEGIN, END = "<!-- bench -->", "<!-- end of bench -->"
 Cells = Sequence[tuple[str, ...]]
 
 
@@ -26,12 +28,15 @@ def text_tables(figures: Sequence[Figure]) -> str:
     return "\n\n".join(tables[: 2 + bool(shares)])
 
 
-def markdown_tables(figures: Sequence[Figure]) -> str:
+def markdown_tables(figures: Sequence[Figure], *, notes: bool = True) -> str:
     """Return the same for a page."""
-    cells, shares = lines_of(figures), shares_of(figures)
-    notes = "\n".join(f"- {note}" for note in _notes(figures))
-    tables = [_markdown(HEAD, cells), notes, _markdown(SHARES_HEAD, shares)]
-    return "\n\n".join(tables[: 2 + bool(shares)])
+    shares = shares_of(figures)
+    tables = [_markdown(HEAD, lines_of(figures))]
+    if notes:
+        tables.append("\n".join(f"- {note}" for note in _notes(figures)))
+    if shares:
+        tables.append(_markdown(SHARES_HEAD, shares))
+    return "\n\n".join(tables)
 
 
 def lines_of(figures: Sequence[Figure]) -> Cells:
@@ -116,9 +121,35 @@ def heading(told: Mapping[str, Any]) -> str:
     return f"{told['machine']}; {told['day']}; load before {told['load']:.1f}"
 
 
+def page_of(told: Mapping[str, Any], parts: Collection[str], *, notes: bool) -> str:
+    """Return what `--json` kept, of some parts or of all, as Markdown."""
+    figures = [Figure.read(one) for one in told["figures"]]
+    wanted = [figure for figure in figures if not parts or figure.part in parts]
+    return f"{heading(told)}\n\n{markdown_tables(wanted, notes=notes)}\n"
+
+
+def put_into(page: Path, made: str) -> None:
+    """Replace what a page has between its two marks."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    assert end, f"{page} has no place between {BEGIN} and {END}"
+    page.write_text(f"{before}{BEGIN}\n{made}{end}{after}")
+
+
+def main() -> None:
+    """Print the page, or put it into another."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.table", description=__doc__)
+    parser.add_argument("file", type=Path, metavar="FILE", help="what --json FILE wrote")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="these parts alone")
+    parser.add_argument("--into", type=Path, metavar="PAGE", help=f"replace what is after {BEGIN}")
+    parser.add_argument("--without-notes", action="store_true")
+    args = parser.parse_args()
+    made = page_of(json.loads(args.file.read_text()), args.parts, notes=not args.without_notes)
+    if args.into:
+        put_into(args.into, made)
+    else:
+        print(made, end="")
+
+
 if __name__ == "__main__":
-    found = json.loads(Path(sys.argv[1]).read_text())
-    figures = [Figure.read(told) for told in found["figures"]]
-    wanted = set(sys.argv[2:]) or {figure.part for figure in figures}
-    print(heading(found) + "\n")
-    print(markdown_tables([figure for figure in figures if figure.part in wanted]))
+    main()

@@ -17,7 +17,7 @@ from tests.bench.figures import SHARES, Figure, beside, missing
 from tests.bench.film import make_film
 from tests.bench.process import run
 from tests.bench.programs import PEERS, creates, peer, stub
-from tests.bench.table import markdown_tables, text_tables
+from tests.bench.table import BEGIN, END, markdown_tables, page_of, put_into, text_tables
 from tests.programs import ROOT
 
 SAMPLE = [
@@ -54,6 +54,21 @@ def test_the_page_is_made_from_what_was_written_down(tmp_path: Path) -> None:
     assert page.startswith("a laptop; 2026-01-02; load before 0.5\n")
     assert all(line in page.splitlines() for line in LINES), page
     assert markdown_tables(SAMPLE) in page
+
+
+def test_the_table_goes_between_the_marks_of_a_page(tmp_path: Path) -> None:
+    told = {"machine": "a laptop", "day": "2026-01-02", "load": 0.5}
+    found = {**told, "figures": [figure.told() for figure in SAMPLE]}
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+
+    for _ in range(2):
+        put_into(page, page_of(found, ["scale"], notes=False))
+
+    told_now = page.read_text()
+    assert told_now.startswith(f"before\n{BEGIN}\na laptop; ")
+    assert told_now.endswith(f"{LINES[1]}\n{END}\nafter\n")
+    assert "beside" not in told_now
 
 
 def test_a_terminal_shows_every_line_and_every_note() -> None:
