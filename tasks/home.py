@@ -51,6 +51,17 @@ def last_run(notes: Path | None, sheet: str) -> LastRun | None:
     return None
 
 
+def notes_of(notes: Path | None) -> list[LastRun]:
+    """Return every run that is noted, the latest first."""
+    found: list[tuple[float, LastRun]] = []
+    for file in notes.glob("*.json") if notes is not None else ():
+        # Damaged, or gone by now.
+        with suppress(OSError, ValueError, TypeError):
+            run = LastRun(**json.loads(file.read_text("utf-8")))
+            found.append((file.stat().st_mtime, run))
+    return [run for _, run in sorted(found, key=lambda one: one[0], reverse=True)]
+
+
 def note_run(notes: Path | None, last: LastRun) -> None:
     """Note with what a sheet was run, where there is a folder that can be written to."""
     if notes is None or last_run(notes, last.sheet) == last:

@@ -10,6 +10,7 @@ from deployments.commands.options import settings_of, sheet_options
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.campaign.catalogue import compared_offline
+from tasks.campaign.glance import named_offline
 from tasks.plural import count
 from tasks.settings import Settings
 from tasks.sheet import Sheet, read_sheet
@@ -26,8 +27,9 @@ def main(args: Namespace) -> int:
 
 
 async def _check(args: Namespace, settings: Settings) -> Sheet:
-    """Read the sheet, and compare it with what the service told before."""
+    """Read the sheet, and compare it with what the ledger knows: its campaign, what is offered."""
     sheet = await read_sheet(args.sheet, sheet_options(args, settings))
+    sheet = await named_offline(sheet, settings, new_campaign=args.new_campaign)
     return await compared_offline(sheet, settings)
 
 

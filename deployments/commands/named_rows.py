@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 
-from deployments.commands.ledger import campaign_of
+from deployments.commands.ledger import NotHere, campaign_of
 from tasks.campaign.selection import parse_selection, refuse_slips
 from tasks.errors import BadInput
 from tasks.ledger import Campaign, CampaignRow, Ledger, all_campaigns, rows_of
@@ -42,7 +42,8 @@ async def chosen_rows(
     rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
     missing = [word for word in named if word not in {row.row for row in rows}]
     if missing:
-        raise BadInput(
+        # The first word may be a campaign of another ledger.
+        raise NotHere(
             f"campaign {campaign.name} has no row " + ", ".join(f'"{word}"' for word in missing),
             remedy=f"`{suggest('rows', campaign.name)}` lists them",
         )

@@ -88,3 +88,40 @@ def test_a_ledger_that_is_gone_is_named(desk: Desk, name: str) -> None:
     assert planned.status == 0
     assert f"was last run with the ledger sqlite:///{desk.folder}/.callsheet" in planned.err
     assert "which is gone" in planned.err
+
+
+def test_a_campaign_of_another_folder_is_told_where_it_is(desk: Desk, name: str) -> None:
+    assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(1))).status == 0
+    empty, other = moved(desk, "empty"), moved(desk, "two")
+    other.run(other.sheet(f"{name}-2.csv", simple_sheet(1, title="Other")))
+
+    asked = [
+        (empty, ("status", name)),
+        (empty, ("rows", f"../one/{name}.csv")),
+        (other, ("status", name)),
+        (other, ("explain", name, "r001")),
+        (other, ("retake", name, "r001", "--yes")),
+    ]
+    for place, words in asked:
+        lost = place.call(*words)
+        assert lost.status == 2, words
+        told = re.search(rf"{name} is in another ledger: `cd ([^`]*)`", lost.err)
+        assert told is not None, lost.err
+        there = [name if word.endswith(".csv") else word for word in words]
+        assert replace(desk, folder=Path(told[1])).call(*there).status == 0
+    assert not (empty.folder / ".callsheet").exists()
+    assert "another ledger" not in other.call("status", "nobody").err
+    slip = desk.call("status", f"{name}.csv")
+    assert f"did you mean {name}?" in slip.err
+
+
+def test_a_check_names_the_campaign_that_a_run_goes_on_with(desk: Desk, name: str) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    assert desk.call("check", sheet, "--json").json["campaign"] == name
+    assert desk.run(sheet, "--campaign", f"{name}-autumn").status == 0
+
+    checked = desk.call("check", sheet, "--json")
+
+    assert checked.json["campaign"] == desk.call("plan", sheet, "--json").json["campaign"]
+    assert checked.json["campaign"] == f"{name}-autumn"
+    assert "as which it was run before" in checked.err
