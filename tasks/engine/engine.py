@@ -46,6 +46,8 @@ log = logging.getLogger("callsheet.engine")
 
 #: How long calls under way may take to end when the run is stopped, in seconds.
 GRACE = 5.0
+#: The lanes whose rows take turns at the pace of creates.
+PAID: frozenset[Lane] = frozenset({"submit", "submit_unkeyed"})
 #: A service that has not answered for so long is worth a word, in seconds.
 SILENT = 5.0
 #: How often the ledger is asked what is to be cancelled, in seconds.
@@ -239,7 +241,7 @@ class Engine:
         while True:
             carried = await self._scheduler.next(lane)
             # Whoever waits for a turn is not under way, and nothing of it has to be let finish.
-            async with self.at.service.pace if lane == "submit" else nullcontext():
+            async with self.at.service.pace if lane in PAID else nullcontext():
                 if self._stopping:
                     continue
                 self._busy.add(carried)

@@ -53,13 +53,15 @@ class LedgerPace:
 
 
 def take_turns(connection: Connection, organisation: str, *, count: int, at: float) -> Turns:
-    """Take turns from the ledger, none before the gate opens."""
+    """Take turns from the ledger, none while the gate is closed."""
     kept = pace_of(connection, organisation, to_change=True)
     rate = rate_of(kept)
+    if kept.closed_until > at:
+        return Turns(rate, [], kept.closed_until)
     per_second = None if rate is None else rate.at(at)
     if per_second is None:
         return Turns(rate, [])
-    begin = max(at, kept.next_at or 0.0, kept.closed_until)
+    begin = max(at, kept.next_at or 0.0)
     moments, following = turns(count, per_second, begin=begin)
     keep_pace(connection, organisation, replace(kept, next_at=following))
     return Turns(rate, moments)

@@ -10,7 +10,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Coroutine
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from tasks.clock import Clock, Sleep, utc_now
@@ -24,10 +24,14 @@ HELD_UP, TOLD = 0.05, 2.0
 
 
 class Turns(NamedTuple):
-    """The rate as it is now, and when creates may leave; no moments where there is no rate."""
+    """The rate as it is now, and when creates may leave.
+
+    There are no moments where there is no rate, and none while the gate is closed.
+    """
 
     rate: Rate | None
     moments: list[float]
+    closed_until: float = 0.0
 
 
 class Shared(Protocol):
@@ -89,15 +93,17 @@ class Pace:
         self._leave()
 
     async def again(self) -> None:
-        """Wait until one more request of a create that is under way may leave."""
+        """Wait until one more request of a create that is under way may leave.
+
+        A gate that is closed is for the request itself to wait at, or to give up.
+        """
         if self._per_second() is None or self._shared is None:
             return
         self._wanted += 1
         try:
             # One after the other, so that they leave in the order they came.
             async with self._in_turn:
-                while not await self._take_turn(self._shared):
-                    pass
+                await self._take_turn(self._shared)
         finally:
             self._wanted -= 1
 
@@ -168,29 +174,29 @@ class Pace:
                 waiter.set_result(None)
                 self._under_way += 1
 
-    async def _take_turn(self, shared: Shared) -> bool:
-        """Wait for a turn; return False for one that has come to nothing since."""
+    async def _take_turn(self, shared: Shared) -> None:
+        if not self._gate.is_open:
+            return
+        until = self._gate.closed_until
+        if until is not None and self._moments and self._moments[0] < until.timestamp():
+            # They were taken before the gate was closed, and have come to nothing.
+            self._moments.clear()
         if not self._moments:
             per_second = self._per_second()
             if per_second is None:
-                return True
+                return
             count = min(self._wanted, math.ceil(per_second * AHEAD))
-            self._rate, moments = await shared.take_turns(count)
-            if not moments:
-                return True
+            self._rate, moments, closed_until = await shared.take_turns(count)
+            if closed_until:
+                self._gate.close(datetime.fromtimestamp(closed_until, UTC))
             self._moments.extend(moments)
-        moment = self._moments.popleft()
-        left = moment - self._now()
-        if left > HELD_UP:
-            self._held_up[0] = moment
-        if left > 0:
-            await self._sleep(left)
-        # Closed meanwhile: the turns that were taken are before it opens.
-        return self._gate.is_open or moment >= self._opens()
-
-    def _opens(self) -> float:
-        until = self._gate.closed_until
-        return 0.0 if until is None else until.timestamp()
+        if self._moments:
+            moment = self._moments.popleft()
+            left = moment - self._now()
+            if left > HELD_UP:
+                self._held_up[0] = moment
+            if left > 0:
+                await self._sleep(left)
 
     async def _slow_down(self, shared: Shared, sent: float, until: float) -> None:
         self.follow(await shared.slow_down(sent, until))

@@ -179,14 +179,18 @@ class Sender:
     async def _pass_gate(self, request: Request, effort: _Effort) -> None:
         """Return when the request may leave; whoever sends it has taken its first turn before."""
         late = effort.attempts > 1 or effort.limited > 0
-        if not self._gate.is_open:
-            late = True
-            now = self._clock()
-            latest = now + WAITING - effort.waiting
-            await self._gate.wait(operation=request.operation.name, latest=latest)
-            effort.waiting += self._clock() - now
-        if late and request.operation.money in PAID:
+        while True:
+            if not self._gate.is_open:
+                late = True
+                now = self._clock()
+                latest = now + WAITING - effort.waiting
+                await self._gate.wait(operation=request.operation.name, latest=latest)
+                effort.waiting += self._clock() - now
+            if not late or request.operation.money not in PAID:
+                return
             await self._pace.again()
+            if self._gate.is_open:
+                return
 
     async def _once(
         self, request: Request, read: Callable[[Response], T], effort: _Effort

@@ -33,6 +33,7 @@ def test_two_processes_of_a_ledger_share_what_the_service_allows(tmp_path: Path)
         ended = [process.communicate(timeout=120) for process in runs]
 
     assert [process.wait() for process in runs] == [0, 0], ended
+    assert any("the service allows no more" in err for _, err in ended), ended
     taken = [seen for seen in between.creates if seen.status < 300]
     refused = [seen for seen in between.creates if seen.status == 429]
     assert len(taken) == 2 * ROWS

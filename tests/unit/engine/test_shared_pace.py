@@ -21,22 +21,24 @@ async def kept(ledger: Ledger) -> KeptPace:
 
 async def test_nothing_is_limited_before_the_service_has_refused_a_create(ledger: Ledger):
     pace = LedgerPace(ledger, "o", lambda: 1000.0)
-    assert await pace.take_turns(5) == (None, [])
+    assert await pace.take_turns(5) == (None, [], 0.0)
     assert await kept(ledger) == KeptPace()
 
 
-async def test_two_processes_take_turns_that_no_other_has_and_none_before_the_gate_opens(
+async def test_two_processes_take_turns_that_no_other_has_and_none_while_the_gate_is_closed(
     made_address: str,
 ):
     async with await open_ledger(made_address) as one, await open_ledger(made_address) as other:
-        pace = KeptPace(closed_until=1005.0, rate=4.0, rate_since=1000.0 - RECOVERY)
+        pace = KeptPace(closed_until=1000.0, rate=4.0, rate_since=1005.0 - RECOVERY)
         await one.write(partial(keep_pace, organisation="o", pace=pace))
-        each = [LedgerPace(ledger, "o", lambda: 1000.0) for ledger in (one, other)]
+        early = LedgerPace(one, "o", lambda: 999.0)
+        assert await early.take_turns(3) == (Rate(4.0, pace.rate_since), [], 1000.0)
+        each = [LedgerPace(ledger, "o", lambda: 1005.0) for ledger in (one, other)]
         found = await asyncio.gather(*(pace.take_turns(3) for pace in each * 4))
         moments = sorted(moment for turns in found for moment in turns.moments)
         assert moments == [1005.0 + n / 4 for n in range(24)]
-        assert {turns.rate for turns in found} == {Rate(4.0, 1000.0 - RECOVERY)}
-        assert await one.read(partial(gate_of, organisation="o")) == 1005.0
+        assert {turns.rate for turns in found} == {Rate(4.0, 1005.0 - RECOVERY)}
+        assert await one.read(partial(gate_of, organisation="o")) == 1000.0
 
 
 async def test_what_is_refused_at_the_same_time_counts_once(ledger: Ledger):

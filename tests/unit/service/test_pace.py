@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tasks.errors import RateLimited
 from tasks.service import Gate, Pace
 from tasks.service.pace import Turns
 from tasks.service.pacing import FIRST, Rate, turns
@@ -134,13 +135,33 @@ async def test_turns_are_taken_for_those_who_wait_and_are_void_once_the_gate_clo
 
     async def create(n):
         await pace.again()
+        while not gate.is_open:
+            await gate.wait()
+            await pace.again()
         left.append((n, (time.now - begin).total_seconds()))
         if n == 1:
             gate.close(datetime.fromtimestamp(begin.timestamp() + 30, UTC))
             await shared.slow_down(begin.timestamp(), begin.timestamp() + 30)
 
     await asyncio.gather(*(create(n) for n in range(4)))
-    assert left == [(0, 0), (1, 0.5), (2, 30), (3, 30.5)]
+    assert [moment for _, moment in left] == [0, 0.5, 30, 30.5]
+
+
+async def test_a_gate_that_another_process_closed_for_long_is_not_waited_for(talk, time):
+    class Elsewhere(OneProcess):
+        async def take_turns(self, count):
+            return Turns(self.rate, [], time.now.timestamp() + 86400)
+
+    gate = Gate(clock=time.clock, sleep=time.sleep, random=lambda: 0.0)
+    shared = Elsewhere(time)
+    shared.rate = Rate(2.0, time.now.timestamp())
+    pace = pace_of(time, gate, shared)
+    pace.follow(shared.rate)
+    service, seen = talk(MADE, gate=gate, pace=pace)
+    with pytest.raises(RateLimited):
+        async with pace:
+            await service.create(BODY, key="cs1_k")
+    assert (seen, time.slept) == ([], [])
 
 
 @pytest.mark.parametrize(
