@@ -154,7 +154,7 @@ class Pace:
             while not waiter.done():
                 silence = self._window.silence
                 await asyncio.wait([waiter], timeout=silence)
-                if self._now() - self._answered_at >= silence:
+                if self._gate.is_open and self._now() - self._answered_at >= silence:
                     self._answered_at = self._now()
                     self._window = self._window.unanswered()
                     self._wake()
