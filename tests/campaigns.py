@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -73,7 +73,12 @@ class Stage:
         return stage
 
     async def write(self, change: Any, *args: Any, **named: Any) -> Any:
-        return await self.ledger.write(lambda connection: change(connection, *args, **named))
+        # With its mark: it gathers here as it does in a run.
+        @wraps(change)
+        def carried(connection: Connection) -> Any:
+            return change(connection, *args, **named)
+
+        return await self.ledger.write(carried)
 
     async def sync(self, *briefs: Brief, at: float = NOW, skipped: Collection[str] = ()) -> None:
         await self.write(sync_sheet, self.campaign.id, briefs, at=at, skipped=skipped)

@@ -2,8 +2,7 @@
 
 A take counts in up to four: its day (UTC, of the intent), its campaign, its cost centre, and the
 run that began it where that has a budget. Owns on what terms credits may be set aside, with the
-words for it, and every statement that changes an account. Each is a guarded UPDATE in the
-transaction of the intent, so that no two processes can both pass a limit.
+words for it. Every change is made by `sums`, in the transaction of the intent.
 """
 
 from __future__ import annotations
@@ -15,16 +14,18 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from sqlalchemy import BigInteger, Connection, String, bindparam, or_, select, update
+from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy import Row as Record
 
 from tasks.credits import as_text, from_micro, in_credits, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.ledger import on_rollback
 from tasks.ledger.schema import accounts, campaigns, takes
+from tasks.ledger.sums import AccountKey, AccountKind, change, set_aside, set_aside_in_campaign
 from tasks.ledger.values import CampaignRow
 
-AccountKind = Literal["day", "campaign", "cost_center", "run"]
+#: In which accounts a take counts beside its campaign's, as its columns say it.
+MARKS = (takes.c.day, takes.c.cost_center, takes.c.run)
 AtLimit = Literal["stop", "fit"]
 
 
@@ -150,7 +151,7 @@ def reserve(
             passed.append(account)
             continue
         for earlier in passed:
-            _change(connection, earlier, row.campaign_id, reserved=-(price or 0), charged=0)
+            change(connection, _key(earlier, row), reserved=-(price or 0), charged=0)
         return refused
     return None
 
@@ -159,17 +160,23 @@ def book(
     connection: Connection, *, campaign_id: int, take_id: int, released: int, cost: int
 ) -> None:
     """Turn what a take has set aside into what it cost (millionths), wherever the take counts."""
-    found = connection.execute(_WHERE, {"the_take": take_id}).one()
-    named: tuple[tuple[AccountKind, str | None], ...] = (
-        ("day", found.day),
-        ("campaign", ""),
-        ("cost_center", found.cost_center),
-        ("run", found.run),
+    marks = connection.execute(_WHERE, {"the_take": take_id}).one()
+    book_marked(connection, campaign_id, marks, released=released, cost=cost)
+
+
+def book_marked(
+    connection: Connection, campaign_id: int, marks: Record[Any], *, released: int, cost: int
+) -> None:
+    """Do as `book` for a take whose `MARKS` were read already."""
+    named: tuple[tuple[AccountKind, str | int | None], ...] = (
+        ("day", marks.day),
+        ("campaign", campaign_id),
+        ("cost_center", marks.cost_center),
+        ("run", marks.run),
     )
     for kind, name in named:
         if name is not None:
-            account = Account(kind=kind, name=name, budget=None)
-            _change(connection, account, campaign_id, reserved=-released, charged=cost)
+            change(connection, AccountKey(kind, name), reserved=-released, charged=cost)
 
 
 def count_past(
@@ -199,60 +206,12 @@ def find_account(connection: Connection, account: Account) -> Account:
     return replace(account, reserved=from_micro(found.reserved), charged=from_micro(found.charged))
 
 
-_MORE = bindparam("more", type_=BigInteger)
-_OWNER = bindparam("the_owner", type_=String)
-_LIMIT = bindparam("the_limit", type_=BigInteger)
 _THIS = (accounts.c.kind == bindparam("the_kind"), accounts.c.name == bindparam("the_name"))
-_WHERE = select(takes.c.day, takes.c.cost_center, takes.c.run).where(
-    takes.c.id == bindparam("the_take")
-)
+_WHERE = select(*MARKS).where(takes.c.id == bindparam("the_take"))
 _READ = select(accounts.c.reserved, accounts.c.charged).where(*_THIS)
 _READ_CAMPAIGN = select(
     campaigns.c.owner, campaigns.c.budget, campaigns.c.reserved, campaigns.c.charged
 ).where(campaigns.c.id == bindparam("the_campaign"))
-# A run that has lost its campaign cannot begin anything in it.
-_HELD = (
-    campaigns.c.id == bindparam("the_campaign"),
-    or_(_OWNER.is_(None), campaigns.c.owner == _OWNER),
-)
-# The limits are guarded in the statements themselves: two processes cannot both pass them.
-_RESERVE = (
-    update(accounts)
-    .where(
-        *_THIS,
-        or_(_LIMIT.is_(None), accounts.c.reserved + accounts.c.charged + _MORE <= _LIMIT),
-    )
-    .values(reserved=accounts.c.reserved + _MORE, budget=_LIMIT)
-)
-_RESERVE_CAMPAIGN = (
-    update(campaigns)
-    .where(
-        *_HELD,
-        or_(
-            campaigns.c.budget.is_(None),
-            campaigns.c.reserved + campaigns.c.charged + _MORE <= campaigns.c.budget,
-        ),
-    )
-    .values(reserved=campaigns.c.reserved + _MORE)
-)
-_RESERVE_UNPRICED = (
-    update(campaigns)
-    .where(
-        *_HELD,
-        campaigns.c.budget.is_(None),
-    )
-    .values(reserved=campaigns.c.reserved)
-)
-_CHANGE = (
-    update(accounts)
-    .where(*_THIS)
-    .values(reserved=accounts.c.reserved + _MORE, charged=accounts.c.charged + bindparam("cost"))
-)
-_CHANGE_CAMPAIGN = (
-    update(campaigns)
-    .where(campaigns.c.id == bindparam("the_campaign"))
-    .values(reserved=campaigns.c.reserved + _MORE, charged=campaigns.c.charged + bindparam("cost"))
-)
 
 
 def _pass(
@@ -263,12 +222,10 @@ def _pass(
     first = terms.full.get(this)
     if first is not None and first != row.row:
         return NotReserved(f"not begun, since {first} did not fit {account}: {remedy(account)}")
-    if account.kind != "campaign":
-        if _reserve(connection, account, price):
-            return None
-        account = find_account(connection, account)
-    elif _reserve_campaign(connection, row, price, terms):
+    if _set_aside(connection, account, row, price, terms):
         return None
+    if account.kind != "campaign":
+        account = find_account(connection, account)
     else:
         owner, account = _campaign_account(connection, row)
         if terms.owner not in (None, owner):
@@ -281,27 +238,18 @@ def _pass(
     return NotReserved(does_not_fit(account, from_micro(price)))
 
 
-def _reserve(connection: Connection, account: Account, price: int | None) -> bool:
+def _set_aside(
+    connection: Connection, account: Account, row: CampaignRow, price: int | None, terms: Terms
+) -> bool:
+    if account.kind == "campaign":
+        return set_aside_in_campaign(connection, row.campaign_id, price, owner=terms.owner)
     if price is None and account.budget is not None:
         return False
-    named: dict[str, object] = {"the_kind": account.kind, "the_name": account.name}
-    limit = to_micro(account.budget)
-    values = {**named, "more": price or 0, "the_limit": limit}
-    if connection.execute(_RESERVE, values).rowcount == 1:
-        return True
-    new = {"kind": account.kind, "name": account.name, "reserved": 0, "charged": 0}
-    if not insert_unless_there(connection, accounts, {**new, "budget": limit}):
-        return False
-    return connection.execute(_RESERVE, values).rowcount == 1
+    return set_aside(connection, _key(account, row), price or 0, limit=to_micro(account.budget))
 
 
-def _reserve_campaign(
-    connection: Connection, row: CampaignRow, price: int | None, terms: Terms
-) -> bool:
-    values: dict[str, object] = {"the_campaign": row.campaign_id, "the_owner": terms.owner}
-    if price is None:
-        return connection.execute(_RESERVE_UNPRICED, values).rowcount == 1
-    return connection.execute(_RESERVE_CAMPAIGN, {**values, "more": price}).rowcount == 1
+def _key(account: Account, row: CampaignRow) -> AccountKey:
+    return AccountKey(account.kind, row.campaign_id if account.kind == "campaign" else account.name)
 
 
 def _campaign_account(connection: Connection, row: CampaignRow) -> tuple[str | None, Account]:
@@ -318,14 +266,3 @@ def _account(found: Record[Any], kind: AccountKind, name: str) -> Account:
         reserved=from_micro(found.reserved),
         charged=from_micro(found.charged),
     )
-
-
-def _change(
-    connection: Connection, account: Account, campaign_id: int, *, reserved: int, charged: int
-) -> None:
-    amounts: dict[str, object] = {"more": reserved, "cost": charged}
-    if account.kind == "campaign":
-        connection.execute(_CHANGE_CAMPAIGN, {**amounts, "the_campaign": campaign_id})
-    else:
-        named = {"the_kind": account.kind, "the_name": account.name}
-        connection.execute(_CHANGE, {**amounts, **named})

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -105,14 +105,19 @@ def insert_unless_there(connection: Connection, table: Table, values: Mapping[st
     """Insert a row; return False where another process was first."""
     # Its key is asked for, since psycopg counts no rows where SQLAlchemy fetches keys by itself.
     key = next(iter(table.primary_key.columns))
-    statement = _insert(connection, table).values(**values).on_conflict_do_nothing()
-    return connection.execute(statement.returning(key)).first() is not None
+    return connection.execute(insert_of_missing(table).returning(key), values).first() is not None
 
 
 def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert those of several rows that are not there."""
     if rows:
-        connection.execute(_insert(connection, table).on_conflict_do_nothing(), rows)
+        connection.execute(insert_of_missing(table), rows)
+
+
+def insert_of_missing(table: Table) -> postgresql.Insert:
+    """Return the statement that inserts a row unless one like it is there."""
+    # SQLite has taken it over from PostgreSQL, word for word.
+    return postgresql.insert(table).on_conflict_do_nothing()
 
 
 def _set_up_postgres(connection: Any, _: ConnectionPoolEntry, *, lock_wait: float) -> None:
@@ -141,7 +146,3 @@ def _use_wal(cursor: Any, *, until: float) -> None:
             if "locked" not in str(error) or time.monotonic() >= until:
                 raise
             time.sleep(0.02)
-
-
-def _insert(connection: Connection, table: Table) -> Any:
-    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)

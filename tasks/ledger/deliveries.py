@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy import Row as Record
 
-from tasks.ledger.database import insert_missing, insert_unless_there
+from tasks.ledger.database import insert_of_missing, insert_unless_there
+from tasks.ledger.gathering import gathers, later
 from tasks.ledger.moves import move, note
+from tasks.ledger.prepared import Prepared
 from tasks.ledger.schema import deliveries, rows, takes
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow, Take
 
-_DELIVERED = (
+_DELIVERED = Prepared(
     update(takes)
     .where(takes.c.id == bindparam("the_take"))
     .values(delivered_at=bindparam("moment"))
+)
+_KEEP = Prepared(
+    insert_of_missing(deliveries).inline(),
+    columns=("take_id", "kind", "uri", "sha256", "bytes", "seconds", "verified_at"),
 )
 
 _FILM = deliveries.c.kind == "mp4"
@@ -49,6 +55,7 @@ class Delivered:
     seconds: float | None = None
 
 
+@gathers
 def deliver(
     connection: Connection,
     row: CampaignRow,
@@ -64,7 +71,7 @@ def deliver(
         return False
     keep_files(connection, take.id, files, at=at)
     if new == "delivered":
-        connection.execute(_DELIVERED, {"the_take": take.id, "moment": at})
+        later(connection, _DELIVERED, [{"the_take": take.id, "moment": at}])
     return True
 
 
@@ -90,7 +97,7 @@ def keep_files(
     connection: Connection, take_id: int, files: Sequence[Delivered], *, at: float
 ) -> None:
     """Record those files of a take that are of a kind it does not have yet."""
-    insert_missing(connection, deliveries, [_values(take_id, file, at) for file in files])
+    later(connection, _KEEP, [_values(take_id, file, at) for file in files])
 
 
 def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list[Delivered]]:
@@ -141,4 +148,12 @@ def _delivered(file: Record[Any]) -> Delivered:
 
 
 def _values(take_id: int, file: Delivered, at: float) -> dict[str, object]:
-    return {"take_id": take_id, "verified_at": at, **asdict(file)}
+    return {
+        "take_id": take_id,
+        "kind": file.kind,
+        "uri": file.uri,
+        "sha256": file.sha256,
+        "bytes": file.bytes,
+        "seconds": file.seconds,
+        "verified_at": at,
+    }

@@ -30,6 +30,7 @@ from tasks.ledger.database import (
     make_engine,
     make_file,
 )
+from tasks.ledger.gathering import carry_out
 from tasks.ledger.migrate import MAKE_ONE, upgrade
 
 T = TypeVar("T")
@@ -140,7 +141,7 @@ class Ledger:
                 with self._writer.begin() as connection:
                     begun = True
                     connection.info[_UNDO] = undo
-                    results = [pending.change(connection) for pending in group]
+                    results = carry_out(connection, [pending.change for pending in group])
                     crashpoint("ledger: before the commit", group)
                 crashpoint("ledger: after the commit", group)
             except Exception as error:

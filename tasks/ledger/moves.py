@@ -13,6 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from tasks.errors import CallsheetError
+from tasks.ledger.gathering import gathers, later
+from tasks.ledger.prepared import Prepared
 from tasks.ledger.schema import events, rows
 from tasks.ledger.states import TRANSITIONS, State
 from tasks.ledger.values import CampaignRow, Take
@@ -20,11 +22,12 @@ from tasks.redact import redact
 
 # Built once: making a statement costs more than running it.
 _THIS = update(rows).where(rows.c.id == bindparam("the_row"), rows.c.state == bindparam("old"))
-_MOVE = _THIS.values(
+_MOVED = _THIS.values(
     state=bindparam("new"), since=bindparam("the_moment"), reason=bindparam("the_reason")
 )
+_MOVE = Prepared(_MOVED)
+_BEGIN = Prepared(_MOVED.values(take_id=bindparam("take")))
 _REMARK = _THIS.values(reason=bindparam("the_reason"))
-_EVENT = insert(events)
 _STILL = (
     select(rows.c.id)
     .where(rows.c.state == bindparam("old"), rows.c.id.in_(bindparam("these", expanding=True)))
@@ -32,12 +35,17 @@ _STILL = (
 )
 #: Ids in one statement at most.
 MANY = 500
+_EVENT = Prepared(
+    insert(events).inline(),
+    columns=("campaign_id", "row_id", "take_id", "at", "kind", "old", "new", "words"),
+)
 
 
 class UnknownMove(CallsheetError):
     """A move that the life of a row does not have; this is a fault in Callsheet."""
 
 
+@gathers
 def move(
     connection: Connection,
     row: CampaignRow,
@@ -56,14 +64,11 @@ def move(
     """
     if new not in TRANSITIONS[row.state]:
         raise UnknownMove(f"a row cannot move from {row.state} to {new}")
-    kept = {"the_reason": storable(reason), "the_moment": at}
-    changed = connection.execute(_MOVE, {"the_row": row.id, "old": row.state, "new": new, **kept})
+    moved = {"the_row": row.id, "old": row.state, "new": new, "the_moment": at}
+    changed = _MOVE.execute(connection, {**moved, "the_reason": storable(reason)})
     if changed.rowcount != 1:
         return False
-    states = {"old": row.state, "new": new}
-    _append(
-        connection, row.campaign_id, "state", words or reason, row=row, take=take, at=at, **states
-    )
+    _tell(connection, row, new, words or reason, take=take, at=at)
     return True
 
 
@@ -87,11 +92,11 @@ def move_all(
     if not going:
         return still
     kept = {"new": new, "the_reason": None, "the_moment": at}
-    connection.execute(_MOVE, [{"the_row": r.id, "old": r.state, **kept} for r, _ in going])
+    _MOVE.execute_many(connection, [{"the_row": r.id, "old": r.state, **kept} for r, _ in going])
     events = [
         _event(r.campaign_id, "state", w, row=r, at=at, old=r.state, new=new) for r, w in going
     ]
-    connection.execute(_EVENT, events)
+    later(connection, _EVENT, events)
     return still
 
 
@@ -108,6 +113,19 @@ def _still_there(connection: Connection, found: Sequence[CampaignRow]) -> set[in
     return still
 
 
+def begin(connection: Connection, row: CampaignRow, take: Take, *, at: float) -> None:
+    """Move a row that is locked, and is as it was read, to `submitting` with the take it now has.
+
+    Raises UnknownMove where that is none.
+    """
+    if "submitting" not in TRANSITIONS[row.state]:
+        raise UnknownMove(f"a row cannot move from {row.state} to submitting")
+    moved = {"the_row": row.id, "old": row.state, "new": "submitting", "the_moment": at}
+    _BEGIN.execute(connection, {**moved, "the_reason": None, "take": take.id})
+    _tell(connection, row, "submitting", None, take=take, at=at)
+
+
+@gathers
 def remark(connection: Connection, row: CampaignRow, words: str, *, at: float) -> bool:
     """Put a reason beside a row that stays where it is; return False if it has moved on."""
     values = {"the_row": row.id, "old": row.state, "the_reason": storable(words)}
@@ -136,8 +154,7 @@ def note_approvals(
     """Append that rows, by their numbers, were approved in one statement."""
     moved = {"old": "quoted", "new": "approved", "take_id": None, "words": storable(by)}
     common = {"campaign_id": campaign_id, "at": at, "kind": "state", **moved}
-    if numbers:
-        connection.execute(_EVENT, [{**common, "row_id": number} for number in numbers])
+    later(connection, _EVENT, [{**common, "row_id": number} for number in numbers])
 
 
 def note_campaign(
@@ -145,6 +162,19 @@ def note_campaign(
 ) -> None:
     """Append an event that is about a campaign as a whole."""
     _append(connection, campaign_id, kind, words, at=at)
+
+
+def _tell(
+    connection: Connection,
+    row: CampaignRow,
+    new: State,
+    words: str | None,
+    *,
+    take: Take | None,
+    at: float,
+) -> None:
+    states = {"old": row.state, "new": new}
+    _append(connection, row.campaign_id, "state", words, row=row, take=take, at=at, **states)
 
 
 def _append(
@@ -161,7 +191,7 @@ def _append(
 ) -> None:
     """Append one event; nothing in the program changes or removes one."""
     values = _event(campaign_id, kind, words, row=row, take=take, at=at, old=old, new=new)
-    connection.execute(_EVENT, values)
+    later(connection, _EVENT, [values])
 
 
 def _event(

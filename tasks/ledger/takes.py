@@ -12,23 +12,24 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from tasks.credits import as_text, from_micro, in_credits, to_micro
-from tasks.ledger.accounts import Terms, book, reserve
-from tasks.ledger.moves import move, note
+from tasks.errors import LedgerError
+from tasks.ledger.accounts import MARKS, Terms, book, book_marked, reserve
+from tasks.ledger.gathering import gathers, later
+from tasks.ledger.moves import begin, move, note
 from tasks.ledger.paid_calls import close_call
+from tasks.ledger.prepared import Prepared
 from tasks.ledger.schema import rows, takes
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow, Take, take_of
 
-_LAST = (
-    select(takes.c.number)
-    .where(takes.c.row_id == bindparam("the_row"))
-    .order_by(takes.c.number.desc())
-    .limit(1)
-)
-_INSERT = insert(takes)
+_INSERT = Prepared(
+    insert(takes).returning(takes.c.id),
+    columns=("row_id", "campaign_id", "number", "nth", "key", "digest", "body", "quoted",
+             "reserved", "intended_at", *(column.name for column in MARKS)),
+)  # fmt: skip
 _TAKE = update(takes).where(takes.c.id == bindparam("the_take"))
 _REINTEND = _TAKE.values(
     intended_at=bindparam("moment"),
@@ -41,24 +42,34 @@ _REINTEND = _TAKE.values(
     run=bindparam("the_run"),
 )
 _REFUSED = _TAKE.values(refused_at=bindparam("moment"), reserved=0)
-_ACCEPTED = _TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video"))
-_CHARGED = _TAKE.values(ready_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
+_ACCEPTED = Prepared(_TAKE.values(accepted_at=bindparam("moment"), video_id=bindparam("video")))
+_CHARGED = Prepared(
+    _TAKE.where(takes.c.charged.is_(None), takes.c.reserved == bindparam("held"))
+    .values(ready_at=bindparam("moment"), reserved=0, charged=bindparam("cost"))
+    .returning(*MARKS)
+)
 _CORRECTED = _TAKE.where(takes.c.charged == bindparam("old")).values(charged=bindparam("cost"))
-_MARKS = ("day", "cost_center", "run")
 #: The accounts that a take counts in, as its columns have them.
 Marks = Mapping[str, str | None]
 # What the take itself says, whatever the caller remembers of it.
 _RESERVED = select(takes.c.reserved).where(takes.c.id == bindparam("the_take"))
 _UNSETTLED = _RESERVED.where(takes.c.charged.is_(None))
 _BY_KEY = select(*takes.c).where(takes.c.key == bindparam("the_key"))
-_LOCKED = (
-    select(rows.c.state, rows.c.digest, rows.c.nth)
+# With the number of its last take, and with the take that has the key.
+_LOCKED = Prepared(
+    select(
+        rows.c.state,
+        rows.c.digest,
+        rows.c.nth,
+        select(func.max(takes.c.number)).where(takes.c.row_id == rows.c.id).scalar_subquery(),
+        select(takes.c.id).where(takes.c.key == bindparam("the_key")).scalar_subquery(),
+    )
     .where(rows.c.id == bindparam("the_row"))
     .with_for_update()
 )
-_POINT = update(rows).where(rows.c.id == bindparam("the_row")).values(take_id=bindparam("take"))
 
 
+@gathers
 def open_take(
     connection: Connection,
     row: CampaignRow,
@@ -76,7 +87,7 @@ def open_take(
     """
     terms = terms or Terms()
     # Held until the end of the transaction, so that what follows cannot be overtaken.
-    found = connection.execute(_LOCKED, {"the_row": row.id}).one()
+    *found, last, again = _LOCKED.execute(connection, {"the_row": row.id, "the_key": key}).one()
     if tuple(found) != ("approved", row.digest, row.nth):
         return None
     refused = reserve(connection, row, terms, at=at)
@@ -85,13 +96,17 @@ def open_take(
             move(connection, row, "held", at=at, reason=refused.reason)
         return None
     counts: dict[str, str] = {account.kind: account.name for account in terms.accounts(row, at=at)}
-    marks = {name: counts.get(name) for name in _MARKS}
-    take = _again(connection, row, key=key, at=at, marks=marks)
-    take = take or _new(connection, row, key=key, body=body, at=at, marks=marks)
-    move(connection, row, "submitting", at=at, take=take)
+    marks = {column.name: counts.get(column.name) for column in MARKS}
+    if again is None:
+        number = (last or 0) + 1
+        take = _new(connection, row, number=number, key=key, body=body, at=at, marks=marks)
+    else:
+        take = _again(connection, row, key=key, at=at, marks=marks)
+    begin(connection, row, take, at=at)
     return take
 
 
+@gathers
 def accept(
     connection: Connection, row: CampaignRow, take: Take, *, video_id: str, at: float
 ) -> bool:
@@ -100,10 +115,11 @@ def accept(
         return False
     if not take.keyed:
         close_call(connection, take_id=take.id, outcome="made", video_id=video_id, at=at)
-    connection.execute(_ACCEPTED, {"the_take": take.id, "moment": at, "video": video_id})
+    later(connection, _ACCEPTED, [{"the_take": take.id, "moment": at, "video": video_id}])
     return True
 
 
+@gathers
 def refuse(
     connection: Connection, row: CampaignRow, take: Take, *, new: State, reason: str, at: float
 ) -> bool:
@@ -118,6 +134,7 @@ def refuse(
     return True
 
 
+@gathers
 def settle(
     connection: Connection,
     row: CampaignRow,
@@ -134,15 +151,11 @@ def settle(
     """
     if not move(connection, row, new, at=at, reason=reason, take=take):
         return False
-    reserved = connection.scalar(_UNSETTLED, {"the_take": take.id})
-    if reserved is not None:
-        unpriced = take.quoted is None and charged is None
-        cost = reserved if charged is None else to_micro(charged)
-        connection.execute(
-            _CHARGED, {"the_take": take.id, "moment": at, "cost": None if unpriced else cost}
-        )
-        book(connection, campaign_id=row.campaign_id, take_id=take.id, released=reserved, cost=cost)
-        _note_excess(connection, row, take, cost=cost, at=at)
+    if not _charge(connection, row, take, held=to_micro(take.reserved), charged=charged, at=at):
+        # It is settled, or has set something else aside than the caller remembers.
+        held = connection.scalar(_UNSETTLED, {"the_take": take.id})
+        if held is not None:
+            _charge(connection, row, take, held=held, charged=charged, at=at)
     return True
 
 
@@ -165,6 +178,27 @@ def correct_charge(
     return True
 
 
+def _charge(
+    connection: Connection,
+    row: CampaignRow,
+    take: Take,
+    *,
+    held: int,
+    charged: Decimal | None,
+    at: float,
+) -> bool:
+    """Turn what a take has set aside, exactly `held`, into its cost; False where that is not so."""
+    unpriced = take.quoted is None and charged is None
+    cost = held if charged is None else to_micro(charged)
+    values = {"the_take": take.id, "moment": at, "cost": None if unpriced else cost, "held": held}
+    marks = _CHARGED.execute(connection, values).first()
+    if marks is None:
+        return False
+    book_marked(connection, row.campaign_id, marks, released=held, cost=cost)
+    _note_excess(connection, row, take, cost=cost, at=at)
+    return True
+
+
 def _note_excess(
     connection: Connection, row: CampaignRow, take: Take, *, cost: int, at: float
 ) -> None:
@@ -176,17 +210,14 @@ def _note_excess(
     note(connection, row, "charge", words, at=at, take=take)
 
 
-def _again(
-    connection: Connection, row: CampaignRow, *, key: str, at: float, marks: Marks
-) -> Take | None:
+def _again(connection: Connection, row: CampaignRow, *, key: str, at: float, marks: Marks) -> Take:
     """Take up a refused take of the same brief: nothing was made, so the same key goes again.
 
     It need not be the row's present one: the sheet may have been changed and changed back.
     """
-    found = connection.execute(_BY_KEY, {"the_key": key}).first()
-    if found is None or found.refused_at is None:
-        return None
-    take = take_of(found)
+    take = take_of(connection.execute(_BY_KEY, {"the_key": key}).one())
+    if take.refused_at is None:
+        raise LedgerError(f"take {take.number} of {row.row} stands: its key {key} is not free")
     price = row.quoted
     connection.execute(
         _REINTEND,
@@ -195,10 +226,9 @@ def _again(
             "moment": at,
             "held": to_micro(price or Decimal(0)),
             "price": to_micro(price),
-            **{f"the_{name}": marks[name] for name in _MARKS},
+            **{f"the_{name}": mark for name, mark in marks.items()},
         },
     )
-    connection.execute(_POINT, {"the_row": row.id, "take": take.id})
     note(connection, row, "take", f"take {take.number} again, key {take.key}", at=at, take=take)
     return replace(
         take,
@@ -211,9 +241,15 @@ def _again(
 
 
 def _new(
-    connection: Connection, row: CampaignRow, *, key: str, body: bytes, at: float, marks: Marks
+    connection: Connection,
+    row: CampaignRow,
+    *,
+    number: int,
+    key: str,
+    body: bytes,
+    at: float,
+    marks: Marks,
 ) -> Take:
-    number = (connection.scalar(_LAST, {"the_row": row.id}) or 0) + 1
     values: dict[str, Any] = {
         "number": number,
         "nth": row.nth,
@@ -224,9 +260,6 @@ def _new(
     }
     price = to_micro(row.quoted)
     amounts = {"quoted": price, "reserved": price or 0}
-    made = connection.execute(
-        _INSERT, {"row_id": row.id, "campaign_id": row.campaign_id, **values, **amounts, **marks}
-    )
-    take_id = int(made.inserted_primary_key[0])  # type: ignore[index]
-    connection.execute(_POINT, {"the_row": row.id, "take": take_id})
+    whose = {"row_id": row.id, "campaign_id": row.campaign_id}
+    take_id = _INSERT.execute(connection, {**whose, **values, **amounts, **marks}).scalar_one()
     return Take(id=take_id, quoted=row.quoted, reserved=row.quoted or Decimal(0), **values)

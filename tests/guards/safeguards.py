@@ -74,10 +74,17 @@ MUTATIONS = (
     ),
     Mutation(
         "the budget is checked as the money is set aside",
-        "tasks/ledger/accounts.py",
+        "tasks/ledger/sums.py",
         "campaigns.c.reserved + campaigns.c.charged + _MORE <= campaigns.c.budget,",
         "campaigns.c.reserved + campaigns.c.charged + _MORE >= 0,",
         TAKES,
+    ),
+    Mutation(
+        "a change finds everything written that its commit has left to the end",
+        "tasks/ledger/gathering.py",
+        "                gathering.write(connection)\n            results",
+        "                pass\n            results",
+        ("tests/unit/ledger/test_group_commit.py",),
     ),
     Mutation(
         "what a failed try has learned of a budget is forgotten",

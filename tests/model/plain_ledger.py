@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
 
+from tasks.ledger.gathering import carry_out
 from tasks.ledger.schema import metadata
 from tests.model.virtual_time import Fuse
 
@@ -38,7 +39,7 @@ class PlainLedger:
             before = self.watch(connection)
             self.in_transaction = True
             try:
-                result = change(connection)
+                (result,) = carry_out(connection, [change])
             finally:
                 self.in_transaction = False
             self.judge(before, self.watch(connection))

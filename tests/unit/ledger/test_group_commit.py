@@ -15,10 +15,21 @@ import pytest
 from sqlalchemy import event, func, select, text
 
 from tasks.errors import LedgerError
-from tasks.ledger import AtLimit, Ledger, Terms, all_campaigns, ensure_campaign, open_ledger
-from tasks.ledger.schema import campaigns
-from tests.campaigns import Stage, brief
-from tests.unit.ledger.on_terms import open_on
+from tasks.ledger import (
+    AtLimit,
+    Ledger,
+    Terms,
+    all_campaigns,
+    ensure_campaign,
+    note,
+    open_ledger,
+    remark,
+    set_budget,
+    settle,
+)
+from tasks.ledger.schema import campaigns, events
+from tests.campaigns import NOW, Stage, brief, sums
+from tests.unit.ledger.on_terms import account_sums, open_on
 
 
 def campaign(name: str):
@@ -214,6 +225,100 @@ async def test_rows_beside_a_change_that_fails_are_held_for_what_stands_alone(
     terms = Terms(day_budget=Decimal(20), at_limit=at_limit)
     assert await in_one_group_with(stage, terms, broken) == states
     assert len(tried) == 2, "it was in a group, and then alone"
+
+
+@AT_LIMIT
+async def test_rows_of_one_group_share_what_fits_as_they_would_one_by_one(
+    ledger: Ledger, at_limit: AtLimit, states: str
+):
+    stage = await Stage.set(ledger, *map(brief, "abc"), budget=20)
+    terms = Terms(day_budget=Decimal(24), run="r1", run_budget=Decimal(24), at_limit=at_limit)
+    assert await in_one_group_with(stage, terms, names) == states
+    (held,) = [row for row in await stage.rows() if row.row == "b"]
+    assert (held.reason or "").startswith("needs 12 credits, and 8 of the 20 of the campaign's")
+    account = await ledger.read(lambda c: sums(c, stage.campaign.id))
+    assert account[:2] == account[2:]
+    for found, summed in await ledger.read(account_sums):
+        assert (found.reserved, found.charged) == summed, found
+
+
+async def test_a_budget_that_is_lowered_within_a_group_holds_for_the_rows_after_it(ledger: Ledger):
+    stage = await Stage.set(ledger, *map(brief, "abc"), budget=100)
+    found = [await stage.approve(row) for row in "abc"]
+    busy = threading.Event()
+    first = asyncio.create_task(ledger.write(lambda _: busy.wait(10)))
+    await asyncio.sleep(0.05)
+    lower = stage.write(set_budget, stage.campaign, budget=Decimal(20), at=NOW)
+    steps = (stage.open(found[0]), lower, stage.open(found[1]), stage.open(found[2]))
+    writes = [asyncio.create_task(step) for step in steps]
+    await asyncio.sleep(0)
+    busy.set()
+    await asyncio.gather(first, *writes)
+    assert [row.state for row in await stage.rows()] == ["submitting", "held", "held"]
+    assert (await stage.account()).reserved == 12
+
+
+async def test_a_charge_beyond_its_quote_takes_nothing_back_that_the_group_set_aside(
+    ledger: Ledger,
+):
+    """In all they pass the budget, which only setting aside may not: each is tried alone."""
+    stage = await Stage.set(ledger, *map(brief, "abc"), budget=30)
+    a = await stage.rendering("a", 12)
+    found = [await stage.approve(row, 8) for row in "bc"]
+    busy = threading.Event()
+    first = asyncio.create_task(ledger.write(lambda _: busy.wait(10)))
+    await asyncio.sleep(0.05)
+    dear = stage.write(settle, a, a.take, new="ready", charged=Decimal(20), at=NOW)
+    steps = (*(open_on(stage, row, Terms()) for row in found), dear)
+    writes = [asyncio.create_task(step) for step in steps]
+    await asyncio.sleep(0)
+    busy.set()
+    await asyncio.gather(first, *writes)
+    assert [row.state for row in await stage.rows()] == ["ready", "submitting", "submitting"]
+    account = await ledger.read(lambda c: sums(c, stage.campaign.id))
+    assert account == (16_000_000, 20_000_000, 16_000_000, 20_000_000)
+
+
+async def test_events_of_a_group_keep_the_order_of_its_changes(ledger: Ledger):
+    stage = await Stage.set(ledger, *map(brief, "abc"))
+    a, b, c = await stage.rows()
+
+    def unmarked(connection) -> None:
+        note(connection, b, "note", "second", at=NOW)
+
+    busy = threading.Event()
+    tasks = [asyncio.create_task(ledger.write(lambda _: busy.wait(10)))]
+    await asyncio.sleep(0.05)
+    for change in (
+        partial(remark, row=a, words="first", at=NOW),
+        unmarked,
+        partial(remark, row=c, words="third", at=NOW),
+    ):
+        tasks.append(asyncio.create_task(ledger.write(change)))
+    await asyncio.sleep(0)
+    busy.set()
+    await asyncio.gather(*tasks)
+    said = select(events.c.words).where(events.c.kind != "campaign").order_by(events.c.id)
+    assert await ledger.read(lambda k: list(k.scalars(said))) == ["first", "second", "third"]
+
+
+async def test_a_group_that_is_taken_back_tells_its_events_once(ledger: Ledger):
+    stage = await Stage.set(ledger, *map(brief, "abc"))
+    rows = await stage.rows()
+
+    def broken(_) -> None:
+        raise ValueError("no")
+
+    busy = threading.Event()
+    first = asyncio.create_task(ledger.write(lambda _: busy.wait(10)))
+    await asyncio.sleep(0.05)
+    changes = [partial(remark, row=row, words=f"of {row.row}", at=NOW) for row in rows]
+    writes = [asyncio.create_task(ledger.write(change)) for change in (*changes, broken)]
+    await asyncio.sleep(0)
+    busy.set()
+    *_, failed = await asyncio.gather(first, *writes, return_exceptions=True)
+    assert isinstance(failed, ValueError)
+    assert [len(await stage.events(name)) for name in "abc"] == [1, 1, 1]
 
 
 @AT_LIMIT

@@ -1,0 +1,222 @@
+"""Accounts as statements change them: credits set aside where they fit, and what became of them.
+
+Owns every statement that changes an account. The limits are in the statements, so that no two
+processes can both pass one. Rows that share a commit share its statements: the first of them asks
+the database, and from then on nobody else can change the account before the commit; what the others
+set aside is counted here and written at the end, under the same limit. In millionths of a credit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from sqlalchemy import BigInteger, Connection, Integer, String, bindparam, or_, update
+
+from tasks.errors import CallsheetError
+from tasks.ledger.database import insert_unless_there
+from tasks.ledger.gathering import gathered
+from tasks.ledger.prepared import Prepared
+from tasks.ledger.schema import accounts, campaigns
+
+AccountKind = Literal["day", "campaign", "cost_center", "run"]
+
+
+class Overtaken(CallsheetError):
+    """What rows of one commit set aside does not fit an account in all: each is tried alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountKey:
+    """Which account is meant: a day, a cost centre or a run by its name, a campaign by its id."""
+
+    kind: AccountKind
+    name: str | int
+
+    def parameters(self) -> dict[str, object]:
+        """Return what the statements call it."""
+        if self.kind == "campaign":
+            return {"the_campaign": self.name}
+        return {"the_kind": self.kind, "the_name": self.name}
+
+
+def set_aside(connection: Connection, key: AccountKey, price: int, *, limit: int | None) -> bool:
+    """Set a price aside in the account of a day, a cost centre or a run, if it fits."""
+    sums = gathered(connection, _Sums)
+    known = sums.of(key) if sums is not None else None
+    if known is not None:
+        if known.limit == limit and known.fits(price, None):
+            return True
+        known.write(connection)
+    values = {**key.parameters(), "more": price, "the_limit": limit}
+    found = _RESERVE.execute(connection, values).first()
+    if found is None:
+        new = {"kind": key.kind, "name": key.name, "reserved": 0, "charged": 0, "budget": limit}
+        if insert_unless_there(connection, accounts, new):
+            found = _RESERVE.execute(connection, values).first()
+    if known is not None and found is not None:
+        known.used, known.limit = found.used, limit
+    return found is not None
+
+
+def set_aside_in_campaign(
+    connection: Connection, campaign_id: int, price: int | None, *, owner: str | None
+) -> bool:
+    """Set a price aside in a campaign that `owner` holds; False if it does not fit, or is lost.
+
+    A price that nobody could read (None) fits where there is no budget.
+    """
+    key = AccountKey("campaign", campaign_id)
+    sums = gathered(connection, _Sums)
+    known = sums.of(key) if sums is not None else None
+    if known is not None:
+        if price is not None and known.fits(price, owner):
+            return True
+        known.write(connection)
+    values = {**key.parameters(), "the_owner": owner}
+    if price is None:
+        return connection.execute(_RESERVE_UNPRICED, values).rowcount == 1
+    found = _RESERVE_CAMPAIGN.execute(connection, {**values, "more": price}).first()
+    if known is not None and found is not None:
+        known.used, known.limit, known.owner = found.used, found.budget, owner
+    return found is not None
+
+
+def change(connection: Connection, key: AccountKey, *, reserved: int, charged: int) -> None:
+    """Count what has happened in an account, whatever its limit."""
+    sums = gathered(connection, _Sums)
+    one = _Sum(key) if sums is None else sums.of(key)
+    one.add(reserved=reserved, charged=charged)
+    if sums is None:
+        one.write(connection)
+
+
+_MORE = bindparam("more", type_=BigInteger)
+_COST = bindparam("cost", type_=BigInteger)
+#: 1 where something is set aside, so that the limit counts; 0 for what has happened already.
+_GUARDED = bindparam("guarded", type_=Integer)
+_OWNER = bindparam("the_owner", type_=String)
+_LIMIT = bindparam("the_limit", type_=BigInteger)
+_THIS = (accounts.c.kind == bindparam("the_kind"), accounts.c.name == bindparam("the_name"))
+# A run that has lost its campaign cannot begin anything in it.
+_HELD = (
+    campaigns.c.id == bindparam("the_campaign"),
+    or_(_OWNER.is_(None), campaigns.c.owner == _OWNER),
+)
+# The limits are guarded in the statements themselves: two processes cannot both pass them.
+_RESERVE = Prepared(
+    update(accounts)
+    .where(
+        *_THIS,
+        or_(_LIMIT.is_(None), accounts.c.reserved + accounts.c.charged + _MORE <= _LIMIT),
+    )
+    .values(reserved=accounts.c.reserved + _MORE, budget=_LIMIT)
+    .returning((accounts.c.reserved + accounts.c.charged).label("used"))
+)
+_RESERVE_CAMPAIGN = Prepared(
+    update(campaigns)
+    .where(
+        *_HELD,
+        or_(
+            campaigns.c.budget.is_(None),
+            campaigns.c.reserved + campaigns.c.charged + _MORE <= campaigns.c.budget,
+        ),
+    )
+    .values(reserved=campaigns.c.reserved + _MORE)
+    .returning((campaigns.c.reserved + campaigns.c.charged).label("used"), campaigns.c.budget)
+)
+_RESERVE_UNPRICED = (
+    update(campaigns)
+    .where(
+        *_HELD,
+        campaigns.c.budget.is_(None),
+    )
+    .values(reserved=campaigns.c.reserved)
+)
+_CHANGE = Prepared(
+    update(accounts)
+    .where(
+        *_THIS,
+        or_(
+            _GUARDED == 0,
+            accounts.c.budget.is_(None),
+            accounts.c.reserved + accounts.c.charged + _MORE + _COST <= accounts.c.budget,
+        ),
+    )
+    .values(reserved=accounts.c.reserved + _MORE, charged=accounts.c.charged + _COST)
+)
+_CHANGE_CAMPAIGN = Prepared(
+    update(campaigns)
+    .where(
+        campaigns.c.id == bindparam("the_campaign"),
+        or_(
+            _GUARDED == 0,
+            campaigns.c.budget.is_(None),
+            campaigns.c.reserved + campaigns.c.charged + _MORE + _COST <= campaigns.c.budget,
+        ),
+    )
+    .values(reserved=campaigns.c.reserved + _MORE, charged=campaigns.c.charged + _COST)
+)
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What one commit has changed in an account and not written yet, in millionths.
+
+    Once this transaction has reserved in it, nobody else can change the account before the commit:
+    what is `used` of it is known, and whether more fits needs no statement.
+    """
+
+    key: AccountKey
+    reserved: int = 0
+    charged: int = 0
+    #: Whether something of it was set aside, so that the limit is asked once more.
+    guarded: bool = False
+    used: int | None = None
+    limit: int | None = None
+    #: On whose behalf the campaign was asked; who holds it cannot change either.
+    owner: str | None = None
+
+    def add(self, *, reserved: int, charged: int) -> None:
+        self.reserved += reserved
+        self.charged += charged
+        if self.used is not None:
+            self.used += reserved + charged
+
+    def fits(self, price: int, owner: str | None) -> bool:
+        """Set a price aside if that is certain to fit; without an answer the database is asked."""
+        if self.used is None or owner != self.owner:
+            return False
+        if self.limit is not None and self.used + price > self.limit:
+            return False
+        self.add(reserved=price, charged=0)
+        self.guarded = True
+        return True
+
+    def write(self, connection: Connection) -> None:
+        """Write what was changed; raise Overtaken where it does not fit after all."""
+        if not (self.reserved or self.charged):
+            return
+        amounts = {"more": self.reserved, "cost": self.charged, "guarded": int(self.guarded)}
+        self.reserved, self.charged, self.guarded = 0, 0, False
+        statement = _CHANGE_CAMPAIGN if self.key.kind == "campaign" else _CHANGE
+        changed = statement.execute(connection, {**amounts, **self.key.parameters()})
+        if changed.rowcount != 1 and amounts["guarded"]:
+            raise Overtaken(f"{self.key} does not hold what a commit has set aside in it")
+
+
+class _Sums:
+    """What one commit has changed in accounts: one statement for each, at its end."""
+
+    def __init__(self) -> None:
+        self._sums: dict[AccountKey, _Sum] = {}
+
+    def of(self, key: AccountKey) -> _Sum:
+        return self._sums.setdefault(key, _Sum(key))
+
+    def write(self, connection: Connection) -> None:
+        # In one order everywhere, and the day first: of two the later, where others begin.
+        order = get_args(AccountKind)
+        found = sorted(self._sums.values(), key=lambda one: str(one.key.name), reverse=True)
+        for one in sorted(found, key=lambda one: order.index(one.key.kind)):
+            one.write(connection)

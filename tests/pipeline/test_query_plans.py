@@ -1,0 +1,94 @@
+"""No statement of a run or of a command reads a whole table that grows with the ledger.
+
+The statements are those that the commands really give to a ledger; SQLite says how it would go
+about each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+
+from tasks.ledger import open_ledger
+from tests.here import Here
+from tests.programs import simple_sheet
+
+GROWING = ("rows", "takes", "events", "hints", "deliveries", "hinted")
+#: Read from the newest on, and no further than the rows that are wanted.
+ENDS_EARLY = re.compile(r"ORDER BY takes\.id DESC\s+LIMIT")
+COMMANDS = (
+    "run {}.csv --yes --json --without-prefect",
+    "run {}.csv --yes --json --without-prefect",
+    "plan {}.csv",
+    "status",
+    "status {} --accounts",
+    "rows {}",
+    "rows {} --state rejected --json",
+    "explain {} r001",
+    "verify {}",
+    "reconcile",
+    "export {} --what rows",
+    "export {} --what takes",
+    "export {} --what events",
+    "export {} --what chargeback",
+    "retake {} r001 --yes --because x",
+    "cancel {} --yes",
+    "resolve",
+    "run {}.csv --yes --json --without-prefect",
+)
+
+
+@pytest.fixture
+def told() -> Iterator[dict[str, int]]:
+    """Every statement that a ledger is given, with the number of its parameters."""
+    found: dict[str, int] = {}
+
+    def tell(_: Any, __: Any, statement: str, parameters: Any, ___: Any, many: bool) -> None:
+        found[statement] = len(parameters[0] if many else parameters)
+
+    event.listen(Engine, "before_cursor_execute", tell)
+    yield found
+    event.remove(Engine, "before_cursor_execute", tell)
+
+
+def test_no_command_reads_a_whole_table(here: Here, name: str, told: dict[str, int]) -> None:
+    ledger = here.folder / ".callsheet" / "ledger.db"
+    asyncio.run(make(ledger))
+    text = simple_sheet(3) + "bad,product-launch,Kettle,Bad,5000,9:16\n"
+    (here.folder / f"{name}.csv").write_text(text)
+    found = []
+    for command in COMMANDS:
+        told.clear()
+        here.call(*command.format(name).split())
+        assert told, command
+        with closing(sqlite3.connect(ledger)) as connection:
+            found += [
+                f"{command}: {step}: {' '.join(text.split())}"
+                for text, count in told.items()
+                for step in whole_tables(connection, text, count)
+            ]
+    assert not found, "\n".join(found)
+
+
+async def make(ledger: Path) -> None:
+    await (await open_ledger(f"sqlite:///{ledger}")).aclose()
+
+
+def whole_tables(connection: sqlite3.Connection, statement: str, parameters: int) -> list[str]:
+    """Return the steps in which SQLite would read the whole of a table that grows."""
+    first = statement.split(maxsplit=1)[0].upper()
+    if first not in ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH") or ENDS_EARLY.search(
+        statement
+    ):
+        return []
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", [None] * parameters)
+    scan = re.compile(rf"SCAN ({'|'.join(GROWING)})\b")
+    return [step for *_, step in plan if scan.match(step)]
