@@ -31,7 +31,7 @@ from tasks.errors import (
     StoreUnusable,
 )
 from tasks.ledger import Delivered, add_delivery, note
-from tasks.store import File, FileKind, check_captions, inspect_film, object_name
+from tasks.store import File, FileKind, check_captions, inspect_apart, object_name
 from tasks.store.store import name_below
 
 #: Digits of a damaged file's sha256 in the name it is set aside under.
@@ -129,7 +129,7 @@ async def _fetched(one: AuditedFile, at: Context) -> AsyncIterator[tuple[Path | 
 
     film = await at.fetcher.fetch(f"repair-{one.take.id}", address)
     try:
-        await asyncio.to_thread(inspect_film, film.path)
+        await inspect_apart(film.path)
         yield film.path, film.sha256
     finally:
         film.path.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ functions that need them, because commands that only read the ledger must not pa
 
 from tasks.store.captions import check_captions
 from tasks.store.fetch import Fetcher
-from tasks.store.film import Film, inspect_film
+from tasks.store.film import Film, inspect_apart, inspect_film
 from tasks.store.naming import FileKind, object_name
 from tasks.store.open import open_store
 from tasks.store.store import File, Store, StoredFile

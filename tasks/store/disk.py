@@ -8,7 +8,9 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
 from tasks.errors import StoreError
 
@@ -81,6 +83,45 @@ def sync_folder(folder: Path) -> None:
         return
     finally:
         os.close(handle)
+
+
+class SharedSync:
+    """Syncs folders that many threads write names in: one sync serves all who asked before it."""
+
+    def __init__(self) -> None:
+        self._asking = Lock()
+        self._turns: dict[Path, _Turns] = {}
+
+    def sync(self, folder: Path) -> None:
+        """Return once a sync of `folder` is over that began after this was called."""
+        with self._asking:
+            turns = self._turns.setdefault(folder, _Turns())
+            turns.users += 1
+            begun = turns.begun
+        try:
+            with turns.one_at_a_time:
+                if turns.begun == begun:
+                    turns.begun += 1
+                    sync_folder(folder)
+        finally:
+            with self._asking:
+                turns.users -= 1
+                if not turns.users:
+                    del self._turns[folder]
+
+    def asking(self, folder: Path) -> int:
+        """Return how many threads wait for a sync of `folder` or are at it."""
+        with self._asking:
+            return self._turns[folder].users if folder in self._turns else 0
+
+
+@dataclass
+class _Turns:
+    """The syncs of one folder: how many have begun, and how many threads care."""
+
+    begun: int = 0
+    users: int = 0
+    one_at_a_time: Lock = field(default_factory=Lock)
 
 
 def open_locked(path: str | Path, *, mode: int = 0o600) -> io.FileIO:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -34,6 +38,11 @@ class Film:
     width: int
     height: int
     has_sound: bool
+
+
+async def inspect_apart(path: Path) -> Film:
+    """Do what `inspect_film` does, in one of the threads that do nothing else."""
+    return await asyncio.get_running_loop().run_in_executor(_threads(), inspect_film, path)
 
 
 def inspect_film(path: Path) -> Film:
@@ -116,6 +125,12 @@ def _width_of_lengths(decoder: VideoCodecContext) -> int | None:
     if at is None or len(setup) <= at or setup[0] != 1:
         return None
     return (setup[at] & 3) + 1
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    # To decode keeps a core busy: more at once would only take turns, and memory.
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="callsheet-look")
 
 
 def check_boxes(path: Path, *, complete: bool = False) -> None:

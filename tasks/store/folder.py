@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from tasks.crash import crashpoint
 from tasks.errors import StoreError, StoreUnusable
-from tasks.store.disk import disk_trouble, os_reason, sync_folder
+from tasks.store.disk import SharedSync, disk_trouble, os_reason, sync_folder
 from tasks.store.measure import Measure, measure
 from tasks.store.store import File, StoredFile
 from tasks.store.temporary_file import TemporaryFile, sweep, sync_and_measure
@@ -21,6 +21,8 @@ Result = TypeVar("Result")
 #: Writing waits for the disk, not for the processor.
 _THREADS = 16
 _DISK = "the disk of the store"
+#: Folders that are remembered to be there; the ones of earlier rows are not asked for again.
+_KNOWN = 1000
 
 
 class FolderStore:
@@ -82,6 +84,7 @@ class FolderWriter:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._ready: set[Path] = set()
+        self._sync = SharedSync()
 
     def put(self, files: Sequence[File]) -> list[StoredFile]:
         """Store files whose names are free, or have these same bytes already."""
@@ -192,7 +195,9 @@ class FolderWriter:
             self._require_inside(folder)
             sweep(folder)
         # A folder is on the disk when its name in the folder above is.
-        sync_folder(folder.parent)
+        self._sync.sync(folder.parent)
+        if len(self._ready) >= _KNOWN:
+            self._ready.clear()
         self._ready.add(folder)
 
 

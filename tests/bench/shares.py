@@ -29,7 +29,7 @@ THREADS = {
     "reader": "ledger: reads",
     "callsheet-spool": "spool: large films hashed and written",
     "callsheet-folder": "store: write, sync, read back",
-    "asyncio": "films looked at",
+    "callsheet-look": "films looked at",
 }
 #: What the loop is at: the innermost file that is in this list, waiting and asyncio aside.
 PARTS = {

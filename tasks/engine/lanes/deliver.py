@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.brief import CaptionFormat
@@ -27,7 +28,19 @@ from tasks.errors import (
     StoreUnusable,
 )
 from tasks.ledger import CampaignRow, Delivered
-from tasks.store import File, FileKind, check_captions, inspect_film, object_name
+from tasks.store import File, FileKind, check_captions, inspect_apart, object_name
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A file that is what it should be; a film with its length in seconds."""
+
+    file: File
+    seconds: float | None = None
+
+
+#: None while the service has no such captions yet.
+Fetched = _Found | None
 
 
 async def deliver(
@@ -35,25 +48,20 @@ async def deliver(
 ) -> Observation:
     """Bring a row's film and captions into the store; `address` is a fresh signed one, if known."""
     have = {file.kind for file in memory.files}
-    found: list[File] = []
-    seconds: float | None = None
-    late: list[str] = []
+    wanted = [format for format in row.captions if format not in have]
     try:
         async with AsyncExitStack() as spooled:
-            if "mp4" not in have:
-                film, seconds = await _film(row, address, at, spooled)
-                found.append(film)
-            try:
-                for format in row.captions:
-                    if format not in have:
-                        captions = await _captions(row, format, at)
-                        found += [captions] if captions else []
-                        late += [] if captions else [format]
-            except CallsheetError:
+            film = [_film(row, address, at, spooled)] if "mp4" not in have else []
+            captions = [_captions(row, format, at) for format in wanted]
+            outcomes = await _together(*film, *captions)
+            troubles = [one for one in outcomes if isinstance(one, CallsheetError)]
+            found = [one for one in outcomes if isinstance(one, _Found)]
+            if film and outcomes[0] in troubles:
+                raise troubles[0]
+            files = await _store(row, found, at)
+            if troubles:
                 # The film is stored whatever becomes of its captions.
-                await _store(row, found, seconds, at)
-                raise
-            files = await _store(row, found, seconds, at)
+                raise troubles[0]
             crashpoint("delivery: before the spool is cleared")
         crashpoint("delivery: after the spool is cleared")
     except RateLimited as error:
@@ -61,7 +69,30 @@ async def deliver(
     except CallsheetError as error:
         corrupt = isinstance(error, FilmError)
         return NotStored(str(error), permanent=_permanent(error), corrupt=corrupt)
-    return FilesStored((*memory.files, *files), tuple(late))
+    here = {one.file.kind for one in found}
+    late = tuple(format for format in wanted if format not in here)
+    return FilesStored((*memory.files, *files), late)
+
+
+async def _together(*work: Awaitable[Fetched]) -> list[Fetched | CallsheetError]:
+    """Do everything at once and to its end: what one finds wrong is returned beside the rest.
+
+    Only what is none of our errors ends the others, which have ended when it is raised.
+    """
+
+    async def kept(one: Awaitable[Fetched]) -> Fetched | CallsheetError:
+        try:
+            return await one
+        except CallsheetError as error:
+            return error
+
+    tasks = [asyncio.ensure_future(kept(one)) for one in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _permanent(error: CallsheetError) -> bool:
@@ -72,16 +103,16 @@ def _permanent(error: CallsheetError) -> bool:
 
 async def _film(
     row: CampaignRow, address: str | None, at: Context, spooled: AsyncExitStack
-) -> tuple[File, float]:
-    """Fetch a film and return it with its length; it lies in the spool until `spooled` ends."""
+) -> Fetched:
+    """Fetch a film, which lies in the spool until `spooled` ends."""
     assert row.take is not None
     name = f"{row.campaign_id}-{row.id}-{row.take.number}"
     fetched = await at.fetcher.fetch(name, _addresses(row, address, at))
     # What is verified is in the store by then; what is not is downloaded anew.
     spooled.callback(fetched.path.unlink, missing_ok=True)
-    film = await asyncio.to_thread(inspect_film, fetched.path)
+    film = await inspect_apart(fetched.path)
     crashpoint("delivery: the film is verified")
-    return _file(row, "mp4", fetched.path, fetched.sha256, at), film.seconds
+    return _Found(_file(row, "mp4", fetched.path, fetched.sha256, at), film.seconds)
 
 
 def _addresses(row: CampaignRow, address: str | None, at: Context) -> Callable[[], Awaitable[str]]:
@@ -98,7 +129,7 @@ def _addresses(row: CampaignRow, address: str | None, at: Context) -> Callable[[
     return fresh
 
 
-async def _captions(row: CampaignRow, format: CaptionFormat, at: Context) -> File | None:
+async def _captions(row: CampaignRow, format: CaptionFormat, at: Context) -> Fetched:
     """Fetch captions in one format; None while the service has none yet."""
     assert row.take is not None
     assert row.take.video_id is not None
@@ -107,7 +138,7 @@ async def _captions(row: CampaignRow, format: CaptionFormat, at: Context) -> Fil
         check_captions(data, format)
     except (BadRequest, FilmError):
         return None
-    return _file(row, format, data, hashlib.sha256(data).hexdigest(), at)
+    return _Found(_file(row, format, data, hashlib.sha256(data).hexdigest(), at))
 
 
 def _file(row: CampaignRow, kind: FileKind, source: Path | bytes, sha256: str, at: Context) -> File:
@@ -122,20 +153,18 @@ def _file(row: CampaignRow, kind: FileKind, source: Path | bytes, sha256: str, a
     return File(kind=kind, name=name, source=source, sha256=sha256)
 
 
-async def _store(
-    row: CampaignRow, found: Sequence[File], seconds: float | None, at: Context
-) -> list[Delivered]:
-    """Put files that are what they should be into the store; `seconds` are the film's."""
+async def _store(row: CampaignRow, found: Sequence[_Found], at: Context) -> list[Delivered]:
+    """Put files that are what they should be into the store."""
     assert row.take is not None
     metadata = {"callsheet-row": row.row, "callsheet-video": row.take.video_id or ""}
-    stored = await at.store.put(*found, metadata=metadata)
+    stored = await at.store.put(*(one.file for one in found), metadata=metadata)
     return [
         Delivered(
-            kind=file.kind,
+            kind=one.file.kind,
             uri=there.uri,
             sha256=there.sha256,
             bytes=there.bytes,
-            seconds=seconds if file.kind == "mp4" else None,
+            seconds=one.seconds,
         )
-        for file, there in zip(found, stored, strict=True)
+        for one, there in zip(found, stored, strict=True)
     ]

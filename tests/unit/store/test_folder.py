@@ -7,13 +7,15 @@ import errno
 import hashlib
 import os
 import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from tasks.errors import ConfigurationError, StoreError, StoreUnusable
 from tasks.store import File, StoredFile, open_store
-from tasks.store.disk import open_locked
+from tasks.store.disk import SharedSync, open_locked
 from tasks.store.temporary_file import TemporaryFile
 
 NAME = "spring/ad-1/ad-1-take1.mp4"
@@ -203,3 +205,30 @@ def test_wrong_addresses_are_refused(address) -> None:
         open_store(address)
     assert caught.value.remedy
     assert "secret" not in str(caught.value)
+
+
+def test_one_sync_of_a_folder_serves_all_who_asked_before_it(tmp_path, monkeypatch) -> None:
+    begun, go_on = [threading.Event() for _ in range(9)], threading.Event()
+    synced: list[int] = []
+
+    def slow(handle: int) -> None:
+        synced.append(handle)
+        begun[len(synced) - 1].set()
+        assert go_on.wait(10)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    shared = SharedSync()
+    first = threading.Thread(target=shared.sync, args=(tmp_path,))
+    first.start()
+    assert begun[0].wait(10)
+    # That one is under way: it may be too late for a name that was written just now.
+    others = [threading.Thread(target=shared.sync, args=(tmp_path,)) for _ in range(8)]
+    for other in others:
+        other.start()
+    while shared.asking(tmp_path) < 9:
+        time.sleep(0.001)
+    go_on.set()
+    for thread in (first, *others):
+        thread.join(10)
+    assert len(synced) == 2
+    assert shared.asking(tmp_path) == 0
