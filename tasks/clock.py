@@ -6,7 +6,10 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
+#: Says the present moment, aware.
 Clock = Callable[[], datetime]
+#: Says it in Unix seconds, as the ledger keeps it.
+UnixClock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[Any]]
 Random = Callable[[], float]
 

@@ -29,7 +29,7 @@ from tasks.aftercare.differences import (
 from tasks.aftercare.unrecorded import find_matches, find_unrecorded, keys_of_briefs, keys_of_rows
 from tasks.brief import Brief
 from tasks.campaign.lease import leased
-from tasks.engine.context import Clock
+from tasks.clock import UnixClock
 from tasks.engine.policy.decision import FAILED, RUNNING
 from tasks.errors import Conflict, NotFound
 from tasks.ledger import (
@@ -180,7 +180,7 @@ def names_of(differences: Iterable[Difference]) -> Counter[str]:
     return Counter(one.kind for one in differences)
 
 
-async def apply_changes(ledger: Ledger, comparison: Comparison, *, clock: Clock) -> Comparison:
+async def apply_changes(ledger: Ledger, comparison: Comparison, *, clock: UnixClock) -> Comparison:
     """Carry out every change of a comparison; say of each whether it was.
 
     Raises Parked, before anything is changed, while a run is at work on one of the campaigns.

@@ -27,7 +27,7 @@ from tasks.sheet.findings import Findings
 
 if TYPE_CHECKING:
     # `check` compares offline, and pays for neither where nothing is known.
-    from tasks.engine.context import Clock
+    from tasks.clock import UnixClock
     from tasks.ledger import Ledger
     from tasks.service import VideoService
     from tasks.settings import Settings
@@ -51,7 +51,7 @@ async def compared(
     *,
     ledger: Ledger | None,
     service: VideoService,
-    clock: Clock,
+    clock: UnixClock,
 ) -> Sheet:
     """Return the sheet with what is found in `rows` that the service does not offer.
 
@@ -127,7 +127,7 @@ async def told_anew(
     ledger: Ledger | None,
     known: Catalogue | None,
     *,
-    clock: Clock,
+    clock: UnixClock,
     longest: float = LONGEST,
 ) -> tuple[Catalogue | None, ServiceError | None]:
     """Ask for the catalogue and keep it; return it, and why its tools were not told.

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
 
-from tasks.engine.context import Clock
+from tasks.clock import UnixClock
 from tasks.engine.owner import is_dead, name_of, this_process
 from tasks.errors import LedgerError, Parked
 from tasks.ledger import (
@@ -49,7 +49,7 @@ class Lease:
         self,
         ledger: Ledger,
         campaign: Campaign,
-        clock: Clock,
+        clock: UnixClock,
         *,
         lapse: float,
         on_lost: Notify | None = None,
@@ -139,7 +139,7 @@ async def leased(
     ledger: Ledger,
     campaign: Campaign,
     *,
-    clock: Clock,
+    clock: UnixClock,
     lapse: float = LAPSE,
     wait: float | None = 0.0,
     on_wait: Notify | None = None,

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from tasks.brief import CREATE
-from tasks.engine.context import Clock
+from tasks.clock import UnixClock
 from tasks.engine.lanes.price import (
     TROUBLE,
     Price,
@@ -41,7 +41,7 @@ async def ask_prices(
     wanted: Iterable[P],
     *,
     at_once: int,
-    clock: Clock,
+    clock: UnixClock,
     keep: Keep[P] | None = None,
     hold: Callable[[P, str], Awaitable[None]] | None = None,
     tell: Tell | None = None,
@@ -69,7 +69,7 @@ class _Asking(Generic[P]):
     """A fixed number of workers ask; one more keeps what they heard, in groups."""
 
     def __init__(
-        self, service: VideoService, clock: Clock, keep: Keep[P] | None, tell: Tell | None
+        self, service: VideoService, clock: UnixClock, keep: Keep[P] | None, tell: Tell | None
     ) -> None:
         self.prices: dict[str, Price] = {}
         self.troubled: list[tuple[P, ServiceError]] = []

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from tasks.clock import UnixClock
 from tasks.engine.lanes.evidence import Baseline
 from tasks.engine.shared_pace import LedgerPace, following_pace
 from tasks.file_limit import raise_file_limit
@@ -27,7 +28,6 @@ from tasks.store import Fetcher, Store, open_store
 
 log = logging.getLogger("callsheet.engine")
 
-Clock = Callable[[], float]
 #: Requests that may be under way at once, however few the lanes are.
 LEAST_AT_ONCE = 64
 #: Files that a run has open beside those of its lanes: ledger, store, receiver, its own output. A
@@ -52,13 +52,13 @@ class Context:
     store: Store
     fetcher: Fetcher
     baseline: Baseline
-    clock: Clock = field(default=time.time)
+    clock: UnixClock = field(default=time.time)
     terms: Terms = field(default_factory=Terms)
     in_charge: Callable[[], Awaitable[bool]] = field(default=_nobody_else)
 
 
 @asynccontextmanager
-async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncIterator[Context]:
+async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncIterator[Context]:
     """Open everything a run needs, and close it in the reverse order.
 
     Raises ConfigurationError, LedgerError or StoreUnusable before anything can be spent.
@@ -85,7 +85,7 @@ async def connect(settings: Settings, *, clock: Clock = time.time) -> AsyncItera
         )
 
 
-async def open_service(settings: Settings, ledger: Ledger | None, clock: Clock) -> VideoService:
+async def open_service(settings: Settings, ledger: Ledger | None, clock: UnixClock) -> VideoService:
     """Return the client, behind the organisation's one gate, which the ledger remembers."""
     base_url, api_key = settings.service()
     organisation = organisation_of(settings)

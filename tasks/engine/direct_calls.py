@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from tasks.engine.context import Clock
+from tasks.clock import UnixClock
 from tasks.errors import NotSent, RateLimited, Refused, SpendRefused
 from tasks.ledger import NEW, CallOutcome, Ledger, close_call, open_call, unsettled_calls
 from tasks.suggest import suggest
@@ -33,7 +33,7 @@ async def journaled(
     organisation: str,
     operation: str,
     body: bytes,
-    clock: Clock,
+    clock: UnixClock,
     target: str = NEW,
 ) -> AsyncIterator[Entry]:
     """Record a call around its sending; `target` is the video it changes.

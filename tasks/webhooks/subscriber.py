@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.engine.context import Clock, organisation_of
+from tasks.clock import UnixClock
+from tasks.engine.context import organisation_of
 from tasks.engine.owner import this_process
 from tasks.ledger import Ledger
 from tasks.service import VideoService
@@ -28,7 +29,7 @@ class Subscriber:
     settings: Settings
     ledger: Ledger
     service: VideoService
-    clock: Clock = field(default=time.time)
+    clock: UnixClock = field(default=time.time)
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep)
     nonce: Callable[[], str] = field(default=new_nonce)
 
