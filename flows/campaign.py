@@ -23,7 +23,7 @@ from flows.artifacts import ProgressArtifact, publish_report
 from flows.pipeline import Steps, follow, run_pipeline
 from flows.prefect_logs import redact_prefect_logs
 from tasks.campaign.plan import check_retirement
-from tasks.campaign.run import Run, no_approval, open_run
+from tasks.campaign.run import Approval, Run, no_approval, open_run
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, SpendRefused
@@ -41,6 +41,8 @@ AS_TASKS = Steps(read_sheet, plan_rows, quote_rows, produce_rows, report_campaig
 
 #: The names of the states a run ends in, by exit status: automations can listen for them.
 ENDINGS = {0: "Completed", 3: "NeedsPerson", 5: "Parked"}
+
+_RETIRE = "run the flow with retire=true"
 
 
 def run_name() -> str:
@@ -93,15 +95,13 @@ async def run_campaign(
         retire: retire rows that left the sheet, however many.
         hidden_rows: leave out the rows that a workbook hides (skip), or make films of them (read).
     """
-    redact_prefect_logs()
-    suggest_for(profile)
     options = RunOptions(
         sheet=sheet,
         campaign=campaign,
-        budget=None if budget is None else Decimal(str(budget)),
+        budget=_amount(budget),
         select=select,
         max_wait=None if max_wait is None else parse_duration(max_wait),
-        run_budget=None if run_budget is None else Decimal(str(run_budget)),
+        run_budget=_amount(run_budget),
         at_limit=at_limit,
         delimiter=delimiter,
         worksheet=worksheet,
@@ -110,17 +110,15 @@ async def run_campaign(
         retire=retire,
         hidden_rows=hidden_rows,
     )
+    return await _run(options, _approved if approve else _unapproved, profile)
 
-    async def approval(plan: Plan) -> str:
-        check_retirement(plan, "run the flow with retire=true")
-        if approve:
-            return "approved by the flow's parameter"
-        raise SpendRefused(
-            f"the plan of {plan.campaign} is not approved; nothing was spent",
-            remedy="look at it with `callsheet plan SHEET`, then run the flow with approve=true",
-        )
 
-    async with open_run(options, load_settings(profile=profile, sheet=sheet), approval) as run:
+async def _run(options: RunOptions, approval: Approval, profile: str | None) -> State[Any]:
+    """Run a campaign, or go along with the run that is open already, and show how far it is."""
+    redact_prefect_logs()
+    suggest_for(profile)
+    settings = load_settings(profile=profile, sheet=options.sheet)
+    async with open_run(options, settings, approval) as run:
         artifact = ProgressArtifact()
         run.listeners.append(artifact.hear)
         try:
@@ -132,6 +130,23 @@ async def run_campaign(
             await artifact.settle()
         await publish_report(run)
     return ending(outcome)
+
+
+def _amount(credits: float | None) -> Decimal | None:
+    return None if credits is None else Decimal(str(credits))
+
+
+async def _approved(plan: Plan) -> str:
+    check_retirement(plan, _RETIRE)
+    return "approved by the flow's parameter"
+
+
+async def _unapproved(plan: Plan) -> str:
+    check_retirement(plan, _RETIRE)
+    raise SpendRefused(
+        f"the plan of {plan.campaign} is not approved; nothing was spent",
+        remedy="look at it with `callsheet plan SHEET`, then run the flow with approve=true",
+    )
 
 
 @asynccontextmanager
