@@ -6,6 +6,7 @@ An amount is a Decimal with at most six places; the ledger keeps whole millionth
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import overload
 
 MICRO = 1_000_000
@@ -45,7 +46,13 @@ def from_micro(micro: int) -> Decimal: ...
 def from_micro(micro: int | None) -> Decimal | None: ...
 def from_micro(micro: int | None) -> Decimal | None:
     """Return an amount, if there is one, from millionths of a credit."""
-    return None if micro is None else (Decimal(micro) / MICRO).normalize() + 0
+    return None if micro is None else _from_micro(micro)
+
+
+@lru_cache(maxsize=4096)
+def _from_micro(micro: int) -> Decimal:
+    """Most rows of a campaign cost one of a few prices."""
+    return (Decimal(micro) / MICRO).normalize() + 0
 
 
 def is_above(price: Decimal | None, limit: Decimal | None) -> bool:

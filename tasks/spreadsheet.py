@@ -89,6 +89,8 @@ def write_xlsx(out: IO[bytes], columns: Sequence[str], lines: Iterable[Mapping[s
 
 def _cell(value: Any) -> Cell:
     """Return a value as a spreadsheet may have it; moments are in UTC, which cells cannot say."""
+    if isinstance(value, str):
+        return guarded(value)
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -237,6 +237,7 @@ class GridRows(Collection[Row]):
         self.columns = [column for column in columns if not is_ours(column.name)]
         self._grid = grid
         self._lines = lines
+        self._count = len(lines)
         self._width = columns[-1].position + 1
         ours = frozenset(column.position for column in columns if is_ours(column.name))
         grid.ours = grid.unseen.ours = ours
@@ -253,13 +254,21 @@ class GridRows(Collection[Row]):
                 grid._merged(line, self.columns)
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return self._count
 
     def __contains__(self, row: object) -> bool:
         return any(one == row for one in self)
 
     def __iter__(self) -> Iterator[Row]:
-        for line in self._lines:
+        return self._rows(iter(self._lines))
+
+    def drained(self) -> Iterator[Row]:
+        """Yield the rows a last time, and keep no line that a row was made of."""
+        self._lines.reverse()
+        return self._rows(self._lines.pop() for _ in range(len(self._lines)))
+
+    def _rows(self, lines: Iterator[Line]) -> Iterator[Row]:
+        for line in lines:
             row = self._plain(line) or self._grid.row(line, self.columns, self._width)
             if row is not None:
                 yield row

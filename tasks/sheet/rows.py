@@ -50,7 +50,8 @@ def to_briefs(
     off = {"enabled": _OFF} if reading.guesses.ticked(table, findings) else {}
     known: list[Candidate] = []
     places: dict[str, Cells] = {}
-    for row in table.rows:
+    rows = table.rows.drained() if isinstance(table.rows, GridRows) else table.rows
+    for row in rows:
         merged = _merged(row, table.defaults)
         candidate = reading.candidate(row, {**off, **merged} if off else merged)
         if candidate is not None:
