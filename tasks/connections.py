@@ -1,64 +1,35 @@
-"""Connections to HTTP servers: one request out, one answer in, on aiohttp's pool and parser.
+"""Connections to HTTP servers: one request out, one answer in, over aiohttp.
 
-Owns the way (proxy, TLS), the bytes of a request's head, the limits in time, and letting go. It
-stays below aiohttp's session, which quotes addresses anew, repeats a GET or DELETE in silence
-where a connection has gone stale, and costs twice as much as all of this. Follows no redirect,
-keeps no cookie. Knows no service and no store.
+Owns the way there (proxy, certificates), the limits in time, and letting go. Sends an address as
+it is written and each request once, follows no redirect, keeps no cookie. Knows no service and no
+store.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 import ssl
 import string
-from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from aiohttp.helpers import TimerNoop
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.streams import EMPTY_PAYLOAD, EofStream, StreamReader
+from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDict
 from yarl import URL
 
 from tasks.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from aiohttp.connector import Connection
-
 #: Whatever a request may end in. aiohttp's parser has errors that are not its ClientError.
-ERRORS = (aiohttp.ClientError, HttpProcessingError, EofStream, OSError)
+ERRORS = (aiohttp.ClientError, HttpProcessingError, aiohttp.EofStream, OSError)
 
 #: So many bytes of a body wait to be read, then the server is made to wait.
 READ_AHEAD = 256 * 1024
-#: Routes are few where addresses are many; those of a long run's many hosts are not kept for ever.
-_ROUTES = 64
-#: So many connections are tried, should each be of no use before anything was sent on it.
-_TRIES = 3
-_NO_TIMER = TimerNoop()
+#: Proxies are asked for once a host; those of a long run's many hosts are not kept for ever.
+_HOSTS = 64
 _PLAIN = re.compile(r"[!-~]+")
-_VALUE = re.compile(r"[ -~]*")
-
-
-class Lines(str):
-    """Lines of a request's head. They may hold a key: their repr shows none."""
-
-    def __repr__(self) -> str:
-        return "Lines(***)"
-
-
-def lines_of(headers: Mapping[str, str]) -> Lines:
-    """Return headers as they are sent; raise ValueError for what no header may hold."""
-    for name, value in headers.items():
-        if not _PLAIN.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise ValueError(f"the value of the header {name} cannot be sent")
-    return Lines("".join(f"{name}: {value}\r\n" for name, value in headers.items()))
 
 
 def address(text: str) -> URL:
@@ -76,148 +47,119 @@ def sendable(target: str) -> str:
     return target if _PLAIN.fullmatch(target) else quote(target, safe=string.punctuation)
 
 
-@dataclass(frozen=True)
-class Route:
-    """The way to one server: what the connector asks of a request, and what each request says."""
-
-    request: aiohttp.ClientRequest
-    before: str  # a plain proxy is told the whole address
-    lines: Lines
-
-
 class Answer:
     """Status and headers of an answer, and its body, still to come."""
 
-    __slots__ = ("_body", "_connection", "headers", "status")
+    __slots__ = ("_response", "headers", "status")
 
-    def __init__(
-        self, status: int, headers: Mapping[str, str], body: StreamReader, connection: Connection
-    ) -> None:
-        self.status = status
-        self.headers = headers
-        self._body = body
-        self._connection = connection
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self.status = response.status
+        self.headers = _readable(response)
+        self._response = response
 
     async def read(self) -> bytes:
-        """Return the whole body."""
-        try:
-            content = await self._body.read()
-        except BaseException:
-            self.close()
-            raise
-        self._connection.release()
-        return content
+        """Return the whole body; whether it can or not, the connection is let go."""
+        if self.status == 101:
+            # Nobody asked for another protocol; what follows is nothing that could be read.
+            self._response.close()
+            return b""
+        return await self._response.read()
 
     async def some(self) -> bytes:
         """Return the bytes of the body that are there, at least one; none at its end."""
-        return await self._body.readany()
+        return await self._response.content.readany()
 
     def close(self) -> None:
         """Let go of the connection; it is kept where every byte of the body was read."""
-        if self._body.at_eof():
-            self._connection.release()
-        else:
-            self._connection.close()
+        self._response.release()
 
 
 class Connections:
     """At most `limit` connections (0: as many as wanted), kept for later unless not to `reuse`.
 
-    `connect` and `pool` are seconds: for a new connection, and for a free one. Closed by `aclose`.
+    `connect` and `pool` are seconds: for a new connection, and for a free one. `headers` go with
+    every request. Closed by `aclose`.
     """
 
-    def __init__(self, *, limit: int, connect: float, pool: float, reuse: bool = True) -> None:
+    def __init__(
+        self,
+        headers: Mapping[str, str],
+        *,
+        limit: int,
+        connect: float,
+        pool: float,
+        reuse: bool = True,
+    ) -> None:
+        self._headers = headers
         self._limit = limit
         self._reuse = reuse
-        self._timeout = aiohttp.ClientTimeout(sock_connect=connect, connect=pool)
-        self._routes: dict[tuple[str, str | None, int | None], Route] = {}
+        self._connect = connect
+        self._pool = pool
+        self._proxies: dict[tuple[str, str | None], URL | None] = {}
+        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
 
     async def exchange(
         self,
         url: URL,
         *,
         method: str = "GET",
-        target: str | None = None,
-        headers: Lines,
-        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
         read: float,
         decompress: bool,
     ) -> Answer:
         """Send one request and return its answer once its head is there; never sends it twice.
 
-        `target` is the path and query, where they are not those of `url`; `read` is how many
-        seconds may pass without a byte; `decompress` undoes what the server compressed although
-        nobody asked for it. Raises one of `ERRORS`.
+        `read` is how many seconds may pass without a byte; `decompress` undoes what the server
+        compressed although nobody asked for it. Raises one of `ERRORS`.
         """
-        route = self._route(url)
-        target = url.raw_path_qs if target is None else target
-        if not _PLAIN.fullmatch(target):
-            raise aiohttp.InvalidURL("what cannot stand in a request")
-        length = f"Content-Length: {len(body)}\r\n" if body or method != "GET" else ""
-        lines = f"{route.lines}{headers}{length}"
-        head = f"{method} {route.before}{target} HTTP/1.1\r\n{lines}\r\n"
-        connection = await self._connect(route)
-        try:
-            _prepare(connection, read=read, decompress=decompress)
-            message, content = await _carry(connection, head.encode("ascii") + body)
-        except BaseException:
-            connection.close()
-            raise
-        return Answer(message.code, _readable(message), content, connection)
+        response = await self._session.request(
+            method,
+            url,
+            headers=headers,
+            data=body,
+            # Of a body that is not there nothing needs to be said.
+            skip_auto_headers=_NO_BODY if body is None and method != "GET" else None,
+            proxy=self._proxy(url),
+            ssl=self._trust if url.scheme == "https" else True,
+            timeout=self._timeouts.get(read) or self._timeout(read),
+            auto_decompress=decompress,
+            allow_redirects=False,
+            read_bufsize=READ_AHEAD,
+        )
+        return Answer(response)
 
     async def aclose(self) -> None:
         """Close every connection."""
-        if "_connector" in self.__dict__:
-            await self._connector.close()
+        if "_session" in self.__dict__:
+            await self._session.close()
 
-    async def _connect(self, route: Route) -> Connection:
-        for _ in range(_TRIES):
-            try:
-                connection = await self._connector.connect(route.request, [], self._timeout)
-            except TimeoutError as error:
-                raise aiohttp.ConnectionTimeoutError("no connection in time") from error
-            # One that was kept and has heard something since would answer before it is asked.
-            protocol = connection.protocol
-            if protocol is not None and protocol.is_connected() and not protocol.should_close:
-                return connection
-            connection.close()
-        early = OSError("the server spoke or hung up before it was asked anything")
-        raise aiohttp.ClientConnectorError(route.request.connection_key, early)
-
-    def _route(self, url: URL) -> Route:
-        at = (url.scheme, url.raw_host, url.port)
-        route = self._routes.get(at)
-        if route is None:
-            route = self._made_route(url)
-            if len(self._routes) >= _ROUTES:
-                self._routes.pop(next(iter(self._routes)))
-            self._routes[at] = route
-        return route
-
-    def _made_route(self, url: URL) -> Route:
-        origin, proxy = url.origin(), _proxy_of(url)
-        request = aiohttp.ClientRequest(
-            "GET",
-            origin,
-            proxy=proxy,
-            ssl=self._trust if url.scheme == "https" else True,
-            loop=asyncio.get_running_loop(),
+    def _timeout(self, read: float) -> aiohttp.ClientTimeout:
+        made = aiohttp.ClientTimeout(
+            total=None, connect=self._pool, sock_connect=self._connect, sock_read=read
         )
-        lines = {"Host": request.headers["Host"]}
-        if not self._reuse:
-            lines["Connection"] = "close"
-        if proxy is None or url.scheme == "https":
-            return Route(request, "", lines_of(lines))
-        if proxy.raw_user is not None:
-            who = f"{proxy.user or ''}:{proxy.password or ''}".encode()
-            lines["Proxy-Authorization"] = f"Basic {b64encode(who).decode()}"
-        return Route(request, str(origin), lines_of(lines))
+        self._timeouts[read] = made
+        return made
+
+    def _proxy(self, url: URL) -> URL | None:
+        at = (url.scheme, url.raw_host)
+        if at not in self._proxies:
+            if len(self._proxies) >= _HOSTS:
+                self._proxies.pop(next(iter(self._proxies)))
+            self._proxies[at] = _proxy_of(url)
+        return self._proxies[at]
 
     @cached_property
-    def _connector(self) -> aiohttp.TCPConnector:
+    def _session(self) -> aiohttp.ClientSession:
         keep = 15 if self._reuse else None
-        return aiohttp.TCPConnector(
+        connector = aiohttp.TCPConnector(
             limit=self._limit, force_close=not self._reuse, keepalive_timeout=keep
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers=self._headers,
+            middlewares=(_sent_once,),
         )
 
     @cached_property
@@ -228,29 +170,22 @@ class Connections:
         return httpx.create_ssl_context()
 
 
-def _prepare(connection: Connection, *, read: float, decompress: bool) -> None:
-    protocol: Any = connection.protocol
-    protocol.set_response_params(
-        timer=_NO_TIMER,
-        read_until_eof=True,
-        auto_decompress=decompress,
-        read_timeout=read,
-        read_bufsize=READ_AHEAD,
-    )
+_NO_BODY = ("Content-Type",)
 
 
-async def _carry(connection: Connection, request: bytes) -> tuple[Any, StreamReader]:
-    protocol: Any = connection.protocol
-    protocol.transport.write(request)
-    protocol.start_timeout()
-    message, content = await protocol.read()
-    while 100 <= message.code < 200 and message.code != 101:
-        message, content = await protocol.read()
-    if message.code == 101:
-        # Nobody asked for another protocol; what follows is nothing that could be read.
-        connection.close()
-        content = EMPTY_PAYLOAD
-    return message, content
+async def _sent_once(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Tell of a connection that was lost in a way that the session does not repair in silence.
+
+    It would send a GET or DELETE again over another one: whatever is sent is to be counted.
+    """
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise  # never left, and never repeated
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise aiohttp.ClientConnectionError(str(error)) from error
 
 
 def _proxy_of(url: URL) -> URL | None:
@@ -271,12 +206,11 @@ def _proxy_of(url: URL) -> URL | None:
     return proxy
 
 
-def _readable(message: Any) -> Mapping[str, str]:
+def _readable(response: aiohttp.ClientResponse) -> Mapping[str, str]:
     # aiohttp gives bytes that are not text back as halves of characters, which no database takes.
-    if all(value.isascii() for _, value in message.raw_headers):
-        headers: Mapping[str, str] = message.headers
-        return headers
+    if all(value.isascii() for _, value in response.raw_headers):
+        return response.headers
     return CIMultiDict(
         (name.decode("ascii", "replace"), value.decode("utf-8", "replace"))
-        for name, value in message.raw_headers
+        for name, value in response.raw_headers
     )

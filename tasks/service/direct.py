@@ -1,12 +1,13 @@
-"""Carries requests over connections of our own, every byte of their heads made ready."""
+"""Carries requests over connections of our own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import aiohttp
+from yarl import URL
 
-from tasks.connections import Answer, Connections, address, lines_of, sendable
+from tasks.connections import Answer, Connections, address, sendable
 from tasks.service.carriers import CONNECT, JSON, POOL
 from tasks.service.operations import Operation
 
@@ -18,22 +19,20 @@ class Direct:
         self, base_url: str, headers: Mapping[str, str], *, limit: int, reuse: bool
     ) -> None:
         try:
-            self._base = address(base_url)
+            self._base = str(address(base_url)).rstrip("/")
         except ValueError:
             raise aiohttp.InvalidURL(base_url) from None
-        self._path = self._base.raw_path.rstrip("/")
-        self._lines = lines_of(headers)
-        self._lines_of_json = lines_of({**headers, **JSON})
-        self._connections = Connections(limit=limit, connect=CONNECT, pool=POOL, reuse=reuse)
+        self._connections = Connections(
+            headers, limit=limit, connect=CONNECT, pool=POOL, reuse=reuse
+        )
 
     async def carry(self, operation: Operation, target: str, body: bytes | None) -> Answer:
         """Send one request; `target` is path and query below the base address."""
         return await self._connections.exchange(
-            self._base,
+            URL(self._base + sendable(target), encoded=True),
             method=operation.method,
-            target=self._path + sendable(target),
-            headers=self._lines if body is None else self._lines_of_json,
-            body=body or b"",
+            headers=None if body is None else JSON,
+            body=body,
             read=operation.read_timeout,
             decompress=True,
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from yarl import URL
 
-from tasks.connections import ERRORS, Answer, Connections, address, lines_of
+from tasks.connections import ERRORS, Answer, Connections, address
 from tasks.errors import StoreError
 
 #: Whatever may go wrong on the way; ValueError is what an address that is none may end in.
@@ -19,7 +19,6 @@ NETWORK_ERRORS = (*ERRORS, ValueError)
 _REDIRECTS = 3
 _REDIRECT = {301, 302, 303, 307, 308}
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "callsheet"}
-_LINES = lines_of(_HEADERS)
 
 
 class Redirects:
@@ -28,7 +27,9 @@ class Redirects:
     def __init__(self, *, allow_http: bool, stall_seconds: float) -> None:
         self._allow_http = allow_http
         self._stall_seconds = stall_seconds
-        self._connections = Connections(limit=0, connect=stall_seconds, pool=stall_seconds)
+        self._connections = Connections(
+            _HEADERS, limit=0, connect=stall_seconds, pool=stall_seconds
+        )
 
     async def answer(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the first answer that is no redirect, to be closed by whoever takes it.
@@ -36,10 +37,9 @@ class Redirects:
         Raises StoreError for an address that must not be followed, or one of NETWORK_ERRORS.
         """
         url = check_address(text, allow_http=self._allow_http)
-        lines = lines_of(_HEADERS | dict(headers)) if headers else _LINES
         for _ in range(_REDIRECTS + 1):
             answer = await self._connections.exchange(
-                url, headers=lines, read=self._stall_seconds, decompress=False
+                url, headers=headers, read=self._stall_seconds, decompress=False
             )
             if answer.status not in _REDIRECT:
                 return answer

@@ -228,31 +228,6 @@ def _tunnel(told):
     return handle
 
 
-async def test_an_answer_that_comes_before_the_question_is_nobodys(connect):
-    late = asyncio.Event()
-    connections = []
-
-    async def handle(reader, writer):
-        connections.append(writer)
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(OK)
-        if len(connections) == 1:
-            await late.wait()
-            writer.write(answer("408 Request Timeout", b""))
-
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
-    seen = []
-    base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/api/v1"
-    service = connect(base_url, on_request=seen.append)
-    await service.get("vid_1")
-    late.set()
-    await asyncio.sleep(0.1)
-    await service.get("vid_1")
-    server.close()
-    assert [attempt.outcome for attempt in seen] == ["ok", "ok"]
-    assert len(connections) == 2
-
-
 async def test_what_the_service_gives_as_the_next_page_cannot_become_a_header(serve, connect):
     first = {"videos": [], "next": "a b\r\nX-Evil: 1&c=é"}
     body = json.dumps({"data": first, "meta": {}}).encode()
