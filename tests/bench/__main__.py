@@ -25,9 +25,15 @@ from tests.bench.film import make_film
 from tests.bench.hints import Renders, measure_hints
 from tests.bench.pairs import measure_pairs
 from tests.bench.programs import machine, prefect_server, stub
-from tests.bench.scale import measure_scale
+from tests.bench.scale import LARGE, measure_scale
 from tests.bench.shares import measure_shares
-from tests.bench.singles import LARGE_LEDGER, ledger_figures, plan_figures, start_figures
+from tests.bench.singles import (
+    LARGE_LEDGER,
+    LARGE_PLAN,
+    ledger_figures,
+    plan_figures,
+    start_figures,
+)
 from tests.bench.table import heading, text_tables
 
 SCRIPTS = ("careful", "httpx", "aiohttp")
@@ -42,28 +48,28 @@ class Sizes:
     turns: int = 5
     engine_rows: int = 500
     engine_turns: int = 3
-    large: int = 100_000
+    large: int = LARGE
     hinted: int = 1000
     starts: int = 3
     ledger: int = LARGE_LEDGER
-    planned: int = 10_000
+    planned: int = LARGE_PLAN
     films: int = 80
     film_mb: int = 20
     renders: Renders = field(default_factory=Renders)
 
 
 QUICK = Sizes(
-    rows=300,
+    rows=200,
     turns=2,
     engine_rows=100,
     engine_turns=1,
     large=2000,
     hinted=60,
     starts=1,
-    ledger=100_000,
+    ledger=50_000,
     planned=1000,
     films=10,
-    renders=Renders(5.0, 8.0),
+    renders=Renders(4.0, 6.0),
 )
 
 
@@ -105,7 +111,7 @@ class Bench:
 
     def start(self) -> list[Figure]:
         """Measure how long it is to the first paid request."""
-        return start_figures(self.folder / "start", self.sizes.starts)
+        return start_figures(self.folder / "start", self.sizes.starts, quick=self.sizes == QUICK)
 
     def plan(self) -> list[Figure]:
         """Measure a plan at a service whose answers take a while."""
@@ -142,7 +148,8 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix=".bench-", dir=Path.cwd()))
     try:
         with stub(make_film(folder / "film.mp4")) as address:
-            bench = Bench(address, folder, QUICK if args.quick else Sizes())
+            sizes = QUICK if args.quick else Sizes(large=args.large)
+            bench = Bench(address, folder, sizes)
             figures, broken = _measure(bench, wanted)
     finally:
         shutil.rmtree(folder)
@@ -157,6 +164,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="everything smaller")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there, too")
+    parser.add_argument("--large", type=int, default=LARGE, help="rows of the large campaign")
     names = (*SCRIPTS, *ENGINES, *PARTS)
     parser.add_argument("--only", nargs="+", choices=names, metavar="PART", help=", ".join(names))
     return parser.parse_args()

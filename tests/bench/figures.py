@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 #: The part whose lines say where the time goes; they have a table of their own.
 SHARES = "shares"
+NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ class Figure:
 
 def missing(part: str, what: str, why: str) -> Figure:
     """Return the line of a measurement that cannot be made here."""
-    return Figure(part=part, what=what, unit="", note=f"not measured: {why}")
+    return Figure(part=part, what=what, unit="", note=f"{NOT_MEASURED}: {why}")
 
 
 def beside(

@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 from tests.bench.figures import Figure, beside, missing
 from tests.bench.programs import PEERS, Measured, Peer, callsheet, peer
@@ -69,7 +70,7 @@ def _line(other: Peer, ours: Sequence[Measured], theirs: Sequence[Measured], row
     span = "quoted" if other.quotes else "inside"
     whole = [mine.whole / one.whole for mine, one in zip(theirs, ours, strict=True)]
     words = "quotes included" if other.quotes else "from the first create"
-    note = f"{words}; with the start of the process {min(whole):.2f} to {max(whole):.2f} times"
+    note = f"{words}; with the start of the process the ratio is {median(whole):.2f}"
     return beside(
         other.name,
         f"rows/s beside {other.what}",

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,17 +53,19 @@ class Start:
     whole: float
 
 
-def measure_start(folder: Path, *, rows: int = ROWS, turns: int = TURNS) -> dict[str, list[Start]]:
-    """Run a sheet in every way, in turn, `turns` times over; return what was measured by way.
+def measure_start(
+    folder: Path, *, rows: int = ROWS, turns: int = TURNS, ways: Collection[str] = tuple(WAYS)
+) -> dict[str, list[Start]]:
+    """Run a sheet in these ways, in turn, `turns` times over; return what was measured by way.
 
     `folder` is made, and holds everything that comes of it.
     """
     folder.mkdir(parents=True)
     film = make_film(folder / "film.mp4")
-    found: dict[str, list[Start]] = {way: [] for way in WAYS}
+    found: dict[str, list[Start]] = {way: [] for way in ways}
     with stub(film) as address, _server(folder / "server") as server:
         for turn in range(turns):
-            for way in WAYS:
+            for way in ways:
                 place = folder / f"{turn}-{'first' if way == 'again' else way}"
                 found[way].append(_measure(way, address, server, place, rows))
     return found

@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.bench.figures import SHARES, Figure
+from tests.bench.figures import NOT_MEASURED, SHARES, Figure
 
-HEAD = ("what", "ours", "other", "ratio", "spread", "asked for", "met")
+HEAD = ("what", "ours", "other", "ratio", "spread", "asked for", "met", "rows x turns")
 SHARES_HEAD = ("where the time goes, one run under a sampler", "a row", "share")
 MET = {True: "yes", False: "NO", None: "-"}
 BEGIN, END = "<!-- bench -->", "<!-- end of bench -->"
@@ -49,7 +49,8 @@ def lines_of(figures: Sequence[Figure]) -> Cells:
             _number(figure.ratio),
             _spread(figure),
             _target(figure),
-            MET[figure.met] if not figure.note.startswith("not measured") else "not measured",
+            "not measured" if figure.note.startswith(NOT_MEASURED) else MET[figure.met],
+            f"{figure.rows:,} x {figure.turns}" if figure.rows else "-",
         )
         for figure in figures
         if figure.part != SHARES
@@ -86,14 +87,13 @@ def _markdown(head: tuple[str, ...], cells: Cells) -> str:
 
 
 def _notes(figures: Sequence[Figure]) -> Iterator[str]:
+    """Yield every note once, with the lines it is about."""
+    about: dict[str, list[str]] = {}
     for figure in figures:
-        if figure.part == SHARES:
-            continue
-        words = [figure.note] if figure.note else []
-        if figure.rows:
-            words.insert(0, f"{figure.rows:,} rows, {figure.turns} turn{'s'[: figure.turns > 1]}")
-        if words:
-            yield f"{figure.what}: {'; '.join(words)}"
+        if figure.note and figure.part != SHARES:
+            about.setdefault(figure.note, []).append(figure.what)
+    for note, lines in about.items():
+        yield f"{'; '.join(lines)}: {note}"
 
 
 def _number(value: float | None, unit: str = "") -> str:

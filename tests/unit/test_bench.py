@@ -21,7 +21,15 @@ from tests.bench.table import BEGIN, END, markdown_tables, page_of, put_into, te
 from tests.programs import ROOT
 
 SAMPLE = [
-    beside("careful", "rows/s beside it", [90.0, 50.0], [100.0, 100.0], target=0.8, rows=7),
+    beside(
+        "careful",
+        "rows/s beside it",
+        [90.0, 50.0],
+        [100.0, 100.0],
+        target=0.8,
+        rows=7,
+        note="as loud as that",
+    ),
     Figure(
         part="scale", what="memory", unit="MB", ours=250.4, target=300, judged="ours", better="less"
     ),
@@ -30,11 +38,11 @@ SAMPLE = [
     missing("dbos", "rows/s beside DBOS", "its packages are not installed"),
 ]
 LINES = (
-    "| rows/s beside it | 70.0 rows/s | 100 rows/s | 0.70 | 0.50 to 0.90 | at least 0.80 | NO |",
-    "| memory | 250 MB | - | - | - | at most 300 MB | yes |",
-    "| looks a row | 1.50 | 3.00 | 0.50 | - | - | - |",
+    "| beside it | 70.0 rows/s | 100 rows/s | 0.70 | 0.50 to 0.90 | at least 0.80 | NO | 7 x 2 |",
+    "| memory | 250 MB | - | - | - | at most 300 MB | yes | - |",
+    "| looks a row | 1.50 | 3.00 | 0.50 | - | - | - | - |",
     "| event loop | 2.00 ms | 25% |",
-    "| rows/s beside DBOS | - | - | - | - | - | not measured |",
+    "| rows/s beside DBOS | - | - | - | - | - | not measured | - |",
 )
 
 
@@ -75,7 +83,7 @@ def test_a_terminal_shows_every_line_and_every_note() -> None:
     shown = text_tables(SAMPLE)
 
     assert [line for line in shown.splitlines() if line.startswith("memory")]
-    assert "rows/s beside it: 7 rows, 2 turns" in shown
+    assert "beside it: as loud as that" in shown
     assert "rows/s beside DBOS: not measured: its packages are not installed" in shown
 
 
