@@ -95,13 +95,8 @@ async def _quote(run: Run, steps: Steps) -> str:
 
 
 async def _produce(run: Run, steps: Steps, campaign: str) -> None:
-    shards = run.shards
-    labels = [
-        shard[0].row if len(shard) == 1 else f"shard {n + 1} of {len(shards)}"
-        for n, shard in enumerate(shards)
-    ]
     await asyncio.gather(
-        *(steps.produce_rows(campaign, n, label) for n, label in enumerate(labels))
+        *(steps.produce_rows(campaign, n, shard.label) for n, shard in enumerate(run.shards))
     )
 
 

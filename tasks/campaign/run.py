@@ -23,6 +23,7 @@ from tasks.campaign.taken import Step, Taken
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.engine.context import Context, connect
 from tasks.engine.engine import Engine
+from tasks.engine.pages import Shard
 from tasks.engine.progress import Snapshot
 from tasks.errors import CallsheetError, SpendRefused
 from tasks.ledger import Campaign, CampaignRow, State, pages_of, rows_of
@@ -57,7 +58,7 @@ class Run:
     recovery: Recovery = field(default_factory=Recovery)
     engine: Engine | None = None
     #: The rows that the engine carries, in as many parts as Prefect sees.
-    shards: list[list[CampaignRow]] = field(default_factory=list)
+    shards: list[Shard] = field(default_factory=list)
     outcome: RunOutcome | None = None
     #: How its steps ended, where others follow whoever takes them.
     taken: Taken | None = None

@@ -41,9 +41,9 @@ from tasks.campaign.values import Plan
 from tasks.engine.context import Context
 from tasks.engine.engine import Engine
 from tasks.engine.lanes.price import Price
+from tasks.engine.pages import Shard, Work
 from tasks.errors import StoreError, StoreUnusable
 from tasks.ledger import (
-    UNDER_WAY,
     Account,
     Campaign,
     CampaignRow,
@@ -59,6 +59,7 @@ from tasks.ledger import (
     is_latest_from,
     pages_of,
     priced_rows,
+    rows_to_carry,
     set_apart,
     set_budget,
     sync_sheet,
@@ -71,8 +72,6 @@ from tasks.webhooks.listener import following_hints
 
 log = logging.getLogger("callsheet.run")
 
-#: Prefect sees at most this many task runs for a campaign's rows, however many there are.
-SHARDS = 200
 #: Rows that are in memory while their prices are asked for.
 QUOTED = 10_000
 #: How often progress is shown, in seconds.
@@ -344,30 +343,34 @@ async def _limits(run: Run, rows: Iterable[PricedRow]) -> tuple[Account, ...]:
     return await run.at.ledger.read(read)
 
 
-async def work_of(run: Run) -> list[CampaignRow]:
-    """Return the rows that a run carries, in the order in which they go."""
-    rows = [row for row in await run.rows() if row.state == "approved" or row.state in UNDER_WAY]
-    return sorted(rows, key=lambda row: (-row.priority, row.position))
+async def work_of(run: Run) -> Work:
+    """Return what a run carries, in the order in which it goes."""
+    assert run.campaign is not None, "the rows are planned first"
+    campaign_id = run.campaign.id
+
+    def read(connection: Connection) -> Work:
+        return Work(row for row in rows_to_carry(connection, campaign_id) if run.has(row.row))
+
+    return await run.at.ledger.read(read)
 
 
 @asynccontextmanager
-async def production(run: Run) -> AsyncIterator[list[list[CampaignRow]]]:
-    """Start the engine; yield the shards it is to carry, at most SHARDS of them."""
+async def production(run: Run) -> AsyncIterator[list[Shard]]:
+    """Start the engine; yield the shards it is to carry, as many as Prefect is to see."""
     assert run.campaign is not None, "the rows are planned first"
-    rows = await work_of(run)
-    if run.sheet is not None and (rows or run.campaign.charged):
+    work = await work_of(run)
+    if run.sheet is not None and (work or run.campaign.charged):
         note_ledger(run.at.settings, run.sheet)
-    if rows:
+    if work:
         # Before anything is paid for: should the ledger be lost, the store knows of it.
         await write_manifest(run.at, run.campaign)
-    count = min(SHARDS, len(rows))
     async with Engine(run.campaign, run.at, max_wait=run.time_left) as engine:
         run.engine = engine
         if run.lost:
             engine.stop(run.lost)
-        run.shards = [rows[n::count] for n in range(count)]
-        engine.progress.expects(len(rows))
-        async with _following_hints(run, engine) if rows else nullcontext():
+        run.shards = work.shards()
+        engine.progress.expects(len(work))
+        async with _following_hints(run, engine) if work else nullcontext():
             ticker = asyncio.create_task(_tell(run, engine), name="progress")
             try:
                 yield run.shards
@@ -390,7 +393,7 @@ async def produce_step(campaign: str, shard: int, label: str) -> dict[State, int
     """Carry one shard of the rows until each rests; return how many rest in each state."""
     run = current_run()
     assert run.engine is not None, "production is started first"
-    return dict(await run.engine.carry(run.shards[shard]))
+    return dict(await run.engine.carry_shard(run.shards[shard]))
 
 
 async def report_step(campaign: str) -> None:

@@ -14,8 +14,9 @@ from tasks.engine.policy.decision import NEVER_MADE, unwanted
 from tasks.ledger import (
     UNDER_WAY,
     CampaignRow,
-    CancelRequests,
+    CancelMark,
     Ledger,
+    cancel_mark,
     cancel_requests,
     refuse,
     remark,
@@ -27,35 +28,54 @@ NOT_YET = (
     "under the same key, and cancels what it made"
 )
 
-_NOTHING = CancelRequests(frozenset(), frozenset())
-
 
 class Cancellations:
-    """The takes to cancel and the rows that are cancelled already, since this run began."""
+    """The takes to cancel and the rows that are cancelled already, since this run began.
+
+    The ledger is asked for a mark that changes with every request, and for more where it did.
+    """
 
     def __init__(self, ledger: Ledger, campaign_id: int) -> None:
         self._ledger = ledger
         self._campaign_id = campaign_id
-        self._asked = _NOTHING
-        self._before: set[int] = set()
+        self._mark: CancelMark | None = None
+        #: The takes to cancel by the number of their row, and those that were so from the start.
+        self._asked: dict[int, int] = {}
+        self._before: dict[int, int] = {}
+        self._cancelled: frozenset[int] = frozenset()
 
     def begins(self, row: CampaignRow) -> None:
         """Note a row as this run takes it up."""
         if row.take is not None and unwanted(row):
-            self._before.add(row.take.id)
+            self._before[row.id] = row.take.id
 
-    async def refresh(self) -> None:
-        """Ask the ledger; raise LedgerError when it cannot be read."""
-        self._asked = await self._ledger.read(
-            partial(cancel_requests, campaign_id=self._campaign_id)
-        )
+    def ends(self, row: CampaignRow) -> None:
+        """Forget a row that is settled."""
+        self._asked.pop(row.id, None)
+        self._before.pop(row.id, None)
+
+    async def refresh(self) -> list[int]:
+        """Ask the ledger; return the numbers of the rows that it names newly.
+
+        Raises LedgerError when it cannot be read.
+        """
+        mark = await self._ledger.read(partial(cancel_mark, campaign_id=self._campaign_id))
+        if mark == self._mark:
+            return []
+        found = await self._ledger.read(partial(cancel_requests, campaign_id=self._campaign_id))
+        new = [row for row, take in found.takes.items() if self._asked.get(row) != take]
+        new += found.cancelled - self._cancelled
+        self._mark, self._asked, self._cancelled = mark, dict(found.takes), found.cancelled
+        return sorted(new)
 
     def is_over(self, row: CampaignRow) -> bool:
         """Whether a row that has not begun in this run is cancelled in the ledger."""
-        return row.state not in UNDER_WAY and row.id in self._asked.cancelled
+        return row.state not in UNDER_WAY and row.id in self._cancelled
 
     def is_touched(self, row: CampaignRow) -> bool:
         """Whether there is something to do about a row that waits."""
+        if not self._asked and not self._cancelled:
+            return False
         return self.is_over(row) or self.is_given_up(row) or self._is_new(row)
 
     def is_given_up(self, row: CampaignRow) -> bool:
@@ -74,7 +94,9 @@ class Cancellations:
 
     def _is_asked(self, row: CampaignRow) -> bool:
         take = row.take
-        return take is not None and take.id in self._asked.takes and take.id not in self._before
+        if take is None or not self._asked:
+            return False
+        return self._asked.get(row.id) == take.id != self._before.get(row.id)
 
 
 def drop(connection: Connection, row: CampaignRow, at: float) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TypeVar
 
 from tasks.engine.context import Context
 from tasks.engine.lanes.cancel import cancel
@@ -13,19 +14,16 @@ from tasks.engine.lanes.poll import poll
 from tasks.engine.lanes.price import fresh_price
 from tasks.engine.lanes.submit import search, submit
 from tasks.engine.lanes.submit_unkeyed import search_made, submit_unkeyed
+from tasks.engine.pages import Batch
 from tasks.engine.policy.decision import Lane, Memory
 from tasks.engine.policy.observations import Observation
-from tasks.ledger import CampaignRow
+from tasks.ledger import UNDER_WAY, CampaignRow
 
+T = TypeVar("T")
 Deliver = Callable[[CampaignRow, Memory, str | None, Context], Awaitable[Observation]]
 
-
-@dataclass(eq=False, slots=True)
-class Batch:
-    """Rows that somebody waits for together."""
-
-    left: int = 0
-    over: asyncio.Event = field(default_factory=asyncio.Event)
+#: What is remembered of a row that nothing is known of.
+NOTHING = Memory()
 
 
 @dataclass(eq=False, slots=True)
@@ -34,13 +32,51 @@ class Carried:
 
     row: CampaignRow
     batch: Batch = field(default_factory=Batch)
-    memory: Memory = field(default_factory=Memory)
+    memory: Memory = NOTHING
     address: str | None = field(default=None, repr=False)
 
     @property
     def order(self) -> tuple[int, int]:
         """Higher priority first, then sheet order."""
         return (-self.row.priority, self.row.position)
+
+
+def lean(row: CampaignRow) -> CampaignRow:
+    """Return a row that is under way as it waits, without what only its create is made of.
+
+    That is in the ledger, where whoever sends or searches reads it. Others are returned as they
+    are: what has yet to begin is whole.
+    """
+    take = row.take
+    if row.state not in UNDER_WAY or take is None or not row.request:
+        return row
+    take = replace(
+        take,
+        body=b"",
+        key_in_body=take.keyed,
+        digest=row.digest if row.digest == take.digest else take.digest,
+        quoted=_one(take.quoted),
+        reserved=_one(take.reserved),
+    )
+    return replace(
+        row,
+        request="",
+        tags=(),
+        notes=None,
+        campaign=_one(row.campaign),
+        state=_one(row.state),
+        operation=_one(row.operation),
+        captions=_one(row.captions),
+        quoted=_one(row.quoted),
+        approved=_one(row.approved),
+        take=take,
+    )
+
+
+@lru_cache(maxsize=1000, typed=True)
+def _one(value: T) -> T:
+    """Return the one of equal values that all rows share: prices, states and names are few."""
+    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ durable is in the ledger: an engine that is killed loses nothing but time.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import random
 from collections import Counter
@@ -17,17 +16,22 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
+from sqlalchemy import Connection
+
+from tasks.engine.calls_under_way import CallsUnderWay
 from tasks.engine.cancellations import Cancellations, drop, leave
-from tasks.engine.carried import Batch, Carried, Deliver, Visits
+from tasks.engine.carried import Carried, Deliver, Visits, lean
 from tasks.engine.context import Context
 from tasks.engine.lanes.deliver import deliver
+from tasks.engine.pages import PAGE, Batch, Pages, Shard, Wanted
 from tasks.engine.policy.decide import decide
-from tasks.engine.policy.decision import Lane, Rules, lane_of, unwanted
+from tasks.engine.policy.decision import Lane, Rules, lane_of
 from tasks.engine.policy.observations import FilmReady, Observation, Resumed
-from tasks.engine.policy.renders import wait_to_poll
 from tasks.engine.poll_plan import PollPlan
+from tasks.engine.polls import Polls
 from tasks.engine.progress import Progress, Snapshot
 from tasks.engine.record import record
+from tasks.engine.roster import Roster
 from tasks.engine.scheduler import Scheduler
 from tasks.engine.stop import Stop
 from tasks.errors import CallsheetError, LedgerError, Parked
@@ -37,25 +41,25 @@ from tasks.ledger import (
     State,
     lengths_of,
     move,
-    rows_of,
+    rows_by_number,
     tally_of,
 )
-from tasks.service.sending import LONGEST
 
 log = logging.getLogger("callsheet.engine")
 
-#: How long calls under way may take to end when the run is stopped, in seconds.
-GRACE = 5.0
 #: The lanes whose rows take turns at the pace of creates.
 PAID: frozenset[Lane] = frozenset({"submit", "submit_unkeyed"})
-#: A service that has not answered for so long is worth a word, in seconds.
-SILENT = 5.0
 #: How often the ledger is asked what is to be cancelled, in seconds.
 CANCELLATIONS_EVERY = 1.0
+#: So many rows are taken up before others get their turn.
+TAKEN_UP = 50
 
 
 class Engine:
-    """Carries rows of one campaign: `async with`, then `carry(rows)` any number of times."""
+    """Carries rows of one campaign: `async with`, then `carry` any number of times.
+
+    Of a shard, `page` rows are read at once and at most twice as many wait in memory to begin.
+    """
 
     def __init__(
         self,
@@ -66,6 +70,7 @@ class Engine:
         spread: Callable[[], float] = random.random,
         scheduler: Scheduler[Carried] | None = None,
         deliver: Deliver = deliver,
+        page: int = PAGE,
     ) -> None:
         self.campaign = campaign
         self.at = at
@@ -78,15 +83,19 @@ class Engine:
         self._stop = Stop(at, max_wait=max_wait, then=self._begin_nothing_more)
         self._stopping = False
         self._defers: str | None = None
+        clip_keys = self._rules.clip_keys
+        self._roster = Roster(clip_keys=clip_keys)
+        self._pages = Pages(page, clip_keys=clip_keys)
+        self._room = asyncio.Event()
         self._batches: list[Batch] = []
         self._workers: list[asyncio.Task[None]] = []
         self._fault: BaseException | None = None
-        self._busy: set[Carried] = set()
-        #: Of those, the rows whose paid call takes no key: cut off, nobody knows what became of it.
-        self._paying: set[Carried] = set()
-        self._ended = asyncio.Event()
+        self._calls = CallsUnderWay()
         self._cancellations = Cancellations(at.ledger, campaign.id)
         self._poll_plan = PollPlan()
+        self._polls = Polls(
+            self._scheduler, self._roster, self._poll_plan, clock=at.clock, spaced=self._spaced
+        )
 
     @property
     def parked_because(self) -> str | None:
@@ -101,7 +110,7 @@ class Engine:
     @property
     def paying(self) -> list[str]:
         """The rows whose paid call without a key is under way."""
-        return sorted(carried.row.row for carried in self._paying)
+        return self._calls.paying
 
     async def __aenter__(self) -> Engine:
         tally = await self.at.ledger.read(partial(tally_of, campaign=self.campaign))
@@ -127,6 +136,7 @@ class Engine:
         ]
         self._workers.append(asyncio.create_task(self._scheduler.run(), name="scheduler"))
         self._workers.append(asyncio.create_task(self._obey_cancellations(), name="cancellations"))
+        self._workers.append(asyncio.create_task(self._read_pages(), name="pages"))
         self._stop.watch()
         return self
 
@@ -134,65 +144,83 @@ class Engine:
         self._stopping = True
         self._stop.close()
         try:
-            await self._let_finish()
+            await self._calls.let_finish()
         finally:
             for worker in self._workers:
                 worker.cancel()
             await asyncio.gather(*self._workers, return_exceptions=True)
             self.at_rest = True
 
-    async def _let_finish(self) -> None:
-        """Wait for calls under way: to cut one off would only make its outcome unknown.
-
-        The same bytes may be sent again under their key. A paid call without one may not: it is
-        waited for as long as it may take.
-        """
-        await self._ends(self._busy, GRACE)
-        if self._paying:
-            words = "a paid call without a key is under way, and its answer is waited for: %s"
-            log.warning(words, ", ".join(self.paying))
-            await self._ends(self._paying, LONGEST)
-
-    async def _ends(self, calls: set[Carried], longest: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(longest):
-                while calls:
-                    self._ended.clear()
-                    await self._ended.wait()
-
     async def carry(self, rows: Iterable[CampaignRow]) -> Counter[State]:
         """Carry rows until each is settled, or the run is stopped; return how many are where.
 
         Raises what broke the engine itself: a ledger that cannot be written, for one.
         """
-        batch = Batch()
-        carried_rows = [Carried(row, batch) for row in rows]
-        batch.left = len(carried_rows)
+        found = list(rows)
+        batch = self._begin(Batch(len(found), Counter(row.state for row in found)))
+        await self._take_up([(row, batch) for row in found])
+        return await self._end(batch)
+
+    async def carry_shard(self, shard: Shard) -> Counter[State]:
+        """Carry rows as `carry` does, read from the ledger as their turn comes."""
+        states = Counter(map(shard.work.state, shard.places))
+        batch = self._begin(Batch(len(shard), states))
+        self._pages.add(shard, batch)
+        self._room.set()
+        return await self._end(batch)
+
+    def _begin(self, batch: Batch) -> Batch:
         self._batches.append(batch)
-        self.progress.begins(len(carried_rows))
-        for carried in carried_rows:
-            self._cancellations.begins(carried.row)
-            await self.observe(carried, Resumed())
-        if carried_rows and not self._stopping:
+        self.progress.begins(batch.left)
+        return batch
+
+    async def _end(self, batch: Batch) -> Counter[State]:
+        if batch.left and not self._stopping:
             await batch.over.wait()
+        self._batches.remove(batch)
         if self._fault is not None:
             raise self._broken_off(self._fault)
-        return Counter(carried.row.state for carried in carried_rows)
+        return +batch.states
+
+    async def _read_pages(self) -> None:
+        """Read rows whose turn comes, whenever there is room for them."""
+        while True:
+            await self._room.wait()
+            self._room.clear()
+            try:
+                while not self._stopping and (page := self._pages.next(self._roster.unbegun)):
+                    await self._take_up(await self._read(page))
+            except Exception as error:
+                self._break_off(error)
+
+    async def _read(self, page: list[Wanted]) -> list[tuple[CampaignRow, Batch]]:
+        numbers = [wanted.number for wanted in page]
+
+        def read(connection: Connection) -> list[CampaignRow]:
+            return [lean(row) for row in rows_by_number(connection, numbers)]
+
+        rows = list[tuple[CampaignRow, Batch]]()
+        for row, wanted in zip(await self.at.ledger.read(read), page, strict=True):
+            if row.state != wanted.state:
+                # It was moved by somebody else since the order was made.
+                self.progress.moved(replace(row, state=wanted.state), row)
+                wanted.batch.moved(wanted.state, row.state)
+            rows.append((row, wanted.batch))
+        return rows
+
+    async def _take_up(self, rows: list[tuple[CampaignRow, Batch]]) -> None:
+        for number, (row, batch) in enumerate(rows, start=1):
+            carried = Carried(row, batch)
+            self._roster.enter(carried)
+            self._cancellations.begins(row)
+            await self.observe(carried, Resumed())
+            if not number % TAKEN_UP:
+                await asyncio.sleep(0)
 
     def snapshot(self) -> Snapshot:
         """Return how far the run is."""
         now = asyncio.get_running_loop().time()
-        return self.progress.snapshot(now, waits_for=self._waits_for())
-
-    def _waits_for(self) -> str | None:
-        """Say what no row can go on without, and since or until when."""
-        gate, silent = self.at.service.gate, self._stop.silent_since
-        if not gate.is_open and gate.closed_until is not None:
-            return f"the service asks for no requests before {gate.closed_until:%H:%M:%S} UTC"
-        if silent is not None and self.at.clock() - silent > SILENT:
-            since = datetime.fromtimestamp(silent, UTC)
-            return f"the service has not answered since {since:%H:%M:%S} UTC"
-        return self.at.service.pace.limits()
+        return self.progress.snapshot(now, waits_for=self._stop.waits_for())
 
     def stop(self, because: str) -> None:
         """Begin nothing more; what is under way is let finish. The first reason stands."""
@@ -205,14 +233,11 @@ class Engine:
 
     def hear(self, videos: Collection[str]) -> None:
         """Poll now the renders that a webhook named; nothing else of it is believed."""
-        self._poll_plan.name(videos)
-        for carried in self._scheduler.pull(lambda carried: self._poll_plan.is_named(carried.row)):
-            self._poll_now(carried)
+        self._polls.hear(videos)
 
     def sweep(self) -> None:
         """Poll now every render under way: webhooks may have been missed."""
-        for carried in self._scheduler.pull(lambda carried: _is_polled(carried.row)):
-            self._scheduler.put("poll", 0.0, carried)
+        self._polls.sweep()
 
     def rely_on_hints(self, rely: bool) -> None:
         """Have polls be a safety net for webhooks, or the only way to find films.
@@ -223,9 +248,9 @@ class Engine:
             return
         self._rules = replace(self._rules, hinted=rely)
         if rely:
-            self.sweep()
+            self._polls.sweep()
         else:
-            self._replan()
+            self._polls.all_again(self._rules)
 
     def _broken_off(self, fault: BaseException) -> BaseException:
         """Return a fault as what it means in the middle of a run, where something may be paid."""
@@ -244,15 +269,13 @@ class Engine:
             async with self.at.service.pace if lane in PAID else nullcontext():
                 if self._stopping:
                     continue
-                self._busy.add(carried)
+                self._calls.begin(carried)
                 try:
                     await self._visit(lane, carried)
                 except Exception as error:
                     self._break_off(error)
                 finally:
-                    self._busy.discard(carried)
-                    self._paying.discard(carried)
-                    self._ended.set()
+                    self._calls.end(carried)
 
     def _break_off(self, error: Exception) -> None:
         """Stop for a fault of the ledger or of ours, rather than go on without a record."""
@@ -281,7 +304,7 @@ class Engine:
     def _may_pay(self, carried: Carried) -> bool:
         """Note a paid call without a key as under way; none is begun once the run is stopped."""
         if not self._stopping:
-            self._paying.add(carried)
+            self._calls.pays(carried)
         return not self._stopping
 
     async def observe(self, carried: Carried, observation: Observation) -> None:
@@ -297,7 +320,7 @@ class Engine:
             finished = carried.row.state == "rendering"
             hinted = self._rules.hinted
             if finished and self._poll_plan.finish(carried.row, carried.memory, now, hinted=hinted):
-                self._replan()
+                self._polls.again(self._polls.like(carried.row), self._rules)
         row = await record(self.at.ledger, carried.row, observation, decision, now=now)
         if row is None:
             await self._reload(carried)
@@ -309,26 +332,15 @@ class Engine:
         if decision.pauses is not None:
             self._stop.pause(decision.pauses)
         if decision.lane is None:
-            self._poll_plan.leave(carried.row)
             self._settle(carried)
+            return
+        carried.row = lean(carried.row)
+        if self._cancellations.is_touched(carried.row):
+            await self._touch(carried)
         elif decision.lane == "poll" and self._poll_plan.is_named(carried.row):
-            self._poll_now(carried)
+            self._polls.now(carried)
         else:
             self._scheduler.put(decision.lane, self._spaced(decision.after), carried)
-
-    def _poll_now(self, carried: Carried) -> None:
-        carried.memory = self._poll_plan.before_poll(carried.row, carried.memory)
-        self._scheduler.put("poll", 0.0, carried)
-
-    def _replan(self) -> None:
-        """Plan the polls of renders under way anew: what is known of them has changed."""
-        now = self.at.clock()
-        for carried in self._scheduler.pull(
-            lambda carried: _is_polled(carried.row) and not carried.memory.hint
-        ):
-            carried.memory = self._poll_plan.expect(carried.row, carried.memory)
-            wait = wait_to_poll(carried.row, carried.memory, now, self._rules)
-            self._scheduler.put("poll", self._spaced(wait), carried)
 
     def _spaced(self, after: float) -> float:
         """Add up to a tenth, never less than told, so that rows do not wake together."""
@@ -348,16 +360,17 @@ class Engine:
         while True:
             await asyncio.sleep(CANCELLATIONS_EVERY)
             try:
-                await self._cancellations.refresh()
+                named = await self._cancellations.refresh()
             except LedgerError as error:
                 # A ledger that is busy now is asked again.
                 log.warning("the ledger did not say what is to be cancelled: %s", error)
                 continue
             try:
-                for carried in self._scheduler.pull(
-                    lambda carried: self._cancellations.is_touched(carried.row)
-                ):
-                    await self._touch(carried)
+                for carried in filter(None, map(self._roster.find, named)):
+                    touched = self._cancellations.is_touched(carried.row)
+                    # One that is being visited is asked about when it waits again.
+                    if touched and self._scheduler.take(carried):
+                        await self._touch(carried)
             except Exception as error:
                 self._break_off(error)
 
@@ -377,24 +390,29 @@ class Engine:
 
     async def _reload(self, carried: Carried) -> None:
         """Somebody else moved the row, or the budget held it: take the ledger's word."""
-        query = partial(rows_of, campaign_id=carried.row.campaign_id, row=carried.row.row)
+        query = partial(rows_by_number, numbers=[carried.row.id])
         for row in await self.at.ledger.read(query):
             self._replace(carried, row)
         self._settle(carried)
 
     def _replace(self, carried: Carried, row: CampaignRow) -> None:
-        self.progress.moved(carried.row, row)
-        if carried.row.state != row.state:
-            log.debug("%s: %s -> %s", row.row, carried.row.state, row.state)
-        carried.row = row
+        old, carried.row = carried.row, row
+        self.progress.moved(old, row)
+        self._roster.moved(carried, old)
+        carried.batch.moved(old.state, row.state)
+        if old.state != row.state:
+            log.debug("%s: %s -> %s", row.row, old.state, row.state)
+            self._note_room()
 
     def _settle(self, carried: Carried) -> None:
+        """Let go of a row: it is done for this run, and what has yet to begin may be read."""
         self.progress.settles(asyncio.get_running_loop().time())
-        carried.batch.left -= 1
-        if not carried.batch.left:
-            carried.batch.over.set()
+        self._poll_plan.leave(carried.row)
+        if self._roster.leave(carried):
+            self._cancellations.ends(carried.row)
+        carried.batch.settled()
+        self._note_room()
 
-
-def _is_polled(row: CampaignRow) -> bool:
-    """Whether a row that waits, waits for a poll of its render."""
-    return row.state == "rendering" and not unwanted(row)
+    def _note_room(self) -> None:
+        if self._pages.wanted(self._roster.unbegun) is not None:
+            self._room.set()

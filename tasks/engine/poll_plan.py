@@ -28,7 +28,8 @@ class PollPlan:
     def __init__(self) -> None:
         self._render_times = RenderTimes()
         self._scouts: dict[RenderKind, set[int]] = defaultdict(set)
-        self._there: dict[RenderKind, set[int]] = defaultdict(set)
+        #: The renders of a kind that are under way, by the number of the row, in order.
+        self._there: dict[RenderKind, dict[int, None]] = defaultdict(dict)
         self._named: dict[str, None] = {}
 
     def recall(self, lengths: Iterable[tuple[str, Decimal | None, float]]) -> None:
@@ -53,15 +54,20 @@ class PollPlan:
 
     def expect(self, row: CampaignRow, memory: Memory) -> Memory:
         """Return the memory with what renders of the row's kind are expected to take."""
-        shortest = self._render_times.shortest(row)
-        scouts = self._scouts[kind_of(row)]
-        if shortest is None:
-            there = self._there[kind_of(row)]
-            there.add(row.id)
-            if len(scouts) < SCOUTS + len(there) // MORE:
-                scouts.add(row.id)
-        longest = self._render_times.longest(row)
-        return replace(memory, shortest=shortest, longest=longest, scout=row.id in scouts)
+        kind = kind_of(row)
+        shortest, longest = self._render_times.shortest(kind), self._render_times.longest(kind)
+        scouts, there = self._scouts[kind], self._there[kind]
+        there[row.id] = None
+        if shortest is None and len(scouts) < SCOUTS + len(there) // MORE:
+            scouts.add(row.id)
+        scout = row.id in scouts
+        if (shortest, longest, scout) == (memory.shortest, memory.longest, memory.scout):
+            return memory
+        return replace(memory, shortest=shortest, longest=longest, scout=scout)
+
+    def others(self, row: CampaignRow) -> list[int]:
+        """Return the numbers of the rows with renders of a row's kind under way, in order."""
+        return list(self._there[kind_of(row)])
 
     def finish(self, row: CampaignRow, memory: Memory, now: float, *, hinted: bool = False) -> bool:
         """Learn from a finished render; return whether others are to be polled sooner by it.
@@ -76,18 +82,22 @@ class PollPlan:
         if row.take is None or row.take.accepted_at is None:
             return False
         length = max(0.0, now - row.take.accepted_at)
-        shortest = self._render_times.shortest(row)
+        kind = kind_of(row)
+        shortest = self._render_times.shortest(kind)
         seen_running = memory.polls or memory.hint
         if not seen_running and (shortest is None or length >= shortest):
             return False
-        before = self._render_times.longest(row)
-        sooner = self._render_times.learn(kind_of(row), length)
-        missed = before is None and self._render_times.longest(row) is not None
+        before = self._render_times.longest(kind)
+        sooner = self._render_times.learn(kind, length)
+        missed = before is None and self._render_times.longest(kind) is not None
         return missed if hinted else sooner
 
     def leave(self, row: CampaignRow) -> None:
         """Forget a row that is not rendering any more: another scout takes its place."""
-        self._scouts[kind_of(row)].discard(row.id)
+        kind = kind_of(row)
+        if kind in self._there:
+            self._scouts[kind].discard(row.id)
+            self._there[kind].pop(row.id, None)
 
 
 def _video(row: CampaignRow) -> str:

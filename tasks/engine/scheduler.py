@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
 from tasks.engine.policy.decision import Lane
@@ -17,6 +17,10 @@ from tasks.engine.policy.decision import Lane
 LANES: tuple[Lane, ...] = ("submit", "submit_unkeyed", "search", "poll", "cancel", "deliver")
 #: Lanes in which what is more important goes first; in the others nobody waits for ever.
 BY_ORDER: frozenset[Lane] = frozenset({"submit", "submit_unkeyed", "deliver"})
+
+
+#: Places that may be left behind before the schedule is swept, beside as many as are taken.
+LEFT_BEHIND = 1000
 
 
 class HasOrder(Protocol):
@@ -36,7 +40,9 @@ class Scheduler(Generic[T]):
         self._queues: Mapping[Lane, asyncio.PriorityQueue[tuple[tuple[float, float], int, T]]] = {
             lane: asyncio.PriorityQueue() for lane in LANES
         }
+        #: What is taken out stays here, until that is due or swept: its number is forgotten.
         self._heap: list[tuple[float, int, Lane, T]] = []
+        self._numbers: dict[T, int] = {}
         self._count = itertools.count()
         self._changed = asyncio.Event()
 
@@ -46,17 +52,20 @@ class Scheduler(Generic[T]):
         if after <= 0:
             self._release(lane, due, what)
             return
-        heapq.heappush(self._heap, (due, next(self._count), lane, what))
-        if self._heap[0][0] == due:
+        number = next(self._count)
+        self._numbers[what] = number
+        heapq.heappush(self._heap, (due, number, lane, what))
+        if self._heap[0][1] == number:
             self._changed.set()
 
-    def pull(self, chosen: Callable[[T], bool]) -> list[T]:
-        """Take what is not due yet and `chosen` out of the schedule, and return it."""
-        pulled = [entry for entry in self._heap if chosen(entry[3])]
-        if pulled:
-            self._heap = [entry for entry in self._heap if not chosen(entry[3])]
+    def take(self, what: T) -> bool:
+        """Take something out of the schedule; return whether it was there, and not due yet."""
+        if self._numbers.pop(what, None) is None:
+            return False
+        if len(self._heap) > LEFT_BEHIND + 2 * len(self._numbers):
+            self._heap = [entry for entry in self._heap if self._numbers.get(entry[3]) == entry[1]]
             heapq.heapify(self._heap)
-        return [what for _, _, _, what in pulled]
+        return True
 
     async def next(self, lane: Lane) -> T:
         """Wait for the next that is due in `lane`."""
@@ -69,8 +78,10 @@ class Scheduler(Generic[T]):
             self._changed.clear()
             now = loop.time()
             while self._heap and self._heap[0][0] <= now:
-                due, _, lane, what = heapq.heappop(self._heap)
-                self._release(lane, due, what)
+                due, number, lane, what = heapq.heappop(self._heap)
+                if self._numbers.get(what) == number:
+                    del self._numbers[what]
+                    self._release(lane, due, what)
             timer = None
             if self._heap:
                 timer = loop.call_at(self._heap[0][0], self._changed.set)

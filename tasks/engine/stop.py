@@ -19,6 +19,8 @@ from tasks.service import VideoService
 
 #: A gate closed for longer than this parks the run instead of pausing it, in seconds.
 PAUSE_LIMIT = 900.0
+#: A service that has not answered for so long is worth a word, in seconds.
+SILENT = 5.0
 #: After so long without an answer it is asked whether the service is there at all, in seconds.
 SILENCE = 120.0
 #: When to come back to a service that is not there, in seconds.
@@ -40,12 +42,21 @@ class Stop:
         self._silent_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
-    def silent_since(self) -> float | None:
-        """Since when no call is answered, in Unix seconds; None where one was."""
+    def waits_for(self) -> str | None:
+        """Say what no row can go on without, and since or until when."""
+        gate, silent = self._at.service.gate, self._silence()
+        if not gate.is_open and gate.closed_until is not None:
+            return f"the service asks for no requests before {gate.closed_until:%H:%M:%S} UTC"
+        if silent > SILENT:
+            since = datetime.fromtimestamp(self._at.clock() - silent, UTC)
+            return f"the service has not answered since {since:%H:%M:%S} UTC"
+        return self._at.service.pace.limits()
+
+    def _silence(self) -> float:
+        """Return for how long no call was answered, in seconds."""
         if self._silent_since is None:
-            return None
-        return self._at.clock() - (asyncio.get_running_loop().time() - self._silent_since)
+            return 0.0
+        return asyncio.get_running_loop().time() - self._silent_since
 
     def watch(self) -> None:
         """Begin to count the time that the run may take."""

@@ -22,8 +22,10 @@ from tasks.ledger.campaigns import (
     tally_of,
 )
 from tasks.ledger.cancel import (
+    CancelMark,
     CancelRequests,
     ask_to_cancel,
+    cancel_mark,
     cancel_requests,
     end_cancel,
     is_paid,
@@ -118,6 +120,8 @@ from tasks.ledger.values import (
     cells_of,
     events_of,
     lengths_of,
+    rows_by_number,
     rows_of,
     takes_of,
 )
+from tasks.ledger.work import RowToCarry, rows_to_carry

@@ -6,10 +6,10 @@ belongs to one take: another take of the row is nobody's to cancel by it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, Select, bindparam, func, select, update
 
 from tasks.credits import to_micro
 from tasks.ledger.campaigns import Campaign
@@ -28,10 +28,14 @@ _MARK = (
 
 @dataclass(frozen=True, slots=True)
 class CancelRequests:
-    """What a process that carries rows has to heed: takes to cancel, and rows that are."""
+    """What a process that carries rows has to heed: takes to cancel by row, and rows that are."""
 
-    takes: frozenset[int]
+    takes: Mapping[int, int]
     cancelled: frozenset[int]
+
+
+#: Changes with what there is to heed, and costs next to nothing to ask for.
+CancelMark = tuple[int, ...]
 
 
 def ask_to_cancel(
@@ -69,8 +73,8 @@ def is_paid(row: CampaignRow) -> bool:
 
 def cancel_requests(connection: Connection, campaign_id: int) -> CancelRequests:
     """Return what is to be heeded in a campaign now."""
-    marked = (
-        select(takes.c.id)
+    marked: Select[tuple[int, int]] = (
+        select(rows.c.id, takes.c.id)
         .join(rows, (rows.c.id == takes.c.row_id) & (rows.c.take_id == takes.c.id))
         .where(
             takes.c.campaign_id == campaign_id,
@@ -80,8 +84,20 @@ def cancel_requests(connection: Connection, campaign_id: int) -> CancelRequests:
     )
     over = select(rows.c.id).where(rows.c.campaign_id == campaign_id, rows.c.state == "cancelled")
     return CancelRequests(
-        frozenset(connection.scalars(marked)), frozenset(connection.scalars(over))
+        dict(connection.execute(marked).tuples().all()),
+        frozenset(connection.scalars(over)),
     )
+
+
+def cancel_mark(connection: Connection, campaign_id: int) -> CancelMark:
+    """Return how many takes are to be cancelled and rows are, and the sums of their numbers."""
+    marked = select(func.count(), func.sum(takes.c.id)).where(
+        takes.c.campaign_id == campaign_id, CANCELLED
+    )
+    over = select(func.count(), func.sum(rows.c.id)).where(
+        rows.c.campaign_id == campaign_id, rows.c.state == "cancelled"
+    )
+    return tuple(int(n or 0) for query in (marked, over) for n in connection.execute(query).one())
 
 
 def wake_stalled(connection: Connection, found: Collection[CampaignRow], *, at: float) -> int:

@@ -6,7 +6,7 @@ Owns the way from a database row to a value; a change makes a new value.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any, cast
@@ -22,6 +22,8 @@ from tasks.ledger.states import State
 
 #: Finished renders that are asked for at most.
 LENGTHS = 500
+#: Numbers in one question: SQLite allows no more than some thousands.
+AT_ONCE = 500
 #: What a take's body holds beside the brief.
 OURS = ("start_generation", "idempotency_key")
 
@@ -47,6 +49,8 @@ class Take:
     delivered_at: float | None = None
     abandoned_at: float | None = None
     cancel_requested_at: float | None = None
+    #: Whether the body holds the key, where the body itself is not in memory.
+    key_in_body: bool | None = None
 
     @property
     def stands(self) -> bool:
@@ -56,6 +60,8 @@ class Take:
     @property
     def keyed(self) -> bool:
         """Whether its body holds its key, so that the same bytes may be sent again."""
+        if self.key_in_body is not None:
+            return self.key_in_body
         return f'"{self.key}"'.encode() in self.body
 
     def asked(self) -> dict[str, Json]:
@@ -168,6 +174,15 @@ def rows_of(
     return [_row(found) for found in connection.execute(query)]
 
 
+def rows_by_number(connection: Connection, numbers: Sequence[int]) -> list[CampaignRow]:
+    """Return the rows of these numbers (`CampaignRow.id`), in the order of the numbers."""
+    found: dict[int, CampaignRow] = {}
+    for start in range(0, len(numbers), AT_ONCE):
+        query = _SELECT.where(rows.c.id.in_(numbers[start : start + AT_ONCE]))
+        found |= {record.id: _row(record) for record in connection.execute(query)}
+    return [found[number] for number in numbers]
+
+
 def _row(found: Record[Any]) -> CampaignRow:
     # As a dict, since a member of a database row costs ten times as much.
     raw = found._asdict()
@@ -212,7 +227,7 @@ def _take(raw: Mapping[str, Any], prefix: str) -> Take:
     return Take(**values)
 
 
-_TAKE_FIELDS = tuple(field.name for field in fields(Take))
+_TAKE_FIELDS = tuple(field.name for field in fields(Take) if field.name in takes.c)
 
 
 def cells_of(

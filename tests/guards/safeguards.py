@@ -47,8 +47,8 @@ MUTATIONS = (
     Mutation(
         "what another process has settled is not sent again",
         "tasks/engine/lanes/submit.py",
-        "elif not await _still_intended(row, at):",
-        "elif False:",
+        "if _stands(found) != _stands(row):",
+        "if False:",
         STORIES,
     ),
     Mutation(

@@ -7,8 +7,8 @@ and when, is for a test to choose.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Collection
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -16,17 +16,17 @@ from sqlalchemy import Connection
 
 from tasks.aftercare.retake import approve_offers, offers
 from tasks.brief import Brief
-from tasks.engine.carried import Carried
+from tasks.engine.carried import Carried, lean
 from tasks.engine.context import Context
 from tasks.engine.engine import Engine
 from tasks.engine.lanes.evidence import Baseline
 from tasks.engine.lanes.price import ask_price
+from tasks.engine.pages import Work
 from tasks.engine.policy.decision import Lane, Memory, Rules
 from tasks.engine.policy.observations import FilesStored, NotStored, Observation
 from tasks.engine.scheduler import LANES, Scheduler
 from tasks.errors import CallsheetError
 from tasks.ledger import (
-    UNDER_WAY,
     Campaign,
     CampaignRow,
     Delivered,
@@ -38,6 +38,7 @@ from tasks.ledger import (
     gate_of,
     record_quote,
     rows_of,
+    rows_to_carry,
     sync_sheet,
 )
 from tasks.service import Gate, VideoService
@@ -51,6 +52,8 @@ ORGANISATION = "studio"
 SETTINGS = load_settings(environ={}).model_copy(
     update={"submits": 1, "watches": 1, "deliveries": 1}
 )
+#: One row is read at a time, and one at most waits to begin.
+PAGE = 1
 #: So many turns of the loop let whoever is due come by.
 TURNS = 6
 
@@ -78,10 +81,10 @@ class SteppedScheduler(Scheduler[Carried]):
         self.due.append(Due(self._time.now + max(0.0, after), lane, what))
         self.due.sort(key=lambda due: due.at)
 
-    def pull(self, chosen: Callable[[Carried], bool]) -> list[Carried]:
-        pulled = [due.carried for due in self.due if chosen(due.carried)]
-        self.due = [due for due in self.due if not chosen(due.carried)]
-        return pulled
+    def take(self, what: Carried) -> bool:
+        there = [due for due in self.due if due.carried is what]
+        self.due = [due for due in self.due if due.carried is not what]
+        return bool(there)
 
     def hand_out(self, due: Due) -> None:
         """Give a row to its lane, if it is still there."""
@@ -100,6 +103,11 @@ class HeardEngine(Engine):
     """The engine, which remembers what it observed."""
 
     heard: list[tuple[CampaignRow, Memory, Observation]]
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is about to read a page."""
+        return self._room.is_set()
 
     async def observe(self, carried: Carried, observation: Observation) -> None:
         self.heard.append((carried.row, carried.memory, observation))
@@ -175,25 +183,39 @@ class Program:
         waiting = [row for row in await self._rows(campaign) if row.state == "quoted"]
         waiting = [row for row in waiting if row.enabled]
         await self.ledger.write(partial(self._approve, campaign=campaign, waiting=waiting))
-        carried = ("approved", *UNDER_WAY)
-        await self.carry(campaign, [r for r in await self._rows(campaign) if r.state in carried])
+        work = await self.ledger.read(partial(_work_of, campaign=campaign))
+        engine = await self._begin(campaign)
+        await self._have_carried(*map(engine.carry_shard, work.shards()))
         return campaign
 
     async def carry(self, campaign: Campaign, rows: list[CampaignRow]) -> None:
-        """Start an engine and have it take rows up."""
+        """Start an engine and have it take rows up as they are, whatever the ledger has by now."""
+        engine = await self._begin(campaign)
+        await self._have_carried(engine.carry(rows))
+
+    async def _begin(self, campaign: Campaign) -> Engine:
         self.engine = HeardEngine(
             campaign,
             self.at,
             spread=lambda: 0.0,
             scheduler=self.scheduler,
             deliver=self._deliver,
+            page=PAGE,
         )
         self.engine.heard = self.heard
-        before = asyncio.all_tasks()
+        self._before = asyncio.all_tasks()
         await self.engine.__aenter__()
         self.engine.rely_on_hints(self.rules.hinted)
-        self._carrying = asyncio.create_task(self.engine.carry(rows))
-        self._tasks = asyncio.all_tasks() - before
+        return self.engine
+
+    async def _have_carried(self, *shards: Awaitable[object]) -> None:
+        async def carry() -> None:
+            await asyncio.gather(*shards)
+
+        self._carrying = asyncio.create_task(carry())
+        # Every shard is a task of its own by then.
+        await asyncio.sleep(0)
+        self._tasks = asyncio.all_tasks() - self._before
         await self._turn()
 
     async def visit(self, pick: int) -> None:
@@ -221,15 +243,18 @@ class Program:
     async def hear_again(self, row: CampaignRow, memory: Memory, observation: Observation) -> None:
         """Hear once more of a take, as it was at some time."""
         assert self.engine is not None
-        waiting = [due.carried for due in self.scheduler.due if due.carried.row.take == row.take]
+        waiting = [due.carried for due in self.scheduler.due if _same_take(due.carried.row, row)]
         if waiting:
-            self.scheduler.pull(lambda carried: carried is waiting[0])
+            self.scheduler.take(waiting[0])
+            if waiting[0].row == lean(row):
+                # News of a create comes to a row that is whole, as it was sent.
+                waiting[0].row = row
             await self.engine.observe(waiting[0], observation)
         else:
             # Whoever heard of it then is not there any more.
             late = Carried(row, memory=memory)
             await self.engine.observe(late, observation)
-            self.scheduler.pull(lambda carried: carried is late)
+            self.scheduler.take(late)
         await self._turn()
 
     def hint(self, videos: Collection[str]) -> None:
@@ -246,7 +271,7 @@ class Program:
         """Let the loop turn until all workers wait again; raise what broke the engine."""
         assert self.engine is not None
         turns = 0
-        while turns < TURNS or self.scheduler.waiting < len(LANES):
+        while turns < TURNS or self.scheduler.waiting < len(LANES) or self.engine.reads:
             await asyncio.sleep(0)
             turns += 1
             if self.fuse.blown:
@@ -295,3 +320,13 @@ class Program:
         if until is not None and until.timestamp() > self.time.now:
             change = partial(close_gate, organisation=ORGANISATION, until=until.timestamp())
             await self.ledger.write(change)
+
+
+def _work_of(connection: Connection, campaign: Campaign) -> Work:
+    return Work(rows_to_carry(connection, campaign.id))
+
+
+def _same_take(one: CampaignRow, other: CampaignRow) -> bool:
+    """Whether two rows have the same take, whether or not its body is in memory."""
+    takes = [r.take and replace(r.take, body=b"", key_in_body=None) for r in (one, other)]
+    return takes[0] == takes[1]

@@ -52,7 +52,8 @@ class Baseline:
             pass
         note = partial(note_videos, organisation=self.organisation, video_ids=fresh, at=at)
         await self._ledger.write(note)
-        self._known = known | set(fresh)
+        known.update(fresh)
+        self._known = known
 
     async def since(self, moment: float) -> list[Video]:
         """Return what is listed now and was neither there at `moment` nor is ours."""

@@ -27,7 +27,7 @@ from tasks.errors import (
     Refused,
     ServiceError,
 )
-from tasks.ledger import CampaignRow, open_take, rows_of
+from tasks.ledger import CampaignRow, open_take, rows_by_number
 
 #: Why nothing is sent by a run whose lease has lapsed.
 LOST = "another run has taken this campaign over"
@@ -43,8 +43,11 @@ async def submit(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observatio
         if intended is None:
             return None
         row = intended
-    elif not await _still_intended(row, at):
-        return None
+    else:
+        waiting = await reread(row, at)
+        if waiting is None:
+            return None
+        row = waiting
     return row, await _create(row, at)
 
 
@@ -75,21 +78,26 @@ async def _intend(row: CampaignRow, at: Context) -> CampaignRow | None:
     return replace(row, state="submitting", since=now, reason=None, take=take)
 
 
-async def _still_intended(row: CampaignRow, at: Context) -> bool:
-    """Whether the take still waits for its answer: another process may have heard it since.
+async def reread(row: CampaignRow, at: Context) -> CampaignRow | None:
+    """Return a row that is under way whole, as the ledger has it, or None if it has moved on.
 
-    What was refused by then has no money set aside any more.
+    Another process may have heard of its take since: what was refused by then has no money set
+    aside any more.
     """
-    assert row.take is not None, "a row in submitting has a take"
-    query = partial(rows_of, campaign_id=row.campaign_id, states=["submitting"], row=row.row)
-    found = [known.take for known in await at.ledger.read(query)]
-    return [(take.id, take.intended_at) for take in found if take] == [
-        (row.take.id, row.take.intended_at)
-    ]
+    (found,) = await at.ledger.read(partial(rows_by_number, numbers=[row.id]))
+    if _stands(found) != _stands(row):
+        return None
+    return found
+
+
+def _stands(row: CampaignRow) -> tuple[object, ...]:
+    assert row.take is not None, "a row under way has a take"
+    return row.state, row.take.id, row.take.intended_at
 
 
 async def _create(row: CampaignRow, at: Context) -> Observation:
     assert row.take is not None, "a row in submitting has a take"
+    assert row.take.body, "what is sent is read whole before"
     if not await at.in_charge():
         # Whoever has the campaign now sends it, under the same key.
         return Unreached(LOST)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from tasks.engine.context import Context
 from tasks.engine.lanes.evidence import made_by
 from tasks.engine.lanes.failures import closed, observation_of
-from tasks.engine.lanes.submit import LOST
+from tasks.engine.lanes.submit import LOST, reread
 from tasks.engine.policy.observations import (
     Accepted,
     Busy,
@@ -69,8 +69,15 @@ async def submit_unkeyed(
     return row, await _send(row, intended, at)
 
 
-async def search_made(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation]:
-    """Look for what a call with a lost answer has made; pay nothing."""
+async def search_made(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observation] | None:
+    """Look for what a call with a lost answer has made; pay nothing.
+
+    Returns None when the row had moved on.
+    """
+    whole = await reread(row, at)
+    if whole is None:
+        return None
+    row = whole
     assert row.take is not None, "a row is searched for by its take"
     try:
         found, candidates = await made_by(at.baseline, row.take.asked(), row.take.intended_at)

@@ -36,13 +36,13 @@ class RenderTimes:
         after = _shortest(known)
         return after is not None and (before is None or after < 0.9 * before)
 
-    def shortest(self, row: CampaignRow) -> float | None:
-        """Return the shortest time of renders of the row's kind, or None when there is none."""
-        return _shortest(self._known.get(kind_of(row), []))
+    def shortest(self, kind: RenderKind) -> float | None:
+        """Return the shortest time of renders of a kind, or None when there is none."""
+        return _shortest(self._known.get(kind, []))
 
-    def longest(self, row: CampaignRow) -> float | None:
-        """Return the longest time of renders of the row's kind, or None where too few are known."""
-        known = self._known.get(kind_of(row), [])
+    def longest(self, kind: RenderKind) -> float | None:
+        """Return the longest time of renders of a kind, or None where too few are known."""
+        known = self._known.get(kind, [])
         if len(known) < ENOUGH:
             return None
         return known[bisect(known, STUCK * known[(len(known) - 1) // 2]) - 1]

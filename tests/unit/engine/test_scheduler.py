@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tasks.engine.policy.decision import Lane
-from tasks.engine.scheduler import LANES, Scheduler
+from tasks.engine.scheduler import LANES, LEFT_BEHIND, Scheduler
 from tests.model.virtual_time import VirtualTime, run_virtually
 
 
@@ -119,3 +119,35 @@ async def test_hundreds_of_rows_all_come_by_in_order_of_time(scheduler: Schedule
     came = [await the_next(scheduler) for _ in range(600)]
     assert came == list(range(600))
     assert len(asyncio.all_tasks()) <= 3
+
+
+@virtually
+async def test_what_is_taken_out_does_not_come_by_unless_it_is_put_again(
+    scheduler: Scheduler[Thing],
+):
+    first, second = Thing(1), Thing(2)
+    scheduler.put("poll", 5, first)
+    scheduler.put("poll", 6, second)
+    assert (scheduler.take(first), scheduler.take(first)) == (True, False)
+    assert await the_next_within(scheduler, 10) == 2
+    scheduler.put("poll", 60, first)
+    scheduler.take(first)
+    scheduler.put("poll", 5, first)
+    assert await the_next_within(scheduler, 10) == 1
+    assert not scheduler.take(first)
+
+
+async def the_next_within(scheduler: Scheduler[Thing], seconds: float) -> int:
+    return (await asyncio.wait_for(scheduler.next("poll"), seconds)).name
+
+
+@virtually
+async def test_what_was_taken_out_again_and_again_leaves_little_behind(
+    scheduler: Scheduler[Thing],
+):
+    things = [Thing(n) for n in range(100)]
+    for thing in things * 50:
+        scheduler.take(thing)
+        scheduler.put("poll", 60 + thing.name, thing)
+    assert len(scheduler._heap) <= LEFT_BEHIND + 3 * len(things)
+    assert [await the_next_within(scheduler, 200) for _ in things] == list(range(100))

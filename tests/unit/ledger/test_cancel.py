@@ -9,10 +9,12 @@ from functools import partial
 import pytest
 
 from tasks.ledger import (
+    CancelMark,
     Ledger,
     Quoted,
     approve_retakes,
     ask_to_cancel,
+    cancel_mark,
     cancel_requests,
     end_cancel,
     wake_stalled,
@@ -64,6 +66,27 @@ async def test_a_paid_film_that_could_not_be_delivered_is_kept(ledger: Ledger):
     await stage.moved(await stage.in_state("ready"), "held", "the disk is full")
     await asked(stage)
     assert (await stage.row()).state == "held"
+
+
+async def test_a_mark_changes_with_every_request_and_with_nothing_else(ledger: Ledger):
+    stage = await Stage.set(ledger, brief("a"), brief("b", topic="Milk"), brief("c", topic="Rum"))
+
+    async def mark() -> CancelMark:
+        return await ledger.read(partial(cancel_mark, campaign_id=stage.campaign.id))
+
+    marks = [await mark()]
+    row = await stage.rendering("a")
+    assert await mark() == marks[0]
+    for name in "ab":
+        await asked(stage, name)
+        marks.append(await mark())
+        await asked(stage, name)
+        assert await mark() == marks[-1]
+    await stage.quote("c")
+    assert await mark() == marks[-1]
+    assert len(set(marks)) == 3
+    found = await ledger.read(partial(cancel_requests, campaign_id=stage.campaign.id))
+    assert found.takes == {row.id: row.take.id}
 
 
 async def test_only_the_rows_that_are_named(ledger: Ledger):

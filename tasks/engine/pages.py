@@ -1,0 +1,162 @@
+"""Rows that are to be carried and are not in memory yet: which, in what order, and who waits.
+
+There may be a hundred thousand of them: a number and two bytes is all that is kept of each. What
+is under way is read first and all of it, since nobody knows what has become of it; what is
+approved is read a page at a time, as its lane has room. Knows no ledger: it names what to read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from tasks.brief import CREATE
+from tasks.ledger import STATES, RowToCarry, State
+
+#: Rows in a page: so many more are read once fewer than so many have yet to begin in a lane.
+PAGE = 1000
+#: So many rows are known by name: each is a shard of its own where there are no more.
+NAMED = 200
+
+#: What is under way, and what has yet to begin, by the lane it begins in.
+Queue = Literal["under way", "submit", "submit_unkeyed"]
+QUEUES: tuple[Queue, ...] = ("under way", "submit", "submit_unkeyed")
+
+
+class Work:
+    """What a run is to carry, in the order in which it goes, as it stood when that was asked."""
+
+    def __init__(self, found: Iterable[RowToCarry] = ()) -> None:
+        self.numbers = array("q")
+        #: The first rows by name, NAMED at most.
+        self.names: list[str] = []
+        self._states = bytearray()
+        self._creates = bytearray()
+        for waiting in found:
+            self.add(waiting)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def add(self, waiting: RowToCarry) -> None:
+        """Add the row that goes next."""
+        if len(self) < NAMED:
+            self.names.append(waiting.row)
+        self.numbers.append(waiting.number)
+        self._states.append(STATES.index(waiting.state))
+        self._creates.append(waiting.operation == CREATE)
+
+    def state(self, place: int) -> State:
+        """Return the state of the row at a place in the order."""
+        return STATES[self._states[place]]
+
+    def queue(self, place: int, *, clip_keys: bool) -> Queue:
+        """Return how the row at a place begins."""
+        if self.state(place) != "approved":
+            return "under way"
+        return "submit" if clip_keys or self._creates[place] else "submit_unkeyed"
+
+    def shards(self) -> list[Shard]:
+        """Part the rows among NAMED shards at most, none much larger than another."""
+        count = min(NAMED, len(self))
+        if len(self) == count:
+            labels = self.names
+        else:
+            labels = [f"shard {n + 1} of {count}" for n in range(count)]
+        return [
+            Shard(self, range(n, len(self), count), label=label) for n, label in enumerate(labels)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Rows that are waited for together, by their places in the order of all."""
+
+    work: Work
+    places: range
+    label: str
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+@dataclass(eq=False, slots=True)
+class Batch:
+    """Rows that somebody waits for together, and how many of them are in each state."""
+
+    left: int = 0
+    states: Counter[State] = field(default_factory=Counter)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def moved(self, old: State, new: State) -> None:
+        """Count a row of it elsewhere."""
+        if old != new:
+            self.states[old] -= 1
+            self.states[new] += 1
+
+    def settled(self) -> None:
+        """One row of it is done for this run."""
+        self.left -= 1
+        if not self.left:
+            self.over.set()
+
+
+class Wanted(NamedTuple):
+    """A row to be read: its number, its state as it was, and who waits for it."""
+
+    number: int
+    state: State
+    batch: Batch
+
+
+class Pages:
+    """What is to be read next, whichever shards have begun; lower places go first in each queue."""
+
+    def __init__(self, size: int = PAGE, *, clip_keys: bool = False) -> None:
+        self._size = size
+        self._clip_keys = clip_keys
+        self._count = itertools.count()
+        self._heaps: Mapping[Queue, list[tuple[int, int, Iterator[int], Work, Batch]]] = {
+            queue: [] for queue in QUEUES
+        }
+
+    def add(self, shard: Shard, batch: Batch) -> None:
+        """Have the rows of a shard read, too."""
+        for queue in QUEUES:
+            self._push(queue, self._places(shard, queue), shard.work, batch)
+
+    def wanted(self, unbegun: Mapping[Queue, int]) -> Queue | None:
+        """Return what may be read, now that so many rows in memory have yet to begin."""
+        for queue, heap in self._heaps.items():
+            if heap and (queue == "under way" or unbegun.get(queue, 0) < self._size):
+                return queue
+        return None
+
+    def next(self, unbegun: Mapping[Queue, int]) -> list[Wanted]:
+        """Return the next page; empty where nothing may be read."""
+        queue = self.wanted(unbegun)
+        if queue is None:
+            return []
+        heap, page = self._heaps[queue], list[Wanted]()
+        while heap and len(page) < self._size:
+            place, _, places, work, batch = heapq.heappop(heap)
+            page.append(Wanted(work.numbers[place], work.state(place), batch))
+            self._push(queue, places, work, batch)
+        return page
+
+    def _push(self, queue: Queue, places: Iterator[int], work: Work, batch: Batch) -> None:
+        place = next(places, None)
+        if place is not None:
+            entry = (place, next(self._count), places, work, batch)
+            heapq.heappush(self._heaps[queue], entry)
+
+    def _places(self, shard: Shard, queue: Queue) -> Iterator[int]:
+        for place in shard.places:
+            if shard.work.queue(place, clip_keys=self._clip_keys) == queue:
+                yield place
