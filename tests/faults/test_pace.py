@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import time
 from pathlib import Path
 
 from tests.faults.watched import watched
@@ -9,8 +12,8 @@ from tests.programs import Desk, sandbox, simple_sheet
 
 #: The service takes so many creates in so many seconds.
 RATE, WINDOW = 8, 5
-#: Two runs have so many rows each: three windows' worth together.
-ROWS = 12
+#: Two runs have so many rows each: more than the service takes in two windows.
+ROWS = 9
 #: What one process was told is known to the other after so long at most, in seconds.
 HEARD = 1.5
 #: Creates that a process may have under way at once.
@@ -50,3 +53,25 @@ def test_two_processes_of_a_ledger_share_what_the_service_allows(tmp_path: Path)
     assert len(refused) <= windows * 2 * SUBMITS / 2
     after_the_first = [seen for seen in refused if seen.came > refused[0].until]
     assert len(after_the_first) <= windows * 2
+
+
+def test_a_run_that_waits_for_its_turns_is_stopped_at_once_and_goes_on_later(
+    tmp_path: Path,
+) -> None:
+    limits = ("--rate", "3", "--rate-window", "4", "--credits", "1000000")
+    with sandbox(tmp_path / "service", *limits) as service:
+        desk = Desk(tmp_path, dict(service.environ))
+        sheet = desk.sheet("one.csv", simple_sheet(ROWS))
+        run = desk.start("run", sheet, "--yes", "--json", "--without-prefect")
+        while service.calls().get("create", 0) < 7:
+            assert run.poll() is None
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+        stopped = dict(json.loads(out))
+        ended = desk.run(sheet)
+    assert (run.wait(), stopped["exit"]) == (5, 5), err
+    # Nothing was intended for those who waited.
+    assert stopped["rows"]["approved"] > 0
+    assert stopped["rows"].get("submitting", 0) <= 3
+    assert ended.json["rows"] == {"total": ROWS, "delivered": ROWS}, ended.err
