@@ -25,7 +25,7 @@ from sqlalchemy import Connection
 
 from tasks.campaign.values import RunOutcome
 from tasks.credits import as_number
-from tasks.errors import CallsheetError, StoreError
+from tasks.errors import CallsheetError, StoreError, StoreUnusable
 from tasks.ledger import (
     NEEDS_PERSON,
     UNDER_WAY,
@@ -110,7 +110,7 @@ async def report_stands(at: Context, campaign: Campaign) -> bool:
         return False
     try:
         found = [await at.store.head(f"{campaign.name}/{name}") for name in _files()]
-    except StoreError:
+    except (StoreError, StoreUnusable):
         return False
     return [file and file.sha256 for file in found] == written
 

@@ -115,6 +115,9 @@ def test_a_locked_ledger_is_told_in_a_sentence(desk: Desk, tmp_path: Path, name:
     desk.run(sheet)
     other = sqlite3.connect(tmp_path / ".callsheet" / "ledger.db", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
+    # What is finished and unchanged needs no lock.
+    assert desk.run(sheet).status == 0
+    desk.sheet(sheet, simple_sheet(2))
 
     ended = desk.run(sheet)
 
