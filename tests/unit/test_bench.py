@@ -23,7 +23,7 @@ from tests.programs import ROOT
 SAMPLE = [
     beside(
         "careful",
-        "rows/s beside it",
+        "beside it",
         [90.0, 50.0],
         [100.0, 100.0],
         target=0.8,
