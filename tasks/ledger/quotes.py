@@ -26,7 +26,8 @@ _PRICED = (
     select(*(rows.c[name] for name in ("id", "campaign_id", "row", "state", "enabled", "reason",
                                        "cost_center", "quoted")))
     .where(rows.c.state.in_(["quoted", "approved"]))
-    .order_by(rows.c.position, rows.c.id)
+    # As it stands, SQLite would find some by walking through all in the order of the sheet.
+    .order_by(rows.c.position + 0, rows.c.id)
 )  # fmt: skip
 # The guarded move of many rows at once, at the price that was shown: one that has moved on, or
 # costs something else by now, is not approved.

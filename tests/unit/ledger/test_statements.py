@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from tasks.ledger import (
     CampaignRow,
@@ -26,6 +26,7 @@ from tasks.ledger import (
     deliver,
     open_take,
     record_quote,
+    rows_of,
     settle,
 )
 from tests.campaigns import FILM, NOW, Stage, brief, sums
@@ -104,6 +105,31 @@ async def test_rows_that_share_a_commit_cost_seven_statements_each(
     # One more BEGIN is that of the change that keeps the writer busy.
     assert len(statements) <= EACH * ROWS + (EACH_GROUP + 1) * len(STEPS), "\n".join(statements)
     await check(stage)
+
+
+@pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("which", "index"),
+    [
+        ({}, "ix_rows_campaign_id_position_id (campaign_id=?)"),
+        ({"states": ["failed"]}, "(campaign_id=? AND state=?)"),
+        ({"row": "a"}, "(campaign_id=? AND row=?)"),
+        ({"named": ["a", "b"]}, "(campaign_id=? AND row=?)"),
+        ({"numbers": [1, 2]}, "INTEGER PRIMARY KEY (rowid=?)"),
+    ],
+)
+async def test_rows_are_found_by_what_is_asked_for(ledger: Ledger, which: Any, index: str):
+    asked: list[tuple[str, Any]] = []
+    event.listen(ledger.reader, "before_cursor_execute", lambda *a: asked.append((a[2], a[3])))
+    await ledger.read(partial(rows_of, campaign_id=1, **which))
+    statement, parameters = asked[-1]
+
+    def explain(connection: Connection) -> list[str]:
+        plan = f"EXPLAIN QUERY PLAN {statement}"
+        return [step[3] for step in connection.exec_driver_sql(plan, parameters)]
+
+    steps = await ledger.read(explain)
+    assert any(step.startswith("SEARCH rows") and index in step for step in steps), steps
 
 
 async def test_a_row_alone_costs_no_more_than_before(ledger: Ledger, statements: list[str]):
