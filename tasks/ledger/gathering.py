@@ -64,10 +64,12 @@ def later(connection: Connection, statement: Prepared, values: Sequence[Values])
 
     The same statement is executed in the order in which it was asked for.
     """
+    if not values:
+        return
     gathering: _Gathering | None = connection.info.get(_GATHERING)
     if gathering is not None:
         gathering.statements.setdefault(statement, []).extend(values)
-    elif values:
+    else:
         statement.execute_many(connection, values)
 
 

@@ -1,8 +1,8 @@
 """The one guarded move, and the events beside it.
 
-Every change of a row's state is one `move`: `UPDATE ... WHERE id = :row AND state = :old`, with
-its event in the same transaction. No row changed means that somebody else was first, which is
-answered with False and is not an error.
+Every change of a row's state is one `move`: `UPDATE ... WHERE id = :row AND state = :old`, of its
+present take where it is about one, with its event in the same transaction. No row changed means
+that somebody else was first, which is answered with False and is not an error.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _MOVED = _THIS.values(
     state=bindparam("new"), since=bindparam("the_moment"), reason=bindparam("the_reason")
 )
 _MOVE = Prepared(_MOVED)
+# What is heard of a take says nothing of the one that came after it.
+_MOVE_OF_TAKE = Prepared(_MOVED.where(rows.c.take_id == bindparam("the_take")))
 _BEGIN = Prepared(_MOVED.values(take_id=bindparam("take")))
 _REMARK = _THIS.values(reason=bindparam("the_reason"))
 _STILL = (
@@ -58,14 +60,19 @@ def move(
 ) -> bool:
     """Move a row, as it was read, to `new` and write the event; return False if it has moved on.
 
-    A `reason` stays beside the row for people, `words` stand in the event alone.
+    A `reason` stays beside the row for people, `words` stand in the event alone. With a `take` it
+    is a move for what became of that take: a row that has another one by now has moved on.
 
     Raises UnknownMove for a pair that `TRANSITIONS` does not list.
     """
     if new not in TRANSITIONS[row.state]:
         raise UnknownMove(f"a row cannot move from {row.state} to {new}")
     moved = {"the_row": row.id, "old": row.state, "new": new, "the_moment": at}
-    changed = _MOVE.execute(connection, {**moved, "the_reason": storable(reason)})
+    values = {**moved, "the_reason": storable(reason)}
+    if take is None:
+        changed = _MOVE.execute(connection, values)
+    else:
+        changed = _MOVE_OF_TAKE.execute(connection, {**values, "the_take": take.id})
     if changed.rowcount != 1:
         return False
     _tell(connection, row, new, words or reason, take=take, at=at)

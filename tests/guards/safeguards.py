@@ -73,6 +73,13 @@ MUTATIONS = (
         ("tests/unit/ledger/test_move.py",),
     ),
     Mutation(
+        "what is heard of a take moves no row that has another one",
+        "tasks/ledger/moves.py",
+        'rows.c.take_id == bindparam("the_take"))',
+        '(rows.c.take_id == bindparam("the_take")) | (rows.c.id > 0))',
+        ("tests/unit/ledger/test_retake.py",),
+    ),
+    Mutation(
         "the budget is checked as the money is set aside",
         "tasks/ledger/sums.py",
         "campaigns.c.reserved + campaigns.c.charged + _MORE <= campaigns.c.budget,",

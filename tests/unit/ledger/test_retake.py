@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
 import pytest
 
-from tasks.ledger import Ledger, Quoted, approve_retakes, diff_sheet, takes_of
+from tasks.ledger import (
+    Ledger,
+    Quoted,
+    accept,
+    approve_retakes,
+    deliver,
+    diff_sheet,
+    refuse,
+    settle,
+    takes_of,
+)
 from tasks.ledger.states import State
-from tests.campaigns import NOW, Stage, brief, key_of, sums
+from tests.campaigns import FILM, NOW, Stage, brief, key_of, sums
 
 AGAIN: list[State] = ["failed", "stalled", "delivered", "uncertain"]
 
@@ -40,6 +51,36 @@ async def test_a_new_take_has_a_new_key_and_the_old_one_is_accounted_for(
     assert any("the logo" in word for word in words)
     assert await stage.open(row) is not None
     assert (await stage.row()).take.number == 2
+    found = await ledger.read(partial(sums, campaign_id=stage.campaign.id))
+    assert found[:2] == found[2:]
+
+
+HEARD_OF_THE_OLD_TAKE = {
+    "its video is there": ("submitting", partial(accept, video_id="vid_old")),
+    "it was refused": ("submitting", partial(refuse, new="rejected", reason="no")),
+    "its film is ready": ("rendering", partial(settle, new="ready", charged=None)),
+    "its films are stored": ("ready", partial(deliver, files=[FILM])),
+}
+
+
+@pytest.mark.parametrize("heard", HEARD_OF_THE_OLD_TAKE)
+async def test_what_a_process_hears_of_an_old_take_moves_nothing_of_the_new_one(
+    ledger: Ledger, heard: str
+):
+    state, change = HEARD_OF_THE_OLD_TAKE[heard]
+    stage = await Stage.set(ledger, brief())
+    behind = replace(await stage.in_state("stalled"), state=state)
+    await retaken(stage)
+    await stage.open(await stage.row())
+    if state != "submitting":
+        row = await stage.row()
+        await stage.write(accept, row, row.take, video_id="vid_new", at=NOW)
+    if state == "ready":
+        row = await stage.row()
+        await stage.write(settle, row, row.take, new="ready", charged=None, at=NOW)
+    before = await stage.row()
+    assert not await stage.write(change, behind, behind.take, at=NOW)
+    assert await stage.row() == before
     found = await ledger.read(partial(sums, campaign_id=stage.campaign.id))
     assert found[:2] == found[2:]
 
