@@ -11,6 +11,7 @@ from dataclasses import dataclass
 _LOST = "tests/faults/test_lost_answers.py::test_"
 _REFUSED = "tests/faults/test_refusals.py::test_"
 _GONE = "tests/faults/test_connection.py::test_"
+_PACE = "tests/faults/test_pace.py::test_"
 _WAITING = "tests/faults/test_waiting.py::test_"
 _DELIVERY = "tests/faults/test_delivery.py::test_"
 _BUCKET = "tests/faults/test_bucket.py::test_"
@@ -128,7 +129,11 @@ SUBMITTING = {
     "422: the key is held for another body": _shown(
         _LOST + "a_key_that_is_held_for_another_body_asks_a_person"
     ),
-    "429 with seconds": _shown(_LIMIT + "[in seconds]"),
+    "429 with seconds": _shown(
+        _LIMIT + "[in seconds]",
+        _PACE + "two_processes_of_a_ledger_share_what_the_service_allows",
+        _PACE + "a_run_that_waits_for_its_turns_can_be_stopped_and_goes_on_later",
+    ),
     "429 with a date of a clock that is wrong": _shown(
         _MORE_CREATES + "[a limit told as a date of a clock three hours ahead]",
         _LIMIT + "[as a date of a clock three hours behind]",

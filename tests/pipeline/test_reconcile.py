@@ -31,9 +31,9 @@ def test_nothing_differs_after_a_run_and_others_are_only_counted(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(2))).status == 0
-    studio.post("videos", {"tool": "explainer", "fields": {"topic": name}, "duration_seconds": 5})
+    studio.post("videos", {"tool": "explainer", "fields": {"subject": name}, "duration_seconds": 5})
     typed = desk.call(
-        "video", "create", "--tool", "explainer", "--field", f"topic=by hand {name}",
+        "video", "create", "--tool", "explainer", "--field", f"subject=by hand {name}",
         "--duration", "5", "--yes", "--json",
     )  # fmt: skip
     assert typed.status == 0, typed.err
