@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from heapq import nsmallest
+from functools import partial
 from os.path import commonprefix
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -15,10 +15,15 @@ from rich.text import Text
 
 from deployments.listing import ListedLine, show_lines
 from deployments.terminal import COLOURS
+from tasks.campaign.report import row_documents
 from tasks.credits import as_text, parse_credits
-from tasks.ledger import NEEDS_PERSON, CampaignRow
+from tasks.ledger import CampaignRow
 from tasks.plural import count
 from tasks.suggest import suggest
+
+if TYPE_CHECKING:
+    # Whoever shows rows need not pay for what a run is made of.
+    from tasks.campaign.run import Run
 
 COLUMNS = ("row", "state", "credits", "seconds", "film, or why there is none")
 #: Rows that are shown at the end of a run; the others are counted.
@@ -51,13 +56,16 @@ def show_rows(
     console.print()
 
 
-def show_urgent_rows(
-    campaign: str, rows: Sequence[CampaignRow], document: Document, console: Console
-) -> None:
+async def show_urgent_rows(run: Run, console: Console) -> None:
     """Show the rows that matter most at the end of a run, and say where the rest are."""
-    shown = most_urgent(rows, SHOWN)
-    rest = f"`{suggest('rows', campaign)}` shows all"
-    show_rows(campaign, shown, document, console, more=len(rows) - len(shown), rest=rest)
+    assert run.campaign is not None
+    campaign = run.campaign
+    rows, count = await run.urgent(SHOWN)
+    numbers = [row.id for row in rows]
+    stand = partial(row_documents, campaign_id=campaign.id, numbers=numbers)
+    document = await run.at.ledger.read(stand)
+    rest = f"`{suggest('rows', campaign.name)}` shows all"
+    show_rows(campaign.name, rows, document, console, more=count - len(rows), rest=rest)
 
 
 def _shared_folder(lines: Sequence[ListedLine], console: Console) -> str:
@@ -73,17 +81,6 @@ def _below(folder: str, line: ListedLine) -> ListedLine:
     if not folder or line.path is None:
         return line
     return replace(line, path=line.path.removeprefix(folder), folder=folder)
-
-
-def most_urgent(rows: Sequence[CampaignRow], limit: int) -> list[CampaignRow]:
-    """Return at most `limit` rows: those that need somebody, then what is not done, then films."""
-    return nsmallest(limit, rows, key=_urgency)
-
-
-def _urgency(row: CampaignRow) -> int:
-    if row.state in NEEDS_PERSON:
-        return 0
-    return 2 if row.state in ("delivered", "retired") else 1
 
 
 def _line(row: CampaignRow, document: Mapping[str, Any]) -> ListedLine:

@@ -23,7 +23,6 @@ from deployments.signals import stopping
 from deployments.terminal import ask, at_terminal, consent, console_for, plain, print_json, say
 from flows.pipeline import PLAIN, followed, run_pipeline
 from tasks.campaign.plan import check_retirement, check_saved_plan
-from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run, open_run, refuse_hidden, say_hidden
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.credits import as_text, in_credits
@@ -135,9 +134,7 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
     assert run.campaign is not None
     assert run.plan is not None
     if run.plan.moves_anything:
-        document = await run.at.ledger.read(partial(row_documents, campaign_id=run.campaign.id))
-        rows = await run.rows()
-        show_urgent_rows(outcome.campaign, rows, document, console)
+        await show_urgent_rows(run, console)
     console.print(plain(sums_of(outcome)))
     console.print(plain(f"films: {run.at.store.address}"))
     if outcome.exit_status == 5:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -22,7 +21,6 @@ from tasks.aftercare.advice import run_line, service_of
 from tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
 from tasks.campaign.match import is_other_money
 from tasks.campaign.quote import check_budget
-from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.steps import carry_only
 from tasks.campaign.values import RunOptions, RunOutcome
@@ -165,8 +163,7 @@ async def _carry(
     with stopping(run) as hear, ProgressView(console) as view:
         run.listeners += [hear, view.hear]
         outcome = await carry(run, PLAIN, campaign.name)
-    document = await run.at.ledger.read(partial(row_documents, campaign_id=campaign.id))
-    show_urgent_rows(campaign.name, await run.rows(), document, console)
+    await show_urgent_rows(run, console)
     return outcome
 
 

@@ -16,7 +16,7 @@ from decimal import Decimal
 from functools import partial
 
 from tasks.campaign.lease import leased
-from tasks.campaign.report import write_report
+from tasks.campaign.report_files import write_report
 from tasks.engine.cancellations import NOT_YET
 from tasks.engine.context import Context, organisation_of
 from tasks.engine.engine import Engine

@@ -26,7 +26,15 @@ from tasks.engine.engine import Engine
 from tasks.engine.pages import Shard
 from tasks.engine.progress import Snapshot
 from tasks.errors import CallsheetError, SpendRefused
-from tasks.ledger import Campaign, CampaignRow, State, pages_of, rows_of
+from tasks.ledger import (
+    Campaign,
+    CampaignRow,
+    State,
+    count_wanted,
+    pages_of,
+    rows_of,
+    urgent_rows,
+)
 from tasks.settings import Settings
 from tasks.sheet import Sheet
 
@@ -108,6 +116,18 @@ class Run:
         if not self.options.select or self.plan is not None:
             return found
         return [row for row in found if self.chosen(row, row.asked(), row.state)]
+
+    async def urgent(self, limit: int) -> tuple[list[CampaignRow], int]:
+        """Return at most so many of the run's rows, those that matter most, and how many it has."""
+        assert self.campaign is not None
+        campaign_id = self.campaign.id
+        wanted = None if self.is_about_all else self.has
+
+        def read(connection: Connection) -> tuple[list[CampaignRow], int]:
+            found = urgent_rows(connection, campaign_id, limit=limit, wanted=wanted)
+            return found, count_wanted(connection, campaign_id, wanted)
+
+        return await self.at.ledger.read(read)
 
     async def named(self, names: Sequence[str]) -> list[CampaignRow]:
         """Return rows of the campaign by their ids."""

@@ -29,13 +29,8 @@ from tasks.campaign.quote import (
     quote_rows,
 )
 from tasks.campaign.recovery import recover, refuse_too_old
-from tasks.campaign.report import (
-    outcome_of,
-    report_stands,
-    unreported,
-    write_manifest,
-    write_report,
-)
+from tasks.campaign.report import outcome_of, unreported
+from tasks.campaign.report_files import report_stands, write_manifest, write_report
 from tasks.campaign.run import Run, current_run
 from tasks.campaign.values import Plan
 from tasks.engine.context import Context

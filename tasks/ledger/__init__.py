@@ -16,7 +16,6 @@ from tasks.ledger.campaigns import (
     ensure_campaign,
     find_campaign,
     last_event,
-    note_report,
     release_lease,
     set_budget,
     tally_of,
@@ -76,7 +75,7 @@ from tasks.ledger.origins import (
     paid_elsewhere,
     set_apart,
 )
-from tasks.ledger.outlines import endings_of, numbers_of, pages_of
+from tasks.ledger.outlines import count_wanted, endings_of, numbers_of, pages_of
 from tasks.ledger.paid_calls import (
     NEW,
     CallOutcome,
@@ -101,6 +100,7 @@ from tasks.ledger.quotes import (
     renew_quote,
     too_dear,
 )
+from tasks.ledger.reports import Reported, note_report, rows_changed_since
 from tasks.ledger.restore import PastTake, restore_count, restore_take
 from tasks.ledger.retake import RETAKEABLE, adopt_video, approve_retakes, give_up
 from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, STATES, TRANSITIONS, UNDER_WAY, State
@@ -113,6 +113,7 @@ from tasks.ledger.subscriptions import (
 )
 from tasks.ledger.sync import sync_sheet
 from tasks.ledger.takes import accept, correct_charge, open_take, refuse, settle
+from tasks.ledger.urgency import urgent_rows
 from tasks.ledger.values import (
     CampaignRow,
     Event,

@@ -40,7 +40,7 @@ class Campaign:
     owner_until: float | None
     #: Whether it was paid for with the credits of a sandbox of our own; None: nobody knows.
     sandbox: bool | None = None
-    #: What its report in the store was made of (`tasks.campaign.report`).
+    #: What is known of its report in the store, as text (`reports`).
     reported: str | None = None
 
 
@@ -134,12 +134,6 @@ def set_budget(connection: Connection, campaign: Campaign, *, budget: Decimal, a
     )
     if changed.rowcount:
         note_campaign(connection, campaign.id, "budget", f"{in_credits(budget)}", at=at)
-
-
-def note_report(connection: Connection, campaign_id: int, reported: str) -> None:
-    """Remember what the campaign's report in the store was made of."""
-    this = campaigns.c.id == campaign_id
-    connection.execute(update(campaigns).where(this).values(reported=reported))
 
 
 def last_event(connection: Connection, campaign_id: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from tasks.ledger.figures import total
 from tasks.ledger.schema import rows, takes
@@ -77,6 +77,16 @@ def endings_of(
         return set(connection.scalars(select(rows.c.state).where(*mine).distinct()))
     found = connection.execute(select(rows.c.row, rows.c.state).where(*mine))
     return {state for row, state in found if wanted(row)}
+
+
+def count_wanted(
+    connection: Connection, campaign_id: int, wanted: Callable[[str], bool] | None
+) -> int:
+    """Return how many rows a campaign has: all of them, or those `wanted`, by their ids."""
+    mine = rows.c.campaign_id == campaign_id
+    if wanted is None:
+        return connection.scalar(select(func.count()).where(mine)) or 0
+    return sum(map(wanted, connection.scalars(select(rows.c.row).where(mine))))
 
 
 def pages_of(several: Iterable[T], size: int = PAGE) -> Iterator[Sequence[T]]:

@@ -17,7 +17,8 @@ from tasks.credits import to_micro
 from tasks.ledger.diff import Diff, RowDiff, diff_sheet
 from tasks.ledger.moves import move
 from tasks.ledger.outlines import Outline
-from tasks.ledger.schema import campaigns, rows
+from tasks.ledger.reports import note_changes
+from tasks.ledger.schema import rows
 from tasks.ledger.states import TRANSITIONS, State
 from tasks.ledger.values import CampaignRow, Take
 
@@ -62,8 +63,7 @@ def sync_sheet(
     changes.write()
     if changes.any:
         # What the report in the store was made of is not so any more.
-        this = campaigns.c.id == campaign_id
-        connection.execute(update(campaigns).where(this).values(reported=None))
+        note_changes(connection, campaign_id, None if changes.reorder else changes.rows)
 
 
 class _Changes:
@@ -71,12 +71,20 @@ class _Changes:
 
     def __init__(self, connection: Connection) -> None:
         self.any = False
+        #: Whether there are new rows, or rows in another place.
+        self.reorder = False
+        #: The rows that are not new, by their numbers.
+        self.rows: set[int] = set()
         self._connection = connection
         self._waiting: dict[Insert | Update, list[dict[str, Any]]] = {}
 
     def add(self, statement: Insert | Update, values: dict[str, Any]) -> None:
         """Have a statement carried out with these values."""
         self.any = True
+        if statement is _INSERT:
+            self.reorder = True
+        else:
+            self.rows.add(values["the_row"])
         several = self._waiting.setdefault(statement, [])
         several.append(values)
         if len(several) == STRIDE:
@@ -100,6 +108,7 @@ def _take_in(
     """Bring one row that the ledger knows to what the sheet says."""
     row, brief, diff = one.row, one.brief, one.diff
     if brief is not None:
+        changes.reorder = changes.reorder or outline.position != position
         if outline.wishes != brief.wishes:
             changes.add(_SET_WISHES, _new_values(outline, _wishes(brief, position)))
         elif (outline.position, outline.line) != (position, brief.line):

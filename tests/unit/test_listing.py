@@ -12,7 +12,7 @@ from rich.console import Console
 
 from deployments.listing import ListedLine, show_lines
 from deployments.plan_table import show_plan, sums_of
-from deployments.row_table import most_urgent, show_rows
+from deployments.row_table import show_rows
 from tasks.campaign.report import row_document
 from tasks.campaign.values import Plan, PlanLine
 from tasks.credits import in_credits
@@ -126,13 +126,6 @@ def test_words_in_wide_letters_stay_in_their_column():
     show_lines(console, ("row", "state", "why"), lines)
     assert out.getvalue().splitlines() == [
         "row  state   why", "茶   held    a", "tea  failed  b",
-    ]  # fmt: skip
-
-
-def test_of_many_rows_those_that_need_somebody_come_first():
-    rows = [a_row(state) for state in ("delivered", "rendering", "failed", "delivered", "held")]
-    assert [row.state for row in most_urgent(rows, 4)] == [
-        "failed", "held", "rendering", "delivered",
     ]  # fmt: skip
 
 

@@ -1,0 +1,305 @@
+"""Manifest and status sheet in the store, where the films are.
+
+The manifest is exact and for machines; the status sheet is for people, safe to open in a
+spreadsheet. Where few rows have changed since the last report its lines are taken over, of which
+the store proves that they are what was written; the files are the same as if made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from tasks.campaign.amend import amend_manifest, amend_status
+from tasks.campaign.report import manifest_line, row_documents, status_line
+from tasks.errors import StoreError, StoreUnusable
+from tasks.ledger import (
+    Campaign,
+    CampaignRow,
+    Reported,
+    cells_of,
+    find_campaign,
+    last_event,
+    note_report,
+    numbers_of,
+    pages_of,
+    rows_changed_since,
+    rows_of,
+    tally_of,
+)
+from tasks.spreadsheet import csv_writer, write_csv
+
+if TYPE_CHECKING:
+    # Whoever reads rows need not pay for the service's client.
+    from tasks.engine.context import Context
+
+#: The form of both files: another one is written anew.
+REPORT = 1
+STATUS = "status.csv"
+#: A row, how it stands, and its cells.
+Line = tuple[CampaignRow, dict[str, Any], Sequence[tuple[str, str]]]
+
+
+async def report_stands(at: Context, campaign: Campaign) -> bool:
+    """Whether manifest and status sheet are in the store as they would be written now."""
+    reported = Reported.read(campaign.reported)
+    if reported is None:
+        return False
+    if await at.ledger.read(partial(_made_of, name=campaign.name)) != reported.made_of:
+        return False
+    try:
+        found = [await at.store.head(f"{campaign.name}/{name}") for name in _names()]
+    except (StoreError, StoreUnusable):
+        return False
+    return tuple(file and file.sha256 for file in found) == reported.files
+
+
+async def write_report(at: Context, campaign: Campaign) -> None:
+    """Put `manifest.json` and `status.csv` into the campaign's folder of the store.
+
+    What is there already, made of the same, is left as it is.
+    """
+    known = await at.ledger.read(partial(find_campaign, name=campaign.name))
+    assert known is not None
+    if await report_stands(at, known):
+        return
+    with TemporaryDirectory(prefix="callsheet-report-") as folder:
+        before = await _last_report(at, known, _names(), Path(folder))
+        files = [Path(folder) / name for name in _names()]
+        write = partial(_write_files, at=at, campaign=campaign, files=files, before=before)
+        made_of, mark = await at.ledger.read(write)
+        manifest, status = [await _replace(at, campaign, file) for file in files]
+    reported = Reported(made_of=made_of, files=(manifest, status), mark=mark)
+    await _note(at, known, reported)
+
+
+async def write_manifest(at: Context, campaign: Campaign) -> None:
+    """Put `manifest.json` into the campaign's folder of the store.
+
+    It says enough to rebuild a lost ledger from (`recovery`), so it is written before the first
+    paid request of a run as well as at the end.
+    """
+    name = _names()[0]
+    known = await at.ledger.read(partial(find_campaign, name=campaign.name))
+    assert known is not None
+    with TemporaryDirectory(prefix="callsheet-report-") as folder:
+        before = await _last_report(at, known, [name], Path(folder))
+        file = Path(folder) / name
+        write = partial(_write_files, at=at, campaign=campaign, files=[file], before=before)
+        await at.ledger.read(write)
+        written = await _replace(at, campaign, file)
+    if before is not None:
+        # The report at the end goes on from here; until then the status sheet is behind.
+        reported = replace(before.reported.behind(), files=(written, before.reported.files[1]))
+        await _note(at, known, reported)
+
+
+def _names() -> tuple[str, str]:
+    from tasks.campaign import manifest
+
+    return manifest.NAME, STATUS
+
+
+@dataclass(frozen=True, slots=True)
+class _LastReport:
+    """The files of a report as they are in the store, proved to be what was written."""
+
+    reported: Reported
+    files: Sequence[Path]
+
+
+async def _last_report(
+    at: Context, campaign: Campaign, names: Collection[str], folder: Path
+) -> _LastReport | None:
+    """Fetch the files of the last report, if few rows have changed since."""
+    reported = Reported.read(campaign.reported)
+    since = partial(rows_changed_since, campaign_id=campaign.id, reported=reported)
+    if reported is None or await at.ledger.read(since) is None:
+        return None
+    files = []
+    for name, sha256 in zip(names, reported.files, strict=False):
+        try:
+            content = await at.store.read(f"{campaign.name}/{name}")
+        except (StoreError, StoreUnusable):
+            return None
+        if content is None or hashlib.sha256(content).hexdigest() != sha256:
+            return None
+        files.append(folder / f"last-{name}")
+        files[-1].write_bytes(content)
+    return _LastReport(reported, files)
+
+
+async def _note(at: Context, known: Campaign, reported: Reported) -> None:
+    """Remember a report, unless something else was noted since the campaign was read."""
+    note = partial(note_report, campaign_id=known.id, reported=reported, instead_of=known.reported)
+    await at.ledger.write(note)
+
+
+async def _replace(at: Context, campaign: Campaign, file: Path) -> str:
+    """Put a file into the campaign's folder of the store; return its digest."""
+    kind = "text/csv" if file.suffix == ".csv" else "application/json"
+    stored = await at.store.replace(f"{campaign.name}/{file.name}", file, content_type=kind)
+    return stored.sha256
+
+
+def _made_of(connection: Connection, name: str) -> str:
+    """Return a digest of what a report would be made of now.
+
+    Whatever changes a row on its way leaves an event, or an amount; what a sheet changes beside
+    that is noted by `sync_sheet`.
+    """
+    campaign = find_campaign(connection, name)
+    assert campaign is not None
+    tally = tally_of(connection, campaign)
+    asked = (campaign.sheet, campaign.sheet_digest, campaign.sandbox)
+    last = last_event(connection, campaign.id)
+    made_of = [REPORT, name, *asked, last, tally.as_json(), tally.credits_as_json()]
+    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
+
+
+def _write_files(
+    connection: Connection,
+    at: Context,
+    campaign: Campaign,
+    files: Sequence[Path],
+    before: _LastReport | None,
+) -> tuple[str, int]:
+    """Write the manifest, and the status sheet where a second file is given.
+
+    Returns a digest of what they were made of, and the last event that they know of.
+    """
+    made_of, mark = _made_of(connection, campaign.name), last_event(connection, campaign.id)
+    head, foot = _frame(connection, at, campaign)
+    if before is None or not _amend(connection, campaign, head, foot, files, before):
+        _write_anew(connection, campaign, head, foot, files)
+    return made_of, mark
+
+
+def _amend(
+    connection: Connection,
+    campaign: Campaign,
+    head: str,
+    foot: str,
+    files: Sequence[Path],
+    before: _LastReport,
+) -> bool:
+    """Write the files by amending the last ones; return False where they have to be made anew."""
+    numbers = rows_changed_since(connection, campaign.id, before.reported)
+    if numbers is None:
+        return False
+    count = tally_of(connection, campaign).total
+    lines = {line[0].row: line for line in _lines(connection, campaign.id, sorted(numbers))}
+    texts = {row: _manifest_text(*line).encode() for row, line in lines.items()}
+    with ExitStack() as stack:
+        old = [stack.enter_context(file.open("rb")) for file in before.files]
+        out = [stack.enter_context(file.open("wb")) for file in files]
+        end = foot.encode().removeprefix(b"\n")
+        places = amend_manifest(old[0], out[0], head.encode(), end, texts, count)
+        if places is None or len(files) == 1:
+            return places is not None
+        headers, records = _status_texts({place: lines[row] for place, row in places.items()})
+        header = headers.pop() if headers else None
+        return not headers and amend_status(old[1], out[1], header, records, count)
+
+
+def _status_texts(lines: Mapping[int, Line]) -> tuple[set[bytes], dict[int, bytes]]:
+    """Return the headers that lines of a status sheet have, and the lines themselves."""
+    headers: set[bytes] = set()
+    records: dict[int, bytes] = {}
+    for place, line in lines.items():
+        status = status_line(*line)
+        out = io.StringIO(newline="")
+        add = csv_writer(out, list(status))
+        header = out.getvalue()
+        add(status)
+        # Of a column whose name has a quote mark of its own the header does not tell it.
+        headers.add(b"" if any(name.startswith("'") for name in status) else header.encode())
+        records[place] = out.getvalue().removeprefix(header).encode()
+    return headers, records
+
+
+def _write_anew(
+    connection: Connection, campaign: Campaign, head: str, foot: str, files: Sequence[Path]
+) -> None:
+    """Write the files from all rows. A page of rows is in memory at a time."""
+    columns: dict[str, None] = {}
+    with ExitStack() as stack:
+        texts = [stack.enter_context(_open_text(file)) for file in files]
+        add: Callable[[Mapping[str, Any]], None] | None = None
+        before = head
+        for line in _lines(connection, campaign.id, numbers_of(connection, campaign.id)):
+            texts[0].write(f"{before}{_manifest_text(*line)}")
+            before = ",\n"
+            if len(files) > 1:
+                status = status_line(*line)
+                add = add or csv_writer(texts[1], list(status))
+                add(status)
+                columns.update(dict.fromkeys(status))
+        texts[0].write(before + foot if before == head else foot)
+    if len(files) > 1:
+        _widen(connection, campaign, files[1], list(columns))
+
+
+def _widen(connection: Connection, campaign: Campaign, file: Path, columns: list[str]) -> None:
+    """Write the status sheet once more where rows have columns that its first one has not."""
+    numbers = numbers_of(connection, campaign.id)
+    lines = (status_line(*found) for found in _lines(connection, campaign.id, numbers))
+    first = next(lines, None)
+    if first is None or len(first) < len(columns):
+        with _open_text(file) as out:
+            write_csv(out, columns, chain([] if first is None else [first], lines))
+
+
+def _open_text(file: Path) -> IO[str]:
+    """Open a file for text whose line ends are written as they are."""
+    return file.open("w", encoding="utf-8", newline="")
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False)
+
+
+def _manifest_text(row: CampaignRow, line: Mapping[str, Any], _: object) -> str:
+    """Return a row's line of the manifest, without its end."""
+    return f"    {_JSON.encode(manifest_line(row, line))}"
+
+
+def _frame(connection: Connection, at: Context, campaign: Campaign) -> tuple[str, str]:
+    """Return what stands in a manifest before and after its rows."""
+    from tasks.campaign import manifest
+
+    tally = tally_of(connection, campaign)
+    document = manifest.Manifest.model_validate(
+        {
+            "format": manifest.FORMAT,
+            "campaign": campaign.name,
+            "sandbox": campaign.sandbox,
+            "sheet": {"address": campaign.sheet, "sha256": campaign.sheet_digest},
+            "made_at": datetime.fromtimestamp(at.clock(), UTC).replace(microsecond=0),
+            "credits": tally.credits_as_json(),
+            "counts": tally.as_json(),
+            "rows": [],
+        }
+    )
+    head, _, foot = document.as_bytes().decode().rpartition("[]")
+    return f"{head}[\n", f"\n  ]{foot}"
+
+
+def _lines(connection: Connection, campaign_id: int, numbers: Sequence[int]) -> Iterator[Line]:
+    """Yield rows of a campaign by their numbers, a page at a time, how each stands, its cells."""
+    for page in pages_of(numbers):
+        show = row_documents(connection, campaign_id, numbers=page)
+        cells = cells_of(connection, campaign_id, numbers=page)
+        for row in rows_of(connection, campaign_id, numbers=page):
+            yield row, show(row), cells.get(row.id, ())
