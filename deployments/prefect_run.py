@@ -87,7 +87,11 @@ class PrefectBeside:
             limit = WORTH_A_WORD if run.outcome is not None else LET_GO
             await asyncio.wait({showing}, timeout=limit)
             if not showing.done() and run.outcome is not None:
-                async with _told(console, "showing it in Prefect (--without-prefect does not)"):
+                words = (
+                    "waiting until Prefect shows this run; Ctrl-C leaves it, --without-prefect "
+                    "needs none"
+                )
+                async with _told(console, words):
                     await asyncio.wait({showing})
         except asyncio.CancelledError:
             if run.outcome is None:

@@ -78,7 +78,7 @@ def _flowed(parts: Iterable[Text], width: int) -> list[Text]:
 
 
 def _done(snapshot: Snapshot) -> str:
-    return f"{snapshot.done:,} of {snapshot.to_do:,} rows"
+    return f"{snapshot.done:,} of {snapshot.to_do:,} {'row' if snapshot.to_do == 1 else 'rows'}"
 
 
 def _ends(snapshot: Snapshot, now: datetime) -> str | None:
@@ -99,13 +99,12 @@ def _money(snapshot: Snapshot) -> str:
 
 
 def _speeds(speeds: Speeds | None) -> list[str]:
+    """Say how quickly it goes; rows and films apart only where not every row is a film."""
     if speeds is None:
         return []
-    return [
-        f"{_number(speeds.rows)} rows/min",
-        f"{_number(speeds.films)} films/min",
-        f"{_number(speeds.bytes / 1e6)} MB/s",
-    ]
+    rows, films, megabytes = map(_number, (speeds.rows, speeds.films, speeds.bytes / 1e6))
+    said = [f"{films} films/min"] if rows == films else [f"{rows} rows/min", f"{films} films/min"]
+    return said if megabytes == "0.0" else [*said, f"{megabytes} MB/s"]
 
 
 def _number(value: float) -> str:

@@ -49,16 +49,18 @@ class ProgressView:
         self._said: tuple[object, ...] | None = None
         self._at: float | None = None
         self._quoting_since: float | None = None
+        self._over = False
 
     def __enter__(self) -> ProgressView:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over = True
         self._clear()
 
     def hear(self, snapshot: Snapshot) -> None:
-        """Show one snapshot."""
-        if not snapshot.to_do:
+        """Show one snapshot; none of a run whose end is being told already."""
+        if not snapshot.to_do or self._over:
             return
         if self._console.is_terminal:
             width, plain = self._console.width, self._console.options.ascii_only

@@ -69,7 +69,8 @@ async def run_here(
                     run.listeners += [hear, view.hear]
                     run.on_quotes = view.quoting
                     outcome = await run_pipeline(run, PLAIN if prefect is None else followed(run))
-        await _tell(run, outcome, console)
+                # Before Prefect has shown it all: nobody waits for that to see the films.
+                await _tell(run, outcome, console)
     if args.json:
         print_json(outcome.as_json())
     return outcome.exit_status

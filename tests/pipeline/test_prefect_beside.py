@@ -34,7 +34,7 @@ def test_films_are_made_though_prefect_says_nothing_and_whoever_waits_for_it_may
         process = desk.start("run", sheet, "--yes", "--json")
         assert process.stderr is not None
         said = iter(process.stderr.readline, "")
-        assert any("showing it in Prefect" in line for line in said)
+        assert any("waiting until Prefect shows" in line for line in said)
         assert asked.wait(120)
         assert {row["state"] for row in desk.rows(name).values()} == {"delivered"}
         process.send_signal(signal.SIGINT)

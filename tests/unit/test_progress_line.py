@@ -70,11 +70,11 @@ PICTURES: list[tuple[Snapshot, int, list[str]]] = [
     (OVERNIGHT, 80, [
         "42%  4,215 of 10,000 rows  done 23 Nov 01:20, in 13h 53m",
         "4,985 approved  800 rendering  4,200 delivered  3 held  12 failed",
-        "60,000 of 120,000 credits  1.2 rows/min  0.0 films/min  0.0 MB/s",
+        "60,000 of 120,000 credits  1.2 rows/min  0.0 films/min",
     ]),
-    (SMALL, 80, ["0%  0 of 1 rows",
+    (SMALL, 80, ["0%  0 of 1 row",
                  "1 submitting  12 credits"]),
-    (DONE, 30, ["100%  1 of 1 rows", "1 delivered  12 credits"]),
+    (DONE, 30, ["100%  1 of 1 row", "1 delivered  12 credits"]),
     (WAITING, 16, ["42%", "4,985 approved", "800 rendering", "4,200 delivered",
                    "12 creates a ..."]),
 ]  # fmt: skip
@@ -93,9 +93,9 @@ LINES = [
     (LARGE, "4,215 of 10,000 rows; 4,985 approved, 800 rendering, 4,200 delivered, 3 held, "
             "12 failed; 60,000 of 120,000 credits charged or set aside; 1,240 rows/min; "
             "1,236 films/min; 12 MB/s; done 11:32, in 4m 41s; after 3m 25s"),
-    (SMALL, "0 of 1 rows; 1 submitting; 12 credits charged or set aside; after 0s"),
+    (SMALL, "0 of 1 row; 1 submitting; 12 credits charged or set aside; after 0s"),
     (replace(SMALL, waits_for="the service has not answered since 08:00:00 UTC"),
-     "0 of 1 rows; 1 submitting; 12 credits charged or set aside; after 0s; "
+     "0 of 1 row; 1 submitting; 12 credits charged or set aside; after 0s; "
      "the service has not answered since 08:00:00 UTC"),
 ]  # fmt: skip
 
