@@ -102,10 +102,13 @@ def _sheet(
 
 def _unknown(connection: Connection, service: SimulatedService, now: float) -> Decimal:
     """Return what the ledger books beyond the service's own log, of takes that have ended."""
-    paid = {made.take: made.costs(now) for made in service.videos.values() if made.take}
+    made_by = {made.take: made for made in service.videos.values() if made.take}
     difference = Decimal(0)
     for take in connection.execute(select(takes).where(takes.c.charged.is_not(None))):
-        # What a person gave up counts as paid, though nobody knows.
-        if take.abandoned_at is None:
-            difference += from_micro(take.charged) - paid.get(take.id, 0)
+        made = made_by.get(take.id)
+        # What a person gave up counts as paid, though nobody knows; so does a video that was
+        # deleted at the service before anybody had read what it cost.
+        unread = made is not None and made.deleted and take.charged == take.quoted
+        if take.abandoned_at is None and not unread:
+            difference += from_micro(take.charged) - (made.costs(now) if made else 0)
     return difference

@@ -101,3 +101,19 @@ def test_a_stalled_take_that_a_sheet_leaves_behind_stays_set_aside_and_is_gone_o
     assert left.take.reserved > 0
     assert stalled.take is not None
     assert (back.state, back.take and back.take.id) == ("rendering", stalled.take.id)
+
+
+def test_a_video_cancelled_and_deleted_by_a_colleague_counts_as_what_was_set_aside(
+    story: CampaignMachine,
+) -> None:
+    story.run(visits=0)
+    story.work(visits=1, pick=0)
+    story.ask_to_cancel(name="a", whole=True)
+    story.interfere(pick=0, how="cancelled")
+    story.interfere(pick=0, how="deleted")
+    story.work_until_all_rest()
+    story.all_promises_hold()
+
+    row = story.found[0]
+    assert row.take is not None
+    assert (row.take.charged, row.take.reserved) == (row.take.quoted, 0), row
