@@ -21,6 +21,7 @@ from tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
 from tasks.credits import as_number, as_text, from_micro, in_credits, parse_credits
 from tasks.engine.lanes.price import Price
 from tasks.errors import BadInput, SpendRefused
+from tasks.garbage import no_search
 from tasks.ledger import (
     Campaign,
     CampaignRow,
@@ -41,7 +42,8 @@ PART, FEW = Decimal("0.1"), 2
 async def plan_sheet(ledger: Ledger | None, sheet: Sheet, options: RunOptions) -> Plan:
     """Return the plan without prices for rows that were never quoted; write nothing."""
     if ledger is None:
-        return _plan(sheet, options, None, partial(map, _unknown, sheet.briefs))
+        with no_search():
+            return _plan(sheet, options, None, partial(map, _unknown, sheet.briefs))
     return await ledger.read(partial(_read_plan, sheet=sheet, options=options))
 
 
@@ -49,7 +51,8 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
     campaign = find_campaign(connection, sheet.campaign)
     number = campaign.id if campaign else None
     diff = partial(diff_sheet, connection, number, sheet.briefs, skipped=sheet.skipped)
-    plan = _plan(sheet, options, campaign, diff)
+    with no_search():
+        plan = _plan(sheet, options, campaign, diff)
     if not plan.spending:
         return plan
     wanted = [(line.row, line.digest) for line in plan.spending]

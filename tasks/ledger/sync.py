@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Insert, Update, bindparam, insert, update
 
 from tasks.brief import Brief, canonical_json
 from tasks.credits import to_micro
+from tasks.garbage import no_search
 from tasks.ledger.diff import Diff, RowDiff, diff_sheet
 from tasks.ledger.moves import move
 from tasks.ledger.outlines import Outline
@@ -35,6 +36,7 @@ _SET_BRIEF = _ROW.values({name: bindparam(f"new_{name}") for name in _BRIEF} | {
 STRIDE = 2000
 
 
+@no_search()
 def sync_sheet(
     connection: Connection,
     campaign_id: int,

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
+from tasks.garbage import no_search
 from tasks.origin import origin_of
 from tasks.redact import unsigned
 from tasks.sheet.cells import amount
@@ -31,9 +32,10 @@ async def read_sheet(
     from tasks.sheet.fetch import fetch
 
     found = await fetch(address, stdin=stdin)
-    return parse_sheet(
-        found.content, name=found.name, options=options, folder=found.folder, address=address
-    )
+    with no_search():
+        return parse_sheet(
+            found.content, name=found.name, options=options, folder=found.folder, address=address
+        )
 
 
 def parse_sheet(
