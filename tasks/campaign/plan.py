@@ -236,7 +236,8 @@ def _plan(
     chosen = None if options.select is None else parse_selection(options.select)
     lines: list[PlanLine] = []
     retiring: list[str] = []
-    live, paid, synced = 0, False, True
+    unsynced: list[int] = []
+    live, paid = 0, False
     shared: dict[Any, Any] = {}
     for position, one in enumerate(diff(), start=1):
         named = one.brief or one.row
@@ -244,7 +245,8 @@ def _plan(
         if chosen is None or chosen(named, named.asked(), one.diff.state):
             lines.append(_line(one, named, shared))
         # Of all rows: the selection chooses what is made, the sheet says what is there.
-        synced = synced and one.is_synced(position)
+        if one.brief is not None and not one.is_synced(position):
+            unsynced.append(position)
         if one.outline is not None:
             live += one.outline.state != "retired"
             paid = paid or one.outline.take_id is not None
@@ -266,7 +268,7 @@ def _plan(
         live=live,
         needs_word=many and paid and not options.retire,
         said=tuple(word for word in SAID if getattr(options, word)),
-        synced=synced,
+        unsynced=tuple(unsynced),
     )
 
 

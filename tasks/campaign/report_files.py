@@ -7,6 +7,7 @@ the store proves that they are what was written; the files are the same as if ma
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import json
@@ -134,11 +135,18 @@ async def _last_report(
             content = await at.store.read(f"{campaign.name}/{name}")
         except (StoreError, StoreUnusable):
             return None
-        if content is None or hashlib.sha256(content).hexdigest() != sha256:
-            return None
         files.append(folder / f"last-{name}")
-        files[-1].write_bytes(content)
+        if content is None or not await asyncio.to_thread(_keep, content, sha256, files[-1]):
+            return None
     return _LastReport(reported, files)
+
+
+def _keep(content: bytes, sha256: str, file: Path) -> bool:
+    """Put content with this digest into a file; return False, with nothing done, for any other."""
+    if hashlib.sha256(content).hexdigest() != sha256:
+        return False
+    file.write_bytes(content)
+    return True
 
 
 async def _note(at: Context, known: Campaign, reported: Reported) -> None:

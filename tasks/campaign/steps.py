@@ -45,6 +45,7 @@ from tasks.ledger import (
     PricedRow,
     State,
     Terms,
+    Unsynced,
     approve,
     endings_of,
     ensure_campaign,
@@ -140,6 +141,7 @@ async def plan_step(campaign: str) -> None:
         at=at.clock(),
         skipped=sheet.skipped,
         retire=not plan.needs_word,
+        only=Unsynced(plan.unsynced, plan.retiring),
     )
     await at.ledger.write(sync)
     run.recovery = await recover(at, run.campaign)

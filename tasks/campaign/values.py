@@ -113,8 +113,13 @@ class Plan:
     needs_word: bool = False
     #: What a person said of the sheet's campaign when it was made.
     said: tuple[Said, ...] = ()
-    #: Whether the ledger has all of the sheet already.
-    synced: bool = False
+    #: The places of rows of which the ledger does not have all that the sheet says, from 1.
+    unsynced: tuple[int, ...] = ()
+
+    @property
+    def synced(self) -> bool:
+        """Whether the ledger has all of the sheet already."""
+        return not self.unsynced and not self.retiring
 
     @property
     def spending(self) -> list[PlanLine]:

@@ -111,7 +111,7 @@ from tasks.ledger.subscriptions import (
     plan_subscription,
     retire_subscription,
 )
-from tasks.ledger.sync import sync_sheet
+from tasks.ledger.sync import Unsynced, sync_sheet
 from tasks.ledger.takes import accept, correct_charge, open_take, refuse, settle
 from tasks.ledger.urgency import urgent_rows
 from tasks.ledger.values import (

@@ -112,6 +112,20 @@ def diff_sheet(
         yield from _diff_page(connection, campaign_id, [(outline, None) for outline in gone])
 
 
+def diff_rows(
+    connection: Connection, campaign_id: int, briefs: Sequence[Brief], left: Sequence[str]
+) -> Iterator[RowDiff]:
+    """Yield as `diff_sheet`, of these rows of the sheet alone, and of these that have left it."""
+    for page in pages_of(briefs):
+        known = outlines_of(connection, campaign_id, named=[brief.row for brief in page])
+        pairs = [(known.get(brief.row), brief) for brief in page]
+        yield from _diff_page(connection, campaign_id, pairs)
+    for gone in pages_of(left):
+        known = outlines_of(connection, campaign_id, named=gone)
+        several = [(known[row], None) for row in gone if row in known]
+        yield from _diff_page(connection, campaign_id, several)
+
+
 def _diff_page(
     connection: Connection,
     campaign_id: int | None,

@@ -6,19 +6,20 @@ Syncing the same sheet twice changes nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import chain, count
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Insert, Update, bindparam, insert, update
 
 from tasks.brief import Brief, canonical_json
 from tasks.credits import to_micro
 from tasks.garbage import no_search
-from tasks.ledger.diff import Diff, RowDiff, diff_sheet
+from tasks.ledger.diff import Diff, RowDiff, diff_rows, diff_sheet
 from tasks.ledger.moves import move
 from tasks.ledger.outlines import Outline
-from tasks.ledger.reports import note_changes
+from tasks.ledger.reports import FEW, note_changes
 from tasks.ledger.schema import rows
 from tasks.ledger.states import TRANSITIONS, State
 from tasks.ledger.values import CampaignRow, Take
@@ -36,6 +37,13 @@ _SET_BRIEF = _ROW.values({name: bindparam(f"new_{name}") for name in _BRIEF} | {
 STRIDE = 2000
 
 
+class Unsynced(NamedTuple):
+    """Rows that differ from the sheet: by their places in it, from 1, and those that have left."""
+
+    places: Sequence[int]
+    left: Sequence[str]
+
+
 @no_search()
 def sync_sheet(
     connection: Connection,
@@ -45,15 +53,23 @@ def sync_sheet(
     at: float,
     retire: bool = True,
     skipped: Collection[str] = (),
+    only: Unsynced | None = None,
 ) -> None:
     """Bring the campaign's rows to what the sheet says; rows under way are not disturbed.
 
-    Only what differs is written. Without `retire` the rows that left the sheet stay as they are,
+    Only what differs is written: of all rows, or of those `only` that a plan found to differ, which
+    are looked at once more. Without `retire` the rows that left the sheet stay as they are,
     and so do those that are `skipped`, which are in the sheet.
     """
     changes = _Changes(connection)
-    found = diff_sheet(connection, campaign_id, briefs, skipped=skipped)
-    for position, one in enumerate(found, start=1):
+    if only is None or len(only.places) + len(only.left) > FEW:
+        found = diff_sheet(connection, campaign_id, briefs, skipped=skipped)
+        places: Iterable[int] = count(1)
+    else:
+        these = [briefs[place - 1] for place in only.places]
+        found = diff_rows(connection, campaign_id, these, only.left)
+        places = chain(only.places, count(len(briefs) + 1))
+    for position, one in zip(places, found, strict=False):
         if one.is_synced(position) or (one.brief is None and not retire):
             continue
         if one.outline is None:

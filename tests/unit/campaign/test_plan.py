@@ -24,9 +24,10 @@ from tasks.campaign.values import Plan, PlanLine, RunOptions
 from tasks.credits import parse_credits
 from tasks.engine.lanes.price import Price
 from tasks.errors import BadInput, SpendRefused
-from tasks.ledger import Ledger, find_campaign
+from tasks.ledger import Ledger, Unsynced, find_campaign, sync_sheet
+from tasks.ledger.reports import FEW
 from tasks.sheet import Sheet
-from tests.campaigns import Stage, brief
+from tests.campaigns import NOW, Stage, brief
 
 OPTIONS = RunOptions(sheet="s.csv")
 
@@ -85,6 +86,29 @@ async def test_a_plan_says_what_syncing_does(ledger: Ledger):
     await stage.sync(*sheet.briefs)
     after = {row.row: row.state for row in await stage.rows()}
     assert after == {found.row: found.state for found in shown.lines}
+
+
+@pytest.mark.parametrize("rows", [4, FEW + 4])
+async def test_what_a_plan_found_to_differ_is_all_that_is_synced(ledger: Ledger, rows: int):
+    briefs = [brief(f"r{n}", f"Tea {n}") for n in range(rows)]
+    stage = await Stage.set(ledger, *briefs)
+    await stage.delivered("r0")
+    edited = [brief("r0", "Coffee"), *(replace(one, notes="x") for one in briefs[2:]), brief("new")]
+    sheet = a_sheet(*edited)
+    shown = await plan_sheet(ledger, sheet, OPTIONS)
+    assert (len(shown.unsynced), shown.retiring) == (len(edited), ("r1",))
+    only = Unsynced(shown.unsynced, shown.retiring)
+    await stage.write(sync_sheet, stage.campaign.id, sheet.briefs, at=NOW, only=only)
+    assert (await plan_sheet(ledger, sheet, OPTIONS)).synced
+    found = {row.row: (row.position, row.state, row.notes) for row in await stage.rows()}
+    assert found["r0"] == (1, "planned", None)
+    assert found["r2"] == (2, "planned", "x")
+    assert found["new"] == (len(edited), "planned", None)
+    assert found["r1"][1] == "retired"
+    # Of what is not named nothing is written.
+    await stage.write(sync_sheet, stage.campaign.id, briefs, at=NOW, only=Unsynced((1,), ()))
+    assert not (await plan_sheet(ledger, a_sheet(*briefs), OPTIONS)).synced
+    assert (await stage.row("r0")).state == "delivered"
 
 
 async def test_a_finished_campaign_has_nothing_to_do(ledger: Ledger):
