@@ -23,6 +23,7 @@ from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run
 from tasks.credits import as_text, in_credits
 from tasks.engine.progress import Snapshot
+from tasks.ledger import pages_of
 
 #: Rows in the table artifact at most: what needs a person first, then the delivered ones.
 TABLE_ROWS = 1000
@@ -71,9 +72,13 @@ async def publish_report(run: Run) -> None:
     """Publish the table of rows and the summary of a finished run."""
     assert run.campaign is not None
     assert run.outcome is not None
-    show = await run.at.ledger.read(partial(row_documents, campaign_id=run.campaign.id))
-    rows = sorted(await run.rows(), key=lambda row: (row.state == "delivered", row.position))
-    table = [_line(show(row)) for row in rows[:TABLE_ROWS]]
+    urgent, _ = await run.urgent(TABLE_ROWS)
+    rows = sorted(urgent, key=lambda row: (row.state == "delivered", row.position))
+    table: list[dict[str, Any]] = []
+    for page in pages_of(rows):
+        numbers = [row.id for row in page]
+        stand = partial(row_documents, campaign_id=run.campaign.id, numbers=numbers)
+        table += map(_line, map(await run.at.ledger.read(stand), page))
     key = f"callsheet-{_slug(run.campaign.name)}"
     await acreate_table_artifact(table, key=f"{key}-rows", description="Rows and where they are")
     await acreate_markdown_artifact(_summary(run), key=f"{key}-summary")

@@ -84,7 +84,7 @@ def _explain(
     return Explanation(
         campaign=campaign,
         row=row,
-        document=row_documents(connection, campaign.id)(row),
+        document=row_documents(connection, campaign.id, numbers=[row.id])(row),
         attempts=_attempts(connection, row, takes, events),
         history=events,
         next=next_run(row, now=now, rules=rules),
