@@ -188,10 +188,13 @@ class Engine:
             await self._room.wait()
             self._room.clear()
             try:
-                while not self._stopping and (page := self._pages.next(self._roster.unbegun)):
+                while not self._stopping and (page := self._next_page()):
                     await self._take_up(await self._read(page))
             except Exception as error:
                 self._break_off(error)
+
+    def _next_page(self) -> list[Wanted]:
+        return self._pages.next(self._roster.unbegun, self._scheduler.backlog("deliver"))
 
     async def _read(self, page: list[Wanted]) -> list[tuple[CampaignRow, Batch]]:
         numbers = [wanted.number for wanted in page]
@@ -414,5 +417,6 @@ class Engine:
         self._note_room()
 
     def _note_room(self) -> None:
-        if self._pages.wanted(self._roster.unbegun) is not None:
+        films = self._scheduler.backlog("deliver")
+        if self._pages.wanted(self._roster.unbegun, films) is not None:
             self._room.set()

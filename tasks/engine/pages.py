@@ -19,7 +19,8 @@ from typing import Literal, NamedTuple
 from tasks.brief import CREATE
 from tasks.ledger import STATES, RowToCarry, State
 
-#: Rows in a page: so many more are read once fewer than so many have yet to begin in a lane.
+#: Rows in a page: so many more are read once fewer than so many have yet to begin in a lane, or are
+#: films that wait to be delivered: what is paid for comes home before more is paid for.
 PAGE = 1000
 #: So many rows are known by name: each is a shard of its own where there are no more.
 NAMED = 200
@@ -131,16 +132,17 @@ class Pages:
         for queue in QUEUES:
             self._push(queue, self._places(shard, queue), shard.work, batch)
 
-    def wanted(self, unbegun: Mapping[Queue, int]) -> Queue | None:
-        """Return what may be read, now that so many rows in memory have yet to begin."""
+    def wanted(self, unbegun: Mapping[Queue, int], films: int = 0) -> Queue | None:
+        """Return what may be read, now that so many rows in memory have yet to begin, and so many
+        `films` wait to be delivered."""
         for queue, heap in self._heaps.items():
-            if heap and (queue == "under way" or unbegun.get(queue, 0) < self._size):
+            if heap and (queue == "under way" or unbegun.get(queue, 0) + films < self._size):
                 return queue
         return None
 
-    def next(self, unbegun: Mapping[Queue, int]) -> list[Wanted]:
+    def next(self, unbegun: Mapping[Queue, int], films: int = 0) -> list[Wanted]:
         """Return the next page; empty where nothing may be read."""
-        queue = self.wanted(unbegun)
+        queue = self.wanted(unbegun, films)
         if queue is None:
             return []
         heap, page = self._heaps[queue], list[Wanted]()

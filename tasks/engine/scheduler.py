@@ -67,6 +67,10 @@ class Scheduler(Generic[T]):
             heapq.heapify(self._heap)
         return True
 
+    def backlog(self, lane: Lane) -> int:
+        """Return how many are due in `lane` and wait for somebody who is free."""
+        return self._queues[lane].qsize()
+
     async def next(self, lane: Lane) -> T:
         """Wait for the next that is due in `lane`."""
         return (await self._queues[lane].get())[2]

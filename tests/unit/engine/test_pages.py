@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from tasks.brief import CREATE
+from tasks.engine.carried import Deliver
 from tasks.engine.context import Context
 from tasks.engine.engine import Engine
 from tasks.engine.pages import NAMED, Batch, Pages, Queue, Work
@@ -76,6 +77,7 @@ def test_what_is_under_way_is_read_whatever_waits_and_lanes_do_not_wait_for_each
     for shard in work.shards():
         pages.add(shard, Batch())
     assert read_all(pages, FULL) == [[2, 4]]
+    assert pages.next({}, films=2) == [], "films come home before more is paid for"
     assert read_all(pages, {"submit_unkeyed": 2}) == [[1, 3]]
     assert read_all(pages, {"submit": 2}) == [[0]]
     assert pages.wanted({}) is None
@@ -90,10 +92,12 @@ class Counting(Service):
         super().__init__()
         self.begun: list[str] = []
         self.unbegun: list[int] = []
+        self.in_memory = 0
 
     async def make(self, operation: str, body: bytes, *, key: str | None) -> Created:
         self.begun.append(body.decode().partition("Tea ")[2][0])
         self.unbegun.append(self.engine._roster.unbegun["submit"])
+        self.in_memory = max(self.in_memory, len(self.engine._roster))
         return Created(video_id=f"vid_{key}", status="generating", poll_after=0.0)
 
     async def get(self, video_id: str) -> Video:
@@ -108,8 +112,20 @@ async def store(row: CampaignRow, memory: Memory, address: str | None, at: Conte
     return FilesStored((FILM,))
 
 
+async def store_slowly(
+    row: CampaignRow, memory: Memory, address: str | None, at: Context
+) -> Observation:
+    await asyncio.sleep(60)
+    return FilesStored((FILM,))
+
+
 async def carry(
-    play: Play, service: Counting, *, page: int, cancelled: Collection[str] = ()
+    play: Play,
+    service: Counting,
+    *,
+    page: int,
+    cancelled: Collection[str] = (),
+    deliver: Deliver = store,
 ) -> tuple[list[Counter[State]], list[CampaignRow], Snapshot]:
     """Carry all rows by pages, those that are `cancelled` after the order was made included."""
     briefs = (brief(name, f"Tea {name}", priority=PRIORITY.get(name, 0)) for name in NAMES)
@@ -119,8 +135,9 @@ async def carry(
     order = partial(rows_to_carry, campaign_id=stage.campaign.id)
     work = await play.ledger.read(lambda connection: Work(order(connection)))
     at = cast(Any, play.at)
-    at = Context(**{**vars(at), "settings": at.settings.model_copy(update={"submits": 1})})
-    async with Engine(stage.campaign, at, deliver=store, page=page) as engine:
+    one = {"submits": 1, "deliveries": 1}
+    at = Context(**{**vars(at), "settings": at.settings.model_copy(update=one)})
+    async with Engine(stage.campaign, at, deliver=deliver, page=page) as engine:
         service.engine = engine
         if cancelled:
             await stage.write(ask_to_cancel, stage.campaign, only=cancelled, at=NOW)
@@ -139,6 +156,16 @@ def test_what_is_more_important_goes_first_over_pages_and_few_wait_in_memory(pag
     assert ended == [Counter({"delivered": 1})] * len(NAMES)
     assert {row.state for row in rows} == {"delivered"}
     assert snapshot.done == len(NAMES)
+
+
+def test_films_that_wait_to_be_delivered_come_home_before_more_is_paid_for() -> None:
+    service = Counting()
+    play = Play(service)
+    began = carry(play, service, page=1, deliver=store_slowly)
+    ended, _, _ = run_virtually(began, play.time)
+    assert (service.begun, len(ended)) == (ORDER, len(NAMES))
+    # One that is being stored, one that waits for that, one that renders, and one that begins.
+    assert service.in_memory <= 4
 
 
 def test_a_row_that_was_cancelled_before_it_was_read_is_counted_where_it_is() -> None:
