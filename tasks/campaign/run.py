@@ -98,6 +98,12 @@ class Run:
             return None
         return max(0.0, self.until - asyncio.get_running_loop().time())
 
+    def go_by(self, plan: Plan) -> None:
+        """Take a plan for what is to be done; a selection is of the rows that it names."""
+        self.plan = plan
+        if self.options.select:
+            self.picked = frozenset(line.row for line in plan.lines)
+
     def lose(self, because: str) -> None:
         """Begin nothing more, now or later in this run: another one has its campaign."""
         self.lost = because

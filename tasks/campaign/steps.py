@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from tasks.campaign.catalogue import compared
 from tasks.campaign.lease import leased
-from tasks.campaign.match import Match, match_sheet, name_campaign, note_ledger
+from tasks.campaign.match import match_sheet, name_campaign, note_ledger
 from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.quote import (
     ask_balance,
@@ -30,10 +30,10 @@ from tasks.campaign.quote import (
 )
 from tasks.campaign.recovery import recover, refuse_too_old
 from tasks.campaign.report import outcome_of, unreported
-from tasks.campaign.report_files import report_stands, write_manifest, write_report
+from tasks.campaign.report_files import write_manifest, write_report
 from tasks.campaign.run import Run, current_run
+from tasks.campaign.settled import is_settled
 from tasks.campaign.values import Plan
-from tasks.engine.context import Context
 from tasks.engine.engine import Engine
 from tasks.engine.lanes.price import Price
 from tasks.engine.pages import Shard, Work
@@ -50,9 +50,6 @@ from tasks.ledger import (
     endings_of,
     ensure_campaign,
     find_account,
-    find_campaign,
-    has_paid,
-    is_latest_from,
     pages_of,
     priced_rows,
     rows_to_carry,
@@ -114,7 +111,7 @@ async def plan_step(campaign: str) -> None:
     if match.refusal is not None:
         raise match.refusal
     sheet = await _without_unwanted(run)
-    if await _is_settled(run, match):
+    if await is_settled(run, match):
         return
     change = partial(
         ensure_campaign,
@@ -134,22 +131,13 @@ async def plan_step(campaign: str) -> None:
     told = match.moved and not run.options.saved_plan
     options = replace(run.options, retire=run.options.retire or told)
     plan = await plan_sheet(at.ledger, sheet, options)
-    sync = partial(
-        sync_sheet,
-        campaign_id=run.campaign.id,
-        briefs=sheet.briefs,
-        at=at.clock(),
-        skipped=sheet.skipped,
-        retire=not plan.needs_word,
-        only=Unsynced(plan.unsynced, plan.retiring),
-    )
-    await at.ledger.write(sync)
+    await _sync(run, plan)
     run.recovery = await recover(at, run.campaign)
     if run.recovery.restored:
         plan = await plan_sheet(at.ledger, sheet, options)
         # What a lost ledger had been charged was not charged by this run.
         await _count_from_here(run, run.campaign)
-    _plan_is(run, plan)
+    run.go_by(plan)
     # After the recovery: what was made before is made, whatever the service offers by now.
     rows = {line.row for line in plan.spending}
     run.sheet = await compared(
@@ -157,47 +145,20 @@ async def plan_step(campaign: str) -> None:
     )
 
 
-def _plan_is(run: Run, plan: Plan) -> None:
-    run.plan = plan
-    if run.options.select:
-        run.picked = frozenset(line.row for line in plan.lines)
-
-
-async def _is_settled(run: Run, match: Match) -> bool:
-    """Whether all is as the last run left and reported it: then nothing is written.
-
-    The campaign is left to whoever has it: a run that is at work on it is waited for as ever.
-    """
-    at, options, sheet = run.at, run.options, run.sheet
-    assert sheet is not None
-    if options.new_campaign or options.same_campaign or match.moved:
-        return False
-    campaign = await at.ledger.read(partial(find_campaign, name=sheet.campaign))
-    if campaign is None or not await _is_known(at, campaign, sheet):
-        return False
-    plan = await plan_sheet(at.ledger, sheet, options)
-    same_budget = plan.budget is None or plan.budget == campaign.budget
-    if plan.moves_anything or not plan.synced or not same_budget:
-        return False
-    if not await report_stands(at, campaign):
-        return False
-    run.campaign, run.settled = campaign, True
-    _plan_is(run, plan)
-    if campaign.charged:
-        note_ledger(at.settings, sheet)
-    return True
-
-
-async def _is_known(at: Context, campaign: Campaign, sheet: Sheet) -> bool:
-    """Whether the campaign was last run and reported from this very sheet, and is nobody's now."""
-    held = campaign.owner is not None and (campaign.owner_until or 0) > at.clock()
-    same = (campaign.sheet, campaign.sheet_digest) == (sheet.address, sheet.digest)
-    if held or not same or campaign.reported is None:
-        return False
-    if not await at.ledger.read(partial(has_paid, campaign_id=campaign.id)):
-        return False
-    latest = partial(is_latest_from, campaign_id=campaign.id)
-    return sheet.origin is None or await at.ledger.read(partial(latest, origin=sheet.origin))
+async def _sync(run: Run, plan: Plan) -> None:
+    """Take the sheet into the ledger as the plan found it to differ."""
+    assert run.sheet is not None
+    assert run.campaign is not None
+    change = partial(
+        sync_sheet,
+        campaign_id=run.campaign.id,
+        briefs=run.sheet.briefs,
+        at=run.at.clock(),
+        skipped=run.sheet.skipped,
+        retire=not plan.needs_word,
+        only=Unsynced(plan.unsynced, plan.retiring),
+    )
+    await run.at.ledger.write(change)
 
 
 async def _without_unwanted(run: Run) -> Sheet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Iterator
 
 from tasks.engine.carried import Carried
 from tasks.service.sending import LONGEST
@@ -29,19 +30,20 @@ class CallsUnderWay:
         """The rows whose paid call without a key is under way."""
         return sorted(carried.row.row for carried in self._paying)
 
-    def begin(self, carried: Carried) -> None:
-        """Note that a row is being visited."""
+    @contextlib.contextmanager
+    def noted(self, carried: Carried) -> Iterator[None]:
+        """Note that a row is being visited, until its visit is over."""
         self._busy.add(carried)
+        try:
+            yield
+        finally:
+            self._busy.discard(carried)
+            self._paying.discard(carried)
+            self._ended.set()
 
     def pays(self, carried: Carried) -> None:
         """Note that a row's paid call without a key is begun."""
         self._paying.add(carried)
-
-    def end(self, carried: Carried) -> None:
-        """Note that a visit is over."""
-        self._busy.discard(carried)
-        self._paying.discard(carried)
-        self._ended.set()
 
     async def let_finish(self) -> None:
         """Wait for calls under way: to cut one off would only make its outcome unknown.

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tasks.clock import UnixClock
 from tasks.engine.lanes.evidence import Baseline
+from tasks.engine.policy.decision import Lane
 from tasks.engine.shared_pace import LedgerPace, following_pace
 from tasks.file_limit import raise_file_limit
 from tasks.home import make_home
@@ -117,12 +118,24 @@ async def open_service(settings: Settings, ledger: Ledger | None, clock: UnixClo
 
 def _at_once(settings: Settings) -> int:
     # Quotes are asked for before the engine's lanes are at work.
-    return max(LEAST_AT_ONCE, _lanes(settings), settings.quotes)
+    return max(LEAST_AT_ONCE, _workers(settings), settings.quotes)
 
 
-def _lanes(settings: Settings) -> int:
-    # Cancels have as many lanes as creates, and two more are for what takes no key.
-    return 2 * settings.submits + settings.watches + settings.deliveries + 2
+def lanes_of(settings: Settings) -> Mapping[Lane, int]:
+    """Return how many workers each lane has."""
+    return {
+        "submit": settings.submits,
+        # A call without a key goes alone, or nobody could tell what a lost answer left behind.
+        "submit_unkeyed": 1,
+        "search": 1,
+        "poll": settings.watches,
+        "cancel": settings.submits,
+        "deliver": settings.deliveries,
+    }
+
+
+def _workers(settings: Settings) -> int:
+    return sum(lanes_of(settings).values())
 
 
 def fitted(settings: Settings, limit: int | None) -> Settings:
@@ -131,7 +144,7 @@ def fitted(settings: Settings, limit: int | None) -> Settings:
     Where that is fewer than were asked for, it is said.
     """
     lanes = ("submits", "watches", "deliveries", "quotes")
-    needed = OTHER_FILES + 3 * settings.deliveries + max(_lanes(settings), settings.quotes)
+    needed = OTHER_FILES + 3 * settings.deliveries + max(_workers(settings), settings.quotes)
     if limit is None or needed <= limit:
         return settings
     part = max(0, limit - OTHER_FILES) / (needed - OTHER_FILES)

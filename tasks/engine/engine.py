@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 
 from sqlalchemy import Connection
@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from tasks.engine.calls_under_way import CallsUnderWay
 from tasks.engine.cancellations import Cancellations, drop, leave
 from tasks.engine.carried import Carried, Deliver, Visits, lean
-from tasks.engine.context import Context
+from tasks.engine.context import Context, lanes_of
 from tasks.engine.lanes.deliver import deliver
 from tasks.engine.pages import PAGE, Batch, Pages, Shard, Wanted
 from tasks.engine.policy.decide import decide
@@ -33,8 +33,8 @@ from tasks.engine.progress import Progress, Snapshot
 from tasks.engine.record import record
 from tasks.engine.roster import Roster
 from tasks.engine.scheduler import Scheduler
-from tasks.engine.stop import Stop
-from tasks.errors import CallsheetError, LedgerError, Parked
+from tasks.engine.stop import Stop, broken_off
+from tasks.errors import LedgerError
 from tasks.ledger import (
     Campaign,
     CampaignRow,
@@ -119,19 +119,9 @@ class Engine:
         )
         started = asyncio.get_running_loop().time()
         self.progress = Progress(self.campaign.name, tally, started=started)
-        settings = self.at.settings
-        counts: dict[Lane, int] = {
-            "submit": settings.submits,
-            # A call without a key goes alone, or nobody could tell what a lost answer left behind.
-            "submit_unkeyed": 1,
-            "search": 1,
-            "poll": settings.watches,
-            "cancel": settings.submits,
-            "deliver": settings.deliveries,
-        }
         self._workers = [
             asyncio.create_task(self._work(lane), name=f"{lane}-{n}")
-            for lane, count in counts.items()
+            for lane, count in lanes_of(self.at.settings).items()
             for n in range(count)
         ]
         self._workers.append(asyncio.create_task(self._scheduler.run(), name="scheduler"))
@@ -179,7 +169,7 @@ class Engine:
             await batch.over.wait()
         self._batches.remove(batch)
         if self._fault is not None:
-            raise self._broken_off(self._fault)
+            raise broken_off(self._fault, now=self.at.clock())
         return +batch.states
 
     async def _read_pages(self) -> None:
@@ -255,30 +245,19 @@ class Engine:
         else:
             self._polls.all_again(self._rules)
 
-    def _broken_off(self, fault: BaseException) -> BaseException:
-        """Return a fault as what it means in the middle of a run, where something may be paid."""
-        if not isinstance(fault, CallsheetError):
-            return fault
-        return Parked(
-            f"the run broke off: {fault}; everything paid for is in the ledger",
-            until=datetime.fromtimestamp(self.at.clock(), UTC),
-            remedy=fault.remedy or "run the same command again",
-        )
-
     async def _work(self, lane: Lane) -> None:
         while True:
             carried = await self._scheduler.next(lane)
-            # Whoever waits for a turn is not under way, and nothing of it has to be let finish.
-            async with self.at.service.pace if lane in PAID else nullcontext():
-                if self._stopping:
-                    continue
-                self._calls.begin(carried)
-                try:
-                    await self._visit(lane, carried)
-                except Exception as error:
-                    self._break_off(error)
-                finally:
-                    self._calls.end(carried)
+            try:
+                # Whoever waits for a turn is not under way: nothing of it has to be let finish.
+                async with self.at.service.pace if lane in PAID else nullcontext():
+                    if not self._stopping:
+                        with self._calls.noted(carried):
+                            await self._visit(lane, carried)
+            except Exception as error:
+                # Of the turn, too, which may be in the ledger: a worker that ended would leave its
+                # row waited for and never carried.
+                self._break_off(error)
 
     def _break_off(self, error: Exception) -> None:
         """Stop for a fault of the ledger or of ours, rather than go on without a record."""

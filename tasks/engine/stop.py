@@ -14,7 +14,14 @@ from functools import partial
 
 from tasks.engine.context import Context
 from tasks.engine.policy.observations import NotStored, Observation, Troubled, Unknown, Unreached
-from tasks.errors import NotSent, OutcomeUnknown, ServerTrouble, ServiceError
+from tasks.errors import (
+    CallsheetError,
+    NotSent,
+    OutcomeUnknown,
+    Parked,
+    ServerTrouble,
+    ServiceError,
+)
 from tasks.service import VideoService
 
 #: A gate closed for longer than this parks the run instead of pausing it, in seconds.
@@ -105,6 +112,20 @@ class Stop:
             elif self._silent_since == now:
                 words = f"the service has not answered for {SILENCE:.0f} s ({observation.words})"
                 self.ask(words, self._at.clock() + LATER)
+
+
+def broken_off(fault: BaseException, *, now: float) -> BaseException:
+    """Return a fault as what it means in the middle of a run, where something may be paid.
+
+    `now` is in Unix seconds.
+    """
+    if not isinstance(fault, CallsheetError):
+        return fault
+    return Parked(
+        f"the run broke off: {fault}; everything paid for is in the ledger",
+        until=datetime.fromtimestamp(now, UTC),
+        remedy=fault.remedy or "run the same command again",
+    )
 
 
 async def answers(service: VideoService) -> bool:

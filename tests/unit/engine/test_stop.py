@@ -13,9 +13,11 @@ import pytest
 from tasks.engine.context import Context
 from tasks.engine.engine import Engine
 from tasks.engine.lanes.evidence import Baseline
-from tasks.errors import Conflict, NotFound, ServerTrouble, ServiceError
+from tasks.errors import Conflict, LedgerError, NotFound, Parked, ServerTrouble, ServiceError
 from tasks.ledger import CampaignRow, unsettled_calls
 from tasks.service import Created, Gate, Pace, SignedUrl, Video
+from tasks.service.pace import Turns
+from tasks.service.pacing import Rate
 from tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 from tests.model.plain_ledger import PlainLedger
@@ -203,3 +205,30 @@ def test_a_run_says_what_all_its_rows_wait_for(closed: str | None, words: str) -
 
     run_virtually(story(), play.time)
     assert any(one is not None and one.startswith(words) for one in seen), seen
+
+
+class LockedPace:
+    """A shared pace whose ledger is locked by another program."""
+
+    async def take_turns(self, count: int) -> Turns:
+        raise LedgerError("the ledger is locked by another program")
+
+    async def slow_down(self, sent: float, until: float) -> Rate | None:
+        raise AssertionError("nothing was refused")
+
+
+def test_a_ledger_that_gives_no_turn_breaks_the_run_off_and_leaves_no_row_waiting() -> None:
+    service = Service()
+    play = Play(service)
+    service.pace = Pace(service.gate, shared=LockedPace(), clock=play.time.moment)
+    service.pace.follow(Rate(4.0, NOW))
+
+    async def carried() -> list[CampaignRow]:
+        stage = await Stage.set(play.ledger, brief("a", "Tea a"), brief("b", "Tea b"))
+        rows = [await stage.approve(name) for name in ("a", "b")]
+        async with asyncio.timeout(DEADLINE), Engine(stage.campaign, play.at) as engine:
+            with pytest.raises(Parked, match="broke off: the ledger is locked"):
+                await engine.carry(rows)
+        return await stage.rows()
+
+    assert {row.state for row in run_virtually(carried(), play.time)} == {"approved"}
