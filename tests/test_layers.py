@@ -47,7 +47,7 @@ BELONGS = {
         "tasks/aftercare",
     },
     "alembic": {"tasks/ledger"},
-    "fastapi": {"deployments/sandbox"},
+    "fastapi": {"deployments/sandbox", "deployments"},
 }
 #: The values and Prefect tasks at the top of `tasks/`.
 VERBS = {"read_sheet", "plan_rows", "quote_rows", "produce_rows", "report_campaign"}

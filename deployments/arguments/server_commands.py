@@ -1,8 +1,16 @@
-"""What the commands take that stay up: the receiver of webhooks, and the sandbox."""
+"""What the commands take that stay up: the board, the receiver of webhooks, and the sandbox."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
+
+
+def board(parser: ArgumentParser) -> None:
+    """Give `callsheet board` its arguments."""
+    parser.add_argument("--host", default="127.0.0.1", help="127.0.0.1: this machine alone")
+    parser.add_argument("--port", type=int, default=8788, help="8788; 0 takes a free one")
+    parser.add_argument("--open", action="store_true", help="open it in a browser, logged in")
+    parser.add_argument("--sandbox", action="store_true", help="films that cost nothing, to try it")
 
 
 def receive(parser: ArgumentParser) -> None:

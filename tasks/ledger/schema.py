@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0011"
+REVISION = "0012"
 
 #: SQLite counts up only in a column that it calls INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")
@@ -149,6 +149,12 @@ takes = Table(
     # Its row's, kept beside it so that a campaign's takes are found without its rows. Null for
     # none, though SQLite adds no column that may not be without writing the table anew.
     Column("campaign_id", Id),
+    # What was found when its film was looked at, as JSON: name to "ok" or what is wrong; and how
+    # many were wrong, so that the worst films are found first. Null: nobody looked.
+    Column("checks", Text),
+    Column("flagged", Integer),
+    # Poster and scrub strip beside its film, as JSON. Null: there are none.
+    Column("pictures", Text),
     UniqueConstraint("row_id", "number"),
     UniqueConstraint("key"),
     Index(None, "video_id"),
@@ -313,4 +319,22 @@ catalogues = Table(
     # The sha256 (hex) of the body: whether anything is new.
     Column("digest", String(64), nullable=False),
     Column("body", Text, nullable=False),
+)
+
+# What a person says of the film of a take: one verdict a take, which stands until it is changed by
+# somebody who knew it. What it was before is in the events.
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("take_id", Id, ForeignKey("takes.id"), primary_key=True),
+    Column("campaign_id", Id, ForeignKey("campaigns.id"), nullable=False),
+    Column("row_id", Id, ForeignKey("rows.id"), nullable=False),
+    # keep or reject
+    Column("verdict", String(8), nullable=False),
+    Column("reason", String(40)),
+    Column("note", Text),
+    Column("by", String(200), nullable=False),
+    Column("at", Float, nullable=False),
+    Index(None, "campaign_id", "verdict", "row_id"),
+    Index(None, "row_id"),
 )

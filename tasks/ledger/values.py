@@ -137,7 +137,8 @@ class Event:
     take_id: int | None
 
 
-_TAKE_COLUMNS = [column.label(f"take_{column.name}") for column in takes.c]
+_TAKE_FIELDS = tuple(field.name for field in fields(Take) if field.name in takes.c)
+_TAKE_COLUMNS = [takes.c[name].label(f"take_{name}") for name in _TAKE_FIELDS]
 _SELECT = (
     select(
         *[column for column in rows.c if column.name not in ("take_id", "cells", "wishes")],
@@ -226,9 +227,6 @@ def _take(raw: Mapping[str, Any], prefix: str) -> Take:
     for name in ("quoted", "reserved", "charged"):
         values[name] = from_micro(values[name])
     return Take(**values)
-
-
-_TAKE_FIELDS = tuple(field.name for field in fields(Take) if field.name in takes.c)
 
 
 def cells_of(

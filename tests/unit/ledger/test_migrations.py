@@ -12,7 +12,13 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
-from tasks.ledger import all_campaigns, open_ledger, takes_of, unsettled_calls
+from tasks.ledger import (
+    all_campaigns,
+    open_ledger,
+    schema_board,  # noqa: F401
+    takes_of,
+    unsettled_calls,
+)
 from tasks.ledger.schema import REVISION, metadata
 
 

@@ -1,0 +1,61 @@
+"""What every request to the board shares, and how a route gets it.
+
+Knows no SQL: what is in the ledger is asked for with the functions of `tasks.ledger`, by way of
+`Board.read` and `Board.write`.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Request
+
+from tasks.ledger import Ledger
+from tasks.ledger.ledger import Change
+from tasks.settings import Settings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """The board that is open: its ledger and settings, and the world as arguments."""
+
+    settings: Settings
+    ledger: Ledger
+    #: As a browser reaches it, without a slash at the end: `http://127.0.0.1:8788`.
+    origin: str
+    #: Whether the service is a sandbox of our own that the board brought along.
+    sandbox: bool = False
+    #: Whether a proxy in front of it says who calls and how (`--behind-proxy`).
+    behind_proxy: bool = False
+    clock: Callable[[], float] = time.time
+    #: Makes what nobody can guess: ids, tokens, nonces.
+    token: Callable[[], str] = lambda: secrets.token_urlsafe(24)
+
+    @property
+    def folder(self) -> Path:
+        """Where it keeps what is no business of the ledger's: handed-in sheets, logs of runs."""
+        return self.settings.home / "board"
+
+    async def read(self, query: Change[T]) -> T:
+        """Ask the ledger."""
+        return await self.ledger.read(query)
+
+    async def write(self, change: Change[T]) -> T:
+        """Change the ledger, and return once that is committed."""
+        return await self.ledger.write(change)
+
+
+def board_of(request: Request) -> Board:
+    """Return the board that a request came to."""
+    board: Board = request.app.state.board
+    return board
+
+
+TheBoard = Annotated[Board, Depends(board_of)]

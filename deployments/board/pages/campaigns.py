@@ -1,0 +1,20 @@
+"""`/`: all campaigns, a line each."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from deployments.board.board import TheBoard
+from deployments.board.page import page
+from deployments.board.who import Viewer
+from tasks.ledger import all_campaigns
+
+router = APIRouter()
+
+
+@router.get("/")
+async def campaigns(request: Request, board: TheBoard, person: Viewer) -> Response:
+    """Show all campaigns."""
+    found = await board.read(all_campaigns)
+    return page(request, "campaigns.html", person, campaigns=found)

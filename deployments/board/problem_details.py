@@ -1,0 +1,56 @@
+"""How the board says no: a sentence, its status and a way on; as problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class ProblemDetails(Exception):
+    """A refusal. `problems` are those of a sheet: line, column and words each.
+
+    `extra` are further members of the document, as `plan` of a plan that took another's place.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        title: str | None = None,
+        remedy: str | None = None,
+        problems: Sequence[Mapping[str, Any]] = (),
+        extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.title = title or _TITLES.get(status, "This cannot be done")
+        self.detail = detail
+        self.remedy = remedy
+        self.problems = list(problems)
+        self.extra = dict(extra or {})
+        self.headers = dict(headers or {})
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document."""
+        return {
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            "remedy": self.remedy,
+            "problems": self.problems,
+            **self.extra,
+        }
+
+
+_TITLES = {
+    400: "This cannot be read",
+    401: "Nobody is logged in",
+    403: "You may not do this",
+    404: "There is no such thing",
+    409: "Something has moved on",
+    413: "This is too large",
+    422: "This cannot be meant",
+    429: "Too many tries",
+}

@@ -1,0 +1,86 @@
+"""The board as a server: its socket, the line that says it is ready, and a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from deployments.board.app import make_app
+from deployments.board.board import Board
+from tasks.errors import ConfigurationError
+
+
+@asynccontextmanager
+async def serving(make: Callable[[str], Board], *, host: str, port: int) -> AsyncIterator[Board]:
+    """Serve the board that `make` gives for an origin until left.
+
+    Raises ConfigurationError when the address cannot be had.
+    """
+    with _listen(host, port) as listening:
+        board = make(_origin(listening))
+        server = _Server(make_app(board))
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            task.add_done_callback(lambda _: server.ready.set())
+            await server.ready.wait()
+            if task.done():
+                task.result()
+            yield board
+        finally:
+            server.should_exit = True
+            await asyncio.gather(task, return_exceptions=True)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn inside an event loop of ours, whose signals are not its business."""
+
+    def __init__(self, app: FastAPI) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                lifespan="off",
+                log_config=None,
+                log_level="critical",
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=2,
+            )
+        )
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets=sockets)
+        self.ready.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The protocol is named because asyncio turns off Nagle's delay, 40 ms an answer, only then.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise ConfigurationError(
+            f"the board cannot listen on {host}:{port}: {error.strerror}",
+            remedy="is one at work there already? --port 0 takes a port that is free",
+        ) from error
+    return listening
+
+
+def _origin(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
