@@ -247,4 +247,19 @@ MUTATIONS = (
         "Outcome.LOST: (A, A, A, A),",
         ("tests/unit/service/test_sent_once.py",),
     ),
+    Mutation(
+        "what costs something else than was shown is not approved",
+        "tasks/ledger/quotes.py",
+        '        rows.c.quoted.is_not_distinct_from(bindparam("price", type_=BigInteger)),\n',
+        "        rows.c.quoted.is_not_distinct_from("
+        'bindparam("price", type_=BigInteger)) | (rows.c.id > 0),\n',
+        ("tests/unit/ledger/test_quotes.py",),
+    ),
+    Mutation(
+        "a finished campaign that another process holds is left to it",
+        "tasks/campaign/settled.py",
+        "if held or not same",
+        "if not same",
+        ("tests/pipeline/test_nothing_to_do.py",),
+    ),
 )

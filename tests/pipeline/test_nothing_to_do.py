@@ -5,16 +5,30 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
 
 from flows.pipeline import PLAIN, run_pipeline
 from tasks.campaign.run import no_approval, open_run
 from tasks.campaign.values import RunOptions, RunOutcome
+from tasks.errors import Parked
+from tasks.ledger import (
+    Campaign,
+    acquire_lease,
+    campaigns_from,
+    ensure_campaign,
+    find_campaign,
+    open_ledger,
+)
+from tasks.origin import origin_of
 from tasks.settings import load_settings
 from tests.bench.delivered import make_delivered
 from tests.programs import CALLSHEET, Desk, Sandbox, simple_sheet
@@ -81,13 +95,56 @@ def statements() -> Iterator[list[str]]:
         event.remove(Engine, "before_cursor_execute", hear)
 
 
-async def run_again(folder: Path) -> RunOutcome:
+async def run_again(folder: Path, **asked: Any) -> RunOutcome:
     settings = load_settings(environ=NOBODY, folder=folder)
-    options = RunOptions(sheet=str(folder / "bench.csv"))
+    options = RunOptions(sheet=str(folder / "bench.csv"), **asked)
     async with open_run(options, settings, no_approval) as run:
         outcome = await run_pipeline(run, PLAIN)
         assert run.engine is None or not run.settled
         return outcome
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    """A folder whose campaign is finished and reported."""
+    make_delivered(tmp_path, 3)
+    asyncio.run(run_again(tmp_path))
+    return tmp_path
+
+
+T = TypeVar("T")
+
+
+async def change(folder: Path, what: Callable[[Connection, Campaign], T]) -> T:
+    """Change the ledger of a finished campaign, as another process would."""
+    async with await open_ledger(f"sqlite:///{folder}/.callsheet/ledger.db") as ledger:
+        return await ledger.write(lambda c: what(c, find_campaign(c, "bench")))
+
+
+def test_a_campaign_that_another_process_holds_is_left_to_it(finished: Path) -> None:
+    hold = partial(acquire_lease, owner="another", at=time.time(), seconds=60)
+    assert asyncio.run(change(finished, hold)) is None
+    with pytest.raises(Parked, match="is being run by"):
+        asyncio.run(run_again(finished, if_running="leave"))
+
+
+def test_another_budget_is_taken_over(finished: Path) -> None:
+    asyncio.run(run_again(finished, budget=Decimal(7_000)))
+    assert asyncio.run(change(finished, lambda _, campaign: campaign.budget)) == 7_000
+
+
+def test_a_sheet_goes_on_with_the_campaign_it_was_last_run_as(finished: Path) -> None:
+    """Though it was run as another one in between."""
+    origin = origin_of(str(finished / "bench.csv"))
+    about = {"sheet": "bench.csv", "sheet_digest": "0" * 64, "origin": origin}
+
+    def run_as_another(connection: Connection, _: Campaign) -> None:
+        ensure_campaign(connection, "another", at=time.time(), **about)
+
+    asyncio.run(change(finished, run_as_another))
+    asyncio.run(run_again(finished, campaign="bench"))
+    latest = asyncio.run(change(finished, lambda c, _: campaigns_from(c, origin)))
+    assert [name for _, name in latest] == ["bench", "another"]
 
 
 def test_its_statements_do_not_grow_with_its_rows(tmp_path: Path) -> None:

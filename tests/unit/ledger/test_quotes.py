@@ -76,6 +76,17 @@ async def test_approving_twice_is_a_no_op(ledger: Ledger):
     assert len(await stage.events()) == 2
 
 
+@pytest.mark.parametrize(("shown", "by_now"), [(12, 14), (14, 12), (12, None), (None, 12)])
+async def test_what_costs_something_else_than_was_shown_is_not_approved(
+    ledger: Ledger, shown, by_now
+):
+    stage = await Stage.set(ledger, brief(), brief("b"))
+    row, other = await stage.quote(amount=shown), await stage.quote("b", 5)
+    await stage.quote(amount=by_now)
+    assert await stage.write(approve, [row, other], by="Alice", at=NOW) == 1
+    assert [row.state for row in await stage.rows()] == ["quoted", "approved"]
+
+
 async def test_many_quotes_are_recorded_as_each_by_itself(ledger: Ledger):
     names = ("plain", "same", "again", "dear", "refused", "risen", "stands", "gone")
     limits = {"dear": Decimal(10)}

@@ -32,6 +32,8 @@ class OneProcess:
 
     async def take_turns(self, count):
         self.taken.append(count)
+        # Others come meanwhile, and the next one takes turns for all of them.
+        await asyncio.sleep(0)
         begin = max(self._next, self._time.now.timestamp())
         moments, self._next = turns(count, 2.0, begin=begin)
         return Turns(self.rate, moments)
@@ -145,6 +147,7 @@ async def test_turns_are_taken_for_those_who_wait_and_are_void_once_the_gate_clo
 
     await asyncio.gather(*(create(n) for n in range(4)))
     assert [moment for _, moment in left] == [0, 0.5, 30, 30.5]
+    assert shared.taken[:2] == [1, 3]
 
 
 async def test_a_gate_that_another_process_closed_for_long_is_not_waited_for(talk, time):
