@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock, RLock
 from typing import TypeVar
 
 from tasks.crash import crashpoint
@@ -21,7 +22,7 @@ Result = TypeVar("Result")
 #: Writing waits for the disk, not for the processor.
 _THREADS = 16
 _DISK = "the disk of the store"
-#: Folders that are remembered to be there; the ones of earlier rows are not asked for again.
+#: Folders that are remembered to be there: those that were needed last.
 _KNOWN = 1000
 
 
@@ -81,9 +82,13 @@ class FolderStore:
 class FolderWriter:
     """Files under `root`; a name appears only once its bytes are on the disk and verified."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, known: int = _KNOWN) -> None:
         self.root = root
-        self._ready: set[Path] = set()
+        self._known = known
+        #: In the order in which they were needed.
+        self._ready: dict[Path, None] = {}
+        self._changing = Lock()
+        self._above = RLock()
         self._sync = SharedSync()
 
     def put(self, files: Sequence[File]) -> list[StoredFile]:
@@ -184,10 +189,12 @@ class FolderWriter:
 
         What was just made holds nothing and leads nowhere else: only what was there is looked at.
         """
-        if folder in self._ready and folder.is_dir():
+        if self._is_ready(folder):
             return
         if folder != self.root:
-            self._prepare(folder.parent)
+            # By one for all: what is above may hold a hundred thousand folders to look through.
+            with self._above:
+                self._prepare(folder.parent)
         try:
             folder.mkdir(parents=folder == self.root)
             crashpoint("store: the folder is made")
@@ -196,9 +203,24 @@ class FolderWriter:
             sweep(folder)
         # A folder is on the disk when its name in the folder above is.
         self._sync.sync(folder.parent)
-        if len(self._ready) >= _KNOWN:
-            self._ready.clear()
-        self._ready.add(folder)
+        self._remember(folder)
+
+    def _is_ready(self, folder: Path) -> bool:
+        if folder not in self._ready or not folder.is_dir():
+            return False
+        self._remember(folder)
+        return True
+
+    def _remember(self, folder: Path) -> None:
+        """Remember that a folder is there, and forget the one that nobody has needed for longest.
+
+        That is never one above others, which is needed with each of them.
+        """
+        with self._changing:
+            self._ready.pop(folder, None)
+            self._ready[folder] = None
+            while len(self._ready) > self._known:
+                del self._ready[next(iter(self._ready))]
 
 
 def _outside(name: str) -> StoreError:

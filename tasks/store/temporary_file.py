@@ -96,12 +96,19 @@ def sync_and_measure(path: Path) -> Measure:
 
 def sweep(folder: Path) -> None:
     """Remove the temporary files in `folder` that nobody writes any more."""
-    for left in folder.glob(".callsheet-*.part"):
-        with suppress(OSError):
-            handle = os.open(left, os.O_RDWR)
-            try:
-                # One that somebody still writes is locked by them.
-                if lock(handle):
-                    left.unlink()
-            finally:
-                os.close(handle)
+    # One at a time: there may be a hundred thousand. What may not be listed is left alone.
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(".callsheet-") and entry.name.endswith(".part"):
+                _remove_left(entry.path)
+
+
+def _remove_left(path: str) -> None:
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDWR)
+        try:
+            # One that somebody still writes is locked by them.
+            if lock(handle):
+                os.unlink(path)
+        finally:
+            os.close(handle)

@@ -9,6 +9,8 @@ import os
 import shutil
 import threading
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ import pytest
 from tasks.errors import ConfigurationError, StoreError, StoreUnusable
 from tasks.store import File, StoredFile, open_store
 from tasks.store.disk import SharedSync, open_locked
+from tasks.store.folder import FolderWriter
 from tasks.store.temporary_file import TemporaryFile
 
 NAME = "spring/ad-1/ad-1-take1.mp4"
@@ -125,6 +128,27 @@ async def test_a_killed_writer_leaves_nothing_for_long(store, tmp_path) -> None:
     with open_locked(writing):
         stored = await _put(store, b"film")
     assert {p.name for p in Path(stored.uri).parent.iterdir()} == {Path(NAME).name, writing.name}
+
+
+def test_a_folder_of_many_is_looked_through_once(tmp_path, monkeypatch) -> None:
+    looked: Counter[str] = Counter()
+    scandir = os.scandir
+
+    def counted(folder):
+        looked[Path(folder).name] += 1
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", counted)
+    (tmp_path / "films" / "spring" / "ad-1").mkdir(parents=True)
+    writer = FolderWriter(tmp_path / "films", known=5)
+
+    def put(number: int) -> None:
+        digest = hashlib.sha256(b"film").hexdigest()
+        writer.put([_file(b"film", digest, f"spring/ad-{number}/film.mp4")])
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(put, range(30)))
+    assert looked == {"films": 1, "spring": 1, "ad-1": 1}
 
 
 async def test_a_file_that_is_not_what_it_is_said_to_be_is_not_stored(store) -> None:
