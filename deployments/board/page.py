@@ -2,15 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import Request
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from deployments.board.who import Person
-from tasks.credits import as_text
+from tasks.credits import as_text, in_credits
+from tasks.ledger import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
 from tasks.plural import count
+
+#: Up to so many seconds a moment is told by how long ago it was: then the number, and its unit.
+_AGO = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (2_592_000, 86_400, "d"))
+
+
+def page(
+    request: Request, template: str, person: Person | None, *, status: int = 200, **shown: Any
+) -> HTMLResponse:
+    """Return a template filled in: a whole page, or a fragment (`_name.html`) of one."""
+    return HTMLResponse(filled(request, template, person, **shown), status)
+
+
+def filled(request: Request, template: str, person: Person | None, **shown: Any) -> str:
+    """Return the text of a template filled in, as `page` answers it."""
+    board = request.app.state.board
+    return _TEMPLATES.get_template(template).render(
+        person=person, path=request.url.path, board=board, now=board.clock(), **shown
+    )
+
+
+def part(text: object) -> str:
+    """Return a name as one part of an address."""
+    return quote(str(text), safe="")
+
+
+@pass_context
+def _moment(context: Context, at: float | None) -> str:
+    """Return a moment as an element that says how long ago it was, and when."""
+    if at is None:
+        return "–"
+    when = datetime.fromtimestamp(at, UTC)
+    element = '<time datetime="{}" data-ago title="{}">{}</time>'
+    words = _ago(context["now"] - at) or f"{when:%-d %b %Y}"
+    return Markup(element).format(
+        f"{when:%Y-%m-%dT%H:%M:%SZ}", f"{when:%-d %b %Y %H:%M:%S} UTC", words
+    )
+
+
+def _day(at: float | None) -> str:
+    """Return a moment as an element that says when it was, for what is read much later."""
+    if at is None:
+        return "–"
+    when = datetime.fromtimestamp(at, UTC)
+    element = '<time datetime="{}">{}</time>'
+    return Markup(element).format(f"{when:%Y-%m-%dT%H:%M:%SZ}", f"{when:%-d %b %Y %H:%M} UTC")
+
+
+def _ago(seconds: float) -> str | None:
+    if seconds < 5:
+        return "just now"
+    for below, unit, name in _AGO:
+        if seconds < below:
+            return f"{int(seconds // unit)} {name} ago"
+    return None
+
+
+def _share(some: float, whole: float) -> str:
+    """Return a part of a whole in whole percent, never 100 before it is all."""
+    return "–" if not whole else f"{int(100 * some / whole)} %"
+
+
+def _size(count_of_bytes: float) -> str:
+    """Return a number of bytes for people."""
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if count_of_bytes < 1000 or unit == "GB":
+            break
+        count_of_bytes /= 1000
+    return f"{count_of_bytes:.0f} {unit}" if unit == "bytes" else f"{count_of_bytes:.1f} {unit}"
+
+
+def _under(which: frozenset[State], rows: Mapping[State, int]) -> int:
+    return sum(rows.get(state, 0) for state in which)
+
 
 _TEMPLATES = Environment(
     loader=PackageLoader("deployments.board"),
@@ -19,15 +98,18 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATES.filters["credits"] = as_text
-_TEMPLATES.globals["count"] = count
-
-
-def page(
-    request: Request, template: str, person: Person | None, *, status: int = 200, **shown: Any
-) -> HTMLResponse:
-    """Return a template filled in: a whole page, or a fragment (`_name.html`) of one."""
-    text = _TEMPLATES.get_template(template).render(
-        person=person, path=request.url.path, board=request.app.state.board, **shown
-    )
-    return HTMLResponse(text, status)
+_TEMPLATES.filters |= {
+    "credits": as_text,
+    "in_credits": in_credits,
+    "moment": _moment,
+    "day": _day,
+    "part": part,
+    "size": _size,
+}
+_TEMPLATES.globals |= {
+    "count": count,
+    "share": _share,
+    "needs_person": lambda rows: _under(NEEDS_PERSON, rows),
+    "under_way": lambda rows: _under(UNDER_WAY, rows),
+    "not_begun": lambda rows: _under(NOT_BEGUN, rows),
+}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from deployments.board.board import TheBoard
 from deployments.board.page import page
 from deployments.board.who import Viewer
-from tasks.ledger import all_campaigns
+from tasks.ledger import all_campaigns, tally_of
 
 router = APIRouter()
 
@@ -17,4 +19,5 @@ router = APIRouter()
 async def campaigns(request: Request, board: TheBoard, person: Viewer) -> Response:
     """Show all campaigns."""
     found = await board.read(all_campaigns)
-    return page(request, "campaigns.html", person, campaigns=found)
+    shown = [(one, await board.read(partial(tally_of, campaign=one))) for one in found]
+    return page(request, "campaigns.html", person, campaigns=shown)

@@ -1,0 +1,162 @@
+// What scripts add to pages that are whole without them: live words, keys, copying, dropping a file.
+// Attributes that it knows: data-copy, data-keys, data-keys-off, data-title, data-select-all, data-select-bar.
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  root.classList.add("has-scripts");
+  const all = (selector, within = document) => Array.from(within.querySelectorAll(selector));
+
+  // Moments in words that stay true: "3 min ago".
+  const STEPS = [[60, 1, "s"], [3600, 60, "min"], [86400, 3600, "h"], [2592000, 86400, "d"]];
+  const ago = (seconds) => {
+    if (seconds < 5) return "just now";
+    const step = STEPS.find(([below]) => seconds < below);
+    return step ? `${Math.floor(seconds / step[1])} ${step[2]} ago` : null;
+  };
+  const tick = () => all("time[data-ago]").forEach((time) => {
+    const words = ago((Date.now() - Date.parse(time.dateTime)) / 1000);
+    if (words && time.textContent !== words) time.textContent = words;
+  });
+  const local = () => all("time:not([title])").forEach((time) => {
+    time.title = `${new Date(time.dateTime).toLocaleString()} (${time.dateTime})`;
+  });
+
+  // The stream of a page: said to be cut as soon as it is, and never by a spinner.
+  const bar = () => document.getElementById("not-live");
+  let cutAt = null;
+  const cut = () => {
+    if (cutAt || document.hidden) return;
+    cutAt = new Date();
+    bar().querySelector("span").textContent =
+      `Not live since ${cutAt.toLocaleTimeString([], { hour12: false })}. Reconnecting; what you see may be older.`;
+    bar().hidden = false;
+  };
+  const live = () => {
+    cutAt = null;
+    bar().hidden = true;
+  };
+  document.addEventListener("htmx:sse:error", cut);
+  document.addEventListener("htmx:sse:close", (event) => {
+    if (event.detail.reason === "ended") cut();
+  });
+  // The stream broke off and is about to be asked for again.
+  document.addEventListener("htmx:sse:before:connection", (event) => {
+    if (event.detail.connection.attempt > 0) cut();
+  });
+  document.addEventListener("htmx:sse:after:connection", live);
+
+  // The window's title carries what counts.
+  const title = () => {
+    const said = document.querySelector("[data-title]");
+    if (said) document.title = said.dataset.title;
+  };
+
+  const after = () => {
+    tick();
+    local();
+    title();
+    count();
+  };
+  document.addEventListener("htmx:after:swap", after);
+  document.addEventListener("htmx:sse:after:message", after);
+
+  // Text to take along.
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const words = button.lastChild;
+    const before = words.textContent;
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      words.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(button.previousElementSibling);
+      words.textContent = "Selected";
+    }
+    setTimeout(() => { words.textContent = before; }, 1600);
+  });
+
+  // A file dropped anywhere on the field's box.
+  all(".drop").forEach((box) => {
+    const field = box.querySelector("input[type=file]");
+    const over = (is) => (event) => {
+      event.preventDefault();
+      box.classList.toggle("is-over", is);
+    };
+    box.addEventListener("dragover", over(true));
+    box.addEventListener("dragleave", over(false));
+    box.addEventListener("drop", (event) => {
+      over(false)(event);
+      if (event.dataTransfer.files.length) field.files = event.dataTransfer.files;
+    });
+  });
+
+  // Which rows are chosen: "25 of 4,310 selected".
+  const count = () => {
+    const said = document.querySelector("[data-select-bar]");
+    if (!said) return;
+    const boxes = all("input[name=row]");
+    const chosen = boxes.filter((box) => box.checked);
+    boxes.forEach((box) => box.closest("tr").classList.toggle("is-selected", box.checked));
+    const many = document.querySelector("[data-select-all]");
+    if (many) {
+      many.checked = chosen.length > 0 && chosen.length === boxes.length;
+      many.indeterminate = chosen.length > 0 && chosen.length < boxes.length;
+    }
+    said.textContent = chosen.length
+      ? `${chosen.length} of ${said.dataset.of} selected`
+      : said.dataset.selectBar;
+  };
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-select-all]")) {
+      all("input[name=row]").forEach((box) => { box.checked = event.target.checked; });
+    }
+    if (event.target.matches("[data-submits]")) event.target.form.requestSubmit();
+    if (event.target.matches("[data-keys-off]")) {
+      localStorage.setItem("callsheet-keys", event.target.checked ? "off" : "on");
+    }
+    count();
+  });
+
+  // Keys: off in fields, and where somebody turned them off. None of them spends or decides.
+  const keys = () => document.getElementById("keys");
+  const toggle = () => (keys().open ? keys().close() : keys().showModal());
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-keys]")) toggle();
+  });
+  const step = (by) => {
+    const rows = all("[data-row]");
+    if (!rows.length) return false;
+    const at = rows.findIndex((row) => row.contains(document.activeElement));
+    const next = rows[Math.max(0, Math.min(rows.length - 1, at < 0 ? 0 : at + by))];
+    next.querySelector("a").focus();
+    next.scrollIntoView({ block: "nearest" });
+    return true;
+  };
+  const pick = () => {
+    const row = document.activeElement.closest("[data-row]");
+    const box = row && row.querySelector("input[name=row]");
+    if (box) box.click();
+    return Boolean(box);
+  };
+  const find = () => {
+    const field = document.querySelector("input[type=search]");
+    if (field) field.focus();
+    return Boolean(field);
+  };
+  const KEYS = { "?": () => { toggle(); return true; }, "/": find, j: () => step(1), k: () => step(-1), x: pick };
+  document.addEventListener("keydown", (event) => {
+    const field = event.target.closest("input:not([type=checkbox],[type=radio]), textarea, select");
+    if (event.key === "Escape" && field) field.blur();
+    if (field || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (localStorage.getItem("callsheet-keys") === "off" && event.key !== "?") return;
+    if (document.body.dataset.ownKeys !== undefined && event.key !== "?") return;
+    if (keys().open && event.key !== "?") return;
+    if (KEYS[event.key] && KEYS[event.key]()) event.preventDefault();
+  });
+
+  const off = document.querySelector("[data-keys-off]");
+  if (off) off.checked = localStorage.getItem("callsheet-keys") === "off";
+  setInterval(tick, 15000);
+  after();
+})();
