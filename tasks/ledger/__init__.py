@@ -31,6 +31,7 @@ from tasks.ledger.cancel import (
     wake_stalled,
 )
 from tasks.ledger.catalogue import catalogue_of, keep_catalogue
+from tasks.ledger.counts import Counts, counts_of
 from tasks.ledger.deliveries import (
     Delivered,
     RowFilm,
@@ -40,6 +41,7 @@ from tasks.ledger.deliveries import (
     films_of,
 )
 from tasks.ledger.diff import ACTIONS, Action, RowDiff, changed_fields, diff_row, diff_sheet
+from tasks.ledger.filters import RowFilter
 from tasks.ledger.gates import (
     KeptPace,
     accepted_of_late,
@@ -103,6 +105,29 @@ from tasks.ledger.quotes import (
 from tasks.ledger.reports import Reported, note_report, rows_changed_since
 from tasks.ledger.restore import PastTake, restore_count, restore_take
 from tasks.ledger.retake import RETAKEABLE, adopt_video, approve_retakes, give_up
+from tasks.ledger.reviews import (
+    REASONS,
+    VERDICTS,
+    Review,
+    Reviewed,
+    ReviewStands,
+    Verdict,
+    kept_rows,
+    review,
+    review_all,
+    review_of,
+    reviews_of,
+)
+from tasks.ledger.shown import (
+    SORTS,
+    Shown,
+    ShownRow,
+    Sort,
+    count_shown,
+    films_shown,
+    names_shown,
+    shown_rows,
+)
 from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, STATES, TRANSITIONS, UNDER_WAY, State
 from tasks.ledger.subscriptions import (
     Subscription,
@@ -125,4 +150,5 @@ from tasks.ledger.values import (
     rows_of,
     takes_of,
 )
+from tasks.ledger.whole_row import ShownEvent, ShownTake, WholeRow, events_between, whole_row
 from tasks.ledger.work import RowToCarry, rows_to_carry

@@ -133,7 +133,13 @@ def _set_up_sqlite(connection: Any, _: ConnectionPoolEntry, *, lock_wait: float)
     # FULL: a commit is on the disk before a paid request leaves.
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
+    # Its own `lower` knows no letter beyond ASCII.
+    connection.create_function("folded", 1, _folded, deterministic=True)
     cursor.close()
+
+
+def _folded(text: str | None) -> str | None:
+    return None if text is None else text.casefold()
 
 
 def _use_wal(cursor: Any, *, until: float) -> None:

@@ -166,10 +166,12 @@ takes = Table(
 CANCELLED = takes.c.cancel_requested_at.is_not(None)
 VARIED = takes.c.charged != takes.c.quoted
 NOT_FIRST = takes.c.number > literal_column("1")
+FLAGGED = takes.c.flagged > literal_column("0")
 for name, columns, which in (
     ("ix_takes_cancelled", (takes.c.campaign_id,), CANCELLED),
     ("ix_takes_varied", (takes.c.campaign_id, takes.c.charged, takes.c.quoted), VARIED),
     ("ix_takes_not_first", (takes.c.campaign_id, takes.c.number, takes.c.row_id), NOT_FIRST),
+    ("ix_takes_flagged", (takes.c.campaign_id, takes.c.flagged, takes.c.row_id), FLAGGED),
 ):
     Index(name, *columns, sqlite_where=which, postgresql_where=which)
 

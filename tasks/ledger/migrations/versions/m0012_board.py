@@ -173,4 +173,11 @@ def upgrade() -> None:
     op.add_column("takes", sa.Column("checks", sa.Text(), nullable=True))
     op.add_column("takes", sa.Column("flagged", sa.Integer(), nullable=True))
     op.add_column("takes", sa.Column("pictures", sa.Text(), nullable=True))
-    # ### end Alembic commands ###
+    op.create_index(
+        "ix_takes_flagged",
+        "takes",
+        ["campaign_id", "flagged", "row_id"],
+        unique=False,
+        sqlite_where=sa.text("flagged > 0"),
+        postgresql_where=sa.text("flagged > 0"),
+    )

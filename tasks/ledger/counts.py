@@ -1,0 +1,77 @@
+"""How many rows of a campaign there are of a kind, for whoever chooses among them. Reads only."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select
+
+from tasks.ledger.deliveries import FILM_TAKE
+from tasks.ledger.filters import RowFilter
+from tasks.ledger.schema import reviews, rows
+from tasks.ledger.shown import count_shown
+from tasks.ledger.states import STATES, State
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Counts:
+    """Rows of a campaign in all, by state and by tag; its films by verdict, and how many of them
+    something was found wrong with. Only what there is any of is listed but for `reviews`."""
+
+    total: int
+    states: Mapping[State, int]
+    tags: Mapping[str, int]
+    films: int
+    reviews: Mapping[str, int]
+    flagged: int
+
+
+def counts_of(connection: Connection, campaign_id: int) -> Counts:
+    """Return the counts of all rows of a campaign."""
+    mine = rows.c.campaign_id == campaign_id
+    counted = select(rows.c.state, func.count()).where(mine).group_by(rows.c.state)
+    by_state: dict[State, int] = dict(connection.execute(counted).tuples().all())
+    films = _films(connection, campaign_id)
+    decided = {
+        verdict: _decided(connection, campaign_id, verdict) for verdict in ("keep", "reject")
+    }
+    return Counts(
+        total=sum(by_state.values()),
+        states={state: by_state[state] for state in STATES if state in by_state},
+        tags=_tags(connection, campaign_id),
+        films=films,
+        reviews={**decided, "none": films - sum(decided.values())},
+        flagged=count_shown(connection, campaign_id, RowFilter(flagged=True)),
+    )
+
+
+def _films(connection: Connection, campaign_id: int) -> int:
+    """Return how many rows have a film, of whichever take."""
+    mine = (rows.c.campaign_id == campaign_id, FILM_TAKE.is_not(None))
+    return connection.scalar(select(func.count()).select_from(rows).where(*mine)) or 0
+
+
+def _decided(connection: Connection, campaign_id: int, verdict: str) -> int:
+    """Return how many rows have a film with this verdict."""
+    query = select(func.count()).select_from(reviews).join(rows, rows.c.id == reviews.c.row_id)
+    query = query.where(
+        reviews.c.campaign_id == campaign_id,
+        reviews.c.verdict == verdict,
+        reviews.c.take_id == FILM_TAKE,
+    )
+    return connection.scalar(query) or 0
+
+
+def _tags(connection: Connection, campaign_id: int) -> Mapping[str, int]:
+    query = (
+        select(rows.c.tags, func.count())
+        .where(rows.c.campaign_id == campaign_id, rows.c.tags != "[]")
+        .group_by(rows.c.tags)
+    )
+    found: Counter[str] = Counter()
+    for several, number in connection.execute(query):
+        found.update(dict.fromkeys(set(json.loads(several)), number))
+    return dict(sorted(found.items()))

@@ -1,0 +1,219 @@
+"""Which rows of a campaign are asked for, as conditions of the database.
+
+A filter is what stands in the address of a page: the database alone applies it, so that what is
+counted, what is shown and what a bulk act is about are the same rows. Knows no address.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    String,
+    and_,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import GenericFunction
+
+from tasks.ledger.deliveries import FILM_TAKE
+from tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
+from tasks.ledger.schema import NOT_FIRST, reviews, rows, takes
+from tasks.ledger.states import State
+
+#: How a film stands with people: kept, rejected, or nobody has decided.
+ReviewFilter = Literal["keep", "reject", "none"]
+#: From this part of a campaign's rows on it is quicker to walk through all of them in order.
+MANY = 1 / 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowFilter:
+    """Conditions that all hold; what is empty or None asks for nothing.
+
+    What is said of a film (`review`, `flagged`, `film`, `since`, `until`) is said of the newest
+    that the row has; `review="none"` are films that nobody has decided on. `takes` is how many
+    takes a row has at least, `since` and `until` when its film was delivered (Unix seconds: later
+    than the one, no later than the other). `q` is looked for in id, title and reason.
+    """
+
+    states: Collection[State] = ()
+    tag: str | None = None
+    review: ReviewFilter | None = None
+    q: str | None = None
+    flagged: bool | None = None
+    language: str | None = None
+    ratio: str | None = None
+    tool: str | None = None
+    takes: int | None = None
+    film: bool | None = None
+    since: float | None = None
+    until: float | None = None
+    rows: Collection[str] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it asks for every row."""
+        return self == RowFilter()
+
+
+#: The film of a row, beside it (`with_film`).
+film = takes.alias("film")
+verdicts = reviews.alias("verdicts")
+
+
+def with_film(query: Select[Any]) -> Select[Any]:
+    """Put the take of each row's film, and what people said of it, beside the row."""
+    return query.outerjoin(film, film.c.id == FILM_TAKE).outerjoin(
+        verdicts, verdicts.c.take_id == film.c.id
+    )
+
+
+class _Folded(GenericFunction[str]):
+    """Text without regard to upper and lower case."""
+
+    type = String()
+    inherit_cache = True
+
+
+class _Asked(GenericFunction[str]):
+    """A member of what a row asks for, as text."""
+
+    type = String()
+    inherit_cache = True
+
+
+@compiles(_Folded)
+def _folded(element: _Folded, compiler: Any, **how: Any) -> str:
+    name = "folded" if compiler.dialect.name == "sqlite" else "lower"
+    return f"{name}({compiler.process(element.clauses, **how)})"
+
+
+@compiles(_Asked)
+def _asked(element: _Asked, compiler: Any, **how: Any) -> str:
+    text, name = (compiler.process(clause, **how) for clause in element.clauses)
+    if compiler.dialect.name == "sqlite":
+        return f"json_extract({text}, '$.' || {name})"
+    return f"({text}::json ->> {name})"
+
+
+def asked(name: str) -> ColumnElement[str]:
+    """Return a member of what a row asks of the service, as text."""
+    return _Asked(rows.c.request, name)
+
+
+def is_walked(connection: Connection, campaign_id: int, which: RowFilter) -> bool:
+    """Whether so many rows may match that they are found soonest in the order of the sheet.
+
+    Else they are found by what is rare about them. Counts by state and by verdict are read from
+    indexes alone.
+    """
+    found = list(_few(campaign_id, which))
+    if not found:
+        return True
+    mine = rows.c.campaign_id == campaign_id
+    all_rows = connection.scalar(select(func.count()).select_from(rows).where(mine)) or 0
+    return all((connection.scalar(query) or 0) > MANY * all_rows for query in found)
+
+
+def _few(campaign_id: int, which: RowFilter) -> Iterator[Select[Any]]:
+    """Yield how many rows each condition lets through that has an index of its own."""
+    if which.rows:
+        yield select(literal(len(which.rows)))
+    if which.states:
+        mine = and_(rows.c.campaign_id == campaign_id, rows.c.state.in_(sorted(which.states)))
+        yield select(func.count()).select_from(rows).where(mine)
+    for these in _by_index(campaign_id, which):
+        yield select(func.count()).select_from(these.subquery())
+
+
+def _by_index(campaign_id: int, which: RowFilter) -> Iterator[Select[Any]]:
+    """Yield the numbers of rows that an index other than those of `rows` finds."""
+    if which.review in ("keep", "reject"):
+        yield select(reviews.c.row_id).where(
+            reviews.c.campaign_id == campaign_id, reviews.c.verdict == which.review
+        )
+    if which.flagged:
+        yield select(takes.c.row_id).where(takes.c.campaign_id == campaign_id, FLAGGED_TAKE)
+    if which.takes is not None and which.takes > 1:
+        yield select(takes.c.row_id).where(
+            takes.c.campaign_id == campaign_id, NOT_FIRST, takes.c.number >= which.takes
+        )
+
+
+def matching(
+    query: Select[Any], campaign_id: int, which: RowFilter, *, walked: bool
+) -> Select[Any]:
+    """Return a query of rows, from `with_film`, with the filter's conditions; in no order."""
+    query = query.where(rows.c.campaign_id == campaign_id)
+    # SQLite would take an index for anything that it is not kept from: see `is_walked`.
+    state = rows.c.state.concat("") if walked else rows.c.state
+    number = rows.c.id + 0 if walked else rows.c.id
+    if which.states:
+        query = query.where(state.in_(sorted(which.states)))
+    if which.rows:
+        query = query.where(rows.c.row.in_(sorted(which.rows)))
+    for these in _by_index(campaign_id, which):
+        query = query.where(number.in_(these))
+    return query.where(_of_film(which), *_of_words(which))
+
+
+def _of_film(which: RowFilter) -> ColumnElement[bool]:
+    wanted: list[ColumnElement[bool]] = [true()]
+    if which.film is not None:
+        wanted.append(film.c.id.is_not(None) if which.film else film.c.id.is_(None))
+    if which.review == "none":
+        wanted += [film.c.id.is_not(None), verdicts.c.verdict.is_(None)]
+    elif which.review is not None:
+        wanted.append(verdicts.c.verdict == which.review)
+    if which.flagged is not None:
+        count = func.coalesce(film.c.flagged, 0)
+        wanted.append(count > 0 if which.flagged else and_(film.c.id.is_not(None), count == 0))
+    if which.since is not None:
+        wanted.append(film.c.delivered_at > which.since)
+    if which.until is not None:
+        wanted.append(film.c.delivered_at <= which.until)
+    return and_(*wanted)
+
+
+def _of_words(which: RowFilter) -> Iterator[ColumnElement[bool]]:
+    if which.tag:
+        # As it stands in the list, with its quotes: a part of another tag is none.
+        yield _holds(rows.c.tags, json.dumps(which.tag, ensure_ascii=False))
+    for name, value in (
+        ("language", which.language),
+        ("aspect_ratio", which.ratio),
+        ("tool", which.tool),
+    ):
+        if value:
+            yield asked(name) == value
+    if which.q and which.q.strip():
+        words = which.q.strip()
+        said = (rows.c.row, asked("title"), asked("topic"), rows.c.reason)
+        yield or_(*(_holds(one, words) for one in said))
+
+
+def _holds(text: ColumnElement[Any], words: str) -> ColumnElement[bool]:
+    return _Within(_Folded(text), _Folded(words))
+
+
+class _Within(GenericFunction[bool]):
+    """Whether a text has another one in it."""
+
+    inherit_cache = True
+
+
+@compiles(_Within)
+def _within(element: _Within, compiler: Any, **how: Any) -> str:
+    name = "instr" if compiler.dialect.name == "sqlite" else "strpos"
+    return f"({name}({compiler.process(element.clauses, **how)}) > 0)"

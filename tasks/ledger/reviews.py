@@ -1,0 +1,272 @@
+"""What people say of films: one verdict a take, which stands until somebody who knew it changes it.
+
+Each function is one change for `Ledger.write`, with its event in the same transaction. The first
+verdict stands: of two people who decide at once the second is told who was first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
+
+from tasks.errors import BadInput, CallsheetError
+from tasks.ledger.database import insert_missing, insert_unless_there
+from tasks.ledger.moves import storable
+from tasks.ledger.outlines import pages_of
+from tasks.ledger.schema import deliveries, events, reviews, rows, takes
+
+Verdict = Literal["keep", "reject"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+#: What is often wrong, for people to choose from; any other few words are taken too.
+REASONS = ("wrong look", "wrong words", "wrong voice", "captions", "logo or product", "too long",
+           "broken picture", "no reason")  # fmt: skip
+#: Characters of a reason and of a note at most.
+REASON, NOTE = 40, 2000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Review:
+    """What somebody said of the film of a take; `at` in Unix seconds."""
+
+    verdict: Verdict
+    reason: str | None
+    note: str | None
+    by: str
+    at: float
+
+    @property
+    def because(self) -> str:
+        """Reason and note in one line, as far as there are any."""
+        return ": ".join(filter(None, (self.reason, self.note)))
+
+
+class ReviewStands(CallsheetError):
+    """Somebody else has decided on this film already; it stays so unless that is named."""
+
+    exit_status = 4
+
+    def __init__(self, row: str, take: int, standing: Review | None) -> None:
+        self.standing = standing
+        if standing is None:
+            words = f"nobody has decided on take {take} of {row} any more"
+        else:
+            done = "kept" if standing.verdict == "keep" else "rejected"
+            why = f" ({standing.because})" if standing.because else ""
+            words = f"take {take} of {row} was {done} by {standing.by}{why}"
+        super().__init__(f"{words}; nothing was changed")
+
+
+def review(
+    connection: Connection,
+    take_id: int,
+    verdict: Verdict | None,
+    *,
+    reason: str | None = None,
+    note: str | None = None,
+    by: str,
+    at: float,
+    instead_of: Verdict | None = None,
+) -> Review | None:
+    """Decide on the film of a take, by its number in the ledger; return the verdict that stands.
+
+    `instead_of` names the standing verdict, which this one replaces; with it, None as the verdict
+    takes that back. The same verdict again changes nothing, unless it is named too.
+
+    Raises ReviewStands where another verdict stands, BadInput where there is no film or no sense.
+    """
+    film = _film(connection, take_id)
+    said = None if verdict is None else _said(verdict, reason, note, by=by, at=at)
+    if said is not None and instead_of is None:
+        if insert_unless_there(connection, reviews, {**film.keys(), **_values(said)}):
+            _tell(connection, [(film, None)], said, by=by, at=at)
+            return said
+        standing = review_of(connection, take_id)
+        if standing is not None and standing.verdict == verdict:
+            return standing
+        raise ReviewStands(film.row, film.take, standing)
+    standing = review_of(connection, take_id, locked=True)
+    if standing is None and said is None:
+        return None
+    if standing is None or standing.verdict != instead_of:
+        raise ReviewStands(film.row, film.take, standing)
+    this = reviews.c.take_id == take_id
+    if said is None:
+        connection.execute(delete(reviews).where(this))
+    else:
+        connection.execute(update(reviews).where(this).values(**_values(said)))
+    _tell(connection, [(film, instead_of)], said, by=by, at=at)
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What became of many: how many were decided on now, how many stood so already, and how many
+    stand otherwise, which they still do."""
+
+    made: int
+    same: int
+    stood: int
+
+
+def review_all(
+    connection: Connection,
+    take_ids: Sequence[int],
+    verdict: Verdict,
+    *,
+    reason: str | None = None,
+    note: str | None = None,
+    by: str,
+    at: float,
+) -> Reviewed:
+    """Decide on the films of many takes; what somebody has decided on already stays as it is."""
+    said = _said(verdict, reason, note, by=by, at=at)
+    made = same = stood = 0
+    for page in pages_of(take_ids):
+        films = list(_films(connection, page))
+        before = _verdicts(connection, page)
+        new = [film for film in films if film.id not in before]
+        insert_missing(connection, reviews, [{**f.keys(), **_values(said)} for f in new])
+        # Somebody who decided in between was first: what stands now is theirs.
+        mine = _mine(connection, [film.id for film in new], said)
+        _tell(connection, [(f, None) for f in new if f.id in mine], said, by=by, at=at)
+        made += len(mine)
+        same += sum(standing == verdict for standing in before.values())
+        stood += len(films) - len(mine) - sum(v == verdict for v in before.values())
+    return Reviewed(made, same, stood)
+
+
+def review_of(connection: Connection, take_id: int, *, locked: bool = False) -> Review | None:
+    """Return what was said of a take; `locked`: nobody else changes it before the commit."""
+    query = select(reviews).where(reviews.c.take_id == take_id)
+    found = connection.execute(query.with_for_update() if locked else query).first()
+    return None if found is None else review_in(found._asdict())
+
+
+def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
+    """Return the rows, by their numbers in the ledger, whose present take somebody keeps."""
+    query = (
+        select(rows.c.id)
+        .join(reviews, reviews.c.row_id == rows.c.id)
+        .where(
+            reviews.c.campaign_id == campaign_id,
+            reviews.c.verdict == "keep",
+            reviews.c.take_id == rows.c.take_id,
+        )
+    )
+    return frozenset(connection.scalars(query))
+
+
+def reviews_of(
+    connection: Connection, campaign_id: int, *, numbers: Sequence[int] | None = None
+) -> Mapping[int, Review]:
+    """Return what was said of a campaign's films, by take; optionally of some rows, by their
+    numbers in the ledger."""
+    query = select(reviews).where(reviews.c.campaign_id == campaign_id)
+    if numbers is not None:
+        query = query.where(reviews.c.row_id.in_(numbers))
+    found = {line.take_id: review_in(line._asdict()) for line in connection.execute(query)}
+    return {take: said for take, said in found.items() if said is not None}
+
+
+def review_in(raw: Mapping[str, Any]) -> Review | None:
+    """Return the review in a database row with its columns; None where it has none."""
+    if raw["verdict"] is None:
+        return None
+    names = ("verdict", "reason", "note", "by", "at")
+    return Review(**{name: raw[name] for name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class _Film:
+    """A take that has a film: its numbers in the ledger, the id of its row, its own number."""
+
+    id: int
+    campaign_id: int
+    row_id: int
+    row: str
+    take: int
+
+    def keys(self) -> dict[str, int]:
+        return {"take_id": self.id, "campaign_id": self.campaign_id, "row_id": self.row_id}
+
+
+_FILMS = (
+    select(takes.c.id, rows.c.campaign_id, rows.c.id.label("row_id"), rows.c.row, takes.c.number)
+    .join(rows, rows.c.id == takes.c.row_id)
+    .where(takes.c.id.in_(bindparam("these", expanding=True)))
+)
+_HAS_FILM = exists().where(deliveries.c.take_id == takes.c.id, deliveries.c.kind == "mp4")
+
+
+def _film(connection: Connection, take_id: int) -> _Film:
+    found = next(_films(connection, [take_id]), None)
+    if found is not None:
+        return found
+    known = connection.execute(_FILMS, {"these": [take_id]}).first()
+    if known is None:
+        raise BadInput("there is no such take")
+    raise BadInput(
+        f"take {known.number} of {known.row} has no film yet",
+        remedy="a film is decided on once it is delivered",
+    )
+
+
+def _films(connection: Connection, take_ids: Sequence[int]) -> Iterator[_Film]:
+    for line in connection.execute(_FILMS.where(_HAS_FILM), {"these": list(take_ids)}):
+        yield _Film(*line)
+
+
+def _verdicts(connection: Connection, take_ids: Sequence[int]) -> dict[int, str]:
+    query = select(reviews.c.take_id, reviews.c.verdict).where(reviews.c.take_id.in_(take_ids))
+    return dict(connection.execute(query).tuples().all())
+
+
+def _mine(connection: Connection, take_ids: Sequence[int], said: Review) -> set[int]:
+    """Return those takes whose standing review is this one."""
+    query = select(reviews.c.take_id).where(
+        reviews.c.take_id.in_(take_ids),
+        reviews.c.verdict == said.verdict,
+        reviews.c.by == said.by,
+        reviews.c.at == said.at,
+    )
+    return set(connection.scalars(query))
+
+
+def _said(verdict: Verdict, reason: str | None, note: str | None, *, by: str, at: float) -> Review:
+    """Return a review as every database takes it; raise BadInput for words that are too many."""
+    if verdict not in VERDICTS:
+        raise BadInput(f'"{verdict}" is no verdict', remedy="keep or reject")
+    reason, note = ((storable((words or "").strip()) or None) for words in (reason, note))
+    for name, words, most in (("reason", reason, REASON), ("note", note, NOTE)):
+        if words is not None and len(words) > most:
+            raise BadInput(f"the {name} is {len(words)} characters long, at most {most} are kept")
+    return Review(verdict=verdict, reason=reason, note=note, by=by, at=at)
+
+
+def _values(said: Review) -> dict[str, Any]:
+    names = ("verdict", "reason", "note", "by", "at")
+    return {name: getattr(said, name) for name in names}
+
+
+def _tell(
+    connection: Connection,
+    changed: Sequence[tuple[_Film, Verdict | None]],
+    said: Review | None,
+    *,
+    by: str,
+    at: float,
+) -> None:
+    """Append an event for each: the verdict of before, the new one, who and why."""
+    if not changed:
+        return
+    words = f"by {by}"
+    if said is not None and said.because:
+        words += f": {said.because}"
+    common = {"at": at, "kind": "review", "new": said.verdict if said else None}
+    lines = [
+        {**film.keys(), **common, "old": old, "words": storable(words)} for film, old in changed
+    ]
+    connection.execute(insert(events), lines)

@@ -1,0 +1,328 @@
+"""What the ledger shows of a campaign's rows to people, page by page. Reads only.
+
+A page of ten thousand rows costs what one of ten does: the numbers of its rows are found first, in
+the order of an index, and whole rows are read for these alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, Literal, get_args
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import Row as Record
+
+from tasks.errors import BadInput
+from tasks.ledger.figures import Figures, figures_of
+from tasks.ledger.filters import (
+    RowFilter,
+    film,
+    is_walked,
+    matching,
+    verdicts,
+    with_film,
+)
+from tasks.ledger.reviews import Review, review_in
+from tasks.ledger.schema import deliveries, rows, takes
+from tasks.ledger.states import State
+
+#: sheet: its order. since: what changed last comes first. worst: films with most that is wrong
+#: come first, then the order of the sheet.
+Sort = Literal["sheet", "since", "worst"]
+SORTS: tuple[Sort, ...] = get_args(Sort)
+#: Rows of one page, unless somebody asks for fewer; more are not given.
+PAGE = 100
+MOST = 500
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownRow:
+    """A row as a line or a film's card shows it; amounts in credits, moments in Unix seconds.
+
+    What is said of the film is said of the newest that the row has, of whichever take: `film_take`
+    is its number, `film_id` its number in the ledger; without a film both are None. `checks` is
+    what was found when the film was looked at: name to "ok" or what is wrong. `files` are the
+    kinds that are in the store: mp4, srt, vtt.
+    """
+
+    id: int
+    row: str
+    title: str
+    state: State
+    since: float
+    reason: str | None
+    operation: str
+    tool: str | None
+    language: str | None
+    ratio: str | None
+    tags: Sequence[str]
+    notes: str | None
+    take: int
+    figures: Figures
+    film_id: int | None = None
+    film_take: int | None = None
+    delivered_at: float | None = None
+    seconds: float | None = None
+    files: Sequence[str] = ()
+    review: Review | None = None
+    checks: Mapping[str, str] = field(default_factory=dict)
+    flagged: int = 0
+    pictures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def quoted(self) -> Decimal | None:
+        """What its next or present take is to cost."""
+        return self.figures.quoted
+
+    @property
+    def charged(self) -> Decimal | None:
+        """What all its takes have cost."""
+        return self.figures.charged
+
+    @property
+    def verdict(self) -> str | None:
+        """keep, reject, or None where nobody has decided."""
+        return self.review.verdict if self.review else None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A page of rows, and what to name for those after it; None: there are no more."""
+
+    rows: Sequence[ShownRow]
+    next: str | None
+
+
+def shown_rows(
+    connection: Connection,
+    campaign_id: int,
+    which: RowFilter | None = None,
+    *,
+    sort: Sort = "sheet",
+    after: str | None = None,
+    limit: int = PAGE,
+) -> Shown:
+    """Return a page of the rows that match, behind the place that `after` names.
+
+    Raises BadInput for an `after` that no page of this order gave.
+    """
+    which, limit = which or RowFilter(), max(1, min(limit, MOST))
+    places = _places(connection, campaign_id, which, sort, _Place.read(sort, after), limit + 1)
+    page = places[:limit]
+    found = rows_by_id(connection, campaign_id, [place.id for place in page])
+    more = len(places) > limit
+    return Shown([found[place.id] for place in page], page[-1].as_text(sort) if more else None)
+
+
+def count_shown(connection: Connection, campaign_id: int, which: RowFilter | None = None) -> int:
+    """Return how many rows match."""
+    query = _numbers(connection, campaign_id, which or RowFilter())
+    return connection.scalar(select(func.count()).select_from(query.subquery())) or 0
+
+
+def names_shown(
+    connection: Connection, campaign_id: int, which: RowFilter | None = None
+) -> list[str]:
+    """Return the ids of all rows that match, in the order of the sheet."""
+    query = _numbers(connection, campaign_id, which or RowFilter(), rows.c.row)
+    return [name for _, name in connection.execute(query.order_by(rows.c.position, rows.c.id))]
+
+
+def films_shown(
+    connection: Connection, campaign_id: int, which: RowFilter | None = None
+) -> list[int]:
+    """Return the takes, by their numbers in the ledger, whose films are those of rows that match,
+    in the order of the sheet."""
+    query = _numbers(connection, campaign_id, which or RowFilter(), film.c.id)
+    query = query.where(film.c.id.is_not(None)).order_by(rows.c.position, rows.c.id)
+    return [take for _, take in connection.execute(query)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a row stands in an order: what the order goes by first, its position, its number."""
+
+    by: float
+    position: int
+    id: int
+
+    @classmethod
+    def read(cls, sort: Sort, text: str | None) -> _Place | None:
+        if not text:
+            return None
+        try:
+            named, by, position, number = text.split("~")
+            if named == sort:
+                return cls(float.fromhex(by), int(position), int(number))
+        except ValueError:
+            pass
+        raise BadInput(
+            f'"{text[:80]}" is no place in this order of rows',
+            remedy="begin with the first page again",
+        )
+
+    def as_text(self, sort: Sort) -> str:
+        # Of a moment every bit counts, or a row would be shown twice.
+        return f"{sort}~{self.by.hex()}~{self.position}~{self.id}"
+
+
+def _places(
+    connection: Connection,
+    campaign_id: int,
+    which: RowFilter,
+    sort: Sort,
+    after: _Place | None,
+    limit: int,
+) -> list[_Place]:
+    walked = is_walked(connection, campaign_id, which)
+    if sort == "since":
+        return _by_since(connection, campaign_id, which, after, limit, walked=walked)
+    if sort == "sheet":
+        return _by_sheet(connection, campaign_id, which, after, limit, walked=walked)
+    found: list[_Place] = []
+    if after is None or after.by > 0:
+        found = _worst(connection, campaign_id, which, after, limit)
+    if len(found) < limit and which.flagged is not True:
+        behind = after if after is not None and after.by == 0 else None
+        rest = limit - len(found)
+        found += _by_sheet(connection, campaign_id, which, behind, rest, walked=walked, clean=True)
+    return found
+
+
+def _numbers(
+    connection: Connection, campaign_id: int, which: RowFilter, *columns: Any
+) -> Select[Any]:
+    """Return a query of the numbers of all rows that match, and of `columns`."""
+    walked = is_walked(connection, campaign_id, which)
+    query = with_film(select(rows.c.id, *columns).select_from(rows))
+    return matching(query, campaign_id, which, walked=walked)
+
+
+def _by_sheet(
+    connection: Connection,
+    campaign_id: int,
+    which: RowFilter,
+    after: _Place | None,
+    limit: int,
+    *,
+    walked: bool,
+    clean: bool = False,
+) -> list[_Place]:
+    """Return places in the order of the sheet; with `clean` only of rows without a flag."""
+    # As it stands, SQLite would walk through all in the order of the sheet for a few.
+    position: ColumnElement[Any] = rows.c.position if walked else rows.c.position + 0
+    query = with_film(select(rows.c.position, rows.c.id).select_from(rows))
+    query = matching(query, campaign_id, which, walked=walked)
+    if clean:
+        query = query.where(func.coalesce(film.c.flagged, 0) == 0)
+    if after is not None:
+        same = and_(position == after.position, rows.c.id > after.id)
+        query = query.where(position >= after.position, or_(position > after.position, same))
+    found = connection.execute(query.order_by(position, rows.c.id).limit(limit))
+    return [_Place(0.0, position, number) for position, number in found]
+
+
+def _by_since(
+    connection: Connection,
+    campaign_id: int,
+    which: RowFilter,
+    after: _Place | None,
+    limit: int,
+    *,
+    walked: bool,
+) -> list[_Place]:
+    query = with_film(select(rows.c.since, rows.c.id).select_from(rows))
+    query = matching(query, campaign_id, which, walked=walked)
+    if after is not None:
+        same = and_(rows.c.since == after.by, rows.c.id < after.id)
+        query = query.where(or_(rows.c.since < after.by, same))
+    query = query.order_by(rows.c.since.desc(), rows.c.id.desc()).limit(limit)
+    return [_Place(since, 0, number) for since, number in connection.execute(query)]
+
+
+def _worst(
+    connection: Connection,
+    campaign_id: int,
+    which: RowFilter,
+    after: _Place | None,
+    limit: int,
+) -> list[_Place]:
+    """Return places of rows whose film was flagged, of which there are few."""
+    query = with_film(select(film.c.flagged, rows.c.position, rows.c.id).select_from(rows))
+    if which.flagged is False:
+        return []
+    query = matching(query, campaign_id, replace(which, flagged=True), walked=False)
+    if after is not None:
+        later = and_(rows.c.position == after.position, rows.c.id > after.id)
+        same = and_(film.c.flagged == int(after.by), or_(rows.c.position > after.position, later))
+        query = query.where(or_(film.c.flagged < int(after.by), same))
+    order = (film.c.flagged.desc(), rows.c.position, rows.c.id)
+    found = connection.execute(query.order_by(*order).limit(limit))
+    return [_Place(float(flags), position, number) for flags, position, number in found]
+
+
+_PRESENT = takes.alias("present")
+_LINE = with_film(
+    select(
+        rows.c.id, rows.c.row, rows.c.state, rows.c.since, rows.c.reason, rows.c.operation,
+        rows.c.request, rows.c.tags, rows.c.notes,
+        func.coalesce(_PRESENT.c.number, 0).label("take"),
+        film.c.id.label("film_id"), film.c.number.label("film_take"), film.c.delivered_at,
+        film.c.checks, film.c.flagged, film.c.pictures,
+        verdicts.c.take_id, verdicts.c.verdict, verdicts.c.reason.label("because"),
+        verdicts.c.note, verdicts.c.by, verdicts.c.at,
+    )
+    .select_from(rows)
+    .outerjoin(_PRESENT, _PRESENT.c.id == rows.c.take_id)
+)  # fmt: skip
+
+
+def rows_by_id(
+    connection: Connection, campaign_id: int, numbers: Sequence[int]
+) -> dict[int, ShownRow]:
+    """Return some rows of a campaign by their numbers in the ledger."""
+    if not numbers:
+        return {}
+    found = connection.execute(_LINE.where(rows.c.id.in_(numbers))).all()
+    figures = figures_of(connection, campaign_id, numbers=numbers)
+    films = [line.film_id for line in found if line.film_id is not None]
+    kept: dict[int, list[Record[Any]]] = {}
+    query = select(deliveries.c.take_id, deliveries.c.kind, deliveries.c.seconds)
+    for file in connection.execute(
+        query.where(deliveries.c.take_id.in_(films)).order_by(deliveries.c.id)
+    ):
+        kept.setdefault(file.take_id, []).append(file)
+    return {line.id: _shown(line, figures[line.id], kept.get(line.film_id, ())) for line in found}
+
+
+def _shown(line: Record[Any], figures: Figures, files: Sequence[Record[Any]]) -> ShownRow:
+    raw = line._asdict()
+    wanted = json.loads(raw["request"])
+    return ShownRow(
+        id=raw["id"],
+        row=raw["row"],
+        title=str(wanted.get("title") or wanted.get("topic") or raw["row"]),
+        state=raw["state"],
+        since=raw["since"],
+        reason=raw["reason"],
+        operation=raw["operation"],
+        tool=wanted.get("tool"),
+        language=wanted.get("language"),
+        ratio=wanted.get("aspect_ratio"),
+        tags=tuple(json.loads(raw["tags"])),
+        notes=raw["notes"],
+        take=raw["take"],
+        figures=figures,
+        film_id=raw["film_id"],
+        film_take=raw["film_take"],
+        delivered_at=raw["delivered_at"],
+        seconds=next((file.seconds for file in files if file.kind == "mp4"), None),
+        files=[file.kind for file in files],
+        review=review_in({**raw, "reason": raw["because"]}),
+        checks=json.loads(raw["checks"] or "{}"),
+        flagged=raw["flagged"] or 0,
+        pictures=json.loads(raw["pictures"] or "{}"),
+    )

@@ -1,0 +1,253 @@
+"""Pages of rows: what each filter finds is what a plain look at every row finds, in each order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, update
+
+from tasks.brief import Brief
+from tasks.errors import BadInput
+from tasks.ledger import (
+    SORTS,
+    Ledger,
+    Quoted,
+    RowFilter,
+    ShownRow,
+    Sort,
+    approve_retakes,
+    count_shown,
+    counts_of,
+    deliver,
+    films_shown,
+    names_shown,
+    review,
+    shown_rows,
+    whole_row,
+)
+from tasks.ledger.schema import takes
+from tests.campaigns import FILM, NOW, Stage
+
+STATES = ["planned", "failed", "delivered", "delivered", "held", "delivered", "rendering"]
+VERDICTS = [None, "keep", "reject", None, "keep"]
+FLAGS = [None, 0, 0, 2, None, 1, 0, 3]
+TAGS = [(), ("launch",), ("launch", "de"), ('the "big" one',), ("de",)]
+LANGUAGES = ["en", "de", "fr"]
+TITLES = ["Tea 100%", "Ödön's _kettle_", None, 'The "hum"']
+
+
+def made(number: int) -> Brief:
+    request: dict[str, Any] = {
+        "topic": f"Topic {number}",
+        "language": LANGUAGES[number % 3],
+        "aspect_ratio": "9:16" if number % 2 else "1:1",
+    }
+    if title := TITLES[number % len(TITLES)]:
+        request["title"] = title
+    if number % 5 == 0:
+        request["tool"] = "product-launch"
+    tags = TAGS[number % len(TAGS)]
+    return Brief(row=f"row-{number}", request=request, tags=tags, line=number)
+
+
+async def campaign(ledger: Ledger, rows: int = 35) -> Stage:
+    """A campaign of every kind of row, some of them taken again."""
+    stage = await Stage.set(ledger, *map(made, range(rows)))
+    for number in range(rows):
+        name = f"row-{number}"
+        row = await stage.in_state(STATES[number % len(STATES)], name)  # type: ignore[arg-type]
+        if row.take is None:
+            continue
+        checks = {"flagged": FLAGS[number % len(FLAGS)], "checks": json.dumps({"black": "ok"})}
+        await stage.write(look, row.take.id, NOW + number, **checks)
+        verdict = VERDICTS[number % len(VERDICTS)]
+        if row.state == "delivered" and verdict:
+            await stage.write(review, row.take.id, verdict, by="Ann", at=NOW + 1)
+        if number % 6 == 2 and row.state == "delivered":
+            named = {"by": "Ann", "because": None, "at": NOW + number % 4}
+            await stage.write(approve_retakes, [Quoted(row, None)], **named)
+            await stage.open(await stage.row(name))
+    return stage
+
+
+def look(connection: Connection, take: int, at: float, **found: Any) -> None:
+    connection.execute(update(takes).where(takes.c.id == take).values(**found))
+    # As if each film had come a second after the one before.
+    this = (takes.c.id == take, takes.c.delivered_at.is_not(None))
+    connection.execute(update(takes).where(*this).values(delivered_at=at))
+
+
+FILTERS: dict[str, tuple[RowFilter, Callable[[ShownRow], bool]]] = {
+    "all": (RowFilter(), lambda r: True),
+    "a state": (RowFilter(states=["failed"]), lambda r: r.state == "failed"),
+    "a common state": (RowFilter(states=["delivered"]), lambda r: r.state == "delivered"),
+    "two states": (RowFilter(states=["held", "planned"]), lambda r: r.state in ("held", "planned")),
+    "a tag": (RowFilter(tag="launch"), lambda r: "launch" in r.tags),
+    "a tag with quotes": (RowFilter(tag='the "big" one'), lambda r: 'the "big" one' in r.tags),
+    "a part of a tag": (RowFilter(tag="big"), lambda r: False),
+    "kept": (RowFilter(review="keep"), lambda r: r.verdict == "keep"),
+    "rejected": (RowFilter(review="reject"), lambda r: r.verdict == "reject"),
+    "undecided": (RowFilter(review="none"), lambda r: bool(r.film_id) and r.verdict is None),
+    "flagged": (RowFilter(flagged=True), lambda r: r.flagged > 0),
+    "not flagged": (RowFilter(flagged=False), lambda r: bool(r.film_id) and not r.flagged),
+    "a language": (RowFilter(language="de"), lambda r: r.language == "de"),
+    "a ratio": (RowFilter(ratio="9:16"), lambda r: r.ratio == "9:16"),
+    "a tool": (RowFilter(tool="product-launch"), lambda r: r.tool == "product-launch"),
+    "taken again": (RowFilter(takes=2), lambda r: r.take >= 2),
+    "with a film": (RowFilter(film=True), lambda r: r.film_id is not None),
+    "without a film": (RowFilter(film=False), lambda r: r.film_id is None),
+    "new films": (RowFilter(since=NOW + 20), lambda r: (r.delivered_at or 0) > NOW + 20),
+    "films until": (RowFilter(until=NOW + 20), lambda r: 0 < (r.delivered_at or 0) <= NOW + 20),
+    "some rows": (RowFilter(rows=["row-3", "row-9", "x"]), lambda r: r.row in ("row-3", "row-9")),
+    "an id": (RowFilter(q="ROW-1"), lambda r: "row-1" in r.row),
+    "a title": (RowFilter(q="ÖDÖN'S _k"), lambda r: r.title.startswith("Ödön")),
+    "signs of a pattern": (RowFilter(q="100%"), lambda r: "100%" in r.title),
+    "a sign alone": (RowFilter(q="_"), lambda r: "_" in r.title),
+    "a name of JSON": (RowFilter(q="aspect_ratio"), lambda r: False),
+    "a reason": (RowFilter(q="no", states=["held"]), lambda r: r.reason == "no"),
+    "many": (
+        RowFilter(states=["delivered"], review="none", flagged=False, language="de"),
+        lambda r: r.state == "delivered" and not r.verdict and not r.flagged and r.language == "de",
+    ),
+    "kept and flagged": (
+        RowFilter(review="keep", flagged=True),
+        lambda r: r.verdict == "keep" and r.flagged > 0,
+    ),
+}
+ORDERS: dict[Sort, Callable[[ShownRow], Any]] = {
+    "sheet": lambda r: r.id,
+    "since": lambda r: (-r.since, -r.id),
+    "worst": lambda r: (-r.flagged, r.id),
+}
+
+
+async def paged(stage: Stage, which: RowFilter, sort: Sort, limit: int) -> list[ShownRow]:
+    found: list[ShownRow] = []
+    after = None
+    for _ in range(100):
+        how = {"which": which, "sort": sort, "after": after, "limit": limit}
+        page = await stage.ledger.read(partial(shown_rows, campaign_id=stage.campaign.id, **how))
+        found += page.rows
+        after = page.next
+        if after is None:
+            return found
+    raise AssertionError("there is no end to it")
+
+
+async def test_every_filter_finds_what_a_look_at_each_row_finds_in_every_order(ledger: Ledger):
+    stage = await campaign(ledger)
+    number = stage.campaign.id
+    everything = await paged(stage, RowFilter(), "sheet", 500)
+    assert len(everything) == 35
+    assert {row.take for row in everything} >= {0, 1, 2}
+    for (case, (which, holds)), sort in product(FILTERS.items(), SORTS):
+        wanted = sorted(filter(holds, everything), key=ORDERS[sort])
+        names = [row.row for row in wanted]
+        for limit in (4, 500):
+            found = await paged(stage, which, sort, limit)
+            assert [row.row for row in found] == names, (case, sort, limit)
+        if sort == "sheet":
+            assert await ledger.read(partial(names_shown, campaign_id=number, which=which)) == names
+            films = [row.film_id for row in wanted if row.film_id]
+            assert await ledger.read(partial(films_shown, campaign_id=number, which=which)) == films
+            assert await ledger.read(partial(count_shown, campaign_id=number, which=which)) == len(
+                names
+            )
+            assert names or case in ("a part of a tag", "a name of JSON"), case
+
+
+async def test_counts_are_those_of_the_filters(ledger: Ledger):
+    stage = await campaign(ledger)
+    counts = await ledger.read(partial(counts_of, campaign_id=stage.campaign.id))
+
+    async def number(**which: Any) -> int:
+        count = partial(count_shown, campaign_id=stage.campaign.id, which=RowFilter(**which))
+        return await ledger.read(count)
+
+    assert counts.total == 35
+    assert counts.films == await number(film=True)
+    assert counts.flagged == await number(flagged=True)
+    assert counts.states == {state: await number(states=[state]) for state in counts.states}
+    assert counts.tags == {tag: await number(tag=tag) for tag in counts.tags}
+    assert counts.reviews == {said: await number(review=said) for said in counts.reviews}
+    assert sum(counts.reviews.values()) == counts.films
+
+
+async def test_a_row_shows_its_newest_film_and_what_was_said_of_that(ledger: Ledger):
+    stage = await Stage.set(ledger, made(1))
+    row = await stage.delivered("row-1")
+    await stage.write(review, row.take.id, "reject", reason="captions", by="Ann", at=NOW)
+    again = {"by": "Ann", "because": None, "at": NOW}
+    await stage.write(approve_retakes, [Quoted(row, None)], **again)
+    await stage.open(await stage.row("row-1"))
+
+    async def shown() -> ShownRow:
+        (one,) = await paged(stage, RowFilter(), "sheet", 9)
+        return one
+
+    before = await shown()
+    assert (before.take, before.film_take, before.verdict) == (2, 1, "reject")
+    assert (before.files, before.seconds, before.charged) == (["mp4"], 2.0, 12)
+    assert before.review
+    assert before.review.because == "captions"
+    for change in ("rendering", "ready"):
+        await stage.write(_step(change, await stage.row("row-1")))
+    row = await stage.row("row-1")
+    await stage.write(deliver, row, row.take, files=[FILM], at=NOW + 5)
+    after = await shown()
+    assert (after.take, after.film_take, after.verdict) == (2, 2, None)
+
+    whole = await ledger.read(partial(whole_row, campaign_id=stage.campaign.id, row="row-1"))
+    assert whole is not None
+    assert [(t.take.number, t.review and t.review.verdict) for t in whole.takes] == [
+        (2, None), (1, "reject"),
+    ]  # fmt: skip
+    assert [file.kind for file in whole.takes[0].files] == ["mp4"]
+    assert whole.shown == after
+    kinds = [(e.kind, e.new, e.row, e.take) for e in whole.events]
+    assert ("review", "reject", "row-1", 1) in kinds
+    assert kinds[-1] == ("state", "delivered", "row-1", 2)
+    assert [e.id for e in whole.events] == sorted(e.id for e in whole.events)
+    nobody = partial(whole_row, campaign_id=stage.campaign.id, row="nobody")
+    assert await ledger.read(nobody) is None
+
+
+def _step(change: str, row: Any) -> Callable[[Connection], Any]:
+    from tasks.ledger import accept, settle
+
+    if change == "rendering":
+        return partial(accept, row=row, take=row.take, video_id="vid_2", at=NOW)
+    return partial(settle, row=row, take=row.take, new="ready", charged=None, at=NOW)
+
+
+@pytest.mark.parametrize(
+    "after", ["x", "sheet~", "sheet~0x1p+0~a~1", "since~0x1p+0~1~1", "sheet~0x1p+0~1~1~1", "~~~"]
+)
+async def test_a_place_that_no_page_named_is_refused(ledger: Ledger, after: str):
+    stage = await Stage.set(ledger, made(1))
+    page = partial(shown_rows, campaign_id=stage.campaign.id, after=after)
+    with pytest.raises(BadInput, match="no place"):
+        await ledger.read(page)
+
+
+async def test_a_campaign_without_rows_shows_none(ledger: Ledger):
+    stage = await Stage.set(ledger)
+    for sort in SORTS:
+        assert await paged(stage, RowFilter(), sort, 5) == []
+    counts = await ledger.read(partial(counts_of, campaign_id=stage.campaign.id))
+    assert (counts.total, counts.films, counts.reviews) == (0, 0, dict.fromkeys(counts.reviews, 0))
+
+
+async def test_a_row_that_changes_between_two_pages_is_not_shown_twice(ledger: Ledger):
+    stage = await campaign(ledger, 14)
+    number = stage.campaign.id
+    first = await ledger.read(partial(shown_rows, campaign_id=number, limit=5))
+    await stage.quote("row-0")
+    rest = partial(shown_rows, campaign_id=number, after=first.next, limit=500)
+    names = [row.row for row in (*first.rows, *(await ledger.read(rest)).rows)]
+    assert names == [f"row-{n}" for n in range(14)]
