@@ -114,6 +114,10 @@ Hidden = Annotated[
     Literal["skip", "read"],
     _read({"skip": "skip", "read": "read"}.get, "neither skip nor read; nothing was spent"),
 ]
+Use = Annotated[
+    Literal["auto", "yes", "no"],
+    _read({"auto": "auto", "yes": "yes", "no": "no"}.get, "neither auto, yes nor no"),
+]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
 Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
 Words = Annotated[frozenset[str], _split(",")]
@@ -188,6 +192,9 @@ class Settings(BaseSettings):
     )
     hidden_rows: Hidden | None = _setting(
         None, "rows that a workbook hides: skip or read; default a run asks before it pays for one"
+    )
+    second_process: Use = _setting(
+        "auto", "a process beside a run that looks at films: yes, no, or auto, where many come"
     )
     prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
     webhook_vendor: Vendor = _setting(

@@ -129,7 +129,7 @@ async def _fetched(one: AuditedFile, at: Context) -> AsyncIterator[tuple[Path | 
 
     film = await at.fetcher.fetch(f"repair-{one.take.id}", address)
     try:
-        await inspect_apart(film.path)
+        await inspect_apart(film.path, at.second)
         yield film.path, film.sha256
     finally:
         film.path.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ from tasks.home import make_home
 from tasks.ledger import Ledger, Terms, close_gate, gate_of, open_ledger
 from tasks.service import Gate, Pace, VideoService
 from tasks.settings import Settings
-from tasks.store import Fetcher, Store, open_store
+from tasks.store import Fetcher, SecondProcess, Store, open_store
 
 log = logging.getLogger("callsheet.engine")
 
@@ -45,6 +45,7 @@ class Context:
     """Everything a run speaks to; `clock` returns Unix seconds.
 
     `terms` limit what may be set aside; `in_charge` says whether the run still has its campaign.
+    The `second` process, if any, does what would hold up the event loop.
     """
 
     settings: Settings
@@ -53,6 +54,7 @@ class Context:
     store: Store
     fetcher: Fetcher
     baseline: Baseline
+    second: SecondProcess | None = None
     clock: UnixClock = field(default=time.time)
     terms: Terms = field(default_factory=Terms)
     in_charge: Callable[[], Awaitable[bool]] = field(default=_nobody_else)
@@ -72,7 +74,9 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
         service = await stack.enter_async_context(await open_service(settings, ledger, clock))
         following = following_pace(ledger, service, organisation_of(settings))
         await stack.enter_async_context(following)
-        store = open_store(settings.store)
+        second = SecondProcess(settings.second_process)
+        stack.push_async_callback(second.aclose)
+        store = open_store(settings.store, second)
         stack.push_async_callback(store.aclose)
         fetcher = await stack.enter_async_context(make_fetcher(settings, settings.spool))
         yield Context(
@@ -82,6 +86,7 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
             store=store,
             fetcher=fetcher,
             baseline=Baseline(ledger, service, organisation_of(settings)),
+            second=second,
             clock=clock,
         )
 

@@ -9,4 +9,5 @@ from tasks.store.fetch import Fetcher
 from tasks.store.film import Film, inspect_apart, inspect_film
 from tasks.store.naming import FileKind, object_name
 from tasks.store.open import open_store
+from tasks.store.second_process import SecondProcess
 from tasks.store.store import File, Store, StoredFile

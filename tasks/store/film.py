@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
+    from tasks.store.second_process import SecondProcess
+
 _MICROSECONDS = 1_000_000
 #: The index of an MP4 says what is in it: to open one, libav need not read or decode anything more.
 _INDEX_ALONE = {"codec_whitelist": "none", "probesize": "32"}
@@ -40,9 +42,13 @@ class Film:
     has_sound: bool
 
 
-async def inspect_apart(path: Path) -> Film:
-    """Do what `inspect_film` does, in one of the threads that do nothing else."""
-    return await asyncio.get_running_loop().run_in_executor(_threads(), inspect_film, path)
+async def inspect_apart(path: Path, second: SecondProcess | None = None) -> Film:
+    """Do what `inspect_film` does in the `second` process, or in threads that do nothing else."""
+
+    async def here() -> Film:
+        return await asyncio.get_running_loop().run_in_executor(_threads(), inspect_film, path)
+
+    return await (here() if second is None else second.do(inspect_film, path, here=here))
 
 
 def inspect_film(path: Path) -> Film:

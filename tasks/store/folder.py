@@ -6,9 +6,10 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from threading import Lock, RLock
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tasks.crash import crashpoint
 from tasks.errors import StoreError, StoreUnusable
@@ -16,6 +17,9 @@ from tasks.store.disk import SharedSync, disk_trouble, os_reason, sync_folder
 from tasks.store.measure import Measure, measure
 from tasks.store.store import File, StoredFile
 from tasks.store.temporary_file import TemporaryFile, sweep, sync_and_measure
+
+if TYPE_CHECKING:
+    from tasks.store.second_process import SecondProcess
 
 Result = TypeVar("Result")
 
@@ -27,10 +31,11 @@ _KNOWN = 1000
 
 
 class FolderStore:
-    """Films in a folder; what waits for the disk waits in threads."""
+    """Films in a folder; what waits for the disk waits in threads, or in the `second` process."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, second: SecondProcess | None = None) -> None:
         self._writer = FolderWriter(Path(os.path.abspath(root)))
+        self._second = second
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="callsheet-folder")
 
     @property
@@ -44,7 +49,13 @@ class FolderStore:
 
     async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
         """Store files whose names are free, or have these same bytes already."""
-        return await self._run(lambda: self._writer.put(files))
+
+        async def here() -> list[StoredFile]:
+            return await self._run(lambda: self._writer.put(files))
+
+        if self._second is None:
+            return await here()
+        return await self._second.do(put_files, self._writer.root, files, here=here)
 
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
         """Store `source` whatever the name held before; nobody ever reads half of it."""
@@ -77,6 +88,16 @@ class FolderStore:
             return
         message = f"films cannot be written to {root}: {reason}"
         raise StoreUnusable(message, remedy="name another folder, or make this one writable")
+
+
+def put_files(root: Path, files: Sequence[File]) -> list[StoredFile]:
+    """Do what `FolderWriter.put` does, with one that this process keeps for `root`."""
+    return _writer(root).put(files)
+
+
+@cache
+def _writer(root: Path) -> FolderWriter:
+    return FolderWriter(root)
 
 
 class FolderWriter:

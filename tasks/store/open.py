@@ -10,6 +10,7 @@ from tasks.errors import ConfigurationError, shorten
 from tasks.store.bucket import BucketStore
 from tasks.store.folder import FolderStore
 from tasks.store.inventories import BucketInventory, FolderInventory
+from tasks.store.second_process import SecondProcess
 from tasks.store.store import Inventory, Store
 
 #: One letter before the colon is a Windows drive, not a scheme.
@@ -17,17 +18,20 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _REMEDY = "give a folder, or s3://bucket/prefix"
 
 
-def open_store(address: str) -> Store:
-    """Return the store at `s3://bucket/prefix` or in a folder; contacts nobody."""
+def open_store(address: str, second: SecondProcess | None = None) -> Store:
+    """Return the store at `s3://bucket/prefix` or in a folder; contacts nobody.
+
+    What is written to a folder may be written by the `second` process.
+    """
     scheme = _SCHEME.match(address)
     if not address.strip():
         raise ConfigurationError("the store has no address", remedy=_REMEDY)
     if scheme is None:
-        return _folder(Path(address))
+        return _folder(Path(address), second)
     if scheme[1].lower() == "s3":
         return _bucket(address)
     if scheme[1].lower() == "file":
-        return _folder(_file_path(address))
+        return _folder(_file_path(address), second)
     message = f'"{shorten(address.split("?")[0])}" is not a store'
     raise ConfigurationError(message, remedy=_REMEDY)
 
@@ -44,8 +48,8 @@ def place_of(uri: str) -> str:
     return "/".join(uri.split("/")[:3]) if uri.startswith("s3://") else "/"
 
 
-def _folder(path: Path) -> Store:
-    return FolderStore(Path.cwd() / path.expanduser())
+def _folder(path: Path, second: SecondProcess | None) -> Store:
+    return FolderStore(Path.cwd() / path.expanduser(), second)
 
 
 def _bucket(address: str) -> Store:

@@ -14,7 +14,7 @@ from tests.named_tests import missing
 from tests.stores import moto_s3
 from tests.torture.crashes import carry, plans_of
 from tests.torture.points import unvisited, visited
-from tests.torture.scenario import FOLDER, LIMITS, MOTO
+from tests.torture.scenario import FOLDER, LIMITS, MOTO, SECOND
 from tests.torture.stand import Stand
 from tests.torture.trial import Kill, Trial, attempt
 
@@ -75,6 +75,16 @@ def test_every_point_in_the_source_is_visited(here: Stand, reference: Trial) -> 
     assert unvisited(seen) == ELSEWHERE.keys()
     assert not missing(ELSEWHERE.values())
     assert RECORDED - {point.partition(" (")[2].rstrip(")") for point in seen} == set()
+
+
+def test_a_kill_while_a_second_process_stores_a_film_costs_nothing_but_time(here: Stand) -> None:
+    there = replace(here, scenario=SECOND)
+    found = attempt(there)
+    stored = {point for point in visited(found) if point.startswith("store:")}
+    trials = [attempt(there, kill=Kill(0, point, 1)) for point in sorted(stored)[::4]]
+    assert {"store: the film is on the disk", "store: the names are on the disk"} <= stored
+    assert [trial.kills for trial in trials] == [1] * len(trials)
+    assert not found.findings + [finding for trial in trials for finding in trial.findings]
 
 
 def test_a_clip_killed_before_it_was_sent_asks_a_person_and_is_paid_once(here: Stand) -> None:

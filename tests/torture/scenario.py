@@ -54,10 +54,30 @@ RCLONE = Scenario(
 MOTO = Scenario(
     name="moto", sheets=((TOOL, SCRIPT),), store="moto", only=("bucket", "delivery", "spool")
 )
+#: A second process looks at films and stores them, and is killed along with the run.
+SECOND = Scenario(
+    name="second",
+    sheets=((TOOL, SCRIPT, VTT),),
+    second_process=True,
+    only=("store", "delivery", "spool"),
+)
 POSTGRES = Scenario(
     name="postgres", sheets=((TOOL, CLIP),), ledger="postgres", only=("ledger", "service")
 )
 PREFECT = Scenario(name="prefect", sheets=((TOOL, CLIP),), prefect=True)
 
-_ALL = (FOLDER, LIMITS, WAITING, RETAKE, LONG, RCLONE, MOTO, POSTGRES, PREFECT, *VERBS, *BY_HAND)
+_ALL = (
+    FOLDER,
+    LIMITS,
+    WAITING,
+    RETAKE,
+    LONG,
+    RCLONE,
+    MOTO,
+    SECOND,
+    POSTGRES,
+    PREFECT,
+    *VERBS,
+    *BY_HAND,
+)
 SCENARIOS = {scenario.name: scenario for scenario in _ALL}

@@ -110,7 +110,7 @@ async def _film(
     fetched = await at.fetcher.fetch(name, _addresses(row, address, at))
     # What is verified is in the store by then; what is not is downloaded anew.
     spooled.callback(fetched.path.unlink, missing_ok=True)
-    film = await inspect_apart(fetched.path)
+    film = await inspect_apart(fetched.path, at.second)
     crashpoint("delivery: the film is verified")
     return _Found(_file(row, "mp4", fetched.path, fetched.sha256, at), film.seconds)
 

@@ -1,0 +1,92 @@
+"""The program of the second process: does what it is asked to, in threads, until nobody asks.
+
+`python -P -m tasks.store.second_process.answering HANDLE [armed]`; HANDLE is its end of a socket.
+Owns nothing that outlives it. Imports neither the service nor the ledger, lest it be large.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import av  # noqa: F401  (the first film does not wait for it)
+
+import tasks.store.folder  # noqa: F401  (nor the first that is stored)
+from tasks.crash import arm
+from tasks.store.film import inspect_film
+from tasks.store.second_process.frames import Answered, Asked, Frames, Passed, frame
+
+#: Decoding keeps a core busy, writing waits for the disk: neither is to keep the other waiting.
+_LOOKING, _WRITING = os.cpu_count() or 1, 16
+_BLOCK = 256 * 1024
+
+
+class Answering:
+    """Orders from one socket, answers into it."""
+
+    def __init__(self, asker: socket.socket) -> None:
+        self._asker = asker
+        self._sending = threading.Lock()
+        self._passed: dict[int, threading.Event] = {}
+        self._looking = ThreadPoolExecutor(_LOOKING)
+        self._writing = ThreadPoolExecutor(_WRITING)
+
+    def answer_all(self) -> None:
+        """Do what is asked until the asker is gone."""
+        frames = Frames()
+        self._send(Answered(0, "done", None))
+        while data := self._asker.recv(_BLOCK):
+            for order in frames.take(data):
+                if isinstance(order, Passed):
+                    self._passed[order.number].set()
+                else:
+                    threads = self._looking if order.work is inspect_film else self._writing
+                    threads.submit(self._answer, order)
+
+    def stop_at(self, name: str, _: object) -> None:
+        """Tell the asker of a crash point, and go no further before it does."""
+        number = threading.get_ident()
+        passed = self._passed[number] = threading.Event()
+        self._send(Answered(number, "point", name))
+        passed.wait()
+
+    def _answer(self, order: Asked) -> None:
+        try:
+            answer = Answered(order.number, "done", order.work(*order.given))
+        except Exception as error:
+            answer = Answered(order.number, "failed", error)
+        self._send(answer)
+
+    def _send(self, answer: Answered) -> None:
+        try:
+            data = frame(answer)
+        except Exception:
+            # Whoever waits for it must not wait for ever.
+            words = f"{type(answer.value).__name__}: {answer.value}"
+            data = frame(Answered(answer.number, "failed", RuntimeError(words)))
+        with self._sending:
+            self._asker.sendall(data)
+
+
+def main() -> None:
+    """Answered until the asker is gone; whoever it was ended by, it was not us."""
+    for kind in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, kind):
+            # They are for the asker, who may have films to bring home before it ends.
+            signal.signal(getattr(signal, kind), signal.SIG_IGN)
+    try:
+        answering = Answering(socket.socket(fileno=int(sys.argv[1])))
+        if "armed" in sys.argv:
+            arm(answering.stop_at)
+        answering.answer_all()
+    finally:
+        # At once: nothing that is half done may go on when another run begins.
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

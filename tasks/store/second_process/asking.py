@@ -1,0 +1,227 @@
+"""Has work done by a second process while much of it comes at once, and here otherwise.
+
+All threads of one process share the interpreter's lock: what looks at films and writes them holds
+up the event loop. Owns the second process: it is started once it pays, dies with this one, and is
+started again a few times should it die. Nothing is believed that it did not answer: whatever it
+was at is then done here, as is everything where it cannot be had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, TypeVar
+
+from tasks.crash import crashpoint, is_armed
+from tasks.store.second_process.frames import Answered, Asked, Frames, Passed, frame
+
+T = TypeVar("T")
+#: `auto` starts it once it pays.
+Use = Literal["auto", "yes", "no"]
+
+log = logging.getLogger("callsheet.store")
+
+#: It pays once so much work has come while so much else was under way: to start it takes as much
+#: of a processor as a hundred small films.
+_AFTER, _BESIDE = 64, 3
+#: How often it is started, all in all.
+_STARTS = 3
+#: Seconds it may take to be there, and to end what it is at.
+_START, _END = 30.0, 10.0
+#: What it sees of the environment: no key and no secret.
+_ENVIRON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")
+
+
+class SecondProcess:
+    """Work apart from this process: `do` it, and `aclose` in the end. One event loop's own."""
+
+    def __init__(self, use: Use = "auto", *, python: str = sys.executable) -> None:
+        possible = sys.platform != "win32" and (use == "yes" or (os.cpu_count() or 1) > 1)
+        self._starts_left = _STARTS if use != "no" and possible else 0
+        self._at_once = use == "yes"
+        self._python = python
+        self._under_way = self._busy = 0
+        self._starting: asyncio.Task[None] | None = None
+        self._link: _Link | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process, if it is there."""
+        return None if self._link is None else self._link.process.pid
+
+    async def do(self, work: Callable[..., T], *given: Any, here: Callable[[], Awaitable[T]]) -> T:
+        """Return what `work`, a function of a module, returns for `given`; raise what it raises.
+
+        `here` does the same in this process: it may be done again from its beginning.
+        """
+        self._under_way += 1
+        try:
+            link = self._link or await self._wanted()
+            if link is not None:
+                with contextlib.suppress(_Gone):
+                    found: T = await link.ask(work, given)
+                    return found
+            return await here()
+        finally:
+            self._under_way -= 1
+
+    async def aclose(self) -> None:
+        """Let the process finish what it is at, and end it."""
+        self._starts_left = 0
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        link, self._link = self._link, None
+        if link is not None:
+            await link.aclose()
+
+    async def _wanted(self) -> _Link | None:
+        """Return the link to the process where there is one; start one where it pays."""
+        self._busy += self._under_way > _BESIDE
+        pays = self._at_once or self._busy > _AFTER
+        if pays and self._starting is None and self._starts_left:
+            self._starts_left -= 1
+            self._starting = asyncio.create_task(self._start(), name="second process")
+        if self._at_once and self._starting is not None:
+            await asyncio.wait([self._starting])
+        return self._link
+
+    async def _start(self) -> None:
+        try:
+            self._link = await _linked(self._python, self._lost)
+        except (OSError, _Gone, TimeoutError) as error:
+            log.info("there is no second process to look at films (%s): it is done here", error)
+
+    def _lost(self, link: _Link) -> None:
+        if self._link is link:
+            self._link = self._starting = None
+            # Nobody waits for it any more: another is started, or none.
+            asyncio.get_running_loop().run_in_executor(None, link.process.wait)
+            log.warning(
+                "the second process, which looks at films and writes them, ended; "
+                "what it was at is done here"
+            )
+
+
+class _Gone(Exception):
+    """the process ended"""
+
+
+class _Link(asyncio.Protocol):
+    """This end of the socket, and the process at the other."""
+
+    def __init__(self, process: subprocess.Popen[bytes], lost: Callable[[_Link], None]) -> None:
+        self.process = process
+        self._lost = lost
+        self._frames = Frames()
+        self._number = 0
+        self.is_there: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting: dict[int, asyncio.Future[Any]] = {0: self.is_there}
+        self._idle, self._ended = asyncio.Event(), asyncio.Event()
+
+    async def ask(self, work: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+        """Have work done; raise _Gone where that was not answered."""
+        if self._transport.is_closing():
+            raise _Gone
+        self._number = number = self._number + 1
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._transport.write(frame(Asked(number, work, given)))
+        return await answer
+
+    async def aclose(self) -> None:
+        """Wait for what was asked, also by those who went away meanwhile; then end the process."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_END):
+                while self._waiting:
+                    self._idle.clear()
+                    await self._idle.wait()
+        self._lost = lambda _: None
+        await self.end()
+
+    async def end(self) -> None:
+        """End the process, whatever it is at."""
+        self._transport.abort()
+        await self._ended.wait()
+        await asyncio.to_thread(self.process.wait)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the way to it."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Hand out what it says; what makes no sense ends it."""
+        try:
+            for answer in self._frames.take(data):
+                self._heard(answer)
+        except Exception:
+            log.debug("the second process said something that is no answer", exc_info=True)
+            self._transport.abort()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """Tell everybody who waits."""
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
+            if not future.done():
+                future.set_exception(_Gone())
+        # It is at its end, or of no use any more.
+        self.process.kill()
+        self._idle.set()
+        self._ended.set()
+        self._lost(self)
+
+    def _heard(self, answer: Answered) -> None:
+        if answer.kind == "point":
+            crashpoint(answer.value)
+            self._transport.write(frame(Passed(answer.number)))
+            return
+        future = self._waiting.pop(answer.number)
+        if not self._waiting:
+            self._idle.set()
+        if future.done():
+            return  # whoever asked was cancelled
+        if answer.kind == "failed":
+            future.set_exception(answer.value)
+        else:
+            future.set_result(answer.value)
+
+
+async def _linked(python: str, lost: Callable[[_Link], None]) -> _Link:
+    """Start the process and return the link to it, once it is ready."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        words = [python, "-P", "-m", f"{__package__}.answering", str(theirs.fileno())]
+        environ = {name: os.environ[name] for name in _ENVIRON if name in os.environ}
+        # With -P nothing that lies about in the current folder passes for a module of ours.
+        environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        try:
+            process = await asyncio.to_thread(
+                subprocess.Popen,
+                [*words, "armed"] if is_armed() else words,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environ,
+                # A Ctrl-C in the terminal is for us alone.
+                start_new_session=True,
+            )
+        except BaseException:
+            ours.close()
+            raise
+    ours.setblocking(False)
+    loop = asyncio.get_running_loop()
+    _, link = await loop.create_connection(lambda: _Link(process, lost), sock=ours)
+    try:
+        async with asyncio.timeout(_START):
+            await link.is_there
+    except BaseException:
+        await link.end()
+        raise
+    return link
