@@ -24,7 +24,7 @@ _MEMBERS = (
     r"|user_code|code_verifier|password"
 )
 PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b(mav|clm|whsec)_[A-Za-z0-9_.~+/=-]+"), r"\1_***"),
+    (re.compile(r"\b(mav|clm|whsec|csb)_[A-Za-z0-9_.~+/=-]+"), r"\1_***"),
     (re.compile(r"\b(Bearer|Basic)\s+(?!\*)[A-Za-z0-9_.~+/=-]+", re.I), r"\1 ***"),
     (re.compile(r"(https?://)[^\s/@\"'<>]+@", re.I), r"\1***@"),
     # A signed address is a secret as a whole: whatever its parameters are called.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 
 
 def board(parser: ArgumentParser) -> None:
@@ -11,6 +11,33 @@ def board(parser: ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8788, help="8788; 0 takes a free one")
     parser.add_argument("--open", action="store_true", help="open it in a browser, logged in")
     parser.add_argument("--sandbox", action="store_true", help="films that cost nothing, to try it")
+    parser.add_argument("--url", metavar="URL", help="how browsers reach it: https://board.example")
+    parser.add_argument(
+        "--behind-proxy", action="store_true", help="believe X-Forwarded-Proto, -Host and -For"
+    )
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    _invite(_verb(verbs, "invite", "let somebody in: prints a one-time login and a token"))
+    people = _verb(verbs, "people", "who may come in")
+    people.add_argument("--revoke", metavar="NAME", help="let them in no more, at once")
+
+
+def _invite(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="what they are called in every log")
+    parser.add_argument(
+        "--role", required=True, choices=("viewer", "reviewer", "approver", "admin")
+    )
+    parser.add_argument("--allowance", metavar="N", help="credits a day that they may approve")
+    parser.add_argument("--again", action="store_true", help="renew who is there already")
+
+
+def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> ArgumentParser:
+    """Return the parser of a verb; what was said before the verb is not unsaid by it."""
+    made = verbs.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
+    made.add_argument("--json", action="store_true", default=SUPPRESS, help="one JSON document")
+    made.add_argument("--profile", metavar="NAME", default=SUPPRESS, help="settings of a profile")
+    made.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help="say more")
+    made.add_argument("--url", metavar="URL", default=SUPPRESS, help="how browsers reach the board")
+    return made
 
 
 def receive(parser: ArgumentParser) -> None:

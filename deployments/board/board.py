@@ -30,6 +30,8 @@ class Board:
     ledger: Ledger
     #: As a browser reaches it, without a slash at the end: `http://127.0.0.1:8788`.
     origin: str
+    #: Whether somebody said what the origin is (`--url`), and it is no guess by the socket.
+    is_named: bool = False
     #: Whether the service is a sandbox of our own that the board brought along.
     sandbox: bool = False
     #: Whether a proxy in front of it says who calls and how (`--behind-proxy`).

@@ -1,4 +1,4 @@
-"""The board as a server: its socket, the line that says it is ready, and a clean end."""
+"""The board as a server: its socket, and a clean end."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ from fastapi import FastAPI
 from deployments.board.app import make_app
 from deployments.board.board import Board
 from tasks.errors import ConfigurationError
+
+#: Seconds that answers under way have at the end; a stream of events is cut off then.
+GRACE = 2
+#: Bytes of a head at most, and connections at once: one person has a few.
+LONGEST_HEAD = 32 * 1024
+MOST_CONNECTIONS = 512
 
 
 @asynccontextmanager
@@ -45,12 +51,18 @@ class _Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http="h11",
+                ws="none",
                 lifespan="off",
                 log_config=None,
                 log_level="critical",
                 access_log=False,
                 server_header=False,
-                timeout_graceful_shutdown=2,
+                # What a proxy says is read in `visit`, and only when there is one.
+                proxy_headers=False,
+                h11_max_incomplete_event_size=LONGEST_HEAD,
+                limit_concurrency=MOST_CONNECTIONS,
+                timeout_graceful_shutdown=GRACE,
             )
         )
         self.ready = asyncio.Event()
@@ -72,10 +84,11 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(128)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         listening.close()
+        why = error.strerror if isinstance(error, OSError) else "there is no such port"
         raise ConfigurationError(
-            f"the board cannot listen on {host}:{port}: {error.strerror}",
+            f"the board cannot listen on {host}:{port}: {why}",
             remedy="is one at work there already? --port 0 takes a port that is free",
         ) from error
     return listening

@@ -1,53 +1,71 @@
 """Who is asking, and what they may do: a route names the least role that it takes.
 
-A person comes with a bearer token (programs) or a session's cookie (browsers).
+A person comes with a bearer token (programs) or a session's cookie (browsers). Somebody from
+outside came by a link (`person.guest`): no role lets them in, only a route that names a right and
+has the campaign in its path as `{campaign}`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 from fastapi import Depends, Request
 
 from deployments.board.problem_details import ProblemDetails
-
-Role = Literal["viewer", "reviewer", "approver", "admin"]
-#: Each may do what those before it may.
-ROLES: tuple[Role, ...] = get_args(Role)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Person:
-    """Somebody who may use the board; `allowance` in credits a day, None for no limit."""
-
-    id: int
-    name: str
-    role: Role
-    allowance: Decimal | None = None
-
-    def may(self, role: Role) -> bool:
-        """Whether the person may do what somebody of this role may."""
-        return ROLES.index(self.role) >= ROLES.index(role)
+from tasks.ledger.people import ROLES as ROLES
+from tasks.ledger.people import Person as Person
+from tasks.ledger.people import Right
+from tasks.ledger.people import Role as Role
 
 
 def at_least(role: Role) -> Callable[[Request], Awaitable[Person]]:
     """Return the dependency of a route that takes somebody of this role or a higher one."""
 
     async def person(request: Request) -> Person:
-        found: Person | None = getattr(request.state, "person", None)
-        if found is None:
-            raise ProblemDetails(
-                401, "nobody is logged in", remedy="`callsheet board` prints an address"
-            )
-        if not found.may(role):
-            raise ProblemDetails(
-                403, f"this takes a person of the role {role}, you are {found.role}"
-            )
+        found = somebody(request)
+        if found.guest is not None:
+            raise ProblemDetails(403, "your link opens the films of one campaign, and nothing else")
+        return _with_role(found, role)
+
+    return person
+
+
+def with_right(right: Right, role: Role) -> Callable[[Request], Awaitable[Person]]:
+    """Return the dependency of a route that takes a role, or a link with a right to its campaign.
+
+    The route's path has to have `{campaign}`: a link to one campaign opens no other.
+    """
+
+    async def person(request: Request) -> Person:
+        found = somebody(request)
+        if found.guest is None:
+            return _with_role(found, role)
+        if request.path_params.get("campaign") != found.guest.campaign:
+            raise ProblemDetails(403, "your link opens the films of one campaign, and nothing else")
+        if right not in found.guest.rights:
+            raise ProblemDetails(403, f"your link does not let you {right}")
         return found
 
+    return person
+
+
+def somebody(request: Request) -> Person:
+    """Return who is asking; raise ProblemDetails 401 where nobody is logged in."""
+    found: Person | None = getattr(request.state, "person", None)
+    if found is None:
+        raise ProblemDetails(
+            401,
+            "nobody is logged in",
+            remedy="`callsheet board` prints an address to log in by",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    return found
+
+
+def _with_role(person: Person, role: Role) -> Person:
+    if not person.may(role):
+        raise ProblemDetails(403, f"this takes a person of the role {role}, you are {person.role}")
     return person
 
 
@@ -55,3 +73,7 @@ Viewer = Annotated[Person, Depends(at_least("viewer"))]
 Reviewer = Annotated[Person, Depends(at_least("reviewer"))]
 Approver = Annotated[Person, Depends(at_least("approver"))]
 Admin = Annotated[Person, Depends(at_least("admin"))]
+#: Of routes below `{campaign}` that a link may open, too: films, posters, captions, verdicts.
+Sees = Annotated[Person, Depends(with_right("see", "viewer"))]
+Decides = Annotated[Person, Depends(with_right("decide", "reviewer"))]
+Downloads = Annotated[Person, Depends(with_right("download", "viewer"))]

@@ -1,4 +1,7 @@
-"""`callsheet board`: the dashboard and its interface for programs, until it is stopped."""
+"""`callsheet board`: the dashboard and its interface for programs, until it is stopped.
+
+Its verbs (`invite`, `people`, `links`) are in `board_people`.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,30 @@ import signal
 import sys
 from argparse import Namespace
 
+from rich.console import Console
+
+from deployments.board.acts.admin import admin_token, keep_address, others
+from deployments.board.acts.people import new_login
 from deployments.board.board import Board
 from deployments.board.serve import serving
+from deployments.board.visit import is_loopback, origin_of_site
 from deployments.commands.options import sandbox_for, settings_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
+from tasks.errors import ConfigurationError
 from tasks.home import make_home
-from tasks.ledger import open_ledger
+from tasks.ledger import Ledger, open_ledger
+
+#: How long the login that is printed waits for a browser, in seconds.
+LOGIN = 3600.0
 
 
 def main(args: Namespace) -> int:
     """Serve; return 0 when told to stop. Raises ConfigurationError when it cannot listen."""
+    if args.verb is not None:
+        from deployments.commands import board_people
+
+        return board_people.main(args)
     with sandbox_for(args):
         run_command(_serve(args))
     return 0
@@ -25,19 +41,70 @@ def main(args: Namespace) -> int:
 
 async def _serve(args: Namespace) -> None:
     settings = settings_of(args)
+    said = origin_of_site(args.url) if args.url else None
     if make_home(settings.home):
         print(f"made {settings.home} for the ledger and what else is kept", file=sys.stderr)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    console = console_for(args)
     async with await open_ledger(settings.ledger) as ledger:
 
         def make(origin: str) -> Board:
-            return Board(settings=settings, ledger=ledger, origin=origin, sandbox=args.sandbox)
+            return Board(
+                settings=settings,
+                ledger=ledger,
+                origin=said or origin,
+                is_named=said is not None,
+                sandbox=args.sandbox,
+                behind_proxy=args.behind_proxy,
+            )
 
+        await _refuse_strangers(args, make("http://" + args.host), ledger)
         async with serving(make, host=args.host, port=args.port) as board:
-            if args.json:
-                print_json({"url": board.origin})
-                sys.stdout.flush()
-            console_for(args).print(plain(f"the board is at {board.origin}; Ctrl+C stops it"))
+            keep_address(board)
+            await _tell(args, board, console)
             await stop.wait()
+            console.print("stopping: answers under way are finished")
+
+
+async def _refuse_strangers(args: Namespace, board: Board, ledger: Ledger) -> None:
+    """Beyond this machine the board is for people who were invited, each with a token."""
+    if is_loopback(args.host):
+        return
+    if not await others(board):
+        raise ConfigurationError(
+            f"nobody is invited to the board yet, and {args.host} is not this machine alone",
+            remedy="`callsheet board invite NAME --role admin` invites somebody first",
+        )
+    if not args.behind_proxy:
+        print(
+            "without https in front of it (--behind-proxy) tokens and films cross the network in "
+            "the clear",
+            file=sys.stderr,
+        )
+
+
+async def _tell(args: Namespace, board: Board, console: Console) -> None:
+    """Say where it is, and how to come in."""
+    admin = await admin_token(board)
+    login = await new_login(board, admin[0], lasts=LOGIN) if admin else None
+    if args.json:
+        print_json({"url": board.origin, "login": login, "token": admin[1] if admin else None})
+        sys.stdout.flush()
+    console.print(plain(f"the board is at {board.origin}; Ctrl+C stops it"))
+    if login is None:
+        console.print("its first admin was revoked: people log in by their invitations")
+        return
+    if args.open:
+        await _open(login)
+    elif not args.json:
+        console.print(plain(f"log in once, within the hour, at {login}"))
+
+
+async def _open(login: str) -> None:
+    """Open a browser that is logged in; where there is none, say the address."""
+    import webbrowser
+
+    if not await asyncio.to_thread(webbrowser.open, login):
+        print(f"no browser opens here; log in at {login}", file=sys.stderr)

@@ -1,0 +1,140 @@
+"""What every request passes first: is it to us, from us, and by whom; and the headers of answers.
+
+Plain ASGI and around everything else, so that no route, static file or refusal is without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from fastapi import Request
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from deployments.board.board import Board
+from deployments.board.problem_details import ProblemDetails
+from deployments.board.refusals import answer, fault
+from deployments.board.tokens import could_be, digest_of
+from deployments.board.tries import Tries
+from deployments.board.visit import Visit, is_own_host, visit_of
+from tasks.ledger.people import Person, person_of_token
+from tasks.ledger.sessions import find_session, note_visit
+
+#: No script, style, picture or film from anywhere else, nothing inline, and nobody frames it.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "Cache-Control": "no-store",
+}
+#: How often it is noted that somebody is still there, in seconds.
+SEEN = 300.0
+
+
+class Guard:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, board: Board, tries: Tries) -> None:
+        self._app = app
+        self._board = board
+        self._tries = tries
+        self._noting: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or refuse it."""
+        if scope["type"] != "http":
+            return
+        state = scope.setdefault("state", {})
+        state["visit"] = visit = visit_of(scope, self._board)
+        begun = False
+
+        async def send_on(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            self._check(visit)
+            state["person"] = await self._who(visit)
+            await self._app(scope, receive, send_on)
+        except ProblemDetails as problem:
+            await answer(Request(scope), problem)(scope, receive, send_on)
+        except Exception as error:
+            said = fault(error)
+            if not begun:
+                await answer(Request(scope), said)(scope, receive, send_on)
+
+    def _check(self, visit: Visit) -> None:
+        if not is_own_host(visit.headers.get("host", ""), self._board):
+            raise ProblemDetails(
+                421,
+                "the board has no such name",
+                title="This is somebody else's address",
+                remedy=f"it is at {self._board.origin}; `callsheet board --url URL` names it",
+            )
+        if not visit.changes:
+            return
+        if visit.is_foreign or not (visit.is_vouched_for or visit.bearer):
+            raise ProblemDetails(
+                403,
+                "a page of another site asked for this",
+                remedy="open the board itself, and do it there; programs send a bearer token",
+            )
+
+    async def _who(self, visit: Visit) -> Person | None:
+        if visit.path.startswith("/static/"):
+            return None
+        if visit.bearer is not None:
+            return await self._of_bearer(visit, visit.bearer)
+        return await self._of_session(visit) if visit.session else None
+
+    async def _of_bearer(self, visit: Visit, token: str) -> Person:
+        digest = digest_of(token)
+        self._tries.check(visit.client, digest)
+        found = None
+        if could_be(token):
+            found = await self._board.read(partial(person_of_token, digest=digest))
+        if found is None:
+            self._tries.was_wrong(visit.client)
+            raise ProblemDetails(
+                401,
+                "this token is nobody's",
+                remedy="`callsheet board people` says who has one; `invite` makes one",
+                headers={"WWW-Authenticate": 'Bearer error="invalid_token"'},
+            )
+        self._tries.was_right(visit.client, digest)
+        return found
+
+    async def _of_session(self, visit: Visit) -> Person | None:
+        token = visit.session or ""
+        if not could_be(token):
+            return None
+        digest, now = digest_of(token), self._board.clock()
+        found = await self._board.read(partial(find_session, digest=digest, at=now))
+        if found is None:
+            return None
+        if now - found.seen_at > SEEN:
+            # Beside the request: a look at a page must not wait for its turn to write.
+            noting = asyncio.create_task(self._note_visit(digest, now))
+            self._noting.add(noting)
+            noting.add_done_callback(self._noting.discard)
+        return found.person
+
+    async def _note_visit(self, digest: str, now: float) -> None:
+        try:
+            await self._board.write(partial(note_visit, digest=digest, at=now))
+        except Exception as error:
+            fault(error)

@@ -1,0 +1,120 @@
+"""How a refusal reaches whoever asked: problem details for programs, a page for people."""
+
+from __future__ import annotations
+
+import logging
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from deployments.board.page import page
+from deployments.board.problem_details import ProblemDetails
+from tasks.errors import CallsheetError, SheetError
+from tasks.redact import redact
+
+log = logging.getLogger("callsheet.board")
+
+PROBLEM = "application/problem+json"
+
+
+def add_refusals(app: FastAPI) -> None:
+    """Give every refusal of an application its shape."""
+    for kind, answer in {
+        ProblemDetails: _problem,
+        CallsheetError: _refusal,
+        HTTPException: _http_exception,
+        RequestValidationError: _not_understood,
+    }.items():
+        app.add_exception_handler(kind, answer)
+
+
+def answer(request: Request, problem: ProblemDetails) -> Response:
+    """Return a refusal; whoever is not logged in is led to the page where that is done."""
+    visit = request.state.visit
+    if not visit.wants_page:
+        return JSONResponse(problem.as_json(), problem.status, problem.headers, media_type=PROBLEM)
+    person = getattr(request.state, "person", None)
+    if problem.status == 401 and visit.method == "GET":
+        return _to_login(request)
+    made = page(request, "problem.html", person, status=problem.status, problem=problem)
+    made.headers.update(problem.headers)
+    return made
+
+
+def fault(error: Exception) -> ProblemDetails:
+    """Return what is said of a fault of ours: what it was is in the log, and only there."""
+    log.error("a fault in the board", exc_info=error)
+    return ProblemDetails(
+        500,
+        "a fault in Callsheet; what was paid for is in the ledger",
+        title="This went wrong",
+        remedy="try again; whoever runs the board finds the reason in its log",
+    )
+
+
+def _to_login(request: Request) -> Response:
+    visit = request.state.visit
+    if request.headers.get("hx-request"):
+        return Response(status_code=401, headers={"HX-Redirect": "/login"})
+    if visit.from_elsewhere and visit.session is None:
+        # A link on another site: the browser keeps a strict cookie back, but not from ourselves.
+        return page(request, "_again.html", None, address=_here(request))
+    return RedirectResponse(f"/login?next={quote(_here(request), safe='/')}", 303)
+
+
+def _here(request: Request) -> str:
+    query = request.url.query
+    return quote(request.url.path) + (f"?{query}" if query else "")
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ProblemDetails)
+    return answer(request, error)
+
+
+async def _refusal(request: Request, error: Exception) -> Response:
+    """Say what the command line would: words, a remedy, and never a traceback."""
+    assert isinstance(error, CallsheetError)
+    status = {2: 422, 4: 409, 5: 503}.get(error.exit_status, 500)
+    remedy = redact(error.remedy) if error.remedy else None
+    problems = error.problems if isinstance(error, SheetError) else ()
+    return answer(
+        request,
+        ProblemDetails(
+            status,
+            redact(str(error)),
+            remedy=remedy,
+            problems=[
+                {"line": one.line, "column": one.column, "words": redact(one.message)}
+                for one in problems
+            ],
+        ),
+    )
+
+
+async def _http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    words = {
+        404: "there is nothing at this address",
+        405: "this cannot be done with that address",
+    }.get(error.status_code, str(error.detail))
+    headers = dict(error.headers or {})
+    return answer(request, ProblemDetails(error.status_code, words, headers=headers))
+
+
+async def _not_understood(request: Request, error: Exception) -> Response:
+    """Name what is wrong and where; what was sent is not repeated: it may be a secret."""
+    assert isinstance(error, RequestValidationError)
+    problems = [
+        {"line": None, "column": ".".join(map(str, one["loc"][1:])) or None, "words": one["msg"]}
+        for one in error.errors()
+    ]
+    words = "; ".join(
+        f"{one['column']}: {one['words']}" if one["column"] else str(one["words"])
+        for one in problems[:3]
+    )
+    detail = f"the request is not what this takes: {words}"
+    return answer(request, ProblemDetails(422, detail, problems=problems))

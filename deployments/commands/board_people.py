@@ -1,0 +1,94 @@
+"""`callsheet board invite | people | links`: who may come in, beside a board or without one."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from deployments.board.acts import people
+from deployments.board.acts.admin import kept_address
+from deployments.board.board import Board
+from deployments.board.visit import origin_of_site
+from deployments.commands.options import budget_of, settings_of
+from deployments.signals import run_command
+from deployments.terminal import console_for, plain, print_json, table
+from tasks.credits import as_number, as_text
+from tasks.errors import BadInput
+from tasks.home import make_home
+from tasks.ledger import open_ledger
+from tasks.ledger.people import Invited, all_people
+
+#: Who invites on the command line: whoever has the ledger.
+BY = "the command line"
+DEFAULT = "http://127.0.0.1:8788"
+
+
+def main(args: Namespace) -> int:
+    """Carry out a verb."""
+    verbs: dict[str, Callable[[Namespace, Board], Awaitable[None]]] = {
+        "invite": _invite,
+        "people": _people,
+    }
+    return run_command(_with_board(args, verbs[args.verb]))
+
+
+async def _with_board(args: Namespace, verb: Callable[[Namespace, Board], Awaitable[None]]) -> int:
+    settings = settings_of(args)
+    make_home(settings.home)
+    async with await open_ledger(settings.ledger) as ledger:
+        said = origin_of_site(args.url) if args.url else None
+        board = Board(settings=settings, ledger=ledger, origin="", is_named=said is not None)
+        origin = said or await asyncio.to_thread(kept_address, board.folder) or DEFAULT
+        await verb(args, Board(settings=settings, ledger=ledger, origin=origin))
+    return 0
+
+
+async def _invite(args: Namespace, board: Board) -> None:
+    made = await people.invite(
+        board,
+        BY,
+        name=args.name,
+        role=args.role,
+        allowance=budget_of(args, "allowance"),
+        again=args.again,
+    )
+    if args.json:
+        print_json({"name": made.person.name, "role": made.person.role,
+                    "login": made.login, "token": made.token})  # fmt: skip
+        return
+    console = console_for(args)
+    console.print(plain(f"{made.person.name} is invited as {made.person.role}"))
+    console.print(plain(f"to log in once, within a week: {made.login}"))
+    console.print(plain(f"a token for programs, shown this once: {made.token}"))
+
+
+async def _people(args: Namespace, board: Board) -> None:
+    if args.revoke is not None and not await people.revoke(board, BY, args.revoke):
+        raise BadInput(
+            f'nobody who may come in is called "{args.revoke}"',
+            remedy="`callsheet board people` lists them",
+        )
+    found = await board.read(partial(all_people))
+    if args.json:
+        print_json({"people": [_document(one) for one in found]})
+        return
+    shown = table("People", ("name", "role", "allowance", "invited by"), numbers=("allowance",))
+    for one in found:
+        revoked = " (revoked)" if one.revoked_at is not None else ""
+        allowance = "" if one.person.allowance is None else as_text(one.person.allowance)
+        cells = (one.person.name, one.person.role + revoked, allowance, one.invited_by or "")
+        shown.add_row(*map(plain, cells))
+    console_for(args).print(shown)
+
+
+def _document(one: Invited) -> dict[str, Any]:
+    return {
+        "name": one.person.name,
+        "role": one.person.role,
+        "allowance": as_number(one.person.allowance),
+        "invited_by": one.invited_by,
+        "revoked": one.revoked_at is not None,
+    }

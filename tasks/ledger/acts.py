@@ -1,0 +1,51 @@
+"""What people did: every change that somebody asked for, in the order in which they did it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from tasks.ledger.schema_board import acts
+from tasks.redact import redact
+
+
+@dataclass(frozen=True, kw_only=True)
+class Act:
+    """One line of the activity log; `rows` is how many it was about, where it was about rows."""
+
+    id: int
+    at: float
+    by: str
+    act: str
+    campaign: str | None
+    rows: int | None
+    words: str | None
+
+
+def note_act(
+    connection: Connection,
+    *,
+    at: float,
+    by: str,
+    act: str,
+    campaign: str | None = None,
+    rows: int | None = None,
+    words: str | None = None,
+) -> int:
+    """Write down that somebody did something (`approve`, `invite`); return its number."""
+    said = redact(words) if words else None
+    made = acts.insert().values(at=at, by=by, act=act, campaign=campaign, rows=rows, words=said)
+    return int(connection.execute(made.returning(acts.c.id)).scalar_one())
+
+
+def acts_of(
+    connection: Connection, *, campaign: str | None = None, before: int | None = None, limit: int
+) -> list[Act]:
+    """Return what was done, newest first: of all or of a campaign, and before a number."""
+    query = select(acts).order_by(acts.c.id.desc()).limit(limit)
+    if campaign is not None:
+        query = query.where(acts.c.campaign == campaign)
+    if before is not None:
+        query = query.where(acts.c.id < before)
+    return [Act(**found) for found in connection.execute(query).mappings()]

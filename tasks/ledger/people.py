@@ -1,0 +1,212 @@
+"""Who may use the board: people with a role, their tokens and one-time logins, by digest alone.
+
+Knows no token: what is asked for and kept is its sha256 in hex. Moments are Unix seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal, get_args
+
+from sqlalchemy import Connection, delete, func, select, update
+
+from tasks.credits import from_micro, to_micro
+from tasks.errors import BadInput
+from tasks.ledger.acts import note_act
+from tasks.ledger.schema_board import logins, people, sessions
+
+Role = Literal["viewer", "reviewer", "approver", "admin"]
+#: Each may do what those before it may.
+ROLES: tuple[Role, ...] = get_args(Role)
+Right = Literal["see", "decide", "download"]
+#: What a link may allow whoever has it.
+RIGHTS: tuple[Right, ...] = get_args(Right)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guest:
+    """What a link opens: films of one campaign, and what may be done with them."""
+
+    link: int
+    campaign: str
+    rights: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """Somebody who uses the board; `allowance` in credits a day, None for no limit.
+
+    Whoever came by a link has a `guest` and the id 0.
+    """
+
+    id: int
+    name: str
+    role: Role
+    allowance: Decimal | None = None
+    guest: Guest | None = None
+
+    def may(self, role: Role) -> bool:
+        """Whether the person may do what somebody of this role may."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+    @property
+    def may_download(self) -> bool:
+        """Whether films may be taken home."""
+        return self.guest is None or "download" in self.guest.rights
+
+    @classmethod
+    def from_record(cls, found: Mapping[Any, Any]) -> Person:
+        """Return the person of a line of `people`."""
+        allowance = found["allowance"]
+        return cls(
+            id=found["id"],
+            name=found["name"],
+            role=found["role"],
+            allowance=None if allowance is None else from_micro(allowance),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invited:
+    """A person as a list of people shows one; `seen_at`: when a browser of theirs last came."""
+
+    person: Person
+    invited_by: str | None
+    invited_at: float
+    revoked_at: float | None
+    seen_at: float | None
+
+
+def invite_person(
+    connection: Connection,
+    *,
+    name: str,
+    role: Role,
+    token: str,
+    login: str,
+    login_until: float,
+    by: str,
+    at: float,
+    allowance: Decimal | None = None,
+    again: bool = False,
+) -> Person:
+    """Let somebody in, by the digests of a token and of a one-time login that holds until then.
+
+    `again` renews one whose name is known: what they had before opens nothing any more. Raises
+    BadInput where the name is taken and `again` was not said.
+    """
+    values = {
+        "role": role,
+        "token": token,
+        "allowance": None if allowance is None else to_micro(allowance),
+        "invited_by": by,
+        "invited_at": at,
+        "revoked_at": None,
+    }
+    there = connection.scalar(select(people.c.id).where(people.c.name == name))
+    if there is None:
+        connection.execute(people.insert().values(name=name, **values))
+    elif not again:
+        raise BadInput(
+            f'there is a person "{name}" already',
+            remedy="invite them again (--again) for another token and role: the old ones then end",
+        )
+    else:
+        _let_go(connection, there)
+        connection.execute(update(people).where(people.c.id == there).values(**values))
+    found = find_person(connection, name)
+    assert found is not None
+    make_login(connection, digest=login, person=found.id, expires_at=login_until)
+    note_act(connection, at=at, by=by, act="invite", words=f"{name} as {role}")
+    return found
+
+
+def find_person(connection: Connection, name: str) -> Person | None:
+    """Return whoever has this name and was not revoked."""
+    return _person(connection, people.c.name == name)
+
+
+def person_of(connection: Connection, number: int) -> Person | None:
+    """Return the person of this id, unless they were revoked."""
+    return _person(connection, people.c.id == number)
+
+
+def person_of_token(connection: Connection, digest: str) -> Person | None:
+    """Return whose token has this digest, unless they were revoked."""
+    return _person(connection, people.c.token == digest)
+
+
+def all_people(connection: Connection) -> list[Invited]:
+    """Return everybody who was ever invited, by name; those who were revoked last."""
+    seen = func.max(sessions.c.seen_at).label("seen_at")
+    query = (
+        select(people, seen)
+        .outerjoin(sessions, sessions.c.person_id == people.c.id)
+        .group_by(people.c.id)
+        .order_by(people.c.revoked_at.is_not(None), people.c.name)
+    )
+    return [
+        Invited(
+            person=Person.from_record(found),
+            invited_by=found["invited_by"],
+            invited_at=found["invited_at"],
+            revoked_at=found["revoked_at"],
+            seen_at=found["seen_at"],
+        )
+        for found in connection.execute(query).mappings()
+    ]
+
+
+def renew_token(connection: Connection, person: int, *, token: str) -> None:
+    """Give a person another token; the one before it opens nothing any more."""
+    connection.execute(update(people).where(people.c.id == person).values(token=token))
+
+
+def revoke_person(connection: Connection, name: str, *, by: str, at: float) -> bool:
+    """Let somebody in no more, wherever they are logged in; False if that was so already."""
+    this = (people.c.name == name) & people.c.revoked_at.is_(None)
+    found = connection.scalar(select(people.c.id).where(this))
+    if found is None:
+        return False
+    _let_go(connection, found)
+    gone = update(people).where(people.c.id == found).values(revoked_at=at, token=None)
+    connection.execute(gone)
+    note_act(connection, at=at, by=by, act="revoke", words=name)
+    return True
+
+
+def make_login(connection: Connection, *, digest: str, person: int, expires_at: float) -> None:
+    """Keep a one-time login."""
+    connection.execute(
+        logins.insert().values(digest=digest, person_id=person, expires_at=expires_at)
+    )
+
+
+def whose_login(connection: Connection, digest: str, *, at: float) -> Person | None:
+    """Return who could use a login now; it is not used up."""
+    this = (logins.c.digest == digest) & logins.c.used_at.is_(None) & (logins.c.expires_at > at)
+    found = connection.scalar(select(logins.c.person_id).where(this))
+    return None if found is None else _person(connection, people.c.id == found)
+
+
+def use_login(connection: Connection, digest: str, *, at: float) -> Person | None:
+    """Use a login up and return whose it is; None where it was used, ran out or never was."""
+    this = (logins.c.digest == digest) & logins.c.used_at.is_(None) & (logins.c.expires_at > at)
+    if connection.execute(update(logins).where(this).values(used_at=at)).rowcount == 0:
+        return None
+    whose = select(logins.c.person_id).where(logins.c.digest == digest).scalar_subquery()
+    return _person(connection, people.c.id == whose)
+
+
+def _person(connection: Connection, which: Any) -> Person | None:
+    query = select(people).where(which & people.c.revoked_at.is_(None))
+    found = connection.execute(query).mappings().first()
+    return None if found is None else Person.from_record(found)
+
+
+def _let_go(connection: Connection, person: int) -> None:
+    """End every session and login of a person."""
+    connection.execute(delete(sessions).where(sessions.c.person_id == person))
+    connection.execute(delete(logins).where(logins.c.person_id == person))

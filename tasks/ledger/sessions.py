@@ -1,0 +1,191 @@
+"""Browsers that are logged in, and the links that outsiders come by; of each the digest alone.
+
+A session is a person's or a link's, and worth what they are worth at the moment of a request.
+Moments are Unix seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+
+from tasks.errors import BadInput
+from tasks.ledger.acts import note_act
+from tasks.ledger.people import RIGHTS, Guest, Person, person_of, person_of_token, use_login
+from tasks.ledger.schema import campaigns
+from tasks.ledger.schema_board import links, sessions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """An address for somebody from outside: no account, one campaign, some rights, for a while."""
+
+    id: int
+    campaign: str
+    name: str
+    rights: frozenset[str]
+    made_by: str
+    made_at: float
+    expires_at: float
+    revoked_at: float | None
+
+    def holds(self, at: float) -> bool:
+        """Whether it opens anything at this moment."""
+        return self.revoked_at is None and at < self.expires_at
+
+    @property
+    def guest(self) -> Person:
+        """Whoever comes by it."""
+        return Person(
+            id=0,
+            name=f"{self.name} (link {self.id})",
+            role="reviewer" if "decide" in self.rights else "viewer",
+            guest=Guest(link=self.id, campaign=self.campaign, rights=self.rights),
+        )
+
+    @classmethod
+    def from_record(cls, found: Mapping[Any, Any]) -> Link:
+        """Return the link of a line of `links`, with its campaign's name as `campaign`."""
+        rights = frozenset(found["rights"].split(","))
+        kept = {name: found[name] for name in cls.__dataclass_fields__ if name != "rights"}
+        return cls(rights=rights, **kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrowserSession:
+    """A browser that is logged in: as whom, and when it was last noted that it came."""
+
+    person: Person
+    seen_at: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entered:
+    """A browser that got in: as whom, and until when."""
+
+    person: Person
+    expires_at: float
+
+
+def enter(
+    connection: Connection, code: str, *, session: str, at: float, longest: float
+) -> Entered | None:
+    """Log a browser in by what has the digest `code`: a one-time login, a token or a link.
+
+    None where that opens nothing, or no more. A login is used up by it.
+    """
+    person = use_login(connection, code, at=at) or person_of_token(connection, code)
+    link = None if person else link_of(connection, code)
+    if link is not None and link.holds(at):
+        person = link.guest
+    if person is None:
+        return None
+    until = min(link.expires_at if link else at + longest, at + longest)
+    connection.execute(delete(sessions).where(sessions.c.expires_at <= at))
+    connection.execute(
+        sessions.insert().values(
+            digest=session,
+            person_id=None if link else person.id,
+            link_id=link.id if link else None,
+            made_at=at,
+            seen_at=at,
+            expires_at=until,
+        )
+    )
+    return Entered(person=person, expires_at=until)
+
+
+def find_session(connection: Connection, digest: str, *, at: float) -> BrowserSession | None:
+    """Return a session that holds now, its person not revoked, its link neither run out."""
+    this = (sessions.c.digest == digest) & (sessions.c.expires_at > at)
+    found = connection.execute(select(sessions).where(this)).mappings().first()
+    if found is None:
+        return None
+    if found["link_id"] is not None:
+        link = _link(connection, links.c.id == found["link_id"])
+        holds = link is not None and link.holds(at)
+        return (
+            BrowserSession(person=link.guest, seen_at=found["seen_at"]) if link and holds else None
+        )
+    person = person_of(connection, found["person_id"])
+    return BrowserSession(person=person, seen_at=found["seen_at"]) if person else None
+
+
+def note_visit(connection: Connection, digest: str, *, at: float) -> None:
+    """Note that a session's browser came."""
+    connection.execute(update(sessions).where(sessions.c.digest == digest).values(seen_at=at))
+
+
+def close_session(connection: Connection, digest: str) -> None:
+    """Log a browser out."""
+    connection.execute(delete(sessions).where(sessions.c.digest == digest))
+
+
+def make_link(
+    connection: Connection,
+    *,
+    digest: str,
+    campaign: str,
+    name: str,
+    rights: Collection[str],
+    by: str,
+    at: float,
+    expires_at: float,
+) -> Link:
+    """Keep a link to a campaign's films; raise BadInput where there is no such campaign."""
+    where = connection.scalar(select(campaigns.c.id).where(campaigns.c.name == campaign))
+    if where is None:
+        raise BadInput(f'there is no campaign "{campaign}"')
+    connection.execute(
+        links.insert().values(
+            digest=digest,
+            campaign_id=where,
+            name=name,
+            rights=",".join(right for right in RIGHTS if right in rights),
+            made_by=by,
+            made_at=at,
+            expires_at=expires_at,
+        )
+    )
+    made = link_of(connection, digest)
+    assert made is not None
+    note_act(connection, at=at, by=by, act="link", campaign=campaign, words=f"for {name}")
+    return made
+
+
+def link_of(connection: Connection, digest: str) -> Link | None:
+    """Return the link of a digest, whether or not it still holds."""
+    return _link(connection, links.c.digest == digest)
+
+
+def all_links(connection: Connection, campaign: str | None = None) -> list[Link]:
+    """Return every link, or those to one campaign, newest first."""
+    which = campaigns.c.name == campaign if campaign is not None else links.c.id.is_not(None)
+    query = _LINKS.where(which).order_by(links.c.id.desc())
+    return [Link.from_record(found) for found in connection.execute(query).mappings()]
+
+
+def revoke_link(connection: Connection, link: int, *, by: str, at: float) -> bool:
+    """End a link and whoever is in by it; False if there is none, or it was ended before."""
+    connection.execute(delete(sessions).where(sessions.c.link_id == link))
+    this = (links.c.id == link) & links.c.revoked_at.is_(None)
+    if connection.execute(update(links).where(this).values(revoked_at=at)).rowcount == 0:
+        return False
+    ended = _link(connection, links.c.id == link)
+    if ended is not None:
+        words = f"for {ended.name}"
+        note_act(connection, at=at, by=by, act="unlink", campaign=ended.campaign, words=words)
+    return True
+
+
+_LINKS = select(links, campaigns.c.name.label("campaign")).join(
+    campaigns, campaigns.c.id == links.c.campaign_id
+)
+
+
+def _link(connection: Connection, which: Any) -> Link | None:
+    found = connection.execute(_LINKS.where(which)).mappings().first()
+    return None if found is None else Link.from_record(found)

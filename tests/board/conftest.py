@@ -1,0 +1,183 @@
+"""A board that is open, over real HTTP, with people of every role; and a browser for its pages.
+
+    async def test_a_viewer_sees_campaigns(open_board: OpenBoard) -> None:
+        assert (await open_board.viewer.get("/api/v1/campaigns")).status_code == 200
+
+    async def test_the_page(open_board: OpenBoard, chromium: Browser) -> None:
+        context = await open_board.logged_in(chromium, "reviewer")
+        page = await context.new_page()
+        await page.goto("/")
+
+The clients send a bearer token and ask for JSON; `open_board.form("reviewer")` is a browser without
+scripts instead: it has a session's cookie, asks for pages and sends our Origin.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.async_api import Browser, BrowserContext, async_playwright
+
+from deployments.board.acts.people import Invitation, invite
+from deployments.board.board import Board
+from deployments.board.serve import serving
+from tasks.ledger import Ledger, open_ledger
+from tasks.settings import Settings, load_settings
+from tests.browser import find_browser
+
+ROLES = ("viewer", "reviewer", "approver", "admin")
+#: What the approver may approve in a day, in credits.
+ALLOWANCE = Decimal(100)
+
+
+@dataclass
+class OpenBoard:
+    """A board at work in this process, its people, and a client for each."""
+
+    board: Board
+    people: dict[str, Invitation] = field(default_factory=dict)
+    clients: dict[str, httpx.AsyncClient] = field(default_factory=dict)
+    closing: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    @property
+    def origin(self) -> str:
+        """Where it is."""
+        return self.board.origin
+
+    @property
+    def ledger(self) -> Ledger:
+        """Its ledger, for a test to put something in."""
+        return self.board.ledger
+
+    @property
+    def nobody(self) -> httpx.AsyncClient:
+        """Somebody without a token."""
+        return self.clients["nobody"]
+
+    @property
+    def viewer(self) -> httpx.AsyncClient:
+        """Vera, who may look."""
+        return self.clients["viewer"]
+
+    @property
+    def reviewer(self) -> httpx.AsyncClient:
+        """Rita, who may keep and reject."""
+        return self.clients["reviewer"]
+
+    @property
+    def approver(self) -> httpx.AsyncClient:
+        """Ann, who may approve up to ALLOWANCE a day."""
+        return self.clients["approver"]
+
+    @property
+    def admin(self) -> httpx.AsyncClient:
+        """Ada, who may do everything."""
+        return self.clients["admin"]
+
+    async def client(self, **how: Any) -> httpx.AsyncClient:
+        """Return another client of the board, without a token of its own."""
+        how = {"base_url": self.origin, "timeout": 30, "trust_env": False, **how}
+        return await self.closing.enter_async_context(httpx.AsyncClient(**how))
+
+    async def form(self, role: str) -> httpx.AsyncClient:
+        """Return a browser without scripts that is logged in."""
+        headers = {"accept": "text/html", "origin": self.origin}
+        browser = await self.client(headers=headers, follow_redirects=True)
+        token = self.people[role].token
+        answer = await browser.post("/login", data={"token": token})
+        assert answer.is_success, answer.text
+        return browser
+
+    async def logged_in(self, browser: Browser, role: str, **how: Any) -> BrowserContext:
+        """Return a context of a browser in which a person of this role is logged in."""
+        form = await self.form(role)
+        context = await browser.new_context(base_url=self.origin, **how)
+        self.closing.push_async_callback(context.close)
+        for cookie in form.cookies.jar:
+            await context.add_cookies(
+                [{"name": cookie.name, "value": cookie.value or "", "url": self.origin,
+                  "sameSite": "Strict", "httpOnly": True}]
+            )  # fmt: skip
+        return context
+
+
+NAMES = {"viewer": "Vera", "reviewer": "Rita", "approver": "Ann", "admin": "Ada"}
+
+
+@asynccontextmanager
+async def board_at(
+    folder: Path, *, environ: Mapping[str, str] | None = None, **how: Any
+) -> AsyncIterator[OpenBoard]:
+    """Open a board on the ledger of a folder, and let in one person of every role.
+
+    `environ` are its settings (the service of a sandbox), `how` other fields of its Board.
+    """
+    settings = settings_at(folder, environ)
+    async with await open_ledger(settings.ledger) as ledger, AsyncExitStack() as closing:
+
+        def make(origin: str) -> Board:
+            return replace(Board(settings=settings, ledger=ledger, origin=origin), **how)
+
+        board = await closing.enter_async_context(serving(make, host="127.0.0.1", port=0))
+        opened = OpenBoard(board)
+        await closing.enter_async_context(opened.closing)
+        opened.clients["nobody"] = await opened.client()
+        for role in ROLES:
+            allowance = ALLOWANCE if role == "approver" else None
+            made = await invite(
+                board, "the test", name=NAMES[role], role=role, allowance=allowance, again=True
+            )
+            opened.people[role] = made
+            bearer = {"authorization": f"Bearer {made.token}"}
+            opened.clients[role] = await opened.client(headers=bearer)
+        yield opened
+
+
+def settings_at(folder: Path, environ: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings of a folder: its ledger and its store are in it."""
+    (folder / ".callsheet").mkdir(exist_ok=True)
+    ours = {"CALLSHEET_STORE": f"{folder / 'deliveries'}/", "HOME": str(folder)}
+    return load_settings(environ={**ours, **(environ or {})}, folder=folder)
+
+
+@pytest.fixture(scope="session")
+def made_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger with nothing in it, to be copied: quicker than to be made."""
+    import asyncio
+
+    path = tmp_path_factory.mktemp("made") / "ledger.db"
+
+    async def make() -> None:
+        async with await open_ledger(f"sqlite:///{path}"):
+            pass
+
+    asyncio.run(make())
+    return path
+
+
+@pytest.fixture
+async def open_board(tmp_path: Path, made_ledger: Path) -> AsyncIterator[OpenBoard]:
+    """A board with an empty ledger."""
+    (tmp_path / ".callsheet").mkdir()
+    shutil.copy(made_ledger, tmp_path / ".callsheet" / "ledger.db")
+    async with board_at(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def chromium() -> AsyncIterator[Browser]:
+    """A real browser."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox"]
+        )
+        yield browser
+        await browser.close()
