@@ -112,6 +112,7 @@ from tasks.ledger.reviews import (
     Reviewed,
     ReviewStands,
     Verdict,
+    film_of_take,
     kept_rows,
     review,
     review_all,
@@ -150,5 +151,6 @@ from tasks.ledger.values import (
     rows_of,
     takes_of,
 )
+from tasks.ledger.variety import Variety, variety_of
 from tasks.ledger.whole_row import ShownEvent, ShownTake, WholeRow, events_between, whole_row
 from tasks.ledger.work import RowToCarry, rows_to_carry

@@ -19,6 +19,7 @@ from sqlalchemy import (
     and_,
     func,
     literal,
+    literal_column,
     or_,
     select,
     true,
@@ -108,8 +109,9 @@ def _asked(element: _Asked, compiler: Any, **how: Any) -> str:
 
 
 def asked(name: str) -> ColumnElement[str]:
-    """Return a member of what a row asks of the service, as text."""
-    return _Asked(rows.c.request, name)
+    """Return a member of what a row asks of the service, by a name of ours, as text."""
+    # No parameter, with which it would be another expression each time to PostgreSQL.
+    return _Asked(rows.c.request, literal_column(f"'{name}'"))
 
 
 def is_walked(connection: Connection, campaign_id: int, which: RowFilter) -> bool:

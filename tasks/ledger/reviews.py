@@ -14,6 +14,7 @@ from sqlalchemy import Connection, bindparam, delete, exists, insert, select, up
 
 from tasks.errors import BadInput, CallsheetError
 from tasks.ledger.database import insert_missing, insert_unless_there
+from tasks.ledger.deliveries import FILM_TAKE
 from tasks.ledger.moves import storable
 from tasks.ledger.outlines import pages_of
 from tasks.ledger.schema import deliveries, events, reviews, rows, takes
@@ -21,8 +22,15 @@ from tasks.ledger.schema import deliveries, events, reviews, rows, takes
 Verdict = Literal["keep", "reject"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 #: What is often wrong, for people to choose from; any other few words are taken too.
-REASONS = ("wrong look", "wrong words", "wrong voice", "captions", "logo or product", "too long",
-           "broken picture", "no reason")  # fmt: skip
+REASONS: Mapping[str, str] = {
+    "wording": "what is said or written",
+    "picture": "what is to be seen, or how",
+    "voice": "who says it, or how",
+    "captions": "what is written below it",
+    "length": "too long or too short",
+    "brand": "logo, product, colours",
+    "other": "something else",
+}
 #: Characters of a reason and of a note at most.
 REASON, NOTE = 40, 2000
 
@@ -73,32 +81,47 @@ def review(
     """Decide on the film of a take, by its number in the ledger; return the verdict that stands.
 
     `instead_of` names the standing verdict, which this one replaces; with it, None as the verdict
-    takes that back. The same verdict again changes nothing, unless it is named too.
+    takes that back. The same verdict again stays that of who was first: a reason or note that it
+    lacked is added, one that it has is changed only by that person or where the verdict is named,
+    and None leaves what there is.
 
     Raises ReviewStands where another verdict stands, BadInput where there is no film or no sense.
     """
     film = _film(connection, take_id)
     said = None if verdict is None else _said(verdict, reason, note, by=by, at=at)
-    if said is not None and instead_of is None:
-        if insert_unless_there(connection, reviews, {**film.keys(), **_values(said)}):
-            _tell(connection, [(film, None)], said, by=by, at=at)
-            return said
-        standing = review_of(connection, take_id)
-        if standing is not None and standing.verdict == verdict:
-            return standing
-        raise ReviewStands(film.row, film.take, standing)
-    standing = review_of(connection, take_id, locked=True)
-    if standing is None and said is None:
+    if said is not None and instead_of is None and _is_first(connection, film, said):
+        _tell(connection, [(film, None)], said, by=by, at=at)
+        return said
+    before = review_of(connection, take_id, locked=True)
+    if before is None and verdict is None:
         return None
-    if standing is None or standing.verdict != instead_of:
-        raise ReviewStands(film.row, film.take, standing)
+    now = said
+    if before is not None and before.verdict == verdict and instead_of in (None, verdict):
+        now = _amended(before, reason, note, may=instead_of is not None or by == before.by)
+    elif before is None or before.verdict != instead_of:
+        raise ReviewStands(film.row, film.take, before)
+    if now == before:
+        return before
     this = reviews.c.take_id == take_id
-    if said is None:
+    if now is None:
         connection.execute(delete(reviews).where(this))
     else:
-        connection.execute(update(reviews).where(this).values(**_values(said)))
-    _tell(connection, [(film, instead_of)], said, by=by, at=at)
-    return said
+        connection.execute(update(reviews).where(this).values(**_values(now)))
+    _tell(connection, [(film, before.verdict)], now, by=by, at=at)
+    return now
+
+
+def _is_first(connection: Connection, film: _Film, said: Review) -> bool:
+    return insert_unless_there(connection, reviews, {**film.keys(), **_values(said)})
+
+
+def _amended(before: Review, reason: str | None, note: str | None, *, may: bool) -> Review:
+    """Return a verdict with other words beside it: those that are given, where that may be."""
+    given = {"reason": reason, "note": note}
+    words = {name: text for name, text in given.items() if text is not None}
+    words = {name: text for name, text in words.items() if may or not getattr(before, name)}
+    now = {"reason": before.reason, "note": before.note, **words}
+    return _said(before.verdict, now["reason"], now["note"], by=before.by, at=before.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +166,22 @@ def review_of(connection: Connection, take_id: int, *, locked: bool = False) -> 
     query = select(reviews).where(reviews.c.take_id == take_id)
     found = connection.execute(query.with_for_update() if locked else query).first()
     return None if found is None else review_in(found._asdict())
+
+
+def film_of_take(
+    connection: Connection, *, campaign_id: int, row: str, take: int | None = None
+) -> int | None:
+    """Return a take of a row, by the row's id and the take's number, as the ledger numbers it.
+
+    Without a number that of the row's newest film. None where there is none.
+    """
+    mine = (rows.c.campaign_id == campaign_id, rows.c.row == row)
+    query = select(FILM_TAKE).select_from(rows).where(*mine)
+    if take is not None:
+        query = select(takes.c.id).join(rows, rows.c.id == takes.c.row_id)
+        query = query.where(*mine, takes.c.number == take)
+    found: int | None = connection.scalar(query)
+    return found
 
 
 def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:

@@ -100,6 +100,38 @@ async def test_every_change_leaves_who_and_why_in_the_history(ledger: Ledger):
     ]
 
 
+#: Who says reject again, with which reason and note, naming it or not; what then stands.
+AMENDED = [
+    (("Bob", None, None, None), ("picture", None)),
+    (("Bob", None, "the logo", None), ("picture", "the logo")),
+    (("Bob", "voice", None, None), ("picture", None)),
+    (("Bob", "voice", "the logo", "reject"), ("voice", "the logo")),
+    (("Ann", "voice", None, None), ("voice", None)),
+    (("Ann", "", "the logo", None), (None, "the logo")),
+    (("Ann", "picture", None, "reject"), ("picture", None)),
+]
+
+
+@pytest.mark.parametrize(("again", "words"), AMENDED)
+async def test_the_same_verdict_again_adds_words_and_stays_the_first_ones(
+    ledger: Ledger, again: Any, words: Any
+):
+    stage = await Stage.set(ledger, brief())
+    await stage.delivered()
+    await decide(stage, "reject", reason="picture")
+    by, reason, note, instead_of = again
+    how = {"reason": reason, "note": note, "instead_of": instead_of}
+    said = await decide(stage, "reject", by=by, at=NOW + 1, **how)
+    found = await standing(stage)
+    assert found == said
+    assert found is not None
+    assert (found.reason, found.note, found.by, found.at) == (*words, "Ann", NOW)
+    changed = words != ("picture", None)
+    assert len(await told(stage)) == 1 + changed
+    if changed:
+        assert (await told(stage))[-1][2].startswith(f"by {by}")  # type: ignore[union-attr]
+
+
 REFUSED = {
     "no verdict": {"verdict": "maybe"},
     "a long reason": {"verdict": "reject", "reason": "x" * 41},

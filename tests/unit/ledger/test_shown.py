@@ -28,6 +28,7 @@ from tasks.ledger import (
     names_shown,
     review,
     shown_rows,
+    variety_of,
     whole_row,
 )
 from tasks.ledger.schema import takes
@@ -176,6 +177,14 @@ async def test_counts_are_those_of_the_filters(ledger: Ledger):
     assert counts.tags == {tag: await number(tag=tag) for tag in counts.tags}
     assert counts.reviews == {said: await number(review=said) for said in counts.reviews}
     assert sum(counts.reviews.values()) == counts.films
+
+
+async def test_a_campaign_tells_what_its_rows_are_told_apart_by(ledger: Ledger):
+    stage = await campaign(ledger, 10)
+    found = await ledger.read(partial(variety_of, campaign_id=stage.campaign.id))
+    assert found.languages == {"en": 4, "de": 3, "fr": 3}
+    assert found.ratios == {"1:1": 5, "9:16": 5}
+    assert found.tools == {"product-launch": 2}
 
 
 async def test_a_row_shows_its_newest_film_and_what_was_said_of_that(ledger: Ledger):

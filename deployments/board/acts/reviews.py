@@ -1,0 +1,107 @@
+"""Deciding on films: keep or reject, one or many, in somebody's name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import cast
+
+from deployments.board.board import Board
+from deployments.board.problem_details import ProblemDetails
+from deployments.board.who import Person
+from tasks.aftercare.review import review_matching
+from tasks.ledger import (
+    Campaign,
+    Review,
+    Reviewed,
+    RowFilter,
+    Verdict,
+    film_of_take,
+    find_campaign,
+    review,
+)
+
+
+async def decide(
+    board: Board,
+    person: Person,
+    *,
+    campaign: str,
+    row: str,
+    take: int,
+    verdict: str | None,
+    reason: str | None = None,
+    note: str | None = None,
+    instead_of: str | None = None,
+) -> Review | None:
+    """Decide on the film of a take, by its number in its row; return what stands.
+
+    A verdict of None takes back the one that `instead_of` names. The same verdict again may add a
+    reason or a note; None leaves what there is.
+
+    Raises ReviewStands where somebody decided otherwise, ProblemDetails where there is no such
+    take, BadInput where it makes no sense.
+    """
+    known = await _campaign(board, campaign)
+    found = partial(film_of_take, campaign_id=known.id, row=row, take=take)
+    take_id = await board.read(found)
+    if take_id is None:
+        raise ProblemDetails(404, f"{campaign} has no take {take} of a row {row[:80]}")
+    return await board.write(
+        partial(
+            review,
+            take_id=take_id,
+            verdict=cast("Verdict | None", verdict),
+            reason=reason,
+            note=note,
+            by=person.name,
+            at=board.clock(),
+            instead_of=cast("Verdict | None", instead_of),
+        )
+    )
+
+
+async def decide_all(
+    board: Board,
+    person: Person,
+    *,
+    campaign: str,
+    which: RowFilter,
+    verdict: str,
+    reason: str | None = None,
+    note: str | None = None,
+    until: float | None = None,
+) -> Reviewed:
+    """Decide on every film that matches; what somebody has decided on already stays as it is.
+
+    `until` is when the person was shown them (Unix seconds): films that came later, which nobody
+    has looked at, are left out.
+    """
+    known = await _campaign(board, campaign)
+    if which.is_empty:
+        raise ProblemDetails(
+            422,
+            "this would decide on every film of the campaign",
+            remedy="choose the undecided ones, or name rows",
+        )
+    if until is not None:
+        which = replace(which, until=min(until, which.until or until))
+    return await board.write(
+        partial(
+            review_matching,
+            campaign_id=known.id,
+            which=which,
+            verdict=cast(Verdict, verdict),
+            reason=reason,
+            note=note,
+            by=person.name,
+            at=board.clock(),
+        )
+    )
+
+
+async def _campaign(board: Board, name: str) -> Campaign:
+    found = await board.read(partial(find_campaign, name=name))
+    if found is None:
+        raise ProblemDetails(404, f"the ledger knows no campaign {name[:80]}")
+    return found

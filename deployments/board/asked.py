@@ -1,0 +1,132 @@
+"""What an address asks of a campaign's rows: which, in which order, from where on.
+
+The address of a page and of a call say it in the same words, and what is not known in them is
+refused: a filter that were left out would show, and a bulk act would take, more rows than meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+from starlette.datastructures import QueryParams
+
+from deployments.board.problem_details import ProblemDetails
+from tasks.errors import did_you_mean
+from tasks.ledger import SORTS, STATES, RowFilter, Sort, State
+from tasks.ledger.filters import ReviewFilter
+from tasks.ledger.shown import MOST, PAGE
+
+#: Conditions that are a few words each, by their names in an address and in a filter.
+WORDS = ("tag", "q", "language", "ratio", "tool")
+TRUTHS = ("flagged", "film")
+MOMENTS = ("since", "until")
+#: Characters of one of them at most.
+LONG = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedRows:
+    """A page of rows that an address asks for."""
+
+    which: RowFilter
+    sort: Sort = "sheet"
+    after: str | None = None
+    limit: int = PAGE
+
+
+def rows_in(query: QueryParams) -> AskedRows:
+    """Read which page of which rows an address asks for; raise ProblemDetails 422 for no sense."""
+    return AskedRows(
+        which=filter_in(query),
+        sort=cast(Sort, _one_of(query, "sort", SORTS) or "sheet"),
+        after=query.get("after") or None,
+        limit=min(_number(query, "limit", least=1) or PAGE, MOST),
+    )
+
+
+def filter_in(query: QueryParams) -> RowFilter:
+    """Read which rows an address asks for; raise ProblemDetails 422 for what makes no sense.
+
+    `state` and `row` may stand several times; states may also stand with commas between.
+    """
+    named = [word for text in query.getlist("state") for word in text.split(",") if word]
+    for word in named:
+        if word not in STATES:
+            raise _no_sense("state", word, STATES)
+    words = {name: query.get(name) or None for name in WORDS}
+    for name, text in words.items():
+        if text is not None and len(text) > LONG:
+            raise ProblemDetails(422, f"{name} is longer than {LONG} characters")
+    return RowFilter(
+        states=tuple(cast(State, word) for word in dict.fromkeys(named)),
+        review=cast("ReviewFilter | None", _one_of(query, "review", get_args(ReviewFilter))),
+        rows=tuple(row for row in query.getlist("row") if row),
+        takes=_number(query, "takes", least=1),
+        **words,
+        flagged=_truth(query, "flagged"),
+        film=_truth(query, "film"),
+        since=_moment(query, "since"),
+        until=_moment(query, "until"),
+    )
+
+
+def pairs_of(which: RowFilter) -> list[tuple[str, str]]:
+    """Return a filter as an address has it, for a link to the same rows."""
+    found: list[tuple[str, Any]] = [("state", state) for state in which.states]
+    found += [("review", which.review), ("takes", which.takes)]
+    found += [(name, getattr(which, name)) for name in WORDS]
+    for name in TRUTHS:
+        value = getattr(which, name)
+        found.append((name, None if value is None else "yes" if value else "no"))
+    # Every bit counts: it says which films somebody has seen.
+    found += [(name, getattr(which, name)) for name in MOMENTS]
+    found += [("row", row) for row in which.rows]
+    return [(name, f"{value}") for name, value in found if value is not None]
+
+
+def _one_of(query: QueryParams, name: str, words: Iterable[str]) -> str | None:
+    word = query.get(name) or None
+    if word is not None and word not in words:
+        raise _no_sense(name, word, words)
+    return word
+
+
+def _truth(query: QueryParams, name: str) -> bool | None:
+    known: Mapping[str, bool | None] = {
+        "": None, "yes": True, "true": True, "1": True, "no": False, "false": False, "0": False,
+    }  # fmt: skip
+    word = query.get(name, "")
+    if word not in known:
+        raise _no_sense(name, word, ("yes", "no"))
+    return known[word]
+
+
+def _number(query: QueryParams, name: str, *, least: int) -> int | None:
+    word = query.get(name, "")
+    if not word:
+        return None
+    if not (word.isascii() and word.isdigit() and len(word) < 10) or int(word) < least:
+        raise ProblemDetails(422, f'{name} "{word[:40]}" is no whole number of {least} or more')
+    return int(word)
+
+
+def _moment(query: QueryParams, name: str) -> float | None:
+    """Read Unix seconds; what is no moment in any calendar is refused."""
+    word = query.get(name, "")
+    try:
+        moment = float(word) if word else None
+    except ValueError:
+        moment = float("nan")
+    if moment is not None and not 0 <= moment < 1e11:
+        raise ProblemDetails(422, f'{name} "{word[:40]}" is no moment in Unix seconds')
+    return moment
+
+
+def _no_sense(name: str, word: str, known: Iterable[str]) -> ProblemDetails:
+    words = list(known)
+    hint = did_you_mean(word[:40], words)
+    return ProblemDetails(
+        422, f'{name} "{word[:40]}" is none that there is{hint}', remedy=", ".join(words)
+    )

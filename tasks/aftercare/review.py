@@ -1,0 +1,72 @@
+"""Deciding on films from outside the ledger's rooms: by the names of rows, and by what they match.
+
+Each function is one change for `Ledger.write`.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from tasks.errors import BadInput
+from tasks.ledger import (
+    Campaign,
+    Review,
+    Reviewed,
+    RowFilter,
+    Verdict,
+    film_of_take,
+    films_shown,
+    review,
+    review_all,
+)
+from tasks.suggest import suggest
+
+
+def review_row(
+    connection: Connection,
+    campaign: Campaign,
+    row: str,
+    verdict: Verdict | None,
+    *,
+    take: int | None = None,
+    reason: str | None = None,
+    note: str | None = None,
+    by: str,
+    at: float,
+    instead_of: Verdict | None = None,
+) -> Review | None:
+    """Decide on a take of a row by their names, without a number on its newest film; return the
+    verdict that stands.
+
+    Raises ReviewStands where another verdict stands, BadInput where there is no such film.
+    """
+    found = film_of_take(connection, campaign_id=campaign.id, row=row, take=take)
+    if found is None:
+        named = f"{row} has no film yet" if take is None else f"{row} has no take {take}"
+        raise BadInput(named, remedy=f"`{suggest('explain', campaign.name, row)}` tells how it is")
+    return review(
+        connection,
+        found,
+        verdict,
+        reason=reason,
+        note=note,
+        by=by,
+        at=at,
+        instead_of=instead_of,
+    )
+
+
+def review_matching(
+    connection: Connection,
+    campaign_id: int,
+    which: RowFilter,
+    verdict: Verdict,
+    *,
+    reason: str | None = None,
+    note: str | None = None,
+    by: str,
+    at: float,
+) -> Reviewed:
+    """Decide on the films of all rows that match now; what is decided on already stays."""
+    films = films_shown(connection, campaign_id, which)
+    return review_all(connection, films, verdict, reason=reason, note=note, by=by, at=at)

@@ -1,0 +1,58 @@
+"""An address says which rows are meant: all of it is understood, or it is refused."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+import pytest
+from starlette.datastructures import QueryParams
+
+from deployments.board.asked import AskedRows, filter_in, pairs_of, rows_in
+from deployments.board.problem_details import ProblemDetails
+from tasks.ledger import RowFilter
+
+FILTERS = {
+    "": RowFilter(),
+    "state=&tag=&review=&q=&flagged=&limit=&after=": RowFilter(),
+    "state=failed": RowFilter(states=("failed",)),
+    "state=failed&state=held&state=failed": RowFilter(states=("failed", "held")),
+    "state=failed,held": RowFilter(states=("failed", "held")),
+    "tag=a%20%26%20b&q=%C3%96l": RowFilter(tag="a & b", q="Öl"),
+    "review=none&flagged=yes&film=no": RowFilter(review="none", flagged=True, film=False),
+    "flagged=true&film=0": RowFilter(flagged=True, film=False),
+    "language=de&ratio=9:16&tool=x": RowFilter(language="de", ratio="9:16", tool="x"),
+    "takes=2&since=1.5&until=1764000000.123456": RowFilter(
+        takes=2, since=1.5, until=1764000000.123456
+    ),
+    "row=a&row=b,c": RowFilter(rows=("a", "b,c")),
+    "what=else&utm=1": RowFilter(),
+}
+
+
+@pytest.mark.parametrize("query", FILTERS)
+def test_an_address_is_a_filter_and_a_filter_an_address(query: str) -> None:
+    which = filter_in(QueryParams(query))
+    assert which == FILTERS[query]
+    assert filter_in(QueryParams(urlencode(pairs_of(which)))) == which
+
+
+REFUSED = [
+    "state=done", "state=failed,done", "review=maybe", "review=kept", "flagged=perhaps", "takes=0",
+    "takes=-1", "takes=2.5", "takes=x", "takes=99999999999999999999", "since=x", "since=nan",
+    "since=inf", "until=-1", "sort=best", "limit=0", "limit=ten", "limit=-5", "limit=%C2%B2",
+    "q=" + "x" * 201, "tag=" + "x" * 201,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", REFUSED)
+def test_what_makes_no_sense_is_refused_and_never_left_out(query: str) -> None:
+    with pytest.raises(ProblemDetails) as refused:
+        rows_in(QueryParams(query))
+    assert refused.value.status == 422
+    assert query.partition("=")[0] in refused.value.detail
+
+
+def test_a_page_is_named_by_order_place_and_size() -> None:
+    assert rows_in(QueryParams("")) == AskedRows(which=RowFilter())
+    asked = rows_in(QueryParams("sort=worst&after=worst~1&limit=100000"))
+    assert (asked.sort, asked.after, asked.limit) == ("worst", "worst~1", 500)
