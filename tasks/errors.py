@@ -8,6 +8,8 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 │   ├── LedgerError                     the ledger cannot be opened or used
 │   └── StoreUnusable                   the store cannot be written to
 ├── SpendRefused               exit 4   budget or approval stands in the way
+│   ├── MovedOn                         not what was planned any more: a new plan is needed
+│   └── AllowanceSpent                  more than somebody may approve in a day
 ├── Parked                     exit 5   nothing to be done before a later moment
 ├── StoreError                          one write to the store did not succeed
 ├── FilmError                           bytes that are not the film (or captions) we asked for
@@ -124,6 +126,14 @@ class SpendRefused(CallsheetError):
     """The budget or a missing approval stands in the way; nothing was spent."""
 
     exit_status = 4
+
+
+class MovedOn(SpendRefused):
+    """What was planned has moved on; nothing was approved or spent. Look at a new plan."""
+
+
+class AllowanceSpent(SpendRefused):
+    """This is more than the person may approve today; nothing was approved or spent."""
 
 
 class Parked(CallsheetError):

@@ -196,6 +196,10 @@ class Settings(BaseSettings):
     second_process: Use = _setting(
         "auto", "a process beside a run that looks at films: yes, no, or auto, where many come"
     )
+    private_sheets: Truth = _setting(
+        "no", "yes to let the board fetch sheets from this machine and private networks"
+    )
+    inbox: str | None = _setting(None, "folder whose sheets the board offers")
     prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
     webhook_vendor: Vendor = _setting(
         "Service", "vendor part of the webhook headers' names, X-Service-Signature"
@@ -226,6 +230,11 @@ class Settings(BaseSettings):
     def webhook_secrets(self) -> Path:
         """The folder where the secrets of webhooks are kept."""
         return self.home / "webhooks"
+
+    @property
+    def handed_in(self) -> Path:
+        """The folder where sheets are kept that were handed in on the board."""
+        return self.home / "board" / "sheets"
 
     def service(self) -> tuple[str, str]:
         """Return the service's address and key; raise ConfigurationError when one is missing."""

@@ -6,10 +6,11 @@ Knows no SQL: what is in the ledger is asked for with the functions of `tasks.le
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -36,6 +37,11 @@ class Board:
     sandbox: bool = False
     #: Whether a proxy in front of it says who calls and how (`--behind-proxy`).
     behind_proxy: bool = False
+    #: What the command line said of settings: a child of the board has the same.
+    profile: str | None = None
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    #: Set when something is to be done in the background: a plan to be quoted, a run to be started.
+    attention: asyncio.Event = field(default_factory=asyncio.Event)
     clock: Callable[[], float] = time.time
     #: Makes what nobody can guess: ids, tokens, nonces.
     token: Callable[[], str] = lambda: secrets.token_urlsafe(24)

@@ -58,6 +58,8 @@ async def _serve(args: Namespace) -> None:
                 is_named=said is not None,
                 sandbox=args.sandbox,
                 behind_proxy=args.behind_proxy,
+                profile=args.profile,
+                overrides=getattr(args, "overrides", {}),
             )
 
         await _refuse_strangers(args, make("http://" + args.host), ledger)

@@ -17,13 +17,10 @@ from deployments.commands.named_rows import campaign_and_words, chosen_rows
 from deployments.commands.options import sandbox_for, settings_of
 from deployments.signals import run_command
 from deployments.terminal import consent, console_for, plain, print_json, state_text, table
-from tasks.aftercare.cancel import Ending, carry_out, endings, exit_status, needs_service
+from tasks.aftercare.cancel import LIVE, Ending, carry_out, endings, exit_status, needs_service
 from tasks.credits import as_number, as_text, in_credits
 from tasks.engine.context import connect
-from tasks.ledger import NOT_BEGUN, Campaign, CampaignRow, Ledger, ask_to_cancel, rows_of
-
-#: States in which there is anything to cancel.
-LIVE = NOT_BEGUN | {"submitting", "rendering", "stalled", "held"}
+from tasks.ledger import Campaign, CampaignRow, Ledger, ask_to_cancel, rows_of
 
 
 def main(args: Namespace) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from deployments.commands.ledger import NotHere, campaign_of
-from tasks.campaign.selection import parse_selection, refuse_slips
+from tasks.campaign.selection import choose_rows, parse_selection
 from tasks.errors import BadInput
 from tasks.ledger import Campaign, CampaignRow, Ledger, all_campaigns, rows_of
 from tasks.suggest import suggest
@@ -38,7 +38,7 @@ async def chosen_rows(
     args: Namespace, ledger: Ledger, campaign: Campaign, named: Sequence[str]
 ) -> list[CampaignRow]:
     """Return the rows that are named and chosen by `--select`; raise BadInput for no such row."""
-    chosen = parse_selection(args.select)
+    parse_selection(args.select)
     rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
     missing = [word for word in named if word not in {row.row for row in rows}]
     if missing:
@@ -47,11 +47,4 @@ async def chosen_rows(
             f"campaign {campaign.name} has no row " + ", ".join(f'"{word}"' for word in missing),
             remedy=f"`{suggest('rows', campaign.name)}` lists them",
         )
-    found = [
-        row
-        for row in rows
-        if (not named or row.row in named) and chosen(row, row.asked(), row.state)
-    ]
-    if not found:
-        refuse_slips(args.select, ((row, row.asked(), row.state) for row in rows))
-    return found
+    return choose_rows(rows, named, args.select)

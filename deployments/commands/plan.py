@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import Namespace
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,19 +20,17 @@ from deployments.plan_table import show_plan
 from deployments.progress_view import ProgressView
 from deployments.signals import run_command
 from deployments.terminal import console_for, print_json
-from tasks.campaign.catalogue import compared
-from tasks.campaign.match import Match, match_sheet, name_campaign
-from tasks.campaign.plan import plan_document, plan_sheet, priced, save_plan
-from tasks.campaign.prices import Tell, ask_prices
-from tasks.campaign.quote import ask_balance, check_budget
+from tasks.campaign.plan import plan_document, save_plan
+from tasks.campaign.priced_plan import PricedPlan, plan_with_prices
+from tasks.campaign.prices import Tell
+from tasks.campaign.quote import check_budget
 from tasks.campaign.values import Plan, RunOptions
-from tasks.engine.context import open_service
 from tasks.errors import CallsheetError, SpendRefused
 from tasks.ledger import open_ledger
 from tasks.ledger.database import ledger_file, ledger_url
 from tasks.redact import unsigned
 from tasks.settings import Settings
-from tasks.sheet import Sheet, read_sheet
+from tasks.sheet import read_sheet
 from tasks.suggest import suggest_run
 
 
@@ -81,7 +77,7 @@ def _run_of(args: Namespace, plan: Plan, *words: str) -> str:
     return suggest_run(unsigned(args.sheet), plan.campaign, *typed_in(args), *words)
 
 
-async def _plan(args: Namespace, settings: Settings, tell: Tell) -> tuple[Sheet, Plan, Match]:
+async def _plan(args: Namespace, settings: Settings, tell: Tell) -> PricedPlan:
     sheet = await read_sheet(args.sheet, sheet_options(args, settings))
     options = RunOptions(
         sheet=args.sheet,
@@ -91,25 +87,8 @@ async def _plan(args: Namespace, settings: Settings, tell: Tell) -> tuple[Sheet,
         **words_of(args),
     )
     file = ledger_file(ledger_url(settings.ledger))
-    async with AsyncExitStack() as stack:
-        ledger = None
+    if file is not None and not file.exists():
         # A plan makes nothing, not even an empty ledger.
-        if file is None or file.exists():
-            opened = await open_ledger(settings.ledger, create=False)
-            ledger = await stack.enter_async_context(opened)
-            sheet = await name_campaign(ledger, sheet, options)
-        match = await match_sheet(ledger, sheet, options, settings)
-        plan = await plan_sheet(ledger, sheet, options)
-        if not plan.spending:
-            return sheet, plan, match
-        service = await open_service(settings, ledger, time.time)
-        await stack.enter_async_context(service)
-        wanted = {line.row for line in plan.spending}
-        sheet = await compared(
-            sheet, wanted, settings, ledger=ledger, service=service, clock=time.time
-        )
-        briefs = [brief for brief in sheet.briefs if brief.row in wanted]
-        quotes = settings.quotes
-        prices = await ask_prices(service, briefs, at_once=quotes, clock=time.time, tell=tell)
-        plan = replace(priced(plan, prices), balance=await ask_balance(service))
-        return sheet, plan, match
+        return await plan_with_prices(None, sheet, options, settings, tell=tell)
+    async with await open_ledger(settings.ledger, create=False) as ledger:
+        return await plan_with_prices(ledger, sheet, options, settings, tell=tell)

@@ -24,6 +24,7 @@ from tasks.engine.policy.decision import unwanted
 from tasks.errors import CallsheetError, Parked
 from tasks.ledger import (
     NEEDS_PERSON,
+    NOT_BEGUN,
     Campaign,
     CampaignRow,
     State,
@@ -36,6 +37,8 @@ from tasks.ledger import (
 
 log = logging.getLogger("callsheet.aftercare")
 
+#: States in which there is anything to cancel.
+LIVE = NOT_BEGUN | {"submitting", "rendering", "stalled", "held"}
 #: How long another run is given to settle what was asked, and to obey where the service must
 #: not be called; how long rows are carried here. In seconds.
 PATIENCE, OBEYS, LIMIT = 60.0, 5.0, 600.0

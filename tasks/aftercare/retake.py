@@ -16,7 +16,7 @@ from tasks.campaign.prices import ask_prices
 from tasks.campaign.quote import check_wanted
 from tasks.campaign.values import Plan, PlanLine
 from tasks.engine.context import Context
-from tasks.errors import SpendRefused
+from tasks.errors import MovedOn
 from tasks.ledger import (
     Campaign,
     CampaignRow,
@@ -112,18 +112,31 @@ async def approve_offers(
     Raises SpendRefused when a row moved on, or the campaign was cancelled, since it was priced.
     """
     wanted = [Quoted(offer.row, offer.price) for offer in found if not offer.refusal]
+    change = partial(approve_wanted, campaign=campaign, wanted=wanted, by=by, because=because)
+    await at.ledger.write(partial(change, budget=budget, at=at.clock()))
 
-    def change(connection: Connection) -> None:
-        now = at.clock()
-        check_wanted(connection, campaign)
-        late = approve_retakes(connection, wanted, by=by, because=because, at=now)
-        if late:
-            named = ", ".join(row.row for row in late)
-            raise SpendRefused(f"{named} moved on in the meantime; nothing was approved or spent")
-        if budget is not None:
-            set_budget(connection, campaign, budget=budget, at=now)
 
-    await at.ledger.write(change)
+def approve_wanted(
+    connection: Connection,
+    campaign: Campaign,
+    wanted: Sequence[Quoted],
+    *,
+    by: str,
+    because: str | None,
+    budget: Decimal | None,
+    at: float,
+) -> None:
+    """Approve another take of every row at its price, in one transaction, or none of them.
+
+    Raises MovedOn for a row that moved on, SpendRefused where the campaign was cancelled.
+    """
+    check_wanted(connection, campaign)
+    late = approve_retakes(connection, wanted, by=by, because=because, at=at)
+    if late:
+        named = ", ".join(row.row for row in late)
+        raise MovedOn(f"{named} moved on in the meantime; nothing was approved or spent")
+    if budget is not None:
+        set_budget(connection, campaign, budget=budget, at=at)
 
 
 def count_films(number: int) -> str:

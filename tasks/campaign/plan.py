@@ -134,7 +134,17 @@ def check_saved_plan(plan: Plan, path: Path, *, tolerance: Decimal = Decimal(0))
 
     A price may have changed by `tolerance`, a part of it (0.1 is a tenth).
     """
-    saved = _read_saved(path)
+    look = "look at a new plan (`callsheet plan SHEET -o FILE`) and approve that"
+    check_holds(plan, _read_saved(path), tolerance=tolerance, look=look)
+
+
+def check_holds(
+    plan: Plan, saved: Mapping[str, Any], *, tolerance: Decimal = Decimal(0), look: str
+) -> None:
+    """Raise SpendRefused unless all that `plan` spends is as in the document of an approved one.
+
+    `look` is the remedy.
+    """
     before = {line["row"]: line for line in saved["rows"]}
     campaign = saved["campaign"]
     moved = [] if campaign == plan.campaign else [f"the plan is for campaign {campaign}"]
@@ -146,7 +156,7 @@ def check_saved_plan(plan: Plan, path: Path, *, tolerance: Decimal = Decimal(0))
     if moved:
         raise SpendRefused(
             "the approved plan no longer holds; nothing was spent:\n  " + "\n  ".join(moved),
-            remedy="look at a new plan (`callsheet plan SHEET -o FILE`) and approve that",
+            remedy=look,
         )
 
 

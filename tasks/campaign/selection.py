@@ -7,9 +7,9 @@ round: `tag:launch,language:en|de,!draft-*`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from tasks.errors import BadInput, did_you_mean
 
@@ -48,6 +48,33 @@ def parse_selection(text: str | None) -> Selection:
         return all(term(row, request, state) for term in terms)
 
     return chosen
+
+
+class SelectableRow(Selectable, Protocol):
+    """A row of the ledger, as far as it is selected by."""
+
+    @property
+    def state(self) -> str: ...
+    def asked(self) -> Mapping[str, Any]: ...
+
+
+Row = TypeVar("Row", bound=SelectableRow)
+
+
+def choose_rows(
+    known: Sequence[Row], named: Collection[str] | None, select: str | None
+) -> list[Row]:
+    """Return those rows that are named, if any are, and chosen by a selection, if there is one.
+
+    Raises BadInput for a selection that cannot be read, or has a slip and chooses nothing.
+    """
+    chosen, ids = parse_selection(select), frozenset(named or ())
+    found = [
+        row for row in known if (not ids or row.row in ids) and chosen(row, row.asked(), row.state)
+    ]
+    if not found:
+        refuse_slips(select, ((row, row.asked(), row.state) for row in known))
+    return found
 
 
 def refuse_slips(select: str | None, rows: Iterable[Asked]) -> None:

@@ -8,6 +8,7 @@ from tasks.ledger.accounts import (
     day_of,
     find_account,
 )
+from tasks.ledger.acts import Act, acts_of, note_act
 from tasks.ledger.campaigns import (
     Campaign,
     Tally,
@@ -92,6 +93,26 @@ from tasks.ledger.paid_calls import (
     unsettled_calls,
     videos_known,
 )
+from tasks.ledger.plans import (
+    PLAN_STATES,
+    KeptPlan,
+    KeptSheet,
+    PlanKind,
+    PlanState,
+    approve_plan,
+    approved_by,
+    approved_since,
+    begin_plan,
+    find_plan,
+    find_sheet,
+    finish_plan,
+    hold_plans,
+    keep_sheet,
+    plan_before,
+    plans_of,
+    plans_quoting,
+    void_plan,
+)
 from tasks.ledger.quotes import (
     PricedRow,
     Quoted,
@@ -118,6 +139,19 @@ from tasks.ledger.reviews import (
     review_all,
     review_of,
     reviews_of,
+)
+from tasks.ledger.runs import (
+    BoardRun,
+    ask_run,
+    claim_run,
+    end_run,
+    find_run,
+    note_begun,
+    open_runs,
+    run_again,
+    run_for,
+    runs_of,
+    unbegun_run,
 )
 from tasks.ledger.shown import (
     SORTS,

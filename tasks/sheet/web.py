@@ -15,6 +15,7 @@ import httpx
 from tasks.sheet.fetched import Fetched, refused, too_large
 from tasks.sheet.formats import SUFFIXES
 from tasks.sheet.limits import MAX_BYTES
+from tasks.sheet.public_network import NotPublic, PublicTransport
 
 _WHOLE_SECONDS = 120
 _MAX_REDIRECTS = 5
@@ -40,8 +41,12 @@ _REASONS = {
 }
 
 
-async def fetch_web(address: str) -> Fetched:
-    """Return a sheet from https://; messages show neither query nor password of the address."""
+async def fetch_web(address: str, *, public: bool = False) -> Fetched:
+    """Return a sheet from https://; messages show neither query nor password of the address.
+
+    With `public` nothing is asked of this machine or a private network, wherever a name or a
+    redirect leads: for addresses that come from somebody else than who works on this machine.
+    """
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL:
@@ -51,7 +56,9 @@ async def fetch_web(address: str) -> Fetched:
         raise refused(url.host, "has a password in its address, which would end up in logs")
     try:
         async with asyncio.timeout(_WHOLE_SECONDS):
-            return await _follow(url, shown)
+            return await _follow(url, shown, public=public)
+    except NotPublic:
+        raise refused(shown, "is not in the public internet, and only that is read") from None
     except (TimeoutError, httpx.TimeoutException):
         raise refused(shown, "did not answer in time; try again later") from None
     except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
@@ -59,11 +66,15 @@ async def fetch_web(address: str) -> Fetched:
         raise refused(shown, f"cannot be reached: {reason.partition('?')[0]}") from None
 
 
-async def _follow(url: httpx.URL, shown: str) -> Fetched:
-    async with httpx.AsyncClient(timeout=_TIMEOUT, headers={"accept": "*/*"}) as client:
+async def _follow(url: httpx.URL, shown: str, *, public: bool) -> Fetched:
+    transport = PublicTransport() if public else None
+    headers = {"accept": "*/*"}
+    async with httpx.AsyncClient(timeout=_TIMEOUT, headers=headers, transport=transport) as client:
         for _ in range(_MAX_REDIRECTS + 1):
-            if url.scheme != "https" and not (url.scheme == "http" and _is_here(url.host)):
-                raise refused(shown, "is not https://, and only this machine may do without")
+            here = url.scheme == "http" and _is_here(url.host) and not public
+            if url.scheme != "https" and not here:
+                but = "" if public else ", and only this machine may do without"
+                raise refused(shown, f"is not https://{but}")
             async with client.stream("GET", url) as response:
                 if response.has_redirect_location:
                     url = url.join(response.headers["location"])

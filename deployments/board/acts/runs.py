@@ -1,0 +1,41 @@
+"""Runs of approved plans: what became of them, and having one go on that has ended early."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from deployments.board.board import Board
+from deployments.board.problem_details import ProblemDetails
+from deployments.board.who import Person
+from tasks.ledger import BoardRun, find_run, note_act, run_again, runs_of
+
+
+async def see_run(board: Board, person: Person, run_id: str) -> BoardRun:
+    """Return a run; raises ProblemDetails (404) for none."""
+    run = await board.read(partial(find_run, run_id=run_id))
+    if run is None:
+        raise ProblemDetails(404, "there is no such run")
+    return run
+
+
+async def see_runs(
+    board: Board, person: Person, campaign: str, *, limit: int = 20
+) -> list[BoardRun]:
+    """Return the newest runs that were started on the board for a campaign."""
+    return await board.read(partial(runs_of, campaign=campaign, limit=limit))
+
+
+async def carry_on(board: Board, person: Person, run_id: str) -> BoardRun:
+    """Have a run that has ended go on with what it left; it pays for what was approved, at most.
+
+    Raises ProblemDetails: 403 below the role of an approver, 409 while it is at work.
+    """
+    if not person.may("approver"):
+        raise ProblemDetails(403, f"this takes a person of the role approver, not {person.role}")
+    run = await see_run(board, person, run_id)
+    if not await board.write(partial(run_again, run_id=run_id, at=board.clock())):
+        raise ProblemDetails(409, "the run has not ended: it is at work")
+    note = partial(note_act, act="carry on", by=person.name, at=board.clock())
+    await board.write(partial(note, campaign=run.campaign, words=f"run {run_id}"))
+    board.attention.set()
+    return run

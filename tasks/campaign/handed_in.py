@@ -1,0 +1,97 @@
+"""Sheets that were handed in on the board: their bytes as they came, kept beside the ledger.
+
+A run of such a sheet reads what was looked at and approved, whatever becomes of the place it came
+from. The same bytes under the same name are one file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import unicodedata
+from pathlib import Path, PurePosixPath
+from uuid import uuid4
+
+from tasks.errors import BadInput
+from tasks.garbage import no_search
+from tasks.ledger import KeptSheet
+from tasks.settings import Settings
+from tasks.sheet import Sheet, SheetOptions, parse_sheet
+from tasks.sheet.fill import FoundColumn, columns_found
+
+#: Characters of a sheet's name that are kept at most, its suffix included.
+LONGEST = 100
+_UNFIT = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/]+')
+
+
+def keep_bytes(settings: Settings, name: str, content: bytes) -> tuple[Path, str]:
+    """Keep the bytes of a sheet; return their file, and their sha256 in hex."""
+    digest = hashlib.sha256(content).hexdigest()
+    file = _file(settings, name, digest)
+    if not file.exists():
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        half = file.with_name(f".{uuid4().hex}.part")
+        with open(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
+            target.write(content)
+            target.flush()
+            os.fsync(target.fileno())
+        half.replace(file)
+    return file, digest
+
+
+def fit_name(name: str) -> str:
+    """Return what a handed-in sheet is called: a file's name that fits everywhere, no path."""
+    last = PurePosixPath(unicodedata.normalize("NFC", name).replace("\\", "/")).name
+    plain = _UNFIT.sub(" ", last).strip(" .")
+    stem, dot, suffix = plain.rpartition(".")
+    if dot and len(suffix) < 10:
+        return f"{stem[: LONGEST - len(suffix) - 1]}.{suffix}" if stem else plain
+    return plain[:LONGEST] or "sheet"
+
+
+def read_kept(settings: Settings, kept: KeptSheet) -> bytes:
+    """Return the bytes that were handed in; raise BadInput where they are gone or others."""
+    file = _file(settings, kept.name, kept.digest)
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise BadInput(
+            f"the sheet {kept.name} that was handed in cannot be read ({file}: {error.strerror})",
+            remedy="hand it in again; where runs are started on another machine, the folder "
+            ".callsheet/board has to be the same there",
+        ) from error
+    if hashlib.sha256(content).hexdigest() != kept.digest:
+        raise BadInput(f"{file} is not the sheet that was handed in", remedy="hand it in again")
+    return content
+
+
+def parse_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> Sheet:
+    """Return the sheet that was handed in; raise SheetError with every problem it has."""
+    content = read_kept(settings, kept)
+    with no_search():
+        return parse_sheet(
+            content,
+            name=kept.name,
+            options=options,
+            folder=_folder(settings, kept),
+            address=kept.place,
+        )
+
+
+def columns_kept(
+    settings: Settings, kept: KeptSheet, options: SheetOptions
+) -> tuple[int, tuple[FoundColumn, ...]]:
+    """Return how many rows a handed-in sheet has, and its columns."""
+    return columns_found(read_kept(settings, kept), name=kept.name, options=options)
+
+
+def _file(settings: Settings, name: str, digest: str) -> Path:
+    return settings.handed_in / digest[:32] / fit_name(name)
+
+
+def _folder(settings: Settings, kept: KeptSheet) -> Path | None:
+    """Return where its `@file` scripts are looked for: only a sheet of this machine's has any."""
+    if "://" in kept.place or Path(kept.place).is_relative_to(settings.handed_in.resolve()):
+        return None
+    return Path(kept.place).parent

@@ -1,0 +1,218 @@
+"""Sheets that were handed in on the board, and plans that wait for somebody's word or had it.
+
+A plan's state moves one way: `quoting -> ready -> approved`, or to `void` with words that say why.
+Each move names the state it comes from, so that of two who approve one is first. Amounts in
+credits, moments in Unix seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal, get_args
+
+from sqlalchemy import Connection, Row, func, select, update
+
+from tasks.credits import from_micro, to_micro
+from tasks.ledger.schema_board import people, plans, sheets
+
+PlanKind = Literal["run", "retake"]
+PlanState = Literal["quoting", "ready", "approved", "void", "expired"]
+PLAN_STATES: tuple[PlanState, ...] = get_args(PlanState)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptSheet:
+    """A sheet that was handed in: `place` is where it comes from, `digest` the sha256 of its bytes.
+
+    `name` is what it was called.
+    """
+
+    id: str
+    name: str
+    place: str
+    digest: str
+    added_by: str
+    added_at: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptPlan:
+    """A plan as the ledger has it; `document` and `total` are there once it is ready.
+
+    `terms` are what was asked for. A ready one is no longer to be approved after `expires_at`.
+    """
+
+    id: str
+    kind: PlanKind
+    campaign: str
+    sheet_id: str | None
+    terms: Mapping[str, Any]
+    state: PlanState
+    document: Mapping[str, Any] | None
+    total: Decimal | None
+    words: str | None
+    made_by: str
+    made_at: float
+    expires_at: float | None
+    approved_by: str | None
+    approved_at: float | None
+    replaced_by: str | None
+
+    def state_at(self, moment: float) -> PlanState:
+        """Return its state at a moment: what is ready expires by itself."""
+        late = self.expires_at is not None and self.expires_at <= moment
+        return "expired" if self.state == "ready" and late else self.state
+
+
+def keep_sheet(connection: Connection, sheet: KeptSheet) -> None:
+    """Keep what was handed in."""
+    names = KeptSheet.__dataclass_fields__
+    connection.execute(sheets.insert().values({name: getattr(sheet, name) for name in names}))
+
+
+def find_sheet(connection: Connection, sheet_id: str) -> KeptSheet | None:
+    """Return a sheet that was handed in."""
+    found = connection.execute(select(sheets).where(sheets.c.id == sheet_id)).first()
+    return None if found is None else KeptSheet(**found._asdict())
+
+
+def begin_plan(
+    connection: Connection,
+    plan_id: str,
+    *,
+    kind: PlanKind,
+    campaign: str,
+    terms: Mapping[str, Any],
+    by: str,
+    at: float,
+    sheet_id: str | None = None,
+) -> None:
+    """Begin a plan: it is `quoting` until its prices are known."""
+    connection.execute(
+        plans.insert().values(
+            id=plan_id,
+            kind=kind,
+            campaign=campaign,
+            sheet_id=sheet_id,
+            terms=json.dumps(terms, ensure_ascii=False),
+            state="quoting",
+            made_by=by,
+            made_at=at,
+        )
+    )
+
+
+def finish_plan(
+    connection: Connection,
+    plan_id: str,
+    *,
+    campaign: str,
+    document: Mapping[str, Any],
+    total: Decimal,
+    expires_at: float,
+) -> bool:
+    """Make a plan ready, with all that it says from now on; False where it is quoting no more."""
+    values = {
+        "state": "ready",
+        "campaign": campaign,
+        "document": json.dumps(document, ensure_ascii=False),
+        "total": to_micro(total),
+        "expires_at": expires_at,
+    }
+    return _move(connection, plan_id, "quoting", values)
+
+
+def void_plan(
+    connection: Connection,
+    plan_id: str,
+    *,
+    old: PlanState,
+    words: str,
+    replaced_by: str | None = None,
+) -> bool:
+    """Have a plan stand no longer, and say why; False where it is not `old` any more."""
+    values = {"state": "void", "words": words, "replaced_by": replaced_by}
+    return _move(connection, plan_id, old, values)
+
+
+def approve_plan(
+    connection: Connection, plan_id: str, *, terms: Mapping[str, Any], by: str, at: float
+) -> bool:
+    """Note whose word a plan has, and the budget given with it in `terms`; False if not ready."""
+    text = json.dumps(terms, ensure_ascii=False)
+    values = {"state": "approved", "approved_by": by, "approved_at": at, "terms": text}
+    return _move(connection, plan_id, "ready", values)
+
+
+def find_plan(connection: Connection, plan_id: str) -> KeptPlan | None:
+    """Return a plan."""
+    found = connection.execute(select(plans).where(plans.c.id == plan_id)).first()
+    return None if found is None else _plan(found)
+
+
+def plan_before(connection: Connection, plan_id: str) -> KeptPlan | None:
+    """Return the plan whose place another one took."""
+    found = connection.execute(select(plans).where(plans.c.replaced_by == plan_id)).first()
+    return None if found is None else _plan(found)
+
+
+def plans_quoting(connection: Connection) -> list[str]:
+    """Return the plans whose prices are not known yet, the oldest first."""
+    query = select(plans.c.id).where(plans.c.state == "quoting").order_by(plans.c.made_at)
+    return list(connection.scalars(query))
+
+
+def plans_of(connection: Connection, campaign: str | None, *, limit: int) -> list[KeptPlan]:
+    """Return the newest plans, without their documents: of a campaign, or of all."""
+    query = select(*(c for c in plans.c if c.name != "document"))
+    if campaign is not None:
+        query = query.where(plans.c.campaign == campaign)
+    found = connection.execute(query.order_by(plans.c.made_at.desc(), plans.c.id).limit(limit))
+    return [_plan(one) for one in found]
+
+
+def approved_since(connection: Connection, campaign: str, moment: float) -> KeptPlan | None:
+    """Return a plan of the campaign that was approved after a moment, if one was."""
+    query = select(plans).where(
+        plans.c.campaign == campaign,
+        plans.c.state == "approved",
+        plans.c.approved_at > moment,
+    )
+    found = connection.execute(query.limit(1)).first()
+    return None if found is None else _plan(found)
+
+
+def approved_by(connection: Connection, person: str, *, since: float) -> Decimal:
+    """Return the credits of all plans that a person has approved since a moment.
+
+    Whoever asks in order to approve holds the person's line until the transaction ends, so that
+    two approvals at once are counted one after the other.
+    """
+    connection.execute(select(people.c.id).where(people.c.name == person).with_for_update())
+    query = select(func.sum(plans.c.total)).where(
+        plans.c.approved_by == person, plans.c.state == "approved", plans.c.approved_at >= since
+    )
+    return from_micro(connection.scalar(query) or 0)
+
+
+def hold_plans(connection: Connection, campaign: str) -> None:
+    """Have no other plan of a campaign approved until this transaction ends."""
+    these = select(plans.c.id).where(plans.c.campaign == campaign).order_by(plans.c.id)
+    connection.execute(these.with_for_update()).all()
+
+
+def _move(connection: Connection, plan_id: str, old: PlanState, values: Mapping[str, Any]) -> bool:
+    this = update(plans).where(plans.c.id == plan_id, plans.c.state == old)
+    return connection.execute(this.values(**values)).rowcount == 1
+
+
+def _plan(found: Row[Any]) -> KeptPlan:
+    values = found._asdict()
+    document = values.pop("document", None)
+    return KeptPlan(
+        **{**values, "total": from_micro(values["total"]), "terms": json.loads(values["terms"])},
+        document=None if document is None else json.loads(document),
+    )

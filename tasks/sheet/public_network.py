@@ -1,0 +1,56 @@
+"""HTTP that reaches the public internet alone, whatever a name is said to mean.
+
+A name is looked up once and connected to at the very address that was judged: one that answers
+differently the second time gains nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+
+import httpx
+
+
+class NotPublic(Exception):
+    """The address is one of this machine or of a private network."""
+
+
+class PublicTransport(httpx.AsyncBaseTransport):
+    """Sends requests to public addresses; raises NotPublic for any other."""
+
+    def __init__(self) -> None:
+        self._plain = httpx.AsyncHTTPTransport()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        host = request.url.host
+        address = await _address(host, request.url.port or 443)
+        # The certificate is still the one of the name.
+        request.extensions = {**request.extensions, "sni_hostname": host}
+        request.url = request.url.copy_with(host=address)
+        return await self._plain.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._plain.aclose()
+
+
+async def _address(host: str, port: int) -> str:
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise httpx.ConnectError(f"{host} is not known: {error.strerror}") from error
+    addresses = [str(one[4][0]) for one in found]
+    if not addresses or not all(map(is_public, addresses)):
+        raise NotPublic
+    return addresses[0]
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one that anybody can reach."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        # What stands for another one is as public as that is.
+        ip = ip.ipv4_mapped or ip.sixtofour or (ip.teredo and ip.teredo[1]) or ip
+    return ip.is_global and not ip.is_multicast

@@ -1,0 +1,172 @@
+"""Plans of the board in the ledger: one way through their states, one run each, one word each."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+from functools import partial
+
+import pytest
+
+from tasks.aftercare.approval import approve_on_board
+from tasks.campaign.board_plan import PlanTerms
+from tasks.campaign.plan_keeping import ask_plan, replace_plan
+from tasks.errors import AllowanceSpent, MovedOn
+from tasks.ledger import (
+    KeptPlan,
+    Ledger,
+    acts_of,
+    approve_plan,
+    claim_run,
+    end_run,
+    find_plan,
+    find_run,
+    finish_plan,
+    note_begun,
+    open_runs,
+    plans_quoting,
+    run_again,
+    run_for,
+)
+
+NOW = 1_800_000_000.0
+DAY = 86_400.0
+
+
+async def ready(ledger: Ledger, plan_id: str, *, at: float = NOW, credits: int = 20) -> KeptPlan:
+    """Have a plan that waits for somebody's word; it holds for a quarter of an hour."""
+    begun = partial(ask_plan, plan_id=plan_id, kind="run", campaign="spring", terms={})
+    await ledger.write(partial(begun, by="Ann", at=at))
+    document = {
+        "campaign": "spring",
+        "credits": {"unpriced": 0},
+        "rows": [{"row": "r1", "action": "make", "quoted": credits}],
+    }
+    done = partial(finish_plan, plan_id=plan_id, campaign="spring", document=document)
+    assert await ledger.write(partial(done, total=Decimal(credits), expires_at=at + 900))
+    found = await ledger.read(partial(find_plan, plan_id=plan_id))
+    assert found is not None
+    return found
+
+
+async def approved(
+    ledger: Ledger,
+    plan: KeptPlan,
+    *,
+    by: str = "Ann",
+    allowance: int | None = None,
+    at: float = NOW + 1,
+) -> str:
+    """Approve a plan as the board does; return its run."""
+    change = partial(approve_on_board, plan=plan, terms=PlanTerms(), run_id=f"run-{plan.id}-{by}")
+    amount = None if allowance is None else Decimal(allowance)
+    return (await ledger.write(partial(change, by=by, allowance=amount, at=at))).id
+
+
+async def begun(ledger: Ledger, run_id: str, *, place: str = "here") -> None:
+    """Have a run's approval known to the rows."""
+    claim = partial(claim_run, run_id=run_id, place=place, instead_of=None, at=NOW)
+    assert await ledger.write(claim) is not None
+    await ledger.write(partial(note_begun, run_id=run_id, at=NOW))
+
+
+async def test_a_plan_is_quoted_then_ready_and_expires_by_itself(ledger: Ledger):
+    plan = await ready(ledger, "p1")
+    assert (plan.state_at(NOW), plan.state_at(NOW + 900)) == ("ready", "expired")
+    assert await ledger.read(plans_quoting) == []
+    again = partial(finish_plan, plan_id="p1", campaign="other", document={}, total=Decimal(1))
+    assert not await ledger.write(partial(again, expires_at=NOW))
+
+
+async def test_it_is_approved_once_and_again_is_the_same_run(ledger: Ledger):
+    plan = await ready(ledger, "p1")
+    runs = {await approved(ledger, plan), await approved(ledger, plan, by="Bob")}
+    assert runs == {"run-p1-Ann"}
+    found = await ledger.read(partial(find_plan, plan_id="p1"))
+    assert found is not None
+    assert (found.state, found.approved_by, found.approved_at) == ("approved", "Ann", NOW + 1)
+    acts = await ledger.read(partial(acts_of, campaign="spring", limit=9))
+    assert [(act.act, act.by, act.rows) for act in acts] == [
+        ("approve", "Ann", 1), ("plan", "Ann", None)
+    ]  # fmt: skip
+
+
+async def test_two_who_approve_at_once_have_one_run(ledger: Ledger):
+    plan = await ready(ledger, "p1")
+    runs = await asyncio.gather(*(approved(ledger, plan, by=name) for name in ("Ann", "Bob")))
+    assert len(set(runs)) == 1
+    assert len(await ledger.read(open_runs)) == 1
+
+
+async def test_a_plan_made_before_another_was_approved_has_moved_on(ledger: Ledger):
+    one, other = await ready(ledger, "p1"), await ready(ledger, "p2")
+    await approved(ledger, one)
+    with pytest.raises(MovedOn, match="Ann has approved another plan"):
+        await approved(ledger, other, by="Bob")
+    assert await ledger.read(partial(run_for, plan_id="p2")) is None
+
+
+async def test_a_plan_waits_until_an_approved_one_is_in_its_rows(ledger: Ledger):
+    run = await approved(ledger, await ready(ledger, "p1"))
+    later = await ready(ledger, "p2", at=NOW + 2)
+    with pytest.raises(MovedOn, match="about to begin"):
+        await approved(ledger, later, at=NOW + 3)
+    await begun(ledger, run)
+    assert await approved(ledger, later, at=NOW + 3)
+
+
+async def test_an_allowance_is_for_a_day_and_for_all_plans_together(ledger: Ledger):
+    first = await approved(ledger, await ready(ledger, "p1"), allowance=30)
+    await begun(ledger, first)
+    second = await ready(ledger, "p2", at=NOW + 2)
+    with pytest.raises(AllowanceSpent, match="20 today") as refused:
+        await approved(ledger, second, allowance=30, at=NOW + 3)
+    assert "10 too many" in str(refused.value)
+    assert await approved(ledger, second, by="Bob", allowance=30, at=NOW + 3)
+    third = await ready(ledger, "p3", at=NOW + DAY)
+    await begun(ledger, "run-p2-Bob")
+    assert await approved(ledger, third, allowance=30, at=NOW + DAY)
+
+
+async def test_a_plan_that_was_replaced_leads_to_the_one_in_its_place(ledger: Ledger):
+    plan = await ready(ledger, "p1")
+    change = partial(replace_plan, old=plan, terms={}, words="r1: edited since", by="Ann", at=NOW)
+    assert await ledger.write(partial(change, plan_id="p2")) == "p2"
+    assert await ledger.write(partial(change, plan_id="p3")) == "p2"
+    old = await ledger.read(partial(find_plan, plan_id="p1"))
+    assert old is not None
+    assert (old.state, old.words, old.replaced_by) == ("void", "r1: edited since", "p2")
+    assert await ledger.read(plans_quoting) == ["p2"]
+    with pytest.raises(MovedOn):
+        await approved(ledger, plan)
+    assert not await ledger.write(partial(approve_plan, plan_id="p1", terms={}, by="A", at=NOW))
+
+
+async def test_a_run_is_carried_by_one_at_a_time(ledger: Ledger):
+    run = await approved(ledger, await ready(ledger, "p1"))
+    claim = partial(claim_run, run_id=run, at=NOW)
+    assert await ledger.write(partial(claim, place="a", instead_of=None)) is not None
+    assert await ledger.write(partial(claim, place="b", instead_of=None)) is None
+    # Who has it is known to be gone.
+    assert await ledger.write(partial(claim, place="b", instead_of="a")) is not None
+    ended = partial(end_run, run_id=run, exit_status=0, words=None, at=NOW)
+    assert not await ledger.write(partial(ended, place="a"))
+    assert await ledger.write(partial(ended, place="b"))
+    assert await ledger.read(open_runs) == []
+    assert await ledger.write(partial(claim, place="c", instead_of=None)) is None
+
+
+async def test_a_parked_run_is_taken_up_when_it_is_due_and_an_ended_one_when_asked(ledger: Ledger):
+    run = await approved(ledger, await ready(ledger, "p1"))
+    claim = partial(claim_run, run_id=run, place="a", instead_of=None)
+    end = partial(end_run, run_id=run, place="a", words=None, at=NOW)
+    assert await ledger.write(partial(claim, at=NOW)) is not None
+    assert not await ledger.write(partial(run_again, run_id=run, at=NOW))
+    await ledger.write(partial(end, exit_status=5, due_at=NOW + 60))
+    assert await ledger.write(partial(claim, at=NOW + 59)) is None
+    assert await ledger.write(partial(claim, at=NOW + 60)) is not None
+    await ledger.write(partial(end, exit_status=3))
+    assert await ledger.write(partial(run_again, run_id=run, at=NOW + 99))
+    found = await ledger.read(partial(find_run, run_id=run))
+    assert found is not None
+    assert (found.exit, found.due_at, found.is_over) == (3, NOW + 99, False)
