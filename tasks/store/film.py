@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from tasks.errors import FilmError
 
@@ -42,21 +42,36 @@ class Film:
     has_sound: bool
 
 
+class Watcher(Protocol):
+    """Sees what is read of a film. None of it may raise: whether a film plays is not its matter."""
+
+    def begin(self, container: InputContainer, picture: VideoStream) -> None:
+        """See a film before any of it is read."""
+
+    def key_frame(self, packet: Packet[VideoStream], frame: VideoFrame) -> None:
+        """See a key frame that was decoded."""
+
+    def end(self) -> None:
+        """See that all of it plays, while the container is still open."""
+
+
 async def inspect_apart(path: Path, second: SecondProcess | None = None) -> Film:
     """Do what `inspect_film` does in the `second` process, or in threads that do nothing else."""
 
     async def here() -> Film:
-        return await asyncio.get_running_loop().run_in_executor(_threads(), inspect_film, path)
+        return await asyncio.get_running_loop().run_in_executor(
+            looking_threads(), inspect_film, path
+        )
 
     return await (here() if second is None else second.do(inspect_film, path, here=here))
 
 
-def inspect_film(path: Path) -> Film:
+def inspect_film(path: Path, watcher: Watcher | None = None) -> Film:
     """Return what the film at `path` is; raise FilmError when it is not a playable MP4.
 
     All of it is read, the units of every picture are counted through, which finds what is cut,
     overwritten or left out, and every key frame is decoded. To decode all of a film takes seconds
-    of it, and the pictures between two key frames only build on them.
+    of it, and the pictures between two key frames only build on them. A `watcher` sees it all.
     """
     check_boxes(path)
     import av
@@ -70,14 +85,18 @@ def inspect_film(path: Path) -> Film:
                 picture = container.streams.video[0]
                 seconds = (container.duration or 0) / _MICROSECONDS
                 sound = bool(container.streams.audio)
-                width, height = _read_pictures(container, picture)
+                width, height = _read_pictures(container, picture, watcher)
+                if watcher is not None:
+                    watcher.end()
                 return Film(seconds, width, height, sound)
     except (av.error.FFmpegError, ValueError):
         problem = "no picture of the film can be decoded"
     raise FilmError(problem)
 
 
-def _read_pictures(container: InputContainer, picture: VideoStream) -> tuple[int, int]:
+def _read_pictures(
+    container: InputContainer, picture: VideoStream, watcher: Watcher | None
+) -> tuple[int, int]:
     """Read every packet and decode key frames; return width and height in pixels of the first."""
     decoder = picture.codec_context
     # Few frames need no helpers: starting some for each film costs more than it saves.
@@ -86,12 +105,16 @@ def _read_pictures(container: InputContainer, picture: VideoStream) -> tuple[int
     decoder.options = {"err_detect": "explode", "skip_loop_filter": "all"}
     width = _width_of_lengths(decoder)
     first = None
+    if watcher is not None:
+        watcher.begin(container, picture)
     for packet in container.demux(picture):
         if packet.size and width is not None:
             _check_units(bytes(packet), width)
         if packet.size and packet.is_keyframe:
             frame = _decoded(decoder, packet)
             first = first or frame
+            if watcher is not None:
+                watcher.key_frame(packet, frame)
     if first is None:
         raise ValueError("the film has no key frame")
     return first.width, first.height
@@ -134,7 +157,8 @@ def _width_of_lengths(decoder: VideoCodecContext) -> int | None:
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
+def looking_threads() -> ThreadPoolExecutor:
+    """Return the threads that decode films."""
     # To decode keeps a core busy: more at once would only take turns, and memory.
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="callsheet-look")
 

@@ -1,0 +1,130 @@
+"""The pictures that stand for a film: a poster, and a strip of ten that shows how it goes on.
+
+Made of decoded frames. Knows no store, and nothing of what is wrong with a film.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+    from av.video.reformatter import VideoReformatter
+    from PIL.Image import Image
+
+#: Pictures of a strip, side by side: the n-th is of the middle of the film's n-th tenth.
+TILES = 10
+#: The longer edge in pixels: of a poster as pages show it, and of one picture of a strip.
+POSTER, TILE = 640, 160
+#: How coarse JPEG may be: ffmpeg's scale for the poster (2 to 31), Pillow's for the strip.
+_COARSE, _QUALITY = "4", 72
+#: HD is coded in other colours than JPEG; where a film does not say, its size does.
+_HD = 720
+_BT709, _SD = 1, (5, 6)
+
+
+@dataclass(frozen=True)
+class Jpeg:
+    """A picture; width and height in pixels."""
+
+    data: bytes
+    width: int
+    height: int
+
+
+def moments(seconds: float) -> list[float]:
+    """Return the moments of a film that its strip shows, in seconds."""
+    return [(tile + 0.5) / TILES * seconds for tile in range(TILES)]
+
+
+def poster_of(frame: VideoFrame) -> Jpeg:
+    """Return a frame as a poster: as it is, or as large as pages need it."""
+    from av.codec.context import CodecContext
+    from av.video.codeccontext import VideoCodecContext
+
+    width, height = _within(frame, POSTER)
+    small = _scaled(frame, width, height, "yuvj420p")
+    coder = CodecContext.create("mjpeg", "w")
+    assert isinstance(coder, VideoCodecContext)
+    coder.width, coder.height, coder.pix_fmt = width, height, "yuvj420p"
+    coder.time_base = Fraction(1, 1)
+    coder.thread_count = 1
+    coder.options = {"qmin": _COARSE, "qmax": _COARSE}
+    small.pts = 0
+    data = b"".join(bytes(packet) for packet in (*coder.encode(small), *coder.encode(None)))
+    return Jpeg(data, width, height)
+
+
+def tile_of(frame: VideoFrame) -> Image:
+    """Return a frame as one picture of a strip."""
+    image: Image = _scaled(frame, *_within(frame, TILE), "rgb24").to_image()  # type: ignore[no-untyped-call]
+    return image
+
+
+def strip_of(tiles: Sequence[Image]) -> Jpeg:
+    """Return pictures of one size side by side."""
+    from PIL import Image
+
+    width, height = tiles[0].size
+    strip = Image.new("RGB", (width * len(tiles), height))
+    for at, tile in enumerate(tiles):
+        strip.paste(tile, (at * width, 0))
+    data = io.BytesIO()
+    strip.save(data, "JPEG", quality=_QUALITY)
+    return Jpeg(data.getvalue(), *strip.size)
+
+
+class _Scalers(threading.local):
+    """What scales frames, by the form they get: made once a thread, since films are much alike."""
+
+    def __init__(self) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self.by_form: dict[str, VideoReformatter] = defaultdict(VideoReformatter)
+
+
+def _scaled(frame: VideoFrame, width: int, height: int, form: str) -> VideoFrame:
+    from av.video.reformatter import Colorspace
+
+    # JPEG has the colours of SD: those of HD are changed.
+    is_hd = _is_hd(frame)
+    return (
+        _scalers()
+        .by_form[form]
+        .reformat(
+            frame,
+            width,
+            height,
+            form,
+            src_colorspace=Colorspace.ITU709 if is_hd else None,
+            dst_colorspace=Colorspace.ITU601 if is_hd else None,
+            interpolation="FAST_BILINEAR",
+        )
+    )
+
+
+@cache
+def _scalers() -> _Scalers:
+    return _Scalers()
+
+
+def _within(frame: VideoFrame, longest: int) -> tuple[int, int]:
+    """Return the size of a frame within a square; even, as colours are kept for pairs of pixels."""
+    share = min(1.0, longest / max(frame.width, frame.height))
+    return _even(frame.width * share), _even(frame.height * share)
+
+
+def _even(length: float) -> int:
+    return max(2, round(length / 2) * 2)
+
+
+def _is_hd(frame: VideoFrame) -> bool:
+    said = int(frame.colorspace)
+    return said == _BT709 or (said not in _SD and min(frame.width, frame.height) >= _HD)
