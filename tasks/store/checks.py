@@ -28,8 +28,8 @@ _SAME_MEAN, _SAME_MOST = 0.6, 16
 _STILL_BYTES, _STILL_PART = 120, 1 / 4000
 #: So many seconds without a change are told, or half of the film, if that is more than a second.
 _STILL_SECONDS, _STILL_LEAST, _STILL_HALF = 3.0, 1.0, 0.5
-#: More samples that are cut off than this part of them can be heard as noise.
-_CLIPPED_SHARE = 0.01
+#: More samples at the top than this are cut off: of a pure tone, the worst there is, 14% are there.
+_CLIPPED_PART = 0.25
 #: How far a film may be from the length asked for: so many seconds, or that part of it.
 _LENGTH_SECONDS, _LENGTH_PART = 1.0, 0.2
 #: Captions may end so much later than the film, in seconds: players stop with the film.
@@ -42,11 +42,15 @@ _CUE = re.compile(
 
 
 class PacketSeen(NamedTuple):
-    """A packet of the picture: when it is shown, in seconds, its bytes, and whether it is a key."""
+    """A packet of the picture: when it is shown, in seconds, and its bytes.
+
+    A key frame says all of the picture anew, and may have a small picture of it.
+    """
 
     at: float
     size: int
     is_key: bool
+    tile: Image | None = None
 
 
 def is_dark(tile: Image) -> bool:
@@ -93,7 +97,7 @@ def judge_frozen(
     """Judge whether the picture stands still: between its key frames, or all through the film."""
     if len(tiles) > 2 and all(is_same(tiles[0], tile) for tile in tiles[1:]):
         return "the picture stands still throughout"
-    begin, end = _longest_still(packets, pixels, seconds, same=len(tiles) < 2)
+    begin, end = _longest_still(packets, _still_bytes(pixels), seconds)
     span = end - begin
     if span < _STILL_LEAST or (span < _STILL_SECONDS and span < _STILL_HALF * seconds):
         return OK
@@ -103,21 +107,22 @@ def judge_frozen(
 
 
 def _longest_still(
-    packets: Sequence[PacketSeen], pixels: int, seconds: float, *, same: bool
+    packets: Sequence[PacketSeen], most: float, seconds: float
 ) -> tuple[float, float]:
-    """Return the longest span, in seconds, in which no packet says anything new.
-
-    A key frame says all of the picture again, and ends a span, unless it is the `same` one.
-    """
-    longest, begin, most = (0.0, 0.0), None, _still_bytes(pixels)
-    shown = sorted(packets)
-    for at, packet in enumerate(shown):
-        if packet.size <= most or (same and packet.is_key and at == 0):
-            begin = packet.at if begin is None else begin
-            end = shown[at + 1].at if at + 1 < len(shown) else seconds
-            longest = max(longest, (begin, end), key=lambda span: span[1] - span[0])
-        else:
+    """Return the longest span, in seconds, in which no packet says anything new."""
+    longest, begin, key = (0.0, 0.0), None, None
+    shown = sorted(packets, key=lambda packet: packet.at)
+    for packet, after in pairwise((*shown, PacketSeen(seconds, 0, is_key=True))):
+        if packet.is_key:
+            goes_on = key is not None and packet.tile is not None and is_same(key, packet.tile)
+            key = packet.tile
+            begin = begin if goes_on and begin is not None else packet.at
+        elif packet.size > most:
             begin = None
+        elif begin is None:
+            begin = packet.at
+        if begin is not None:
+            longest = max(longest, (begin, after.at), key=lambda span: span[1] - span[0])
     return longest
 
 
@@ -126,10 +131,10 @@ def judge_silence(*, silent: bool) -> str:
     return "there is a sound track, and nothing to hear" if silent else OK
 
 
-def judge_clipping(cut_off: int, samples: int) -> str:
-    """Judge by how many of some samples are cut off."""
-    if samples and cut_off / samples > _CLIPPED_SHARE:
-        return f"the sound is clipped: {cut_off / samples:.0%} of it is cut off"
+def judge_clipping(at_top: float) -> str:
+    """Judge by what part of some samples is at the very top."""
+    if at_top > _CLIPPED_PART:
+        return f"the sound is clipped: {at_top:.0%} of what was heard is cut off"
     return OK
 
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from av.video.stream import VideoStream
     from PIL.Image import Image
 
+    from tasks.store.second_process import SecondProcess
+
 #: What is made of a film: poster and strip, the poster alone, or nothing.
 Wanted = Literal["yes", "poster", "no"]
 #: Frames that are decoded at most to find light in a film whose key frames are black.
@@ -58,11 +60,14 @@ class Look:
     shown: int = 0
 
 
-async def look_apart(path: Path, pictures: Wanted) -> Look:
-    """Do what `look_at` does, in one of the threads that do nothing else."""
-    return await asyncio.get_running_loop().run_in_executor(
-        looking_threads(), look_at, path, pictures
-    )
+async def look_apart(path: Path, pictures: Wanted, second: SecondProcess | None = None) -> Look:
+    """Do what `look_at` does in the `second` process, or in threads that do nothing else."""
+
+    async def here() -> Look:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(looking_threads(), look_at, path, pictures)
+
+    return await (here() if second is None else second.do(look_at, path, pictures, here=here))
 
 
 def look_at(path: Path, pictures: Wanted) -> Look:
@@ -82,13 +87,13 @@ class _Watching:
         #: A small picture of each moment that has a key frame of its own, by decoding time.
         self.tiles: dict[int, Image] = {}
         self._path, self._pictures = path, pictures
-        self._packets: list[PacketSeen] = []
         #: Key frames near the ten moments, in the moments' order.
         self._nearest: list[int] = []
         self._bright = False
 
     def begin(self, container: InputContainer, picture: VideoStream) -> None:
         self._container, self._picture = container, picture
+        self._pixels = picture.width * picture.height
         self._seconds = (container.duration or 0) / 1_000_000
         self._guarded(self._choose)
 
@@ -101,16 +106,10 @@ class _Watching:
             self._guarded(step)
 
     def _choose(self) -> None:
-        """Note what the index says of the packets, and choose the key frames to be shown."""
+        """Choose the key frames to be shown."""
         step = float(self._picture.time_base or 0)
         entries = list(self._picture.index_entries)
         first = entries[0].timestamp if entries else 0
-        pixels = self._picture.width * self._picture.height
-        # Where little is still, nothing stands still for long: there is no need to look closer.
-        if may_stand_still([entry.size for entry in entries], pixels, self._seconds):
-            self._packets = [
-                PacketSeen((e.timestamp - first) * step, e.size, e.is_keyframe) for e in entries
-            ]
         keys = [entry.timestamp for entry in entries if entry.is_keyframe]
         for moment in moments(self._seconds):
             self._nearest.append(_nearest(keys, first + moment / step))
@@ -134,10 +133,23 @@ class _Watching:
         dark = {at: is_dark(tile) for at, tile in self.tiles.items()}
         shown = [dark[at] for at in (self._nearest if len(dark) > 2 else dark) if at in dark]
         self.findings["black"] = judge_black(shown, light_found=light is not None)
-        pixels = self._picture.width * self._picture.height
         self.findings["frozen"] = judge_frozen(
-            list(self.tiles.values()), self._packets, pixels=pixels, seconds=self._seconds
+            list(self.tiles.values()), self._packets(), pixels=self._pixels, seconds=self._seconds
         )
+
+    def _packets(self) -> list[PacketSeen]:
+        """Return the packets of a picture that may stand still; none where too much moves."""
+        entries = list(self._picture.index_entries)
+        sizes = [entry.size for entry in entries]
+        if not may_stand_still(sizes, self._pixels, self._seconds):
+            return []
+        step, first = float(self._picture.time_base or 0), entries[0].timestamp
+        return [
+            PacketSeen(
+                (e.timestamp - first) * step, e.size, e.is_keyframe, self.tiles.get(e.timestamp)
+            )
+            for e in entries
+        ]
 
     def _find_light(self) -> VideoFrame | None:
         """Return a frame between the key frames that is not black; None where there is none."""
@@ -156,7 +168,7 @@ class _Watching:
         sound = Sound(self._container, sounds[0])
         sound.sample(self._path)
         self.findings["silence"] = judge_silence(silent=sound.is_silent)
-        self.findings["clipping"] = judge_clipping(sound.cut_off, sound.samples)
+        self.findings["clipping"] = judge_clipping(sound.at_top)
 
     def _make_strip(self) -> None:
         if self._pictures == "yes" and self.tiles:

@@ -17,19 +17,18 @@ if TYPE_CHECKING:
 _PLACES, _PACKETS = 3, 2
 #: Below this no sound can be heard (-60 dB of the loudest there is).
 _SILENT = 0.001
-#: From here on a sample is cut off.
-_CUT_OFF = 0.992
+#: Sound that comes so close to the loudest there is may have been cut off there.
+_LOUD = 0.9
 #: Packets that are decoded at most to hear something, and how many at once.
 _MOST, _AT_ONCE = 20_000, 100
 
 
 class Sound:
-    """The loudest of all samples heard (of 1), how many there were, and how many are cut off."""
+    """The loudest of all samples heard (of 1), and what part of them is at the very top."""
 
     def __init__(self, container: InputContainer, stream: AudioStream) -> None:
         self.loudest = 0.0
-        self.samples = 0
-        self.cut_off = 0
+        self.at_top = 0.0
         self._heard: list[bytes] = []
         self._container, self._stream = container, stream
         stream.codec_context.thread_count = 1
@@ -101,7 +100,9 @@ class Sound:
         lowest, highest = cast("tuple[float, float]", line.getextrema())
         loudest = max(-lowest, highest)
         self.loudest = max(self.loudest, loudest)
-        self.samples += samples
-        if loudest >= _CUT_OFF:
-            levels = line.point(lambda level: level * 127 + 128).convert("L").histogram()
-            self.cut_off += sum(levels[:2]) + sum(levels[254:])
+        if loudest >= _LOUD:
+            # From -loudest..loudest to 1..255: one who codes sound may lower what was cut off.
+            levels = (
+                line.point(lambda level: level * (127 / loudest) + 128).convert("L").histogram()
+            )
+            self.at_top = max(self.at_top, (sum(levels[:5]) + sum(levels[252:])) / samples)
