@@ -41,7 +41,7 @@ _CUE = re.compile(
 )
 
 
-class PacketSeen(NamedTuple):
+class PicturePacket(NamedTuple):
     """A packet of the picture: when it is shown, in seconds, and its bytes.
 
     A key frame says all of the picture anew, and may have a small picture of it.
@@ -92,7 +92,7 @@ def judge_black(dark: Sequence[bool], *, light_found: bool) -> str:
 
 
 def judge_frozen(
-    tiles: Sequence[Image], packets: Sequence[PacketSeen], *, pixels: int, seconds: float
+    tiles: Sequence[Image], packets: Sequence[PicturePacket], *, pixels: int, seconds: float
 ) -> str:
     """Judge whether the picture stands still: between its key frames, or all through the film."""
     if len(tiles) > 2 and all(is_same(tiles[0], tile) for tile in tiles[1:]):
@@ -107,12 +107,12 @@ def judge_frozen(
 
 
 def _longest_still(
-    packets: Sequence[PacketSeen], most: float, seconds: float
+    packets: Sequence[PicturePacket], most: float, seconds: float
 ) -> tuple[float, float]:
     """Return the longest span, in seconds, in which no packet says anything new."""
     longest, begin, key = (0.0, 0.0), None, None
     shown = sorted(packets, key=lambda packet: packet.at)
-    for packet, after in pairwise((*shown, PacketSeen(seconds, 0, is_key=True))):
+    for packet, after in pairwise((*shown, PicturePacket(seconds, 0, is_key=True))):
         if packet.is_key:
             goes_on = key is not None and packet.tile is not None and is_same(key, packet.tile)
             key = packet.tile

@@ -60,7 +60,7 @@ async def inspect_apart(path: Path, second: SecondProcess | None = None) -> Film
 
     async def here() -> Film:
         return await asyncio.get_running_loop().run_in_executor(
-            looking_threads(), inspect_film, path
+            decoding_threads(), inspect_film, path
         )
 
     return await (here() if second is None else second.do(inspect_film, path, here=here))
@@ -157,7 +157,7 @@ def _width_of_lengths(decoder: VideoCodecContext) -> int | None:
 
 
 @cache
-def looking_threads() -> ThreadPoolExecutor:
+def decoding_threads() -> ThreadPoolExecutor:
     """Return the threads that decode films."""
     # To decode keeps a core busy: more at once would only take turns, and memory.
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="callsheet-look")

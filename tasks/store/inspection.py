@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tasks.store.checks import (
     Check,
-    PacketSeen,
+    PicturePacket,
     is_dark,
     judge_black,
     judge_clipping,
@@ -25,7 +25,7 @@ from tasks.store.checks import (
     judge_silence,
     may_stand_still,
 )
-from tasks.store.film import Film, inspect_film, looking_threads
+from tasks.store.film import Film, decoding_threads, inspect_film
 from tasks.store.pictures import Jpeg, moments, poster_of, strip_of, tile_of
 from tasks.store.sound import Sound
 
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Look:
+class Inspection:
     """What a look tells of a film: what it is, its pictures, and by check OK or what is wrong.
 
     `shown` is how many different pictures the strip is made of.
@@ -60,21 +60,25 @@ class Look:
     shown: int = 0
 
 
-async def look_apart(path: Path, pictures: Wanted, second: SecondProcess | None = None) -> Look:
-    """Do what `look_at` does in the `second` process, or in threads that do nothing else."""
+async def inspect_closely_apart(
+    path: Path, pictures: Wanted, second: SecondProcess | None = None
+) -> Inspection:
+    """Do `inspect_closely` in the `second` process, or in threads that do nothing else."""
 
-    async def here() -> Look:
+    async def here() -> Inspection:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(looking_threads(), look_at, path, pictures)
+        return await loop.run_in_executor(decoding_threads(), inspect_closely, path, pictures)
 
-    return await (here() if second is None else second.do(look_at, path, pictures, here=here))
+    return await (
+        here() if second is None else second.do(inspect_closely, path, pictures, here=here)
+    )
 
 
-def look_at(path: Path, pictures: Wanted) -> Look:
+def inspect_closely(path: Path, pictures: Wanted) -> Inspection:
     """Return what the film at `path` is and shows; raise FilmError unless it is a playable MP4."""
     watching = _Watching(path, pictures)
     film = inspect_film(path, watching)
-    return Look(film, watching.findings, watching.poster, watching.strip, len(watching.tiles))
+    return Inspection(film, watching.findings, watching.poster, watching.strip, len(watching.tiles))
 
 
 class _Watching:
@@ -137,7 +141,7 @@ class _Watching:
             list(self.tiles.values()), self._packets(), pixels=self._pixels, seconds=self._seconds
         )
 
-    def _packets(self) -> list[PacketSeen]:
+    def _packets(self) -> list[PicturePacket]:
         """Return the packets of a picture that may stand still; none where too much moves."""
         entries = list(self._picture.index_entries)
         sizes = [entry.size for entry in entries]
@@ -145,7 +149,7 @@ class _Watching:
             return []
         step, first = float(self._picture.time_base or 0), entries[0].timestamp
         return [
-            PacketSeen(
+            PicturePacket(
                 (e.timestamp - first) * step, e.size, e.is_keyframe, self.tiles.get(e.timestamp)
             )
             for e in entries

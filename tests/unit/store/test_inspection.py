@@ -10,7 +10,7 @@ from PIL import Image
 
 from tasks.errors import FilmError
 from tasks.store.checks import judge_captions, judge_length
-from tasks.store.look import look_at
+from tasks.store.inspection import inspect_closely
 from tests.unit.store.made_films import (
     frozen_from,
     make_film,
@@ -53,10 +53,10 @@ SOUND = {"silence": "ok", "clipping": "ok"}
 )  # fmt: skip
 def test_what_is_plainly_wrong_is_found(tmp_path, picture, sound, keys, found) -> None:
     film = make_film(tmp_path / "film.mp4", picture, sound, keys_every=keys)
-    look = look_at(film, "no")
+    inspection = inspect_closely(film, "no")
     expected = {"black": "ok", "frozen": "ok", **SOUND, **found}
-    wrong = {name: words for name, words in look.findings.items() if words != "ok"}
-    assert set(look.findings) == set(expected)
+    wrong = {name: words for name, words in inspection.findings.items() if words != "ok"}
+    assert set(inspection.findings) == set(expected)
     assert set(wrong) == set(found), wrong
     assert {name: words for name, words in wrong.items() if found[name] is not True} == {
         name: words for name, words in found.items() if words is not True
@@ -65,16 +65,16 @@ def test_what_is_plainly_wrong_is_found(tmp_path, picture, sound, keys, found) -
 
 def test_where_it_stands_still_is_said(tmp_path) -> None:
     film = make_film(tmp_path / "film.mp4", frozen_from(2, LIGHT), seconds=8)
-    words = look_at(film, "no").findings["frozen"]
+    words = inspect_closely(film, "no").findings["frozen"]
     begin, end = (float(word) for word in words.split() if word[0].isdigit())
     assert begin == pytest.approx(2, abs=0.5)
     assert end == pytest.approx(8, abs=0.2)
 
 
 def test_a_film_without_sound_is_not_judged_by_it(tmp_path) -> None:
-    look = look_at(make_film(tmp_path / "film.mp4", LIGHT, None), "no")
-    assert look.findings == {"black": "ok", "frozen": "ok"}
-    assert look.poster is None
+    inspection = inspect_closely(make_film(tmp_path / "film.mp4", LIGHT, None), "no")
+    assert inspection.findings == {"black": "ok", "frozen": "ok"}
+    assert inspection.poster is None
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,14 @@ def test_a_film_without_sound_is_not_judged_by_it(tmp_path) -> None:
 )
 def test_pictures_have_the_shape_of_the_film(tmp_path, size, poster, tile) -> None:
     film = make_film(tmp_path / "film.mp4", moving(*size), None, seconds=2, keys_every=0.25)
-    look = look_at(film, "yes")
-    assert look.poster is not None
-    assert look.strip is not None
-    assert look.shown > 5
-    for made, (width, height) in ((look.poster, poster), (look.strip, (tile[0] * 10, tile[1]))):
+    inspection = inspect_closely(film, "yes")
+    assert inspection.poster is not None
+    assert inspection.strip is not None
+    assert inspection.shown > 5
+    for made, (width, height) in (
+        (inspection.poster, poster),
+        (inspection.strip, (tile[0] * 10, tile[1])),
+    ):
         with Image.open(io.BytesIO(made.data)) as seen:
             assert (seen.format, seen.size) == ("JPEG", (width, height))
             assert (made.width, made.height) == (width, height)
@@ -101,12 +104,14 @@ def test_pictures_have_the_shape_of_the_film(tmp_path, size, poster, tile) -> No
 
 def test_a_strip_goes_on_with_the_film_and_a_poster_shows_something(tmp_path) -> None:
     picture = until(2.0, DARK, until(4.0, plain(90), plain(200)))
-    look = look_at(make_film(tmp_path / "film.mp4", picture, None, keys_every=0.5), "yes")
-    assert look.strip is not None
-    assert look.poster is not None
+    inspection = inspect_closely(
+        make_film(tmp_path / "film.mp4", picture, None, keys_every=0.5), "yes"
+    )
+    assert inspection.strip is not None
+    assert inspection.poster is not None
     with (
-        Image.open(io.BytesIO(look.strip.data)) as strip,
-        Image.open(io.BytesIO(look.poster.data)) as poster,
+        Image.open(io.BytesIO(inspection.strip.data)) as strip,
+        Image.open(io.BytesIO(inspection.poster.data)) as poster,
     ):
         levels = [strip.convert("L").getpixel((80 + 160 * tile, 45)) for tile in range(10)]
         assert poster.convert("L").getpixel((100, 100)) == pytest.approx(90, abs=4)
@@ -114,17 +119,19 @@ def test_a_strip_goes_on_with_the_film_and_a_poster_shows_something(tmp_path) ->
 
 
 def test_a_poster_alone_may_be_asked_for(tmp_path) -> None:
-    look = look_at(make_film(tmp_path / "film.mp4", until(0.5, DARK, LIGHT), None), "poster")
-    assert look.strip is None
-    assert look.poster is not None
-    with Image.open(io.BytesIO(look.poster.data)) as poster:
+    inspection = inspect_closely(
+        make_film(tmp_path / "film.mp4", until(0.5, DARK, LIGHT), None), "poster"
+    )
+    assert inspection.strip is None
+    assert inspection.poster is not None
+    with Image.open(io.BytesIO(inspection.poster.data)) as poster:
         # Its one key frame is black: another was looked for.
         assert poster.convert("L").getextrema()[1] > 200
 
 
 def test_the_same_film_makes_the_same_pictures(tmp_path) -> None:
     film = make_film(tmp_path / "film.mp4", LIGHT, None)
-    one, other = look_at(film, "yes"), look_at(film, "yes")
+    one, other = inspect_closely(film, "yes"), inspect_closely(film, "yes")
     assert one == other
 
 
@@ -132,7 +139,7 @@ def test_a_film_that_does_not_play_is_refused_as_before(tmp_path) -> None:
     film = make_film(tmp_path / "film.mp4", LIGHT)
     film.write_bytes(film.read_bytes()[:-500])
     with pytest.raises(FilmError):
-        look_at(film, "yes")
+        inspect_closely(film, "yes")
 
 
 def test_damaged_sound_is_no_reason_to_fail(tmp_path) -> None:
@@ -145,9 +152,9 @@ def test_damaged_sound_is_no_reason_to_fail(tmp_path) -> None:
     for at, size in entries:
         data[at : at + size] = b"\x5a" * size
     film.write_bytes(bytes(data))
-    look = look_at(Path(film), "yes")
-    assert look.poster is not None
-    assert look.findings["black"] == "ok"
+    inspection = inspect_closely(Path(film), "yes")
+    assert inspection.poster is not None
+    assert inspection.findings["black"] == "ok"
 
 
 @pytest.mark.parametrize(
