@@ -10,11 +10,11 @@ from starlette.staticfiles import StaticFiles
 
 from deployments.board.board import Board
 from deployments.board.guard import Guard
-from deployments.board.pages import campaigns, login
+from deployments.board.pages import campaigns, films, login
 from deployments.board.refusals import add_refusals
 from deployments.board.tries import Tries
 
-PAGES = (campaigns, login)
+PAGES = (campaigns, films, login)
 #: Modules of `api/`: each `router` has its paths below `API`.
 CALLS: tuple[ModuleType, ...] = ()
 API = "/api/v1"

@@ -1,0 +1,182 @@
+"""A campaign's films as one person has them before them: what the pages about films show.
+
+Asks the ledger and knows no HTTP: which films, and which of them is open, is told by a `FilmView`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from deployments.board.board import Board
+from deployments.board.film_view import (
+    FilmCard,
+    FilmChip,
+    FilmView,
+    card_of,
+    chips_of,
+    film_address,
+    narrowed,
+    with_request,
+)
+from deployments.board.problem_details import ProblemDetails
+from deployments.board.who import Person
+from tasks.ledger import (
+    REASONS,
+    Campaign,
+    RowFilter,
+    Shown,
+    ShownRow,
+    Variety,
+    count_shown,
+    find_campaign,
+    shown_rows,
+    tally_of,
+    variety_of,
+    whole_row,
+)
+from tasks.ledger.shown import PAGE
+
+#: What a person chooses from, as the page says it.
+ORDERS = {"sheet": "In the order of the sheet", "worst": "Worst first", "since": "Newest first"}
+#: What the form above the films asks for itself.
+FIELDS = ("sort", "q", "language", "ratio", "tool")
+TALL = ("9:16", "4:5", "3:4", "2:3")
+
+
+@dataclass(frozen=True)
+class FilmDesk:
+    """A campaign's films as one person has them before them."""
+
+    board: Board
+    person: Person
+    campaign: Campaign
+
+    @classmethod
+    async def of(cls, board: Board, person: Person, name: str) -> FilmDesk:
+        found = await board.read(partial(find_campaign, name=name))
+        if found is None:
+            raise ProblemDetails(404, f"the ledger knows no campaign {name}")
+        return cls(board, person, found)
+
+    @property
+    def root(self) -> str:
+        return f"/c/{quote(self.campaign.name, safe='')}"
+
+    async def shown(self, view: FilmView, since: float | None) -> dict[str, Any]:
+        """Return what the whole page shows."""
+        found, chips, matching, tally, variety = await asyncio.gather(
+            self._page(view),
+            self.chips(view, since),
+            self.count(view.which),
+            self.board.read(partial(tally_of, campaign=self.campaign)),
+            self.board.read(partial(variety_of, campaign_id=self.campaign.id)),
+        )
+        told: dict[str, Any] = {**self._common(view), "films": []}
+        cards = [self._card(view, row) for row in found.rows]
+        if cards:
+            first = next((card for card in cards if card.review is None), cards[0])
+            card = await self.card(view, view.open or first.row)
+            told = {**await self.opened(view, card), "films": cards}
+        more = replace(view, after=found.next).address(self.root) if found.next else None
+        tall = sum(row.ratio in TALL for row in found.rows)
+        return told | {
+            "tab": "films",
+            "tally": tally,
+            "chips": chips,
+            "total": await self.count(RowFilter(film=True)),
+            "matching": matching,
+            "more": more,
+            "page_size": PAGE,
+            "sorts": ORDERS,
+            "choices": _choices(view, variety),
+            "kept": [pair for pair in replace(view, after=None).pairs() if pair[0] not in FIELDS],
+            "wide": tall * 2 < len(cards),
+            "until": self.board.clock(),
+            "other_look": replace(view, strips=not view.strips).address(self.root, open=view.open),
+        }
+
+    async def opened(self, view: FilmView, card: FilmCard) -> dict[str, Any]:
+        """Return what is shown of the film that is open, and what every part of the page needs."""
+        whole = await self.board.read(
+            partial(whole_row, campaign_id=self.campaign.id, row=card.row)
+        )
+        assert whole is not None
+        take = next(one for one in whole.takes if one.take.number == card.take)
+        older = (one for one in whole.takes if one.files and one.take.number < card.take)
+        before = None
+        if last := next(older, None):
+            address = film_address(self.campaign.name, card.row, last.take.number)
+            before = {"take": last.take.number, "address": address, "review": last.review}
+        return self._common(view) | {
+            "chosen": with_request(card, take.take),
+            "before": before,
+            "alone": view.address(self.root, open=card.row),
+            "beside": view.address(self.root, open=card.row, compare="yes"),
+        }
+
+    def _common(self, view: FilmView) -> dict[str, Any]:
+        return {
+            "campaign": self.campaign.name,
+            "root": self.root,
+            "view": view,
+            "reasons": REASONS,
+            "may_decide": self.person.may("reviewer"),
+            "may_download": True,
+            "refused": None,
+        }
+
+    async def chips(self, view: FilmView, since: float | None) -> list[FilmChip]:
+        """Return the choices among the films, counted by the ledger."""
+        which = narrowed(view, since)
+        counted = await asyncio.gather(*(self.count(one.which) for one in which.values()))
+        return chips_of(view, self.root, dict(zip(which, counted, strict=True)), since)
+
+    async def count(self, which: RowFilter) -> int:
+        """Return how many films match."""
+        return await self.board.read(
+            partial(count_shown, campaign_id=self.campaign.id, which=which)
+        )
+
+    async def card(self, view: FilmView, row: str) -> FilmCard:
+        """Return the card of one row, whether it matches the view or not."""
+        found = await self._rows(RowFilter(rows=(row,), film=True))
+        if not found:
+            raise ProblemDetails(404, f"{self.campaign.name} has no film of a row {row[:80]}")
+        return self._card(view, found[0])
+
+    async def next_undecided(self, view: FilmView, row: str) -> str | None:
+        """Return the first row after this one on its page whose film nobody has decided on."""
+        found = (await self._page(view)).rows
+        here = next((at for at, one in enumerate(found) if one.row == row), -1)
+        turned = [*found[here + 1 :], *found[: max(here, 0)]]
+        return next((one.row for one in turned if one.review is None), None)
+
+    def _card(self, view: FilmView, row: ShownRow) -> FilmCard:
+        return card_of(row, self.campaign.name, view.address(self.root, open=row.row))
+
+    async def _rows(self, which: RowFilter) -> Sequence[ShownRow]:
+        return (await self._read(which)).rows
+
+    async def _page(self, view: FilmView) -> Shown:
+        return await self._read(view.which, sort=view.sort, after=view.after)
+
+    async def _read(self, which: RowFilter, **how: Any) -> Shown:
+        return await self.board.read(
+            partial(shown_rows, campaign_id=self.campaign.id, which=which, **how)
+        )
+
+
+def _choices(view: FilmView, variety: Variety) -> list[tuple[str, str, str, list[str]]]:
+    """Return what to choose from of each kind: its name, the words for all, the chosen one."""
+    kinds = {"language": variety.languages, "ratio": variety.ratios, "tool": variety.tools}
+    found = []
+    for name, values in kinds.items():
+        chosen = getattr(view.which, name) or ""
+        if len(values) > 1 or chosen:
+            found.append((name, f"All {name}s", chosen, sorted({*values, chosen} - {""})))
+    return found

@@ -1,0 +1,57 @@
+"""A campaign with films that nobody has decided on yet, for the tests of pages about films."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, update
+
+from tasks.brief import Brief
+from tasks.ledger import Delivered, Ledger, Quoted, approve_retakes, deliver
+from tasks.ledger.schema import takes
+from tests.campaigns import FILM, NOW, Stage
+
+CAPTIONS = Delivered(kind="vtt", uri="file:///film.vtt", sha256="b" * 64, bytes=9, seconds=None)
+
+
+def wanted(number: int) -> Brief:
+    """The brief of row-NUMBER: every third film is German, every fifth wide."""
+    request: dict[str, Any] = {
+        "title": f"The Kettle That Hums, Part {number}",
+        "topic": "copper & <b>patience</b>",
+        "language": "en" if number % 3 else "de",
+        "aspect_ratio": "9:16" if number % 5 else "16:9",
+        "duration_seconds": 8,
+    }
+    return Brief(row=f"row-{number}", request=request, line=number + 1)
+
+
+async def filmed(ledger: Ledger, count: int, *, flagged: Sequence[int] = ()) -> Stage:
+    """Return campaign spring with row-1 to row-COUNT, a film each; some of them flagged."""
+    stage = await Stage.set(ledger, *map(wanted, range(1, count + 1)))
+    await asyncio.gather(*(_film(stage, f"row-{number}") for number in range(1, count + 1)))
+    for number in flagged:
+        row = await stage.row(f"row-{number}")
+        assert row.take is not None
+        await stage.write(_flag, row.take.id)
+    return stage
+
+
+async def another_take(stage: Stage, row: str) -> None:
+    """Have a row made again, to its film."""
+    named = {"by": "Ann", "because": "wording", "at": NOW}
+    await stage.write(approve_retakes, [Quoted(await stage.row(row), None)], **named)
+    await _film(stage, row)
+
+
+async def _film(stage: Stage, row: str) -> None:
+    ready = await stage.ready(row)
+    assert ready.take is not None
+    await stage.write(deliver, ready, ready.take, files=[FILM, CAPTIONS], at=NOW)
+
+
+def _flag(connection: Connection, take_id: int) -> None:
+    found = '{"picture": "ok", "sound": "silent from 3 s on"}'
+    connection.execute(update(takes).where(takes.c.id == take_id).values(checks=found, flagged=1))
