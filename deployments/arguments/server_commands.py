@@ -19,6 +19,9 @@ def board(parser: ArgumentParser) -> None:
     _invite(_verb(verbs, "invite", "let somebody in: prints a one-time login and a token"))
     people = _verb(verbs, "people", "who may come in")
     people.add_argument("--revoke", metavar="NAME", help="let them in no more, at once")
+    _link(_verb(verbs, "link", "an address for somebody from outside: no account, one campaign"))
+    links = _verb(verbs, "links", "the addresses that were made for people from outside")
+    links.add_argument("--revoke", metavar="N", type=int, help="end the link of this number")
 
 
 def _invite(parser: ArgumentParser) -> None:
@@ -28,6 +31,16 @@ def _invite(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--allowance", metavar="N", help="credits a day that they may approve")
     parser.add_argument("--again", action="store_true", help="renew who is there already")
+
+
+def _link(parser: ArgumentParser) -> None:
+    parser.add_argument("campaign", metavar="CAMPAIGN", help="whose films it opens")
+    parser.add_argument("--name", required=True, metavar="NAME", help="who it is for")
+    parser.add_argument(
+        "--right", action="append", default=[], choices=("see", "decide", "download"),
+        help="what they may do; see unless told", dest="rights",
+    )  # fmt: skip
+    parser.add_argument("--lasts", default="14d", metavar="D", help="14d unless told, 90d at most")
 
 
 def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> ArgumentParser:

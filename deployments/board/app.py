@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.resources import files
-from types import ModuleType
 
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
+from deployments.board.api import document
+from deployments.board.api import health as health_calls
+from deployments.board.api import people as people_calls
+from deployments.board.beside import Beside
 from deployments.board.board import Board
 from deployments.board.guard import Guard
-from deployments.board.pages import campaigns, films, login
+from deployments.board.health import Health
+from deployments.board.pages import activity, campaigns, films, health, login, people
 from deployments.board.refusals import add_refusals
+from deployments.board.repeats import Repeats
 from deployments.board.tries import Tries
 
-PAGES = (campaigns, films, login)
+#: Modules of `pages/`.
+PAGES = (
+    campaigns,
+    films,
+    people,
+    activity,
+    health,
+    login,
+)
 #: Modules of `api/`: each `router` has its paths below `API`.
-CALLS: tuple[ModuleType, ...] = ()
+CALLS = (
+    people_calls,
+    health_calls,
+)
 API = "/api/v1"
 
 
 def make_app(board: Board) -> FastAPI:
-    """Put the board together; the ledger is the caller's to close."""
+    """Put the board together; the ledger is the caller's to close, after `app.state.beside`."""
     app = FastAPI(
         title="Callsheet", openapi_url=f"{API}/openapi.json", docs_url=None, redoc_url=None
     )
+    app.openapi = partial(document.describe, app)  # type: ignore[method-assign]
     app.state.board = board
+    app.state.beside = beside = Beside()
+    app.state.health = Health(board, beside)
     app.state.tries = Tries(board.clock)
     for one in PAGES:
         app.include_router(one.router, include_in_schema=False)
@@ -34,5 +54,7 @@ def make_app(board: Board) -> FastAPI:
     static = str(files("deployments.board") / "static")
     app.mount("/static", StaticFiles(directory=static), name="static")
     add_refusals(app)
-    app.add_middleware(Guard, board=board, tries=app.state.tries)
+    # The last one added is the outermost.
+    app.add_middleware(Repeats, board=board)
+    app.add_middleware(Guard, board=board, tries=app.state.tries, beside=beside)
     return app

@@ -5,14 +5,15 @@ Plain ASGI and around everything else, so that no route, static file or refusal 
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 from fastapi import Request
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from deployments.board.beside import Beside
 from deployments.board.board import Board
+from deployments.board.body_limit import BoundedBody
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.refusals import answer, fault
 from deployments.board.tokens import could_be, digest_of
@@ -43,11 +44,11 @@ SEEN = 300.0
 class Guard:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, board: Board, tries: Tries) -> None:
+    def __init__(self, app: ASGIApp, board: Board, tries: Tries, beside: Beside) -> None:
         self._app = app
         self._board = board
         self._tries = tries
-        self._noting: set[asyncio.Task[None]] = set()
+        self._beside = beside
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or refuse it."""
@@ -55,27 +56,27 @@ class Guard:
             return
         state = scope.setdefault("state", {})
         state["visit"] = visit = visit_of(scope, self._board)
-        begun = False
-
-        async def send_on(message: Message) -> None:
-            nonlocal begun
-            if message["type"] == "http.response.start":
-                begun = True
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
+        body, reply = BoundedBody(visit, receive), _Reply(send)
         try:
             self._check(visit)
+            if body.too_large:
+                raise body.too_large
             state["person"] = await self._who(visit)
-            await self._app(scope, receive, send_on)
+
+            async def send_on(message: Message) -> None:
+                if body.too_large and not reply.begun:
+                    # Whatever the application makes of half a body, this is what happened.
+                    await answer(Request(scope), body.too_large)(scope, receive, reply.send)
+                    reply.is_over = True
+                await reply.send(message)
+
+            await self._app(scope, body.receive, send_on)
         except ProblemDetails as problem:
-            await answer(Request(scope), problem)(scope, receive, send_on)
+            await answer(Request(scope), problem)(scope, receive, reply.send)
         except Exception as error:
             said = fault(error)
-            if not begun:
-                await answer(Request(scope), said)(scope, receive, send_on)
+            if not reply.begun:
+                await answer(Request(scope), said)(scope, receive, reply.send)
 
     def _check(self, visit: Visit) -> None:
         if not is_own_host(visit.headers.get("host", ""), self._board):
@@ -128,13 +129,26 @@ class Guard:
             return None
         if now - found.seen_at > SEEN:
             # Beside the request: a look at a page must not wait for its turn to write.
-            noting = asyncio.create_task(self._note_visit(digest, now))
-            self._noting.add(noting)
-            noting.add_done_callback(self._noting.discard)
+            note = partial(note_visit, digest=digest, at=now)
+            self._beside.start(self._board.write(note))
         return found.person
 
-    async def _note_visit(self, digest: str, now: float) -> None:
-        try:
-            await self._board.write(partial(note_visit, digest=digest, at=now))
-        except Exception as error:
-            fault(error)
+
+class _Reply:
+    """The one answer to a request, with the headers of every answer."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.begun = False
+        #: What else is said is not sent: something was answered instead.
+        self.is_over = False
+
+    async def send(self, message: Message) -> None:
+        if self.is_over:
+            return
+        if message["type"] == "http.response.start":
+            self.begun = True
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await self._send(message)

@@ -31,7 +31,8 @@ async def serving(make: Callable[[str], Board], *, host: str, port: int) -> Asyn
     """
     with _listen(host, port) as listening:
         board = make(_origin(listening))
-        server = _Server(make_app(board))
+        app = make_app(board)
+        server = _Server(app)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             task.add_done_callback(lambda _: server.ready.set())
@@ -42,6 +43,7 @@ async def serving(make: Callable[[str], Board], *, host: str, port: int) -> Asyn
         finally:
             server.should_exit = True
             await asyncio.gather(task, return_exceptions=True)
+            await app.state.beside.aclose()
 
 
 class _Server(uvicorn.Server):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from deployments.board.acts import people
+from deployments.board.acts import links, people
 from deployments.board.acts.admin import kept_address
 from deployments.board.board import Board
 from deployments.board.visit import origin_of_site
@@ -16,10 +17,12 @@ from deployments.commands.options import budget_of, settings_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.credits import as_number, as_text
+from tasks.duration import parse_duration
 from tasks.errors import BadInput
 from tasks.home import make_home
 from tasks.ledger import open_ledger
 from tasks.ledger.people import Invited, all_people
+from tasks.ledger.sessions import Link, all_links
 
 #: Who invites on the command line: whoever has the ledger.
 BY = "the command line"
@@ -31,6 +34,8 @@ def main(args: Namespace) -> int:
     verbs: dict[str, Callable[[Namespace, Board], Awaitable[None]]] = {
         "invite": _invite,
         "people": _people,
+        "link": _link,
+        "links": _links,
     }
     return run_command(_with_board(args, verbs[args.verb]))
 
@@ -82,6 +87,44 @@ async def _people(args: Namespace, board: Board) -> None:
         cells = (one.person.name, one.person.role + revoked, allowance, one.invited_by or "")
         shown.add_row(*map(plain, cells))
     console_for(args).print(shown)
+
+
+async def _link(args: Namespace, board: Board) -> None:
+    lasts = parse_duration(args.lasts)
+    made = await links.make(
+        board, BY, campaign=args.campaign, name=args.name, rights=args.rights, lasts=lasts
+    )
+    if args.json:
+        print_json({**_link_document(made.link), "address": made.address})
+        return
+    console_for(args).print(plain(f"for {made.link.name}, shown this once: {made.address}"))
+
+
+async def _links(args: Namespace, board: Board) -> None:
+    if args.revoke is not None and not await links.end(board, BY, args.revoke):
+        raise BadInput(f"no link {args.revoke} holds", remedy="`callsheet board links` lists them")
+    found = await board.read(partial(all_links))
+    if args.json:
+        print_json({"links": [_link_document(one) for one in found]})
+        return
+    shown = table("Links", ("link", "for", "campaign", "rights", "until"), numbers=("link",))
+    for one in found:
+        until = f"{datetime.fromtimestamp(one.expires_at, UTC):%Y-%m-%d %H:%M} UTC"
+        until = until if one.revoked_at is None else "ended"
+        cells = (one.id, one.name, one.campaign, ", ".join(sorted(one.rights)), until)
+        shown.add_row(*map(plain, cells))
+    console_for(args).print(shown)
+
+
+def _link_document(one: Link) -> dict[str, Any]:
+    return {
+        "link": one.id,
+        "campaign": one.campaign,
+        "name": one.name,
+        "rights": sorted(one.rights),
+        "expires_at": one.expires_at,
+        "revoked": one.revoked_at is not None,
+    }
 
 
 def _document(one: Invited) -> dict[str, Any]:

@@ -123,6 +123,12 @@ def latest_hint(connection: Connection) -> int:
     return connection.execute(select(func.max(hints.c.id))).scalar() or 0
 
 
+def latest_heard(connection: Connection) -> float | None:
+    """Return when anything was heard last, of any webhook."""
+    found: float | None = connection.scalar(select(func.max(hints.c.heard_at)))
+    return found
+
+
 def hinted_at(connection: Connection, videos: Collection[str]) -> dict[str, float]:
     """Return when each of `videos` was named first, in Unix seconds, as far as it was."""
     found: dict[str, float] = {}

@@ -1,0 +1,77 @@
+"""`/health` and `/activity`: how the board is, and what people did."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel
+
+from deployments.board.board import TheBoard
+from deployments.board.health import Wellness
+from deployments.board.who import Viewer
+from tasks.ledger.acts import acts_of
+
+router = APIRouter(tags=["health"])
+
+
+class CheckedPart(BaseModel):
+    """One part, and when it was looked at (Unix seconds); `remedy` is what a person can do."""
+
+    name: str
+    state: Wellness
+    words: str
+    remedy: str | None
+    checked_at: float | None
+
+
+class Checked(BaseModel):
+    """Every part; `ok` when none is in trouble."""
+
+    ok: bool
+    parts: list[CheckedPart]
+
+
+class Done(BaseModel):
+    """One thing that somebody did; `at` in Unix seconds."""
+
+    id: int
+    at: float
+    by: str
+    act: str
+    campaign: str | None
+    rows: int | None
+    words: str | None
+
+
+class Activity(BaseModel):
+    """What people did, newest first; `next` goes into `before` for older ones."""
+
+    acts: list[Done]
+    next: int | None
+
+
+@router.get("/health")
+async def health(request: Request, person: Viewer) -> Checked:
+    """Say how every part is; a look never waits for a check."""
+    parts = await request.app.state.health.parts()
+    return Checked(
+        ok=all(part.state != "trouble" for part in parts),
+        parts=[CheckedPart(**vars(part)) for part in parts],
+    )
+
+
+@router.get("/activity")
+async def activity(
+    board: TheBoard,
+    person: Viewer,
+    campaign: str | None = None,
+    before: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Activity:
+    """Say what people did."""
+    query = partial(acts_of, campaign=campaign, before=before, limit=limit + 1)
+    found = await board.read(query)
+    more = found[limit - 1].id if len(found) > limit else None
+    return Activity(acts=[Done(**vars(act)) for act in found[:limit]], next=more)

@@ -1,0 +1,178 @@
+"""`/people`, `/links`, `/me`: who may come in, for programs; secrets are in the answer once."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, Field
+
+from deployments.board.acts import links, people
+from deployments.board.board import TheBoard
+from deployments.board.problem_details import ProblemDetails
+from deployments.board.who import Admin, Person, Role, Viewer
+from tasks.credits import as_number
+from tasks.ledger.people import Invited, Right, all_people
+from tasks.ledger.sessions import Link, all_links
+
+router = APIRouter(tags=["people"])
+
+#: Larger numbers are no ids of the ledger's.
+Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+class Somebody(BaseModel):
+    """A person; `allowance` in credits a day, null for no limit."""
+
+    name: str
+    role: Role
+    allowance: float | None
+
+
+class ListedPerson(Somebody):
+    """A person as the list of people has them; moments are Unix seconds."""
+
+    invited_by: str | None
+    invited_at: float
+    revoked_at: float | None
+    seen_at: float | None
+
+
+class Everybody(BaseModel):
+    """Everybody who was ever invited."""
+
+    people: list[ListedPerson]
+
+
+class Invite(BaseModel):
+    """Whom to invite; `again` renews somebody who is there already."""
+
+    name: str = Field(min_length=1, max_length=80)
+    role: Role
+    allowance: Decimal | None = Field(default=None, ge=0, le=10**9, decimal_places=6)
+    again: bool = False
+
+
+class Invitation(Somebody):
+    """An invitation: `login` is a one-time address for a browser, `token` for programs."""
+
+    login: str
+    token: str
+
+
+class ListedLink(BaseModel):
+    """A link for somebody from outside; moments are Unix seconds."""
+
+    link: int
+    campaign: str
+    name: str
+    rights: list[Right]
+    made_by: str
+    made_at: float
+    expires_at: float
+    revoked_at: float | None
+
+
+class Links(BaseModel):
+    """Links, newest first."""
+
+    links: list[ListedLink]
+
+
+class NewLink(BaseModel):
+    """A link to be made: for whom, to which campaign, with which rights, for how many days."""
+
+    campaign: str = Field(min_length=1, max_length=200)
+    name: str = Field(min_length=1, max_length=80)
+    rights: list[Right] = Field(default=["see"], max_length=3)
+    days: int = Field(default=14, ge=1, le=90)
+
+
+class MadeLink(ListedLink):
+    """A link that was made, and its address, which is shown this once."""
+
+    address: str
+
+
+class Gone(BaseModel):
+    """Whether it was there until now."""
+
+    revoked: Literal[True]
+
+
+@router.get("/me")
+async def me(person: Viewer) -> Somebody:
+    """Say whose token this is."""
+    return _somebody(person)
+
+
+@router.get("/people")
+async def everybody(board: TheBoard, person: Admin) -> Everybody:
+    """List everybody who was ever invited."""
+    return Everybody(people=[_listed(one) for one in await board.read(all_people)])
+
+
+@router.post("/people", status_code=201)
+async def invite(board: TheBoard, person: Admin, wanted: Invite) -> Invitation:
+    """Invite somebody."""
+    made = await people.invite(board, person.name, **wanted.model_dump())
+    return Invitation(**_somebody(made.person).model_dump(), login=made.login, token=made.token)
+
+
+@router.delete("/people/{name}")
+async def revoke(board: TheBoard, person: Admin, name: str) -> Gone:
+    """Let somebody in no more."""
+    if name == person.name:
+        raise ProblemDetails(409, "you cannot revoke yourself: another admin can")
+    if not await people.revoke(board, person.name, name):
+        raise ProblemDetails(404, "nobody who may come in has this name")
+    return Gone(revoked=True)
+
+
+@router.get("/links")
+async def list_links(board: TheBoard, person: Admin, campaign: str | None = None) -> Links:
+    """List links, to all campaigns or to one."""
+    found = await board.read(partial(all_links, campaign=campaign))
+    return Links(links=[ListedLink(**_link(one)) for one in found])
+
+
+@router.post("/links", status_code=201)
+async def make_link(board: TheBoard, person: Admin, wanted: NewLink) -> MadeLink:
+    """Make a link for somebody from outside."""
+    made = await links.make(
+        board,
+        person.name,
+        campaign=wanted.campaign,
+        name=wanted.name,
+        rights=wanted.rights,
+        lasts=wanted.days * 86400.0,
+    )
+    return MadeLink(**_link(made.link), address=made.address)
+
+
+@router.delete("/links/{link}")
+async def end_link(board: TheBoard, person: Admin, link: Number) -> Gone:
+    """End a link, and whoever is in by it."""
+    if not await links.end(board, person.name, link):
+        raise ProblemDetails(404, "no such link holds")
+    return Gone(revoked=True)
+
+
+def _somebody(person: Person) -> Somebody:
+    return Somebody(name=person.name, role=person.role, allowance=as_number(person.allowance))
+
+
+def _listed(one: Invited) -> ListedPerson:
+    return ListedPerson(
+        **_somebody(one.person).model_dump(),
+        invited_by=one.invited_by,
+        invited_at=one.invited_at,
+        revoked_at=one.revoked_at,
+        seen_at=one.seen_at,
+    )
+
+
+def _link(link: Link) -> dict[str, Any]:
+    return {**vars(link), "link": link.id, "rights": sorted(link.rights)}

@@ -1,0 +1,126 @@
+"""Whether what the board stands on is well: each part with the moment at which that was checked.
+
+A look never waits for a check: it shows the last one and has the next one made beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from deployments.board.beside import Beside
+from deployments.board.board import Board
+from tasks.errors import CallsheetError
+from tasks.ledger.hints import latest_heard
+from tasks.plural import count
+from tasks.redact import redact
+
+Wellness = Literal["ok", "trouble", "off", "unknown"]
+#: A check older than this is made anew when somebody looks, in seconds.
+FRESH = 30.0
+#: A part that does not answer within this is in trouble.
+LONGEST = 10.0
+#: How long a look waits for checks that are on their way: most take no longer.
+PATIENCE = 0.5
+#: Less room than this on the disk of the ledger is trouble, in bytes.
+LITTLE = 500_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class HealthPart:
+    """One part: `words` for people, `checked_at` in Unix seconds, None before the first check."""
+
+    name: str
+    state: Wellness
+    words: str
+    checked_at: float | None = None
+    remedy: str | None = None
+
+
+class Health:
+    """What was found of every part, and when."""
+
+    def __init__(self, board: Board, beside: Beside) -> None:
+        self._board = board
+        self._beside = beside
+        self._checks: dict[str, Callable[[], Awaitable[HealthPart]]] = {
+            "ledger": self._ledger,
+            "disk": self._disk,
+            "store": self._store,
+            "service": self._service,
+            "webhooks": self._webhooks,
+        }
+        self._found = {
+            name: HealthPart(name=name, state="unknown", words="not checked yet")
+            for name in self._checks
+        }
+        self._checking: dict[str, asyncio.Task[None]] = {}
+
+    async def parts(self) -> list[HealthPart]:
+        """Return what is known of every part; what is old is looked at anew."""
+        now = self._board.clock()
+        for name, part in self._found.items():
+            at = part.checked_at
+            if name not in self._checking and (at is None or now - at > FRESH):
+                self._checking[name] = self._beside.start(self._check(name))
+        if self._checking:
+            await asyncio.wait(self._checking.values(), timeout=PATIENCE)
+        return list(self._found.values())
+
+    async def _check(self, name: str) -> None:
+        try:
+            async with asyncio.timeout(LONGEST):
+                found = await self._checks[name]()
+        except TimeoutError:
+            words = f"no answer within {LONGEST:.0f} s"
+            found = HealthPart(name=name, state="trouble", words=words)
+        except CallsheetError as error:
+            remedy = redact(error.remedy) if error.remedy else None
+            found = HealthPart(name=name, state="trouble", words=redact(str(error)), remedy=remedy)
+        finally:
+            del self._checking[name]
+        at = self._board.clock()
+        self._found[name] = HealthPart(
+            name=name, state=found.state, words=found.words, remedy=found.remedy, checked_at=at
+        )
+
+    async def _ledger(self) -> HealthPart:
+        # A turn at the writer and a commit: a ledger that can only be read is no good.
+        await self._board.write(lambda connection: None)
+        return HealthPart(name="ledger", state="ok", words=redact(self._board.ledger.address))
+
+    async def _disk(self) -> HealthPart:
+        free = (await asyncio.to_thread(shutil.disk_usage, self._board.settings.home)).free
+        words = f"{free / 1e9:.1f} GB are free beside the ledger"
+        return HealthPart(name="disk", state="ok" if free > LITTLE else "trouble", words=words)
+
+    async def _store(self) -> HealthPart:
+        from tasks.store import open_store
+
+        store = open_store(self._board.settings.store)
+        try:
+            await store.check()
+        finally:
+            await store.aclose()
+        return HealthPart(name="store", state="ok", words=redact(store.address))
+
+    async def _service(self) -> HealthPart:
+        from tasks.service.login import key_status
+
+        base_url, key = self._board.settings.service()
+        status = await key_status(base_url, key)
+        words = status.words or f"{redact(base_url)} accepts the key"
+        return HealthPart(name="service", state="ok" if status.accepted else "trouble", words=words)
+
+    async def _webhooks(self) -> HealthPart:
+        if not self._board.settings.webhook_url:
+            return HealthPart(name="webhooks", state="off", words="not used: rows are polled")
+        heard = await self._board.read(latest_heard)
+        if heard is None:
+            return HealthPart(name="webhooks", state="unknown", words="nothing was heard yet")
+        ago = max(0, self._board.clock() - heard)
+        words = f"last heard {count(round(ago / 60), 'minute')} ago"
+        return HealthPart(name="webhooks", state="ok", words=words)

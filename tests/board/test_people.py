@@ -1,0 +1,102 @@
+"""Who may do what: invitations, roles, revocation; on the page, by the interface, by command."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tests.board.conftest import OpenBoard
+
+
+async def test_an_admin_invites_and_what_they_are_given_works(open_board: OpenBoard) -> None:
+    wanted = {"name": "Ben", "role": "approver", "allowance": 12.5}
+
+    made = await open_board.admin.post("/api/v1/people", json=wanted)
+
+    assert made.status_code == 201
+    bearer = {"authorization": f"Bearer {made.json()['token']}"}
+    me = await open_board.nobody.get("/api/v1/me", headers=bearer)
+    assert me.json() == {"name": "Ben", "role": "approver", "allowance": 12.5}
+    assert (await open_board.nobody.get(made.json()["login"])).status_code == 303
+
+
+async def test_the_page_invites_and_shows_the_token_this_once(open_board: OpenBoard) -> None:
+    browser = await open_board.form("admin")
+
+    made = await browser.post("/people/invite", data={"name": "Ben", "role": "viewer"})
+
+    assert made.status_code == 201
+    assert "csb_" in made.text
+    again = await browser.get("/people")
+    assert "Ben" in again.text
+    assert "csb_" not in again.text
+
+
+async def test_a_name_is_not_taken_over_by_accident(open_board: OpenBoard) -> None:
+    wanted = {"name": "Vera", "role": "admin"}
+
+    refused = await open_board.admin.post("/api/v1/people", json=wanted)
+
+    assert refused.status_code == 422
+    assert (await open_board.viewer.get("/api/v1/me")).json()["role"] == "viewer"
+    renewed = await open_board.admin.post("/api/v1/people", json={**wanted, "again": True})
+    assert renewed.status_code == 201
+    assert (await open_board.viewer.get("/api/v1/me")).status_code == 401
+
+
+async def test_whoever_is_revoked_is_out_at_once(open_board: OpenBoard) -> None:
+    browser = await open_board.form("reviewer")
+    assert (await browser.get("/")).url.path == "/"
+
+    gone = await open_board.admin.delete("/api/v1/people/Rita")
+
+    assert gone.json() == {"revoked": True}
+    assert (await open_board.reviewer.get("/api/v1/me")).status_code == 401
+    assert (await browser.get("/")).url.path == "/login"
+    login = await open_board.nobody.get(open_board.people["reviewer"].login)
+    assert login.status_code == 401
+    assert (await open_board.admin.delete("/api/v1/people/Rita")).status_code == 404
+
+
+async def test_nobody_revokes_themselves(open_board: OpenBoard) -> None:
+    assert (await open_board.admin.delete("/api/v1/people/Ada")).status_code == 409
+
+
+@pytest.mark.parametrize("role", ["viewer", "reviewer", "approver"])
+async def test_people_are_an_admins_business(role: str, open_board: OpenBoard) -> None:
+    client = open_board.clients[role]
+    invitation = {"name": "Eve", "role": "admin"}
+    for answer in (
+        await client.get("/api/v1/people"),
+        await client.post("/api/v1/people", json=invitation),
+        await client.delete("/api/v1/people/Ada"),
+        await client.get("/api/v1/links"),
+        await client.post("/api/v1/links", json={"campaign": "spring", "name": "Eve"}),
+        await client.post("/people/invite", data=invitation),
+        await client.get("/people"),
+    ):
+        assert answer.status_code == 403
+        assert_problem(answer)
+    assert (await open_board.admin.get("/api/v1/me")).status_code == 200
+
+
+async def test_what_was_done_is_told(open_board: OpenBoard) -> None:
+    await open_board.admin.post("/api/v1/people", json={"name": "Ben", "role": "viewer"})
+    await open_board.admin.delete("/api/v1/people/Ben")
+
+    told = (await open_board.viewer.get("/api/v1/activity?limit=2")).json()
+
+    assert [(act["by"], act["act"], act["words"]) for act in told["acts"]] == [
+        ("Ada", "revoke", "Ben"),
+        ("Ada", "invite", "Ben as viewer"),
+    ]
+    older = await open_board.viewer.get(f"/api/v1/activity?before={told['next']}")
+    assert {act["act"] for act in older.json()["acts"]} == {"invite"}
+    assert "Ben as viewer" in (await (await open_board.form("viewer")).get("/activity")).text
+
+
+def assert_problem(answer: httpx.Response) -> None:
+    """Assert that a refusal has its shape."""
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert {"title", "status", "detail", "remedy", "problems"} <= answer.json().keys()
+    assert answer.json()["status"] == answer.status_code

@@ -1,0 +1,75 @@
+"""Calls that are sent again under the same Idempotency-Key: done once, answered the same."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.board.conftest import OpenBoard
+
+BEN = {"name": "Ben", "role": "viewer"}
+
+
+async def test_a_repeat_gets_the_answer_of_the_first(open_board: OpenBoard) -> None:
+    key = {"idempotency-key": "one"}
+
+    first = await open_board.admin.post("/api/v1/people", json=BEN, headers=key)
+    second = await open_board.admin.post("/api/v1/people", json=BEN, headers=key)
+
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json() == second.json()
+    assert second.headers["idempotency-replayed"] == "true"
+    people = (await open_board.admin.get("/api/v1/people")).json()["people"]
+    assert [one["name"] for one in people].count("Ben") == 1
+
+
+async def test_of_ten_at_once_one_is_done(open_board: OpenBoard) -> None:
+    key = {"idempotency-key": "one"}
+
+    async def invite() -> int:
+        answer = await open_board.admin.post("/api/v1/people", json=BEN, headers=key)
+        return answer.status_code
+
+    statuses = await asyncio.gather(*(invite() for _ in range(10)))
+
+    # Those that came while the first was at work are told to come again.
+    assert set(statuses) <= {201, 409}
+    assert (await open_board.admin.post("/api/v1/people", json=BEN, headers=key)).json()["token"]
+
+
+async def test_a_key_stands_for_one_request(open_board: OpenBoard) -> None:
+    key = {"idempotency-key": "one"}
+    await open_board.admin.post("/api/v1/people", json=BEN, headers=key)
+
+    other = await open_board.admin.post(
+        "/api/v1/people", json={**BEN, "role": "admin"}, headers=key
+    )
+
+    assert other.status_code == 422
+    assert "Idempotency-Key" in other.json()["detail"]
+
+
+async def test_nobody_gets_the_answer_that_was_another_ones(open_board: OpenBoard) -> None:
+    key = {"idempotency-key": "one"}
+    await open_board.admin.post("/api/v1/people", json=BEN, headers=key)
+
+    other = await open_board.approver.post("/api/v1/people", json=BEN, headers=key)
+
+    assert other.status_code == 403
+    assert "csb_" not in other.text
+
+
+async def test_a_refusal_for_lack_of_a_role_is_not_kept(open_board: OpenBoard) -> None:
+    key = {"idempotency-key": "one"}
+    ann = open_board.approver
+    assert (await ann.post("/api/v1/people", json=BEN, headers=key)).status_code == 403
+    await open_board.admin.post(
+        "/api/v1/people", json={"name": "Ann", "role": "admin", "again": True}
+    )
+
+
+async def test_a_key_of_another_form_is_refused(open_board: OpenBoard) -> None:
+    for key in ("", "a b", "x" * 256):
+        answer = await open_board.admin.post(
+            "/api/v1/people", json=BEN, headers={"idempotency-key": key}
+        )
+        assert answer.status_code == 400
