@@ -9,7 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    nullcontext,
+)
 from dataclasses import replace
 from functools import partial
 from uuid import uuid4
@@ -38,6 +43,7 @@ from tasks.engine.engine import Engine
 from tasks.engine.lanes.price import Price
 from tasks.engine.pages import Shard, Work
 from tasks.errors import StoreError, StoreUnusable
+from tasks.garbage import search_of_new
 from tasks.ledger import (
     Account,
     Campaign,
@@ -316,26 +322,31 @@ async def work_of(run: Run) -> Work:
 async def production(run: Run) -> AsyncIterator[list[Shard]]:
     """Start the engine; yield the shards it is to carry, as many as Prefect is to see."""
     assert run.campaign is not None, "the rows are planned first"
+    if run.sheet is not None:
+        # The ledger has the rows, and they are read from it as their turn comes.
+        run.sheet = run.sheet.without_rows()
     work = await work_of(run)
     if run.sheet is not None and (work or run.campaign.charged):
         note_ledger(run.at.settings, run.sheet)
     if work:
         # Before anything is paid for: should the ledger be lost, the store knows of it.
         await write_manifest(run.at, run.campaign)
-    async with Engine(run.campaign, run.at, max_wait=run.time_left) as engine:
-        run.engine = engine
+    async with AsyncExitStack() as stack:
+        stack.enter_context(search_of_new())
+        engine = Engine(run.campaign, run.at, max_wait=run.time_left)
+        run.engine = await stack.enter_async_context(engine)
         if run.lost:
             engine.stop(run.lost)
         run.shards = work.shards()
         engine.progress.expects(len(work))
-        async with _following_hints(run, engine) if work else nullcontext():
-            ticker = asyncio.create_task(_tell(run, engine), name="progress")
-            try:
-                yield run.shards
-            finally:
-                ticker.cancel()
-                for listener in run.listeners:
-                    listener(engine.snapshot())
+        await stack.enter_async_context(_following_hints(run, engine) if work else nullcontext())
+        ticker = asyncio.create_task(_tell(run, engine), name="progress")
+        try:
+            yield run.shards
+        finally:
+            ticker.cancel()
+            for listener in run.listeners:
+                listener(engine.snapshot())
 
 
 def _following_hints(run: Run, engine: Engine) -> AbstractAsyncContextManager[None]:

@@ -66,3 +66,7 @@ class Sheet:
             hidden=frozenset(),
             skipped=self.skipped | self.hidden,
         )
+
+    def without_rows(self) -> Sheet:
+        """Return the sheet without what only its rows need, once the ledger has them."""
+        return replace(self, briefs=(), cells={})
