@@ -34,6 +34,7 @@ def carry_out(words: Sequence[str]) -> int:
     """Parse and run a command; every error becomes a sentence and an exit status."""
     from tasks.errors import CallsheetError
     from tasks.file_limit import raise_file_limit
+    from tasks.garbage import lasting
     from tasks.suggest import suggest_for
 
     args = argparse.Namespace(json="--json" in words, verbose=False)
@@ -42,7 +43,8 @@ def carry_out(words: Sequence[str]) -> int:
         suggest_for(args.profile)
         # The servers that a command brings along inherit it.
         raise_file_limit()
-        command = importlib.import_module(f"deployments.commands.{args.command}")
+        with lasting():
+            command = importlib.import_module(f"deployments.commands.{args.command}")
         status: int = command.main(args)
         sys.stdout.flush()
         return status

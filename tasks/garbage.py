@@ -37,6 +37,14 @@ def no_search() -> Iterator[None]:
 
 
 @contextmanager
+def lasting() -> Iterator[None]:
+    """Have no cycles searched for while this is open, nor ever in what is there at its end."""
+    with no_search():
+        yield
+        gc.freeze()
+
+
+@contextmanager
 def search_of_new() -> Iterator[None]:
     """Have cycles searched for only in what is made from here on; may be open several times."""
     global _kept

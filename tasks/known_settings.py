@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr
-from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from tasks.credits import parse_credits
 from tasks.duration import parse_duration
@@ -130,10 +128,10 @@ def _setting(default: str | Callable[[dict[str, Any]], str] | None, words: str) 
     return Field(default, description=words, validate_default=True)
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """What a command runs with; durations in seconds."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     home: Path
     base_url: Url | None = _setting(None, "the service's REST root; ends in /api/v1")
@@ -214,13 +212,6 @@ class Settings(BaseSettings):
     #: Where this user's runs are noted, a sheet each; None where nothing is to be noted.
     notes: Path | None = None
 
-    @classmethod
-    def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], init_settings: Any, *_: Any, **__: Any
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read what `load_settings` names, and nothing by itself."""
-        return tuple(_Source(settings_cls, read) for read in init_settings.init_kwargs["sources"])
-
     @property
     def spool(self) -> Path:
         """The folder where downloads land before they are verified."""
@@ -284,18 +275,3 @@ KNOWN: dict[str, tuple[str | None, str]] = {
     if field.description
 }
 SECRETS = ("api_key", "webhook_secret")
-
-
-class _Source(PydanticBaseSettingsSource):
-    """One place that settings come from: `read` is called with what those before it say."""
-
-    def __init__(self, settings_cls: type[BaseSettings], read: Callable[[Any], Any]) -> None:
-        super().__init__(settings_cls)
-        self._read = read
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Return one setting, as every source has to."""
-        return self().get(field_name), field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        return dict(self._read(self.current_state))

@@ -10,7 +10,7 @@ is stands in `tasks.known_settings`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,7 @@ def load_settings(
         sheet=sheet,
     )
     try:
-        return Settings.model_validate({"sources": sources.in_order()})
+        return Settings.model_validate(sources.values())
     except ValidationError as error:
         raise sources.refusal(error) from None
 
@@ -79,9 +79,12 @@ class _Sources:
         self._home = find_home(folder, sheet, self._notes)
         self._origins: dict[str, str] = {}
 
-    def in_order(self) -> tuple[Callable[[Mapping[str, Any]], Mapping[str, Any]], ...]:
-        """Return what reads each place, given what those before it say; the first word counts."""
-        return self._given, self._in_environment, self._in_profile, self._kept
+    def values(self) -> dict[str, Any]:
+        """Return what all places say, one after the other; the first word counts."""
+        said: dict[str, Any] = {}
+        for place in (self._given, self._in_environment, self._in_profile, self._kept):
+            said = {**place(said), **said}
+        return said
 
     def refusal(self, error: ValidationError) -> ConfigurationError:
         """Return what is to be said of a setting that is wrong: where it is, and why."""

@@ -12,16 +12,18 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from tasks.errors import LedgerError
 from tasks.redact import register_secret
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 #: How long a writer waits for another program's transaction, in seconds.
 LOCK_WAIT = 10.0
@@ -116,7 +118,9 @@ def insert_missing(connection: Connection, table: Table, rows: Sequence[Mapping[
 
 def insert_of_missing(table: Table) -> postgresql.Insert:
     """Return the statement that inserts a row unless one like it is there."""
-    # SQLite has taken it over from PostgreSQL, word for word.
+    # Whoever only reads need not pay for it. SQLite has taken it over, word for word.
+    from sqlalchemy.dialects import postgresql
+
     return postgresql.insert(table).on_conflict_do_nothing()
 
 

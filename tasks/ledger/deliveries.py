@@ -23,7 +23,7 @@ _DELIVERED = Prepared(
     .values(delivered_at=bindparam("moment"))
 )
 _KEEP = Prepared(
-    insert_of_missing(deliveries).inline(),
+    lambda: insert_of_missing(deliveries).inline(),
     columns=("take_id", "kind", "uri", "sha256", "bytes", "seconds", "verified_at"),
 )
 

@@ -6,7 +6,7 @@ a statement to its text and its parameters, for both databases. Knows no table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, CursorResult, Delete, Insert, Select, Update
@@ -19,10 +19,16 @@ Statement = Select[Any] | Insert | Update | Delete
 class Prepared:
     """A statement with all its parameters named; values are of types that both drivers take.
 
-    Of an INSERT the columns are named that it is given. Lists within it (`in_`) cannot be.
+    Of an INSERT the columns are named that it is given. Lists within it (`in_`) cannot be. One that
+    costs something to make is given as what makes it, and made when it is executed first.
     """
 
-    def __init__(self, statement: Statement, *, columns: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        statement: Statement | Callable[[], Statement],
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> None:
         self._statement = statement
         self._columns = columns
         self._texts: dict[str, _Text] = {}
@@ -40,7 +46,8 @@ class Prepared:
     def _text(self, dialect: Dialect) -> _Text:
         found = self._texts.get(dialect.name)
         if found is None:
-            found = self._texts[dialect.name] = _Text(self._statement, dialect, self._columns)
+            made = self._statement() if callable(self._statement) else self._statement
+            found = self._texts[dialect.name] = _Text(made, dialect, self._columns)
         return found
 
 
