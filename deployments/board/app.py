@@ -15,7 +15,21 @@ from deployments.board.beside import Beside
 from deployments.board.board import Board
 from deployments.board.guard import Guard
 from deployments.board.health import Health
-from deployments.board.pages import activity, campaigns, films, health, login, people
+from deployments.board.pages import (
+    activity,
+    attention,
+    campaigns,
+    films,
+    health,
+    live,
+    login,
+    new,
+    people,
+    plan,
+    report,
+    retakes,
+    row,
+)
 from deployments.board.refusals import add_refusals
 from deployments.board.repeats import Repeats
 from deployments.board.tries import Tries
@@ -23,7 +37,14 @@ from deployments.board.tries import Tries
 #: Modules of `pages/`.
 PAGES = (
     campaigns,
+    new,
+    plan,
+    live,
+    row,
     films,
+    retakes,
+    attention,
+    report,
     people,
     activity,
     health,

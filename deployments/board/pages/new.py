@@ -1,0 +1,158 @@
+"""`/new`: a sheet is handed in and looked at; one without mistakes goes on to its plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.responses import RedirectResponse, Response
+
+from deployments.board.acts.plans import plan_of_sheet
+from deployments.board.acts.sheets import SheetView, hand_in, hand_in_fetched, see_sheet
+from deployments.board.board import Board, TheBoard
+from deployments.board.fetching import fetch_address
+from deployments.board.page import page
+from deployments.board.problem_details import ProblemDetails
+from deployments.board.who import Approver, Person
+from tasks.campaign.board_plan import PlanTerms
+from tasks.credits import parse_credits
+from tasks.errors import BadInput, Problem, SheetError
+from tasks.sheet.limits import MAX_BYTES, say_bytes
+
+router = APIRouter()
+
+#: A sheet of text up to so many characters may be mended on the page.
+MENDABLE = 100_000
+#: What a form holds beside its sheet, in bytes.
+BESIDE = 64_000
+
+
+@router.get("/new")
+async def new(
+    request: Request, board: TheBoard, person: Approver, sheet: str | None = None
+) -> Response:
+    """Show the form, and where `sheet` names one what was found in it."""
+    seen = None if sheet is None else await see_sheet(board, person, sheet)
+    return page(request, "new.html", person, seen=seen, form=_Filled())
+
+
+@router.post("/new")
+async def check(request: Request, board: TheBoard, person: Approver) -> Response:
+    """Look at a sheet: its mistakes, or its plan."""
+    _refuse_large(request)
+    async with request.form(max_files=1, max_fields=20, max_part_size=MAX_BYTES) as fields:
+        form = _Filled.of(fields)
+        try:
+            seen, text = await _handed_in(board, person, fields, form)
+        except (SheetError, BadInput, ProblemDetails) as error:
+            # Nothing came of it to look at: a file that is none, an address that does not answer.
+            shown: dict[str, Any] = {"seen": None, "form": form, "refused": _refused(error)}
+            return page(request, "new.html", person, status=422, **shown)
+    form.text = text if text is not None and len(text) <= MENDABLE else ""
+    form.name = seen.kept.name
+    if seen.problems or (seen.hidden and form.hidden_rows is None):
+        return page(request, "new.html", person, status=422, seen=seen, form=form)
+    try:
+        plan = await plan_of_sheet(board, person, seen.kept.id, form.terms())
+    except (BadInput, ProblemDetails) as error:
+        shown = {"seen": seen, "form": form, "refused": _refused(error)}
+        return page(request, "new.html", person, status=422, **shown)
+    return RedirectResponse(f"/plans/{plan}", 303)
+
+
+@dataclass
+class _Filled:
+    """What stands in the form, as text."""
+
+    name: str = ""
+    text: str = ""
+    url: str = ""
+    campaign: str = ""
+    budget: str = ""
+    select: str = ""
+    hidden_rows: Any = None
+
+    @classmethod
+    def of(cls, fields: FormData) -> _Filled:
+        found = cls()
+        for name in ("name", "text", "url", "campaign", "budget", "select"):
+            value = fields.get(name)
+            setattr(found, name, value.strip() if isinstance(value, str) else "")
+        if fields.get("hidden_rows") in ("skip", "read"):
+            found.hidden_rows = fields.get("hidden_rows")
+        return found
+
+    def terms(self) -> PlanTerms:
+        """Return what is asked for; raise BadInput for a budget that is no amount."""
+        budget = parse_credits(self.budget) if self.budget else None
+        if self.budget and budget is None:
+            raise BadInput(f'"{self.budget[:40]}" is no amount of credits', remedy="write 120")
+        return PlanTerms(
+            campaign=self.campaign or None,
+            select=self.select or None,
+            budget=budget,
+            hidden_rows=self.hidden_rows,
+        )
+
+
+async def _handed_in(
+    board: Board, person: Person, fields: FormData, form: _Filled
+) -> tuple[SheetView, str | None]:
+    """Return the sheet that was handed in, and its text where it is one."""
+    upload = fields.get("sheet")
+    if isinstance(upload, UploadFile) and upload.filename:
+        if upload.size is not None and upload.size > MAX_BYTES:
+            raise _too_large()
+        content = await upload.read()
+        seen = await hand_in(board, person, name=upload.filename, content=content)
+        return seen, _text(content)
+    if form.url:
+        fetched = await fetch_address(board, form.url)
+        return await hand_in_fetched(board, person, fetched=fetched, place=form.url), None
+    if form.text:
+        name = form.name or _named(form.text, board.clock())
+        seen = await hand_in(board, person, name=name, content=form.text.encode())
+        return seen, form.text
+    if (kept := fields.get("kept")) and isinstance(kept, str):
+        return await see_sheet(board, person, kept), None
+    raise ProblemDetails(422, "no file was chosen, and nothing pasted", title="There is no sheet")
+
+
+def _named(text: str, at: float) -> str:
+    """Return what pasted rows are called: of another minute they are another campaign."""
+    first = text.lstrip()[:1]
+    line = text.strip().partition("\n")[0]
+    by_line = "tsv" if "\t" in line else "csv" if "," in line or ";" in line else "yaml"
+    suffix = "json" if first in ("{", "[") else by_line
+    return f"pasted-{datetime.fromtimestamp(at, UTC):%Y-%m-%d-%H%M}.{suffix}"
+
+
+def _text(content: bytes) -> str | None:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return None if "\x00" in text else text
+
+
+def _refused(error: Exception) -> ProblemDetails:
+    if isinstance(error, ProblemDetails):
+        return error
+    problems: tuple[Problem, ...] = getattr(error, "problems", ())
+    words = "; ".join(map(str, problems)) or str(error)
+    return ProblemDetails(422, words, remedy=getattr(error, "remedy", None))
+
+
+def _refuse_large(request: Request) -> None:
+    length = request.headers.get("content-length", "")
+    if not length.isdecimal():
+        raise ProblemDetails(411, "the length of what is sent has to be said")
+    if int(length) > MAX_BYTES + MENDABLE + BESIDE:
+        raise _too_large()
+
+
+def _too_large() -> ProblemDetails:
+    return ProblemDetails(413, f"a sheet may have {say_bytes(MAX_BYTES)}: split it")

@@ -1,0 +1,156 @@
+"""`/c/C/rows/R`: everything that is known of one row, its film, and what can be done about it."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request
+from starlette.responses import RedirectResponse, Response
+
+from deployments.board.acts.cancel import cancel
+from deployments.board.acts.reviews import decide
+from deployments.board.acts.settle import settle
+from deployments.board.board import Board, TheBoard
+from deployments.board.page import page, part
+from deployments.board.pages.live import campaign_of
+from deployments.board.problem_details import ProblemDetails
+from deployments.board.who import Approver, Person, Reviewer, Viewer
+from tasks.aftercare.advice import commands_for, next_run
+from tasks.engine.policy.decision import Rules
+from tasks.errors import BadInput
+from tasks.ledger import (
+    NOT_BEGUN,
+    REASONS,
+    RETAKEABLE,
+    UNDER_WAY,
+    ReviewStands,
+    calls_about,
+    tally_of,
+)
+from tasks.ledger.whole_row import whole_row
+from tasks.redact import redacted
+
+router = APIRouter(prefix="/c/{campaign}/rows/{row}")
+
+
+@router.get("")
+async def row(
+    request: Request, board: TheBoard, person: Viewer, campaign: str, row: str
+) -> Response:
+    """Show a row."""
+    return page(request, "row.html", person, **await _shown(board, campaign, row))
+
+
+@router.post("/review")
+async def review(
+    request: Request,
+    board: TheBoard,
+    person: Reviewer,
+    campaign: str,
+    row: str,
+    take: Annotated[int, Form()],
+    verdict: Annotated[str, Form()] = "",
+    reason: Annotated[str, Form()] = "",
+    note: Annotated[str, Form()] = "",
+    standing: Annotated[str, Form()] = "",
+) -> Response:
+    """Decide on the film of a take, change that, or take it back (no verdict)."""
+    said = {"reason": reason or None, "note": note.strip() or None} if verdict == "reject" else {}
+    try:
+        await decide(
+            board,
+            person,
+            campaign=campaign,
+            row=row,
+            take=take,
+            verdict=verdict or None,
+            instead_of=standing or None,
+            **said,
+        )
+    except (ReviewStands, BadInput) as error:
+        return await _refused(request, board, person, campaign, row, str(error), 409)
+    return RedirectResponse(f"{_address(campaign, row)}#review", 303)
+
+
+@router.post("/cancel")
+async def cancelled(board: TheBoard, person: Approver, campaign: str, row: str) -> Response:
+    """Cancel the row."""
+    await cancel(board, person, campaign, rows=[row])
+    return RedirectResponse(_address(campaign, row), 303)
+
+
+@router.post("/settle")
+async def settled(
+    request: Request,
+    board: TheBoard,
+    person: Approver,
+    campaign: str,
+    row: str,
+    again: Annotated[str, Form()] = "",
+) -> Response:
+    """Give up a take of which nobody knows whether it was made."""
+    try:
+        await settle(board, person, campaign, row, again=again == "yes")
+    except ProblemDetails as problem:
+        if problem.status != 409:
+            raise
+        return await _refused(request, board, person, campaign, row, problem.detail, 409)
+    return RedirectResponse(_address(campaign, row), 303)
+
+
+def _address(campaign: str, row: str) -> str:
+    return f"/c/{part(campaign)}/rows/{part(row)}"
+
+
+async def _refused(
+    request: Request, board: Board, person: Person, campaign: str, row: str, words: str, status: int
+) -> Response:
+    shown = await _shown(board, campaign, row)
+    return page(request, "row.html", person, status=status, **shown, refused=words)
+
+
+async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
+    known = await campaign_of(board, campaign)
+    whole = await board.read(partial(whole_row, campaign_id=known.id, row=row))
+    if whole is None:
+        raise ProblemDetails(404, f"{campaign} has no row {row[:80]}")
+    videos = [one.take.video_id for one in whole.takes if one.take.video_id]
+    numbers = [one.take.id for one in whole.takes]
+    calls = await board.read(partial(calls_about, take_ids=numbers, video_ids=videos))
+    film = next((one for one in whole.takes if one.take.number == whole.shown.film_take), None)
+    review = film.review if film else None
+    return {
+        "tab": "row",
+        "campaign": known.name,
+        "root": f"/c/{part(known.name)}",
+        "here": _address(known.name, row),
+        "known": known,
+        "tally": await board.read(partial(tally_of, campaign=known)),
+        "row": whole.row,
+        "shown": whole.shown,
+        "takes": whole.takes,
+        "film": film,
+        "film_root": None if film is None else _film(known.name, row, film.take.number),
+        "review": review,
+        "because": review.because if review and review.verdict == "reject" else "",
+        "events": list(reversed(whole.events)),
+        "calls": calls,
+        "asked": redacted(whole.row.asked()),
+        "sent": {one.take.number: _json(one.take.asked()) for one in whole.takes},
+        "next": next_run(whole.row, now=board.clock(), rules=Rules.of(board.settings)),
+        "commands": commands_for(known, whole.row),
+        "reasons": REASONS,
+        "may_retake": whole.row.state in RETAKEABLE and whole.row.enabled,
+        "may_cancel": whole.row.state in NOT_BEGUN | UNDER_WAY | {"held", "stalled"},
+        "refused": None,
+    }
+
+
+def _film(campaign: str, row: str, take: int) -> str:
+    return f"/api/v1/films/{part(campaign)}/{part(row)}/{take}"
+
+
+def _json(asked: Any) -> str:
+    return json.dumps(redacted(asked), indent=2, ensure_ascii=False)
