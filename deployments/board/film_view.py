@@ -127,7 +127,7 @@ def _said(value: Any) -> str:
 
 def film_address(campaign: str, row: str, take: int) -> str:
     """Return where the files of a take are, without their kind."""
-    return f"/api/v1/films/{quote(campaign, safe='')}/{quote(row, safe='')}/{take}"
+    return f"/films/{quote(campaign, safe='')}/{quote(row, safe='')}/{take}"
 
 
 @dataclass(frozen=True, kw_only=True)

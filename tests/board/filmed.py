@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from sqlalchemy import Connection, update
 
 from tasks.brief import Brief
 from tasks.ledger import Delivered, Ledger, Quoted, approve_retakes, deliver
 from tasks.ledger.schema import takes
+from tests.bench.film import make_film
 from tests.campaigns import FILM, NOW, Stage
 
-CAPTIONS = Delivered(kind="vtt", uri="file:///film.vtt", sha256="b" * 64, bytes=9, seconds=None)
+CAPTIONS = Delivered(kind="vtt", uri="/nowhere/film.vtt", sha256="b" * 64, bytes=9, seconds=None)
+CUES = """WEBVTT
+
+00:00.000 --> 00:00.600
+The kettle that hums.
+
+00:00.600 --> 00:01.000
+<b>Free</b> engraving & more.
+"""
 
 
 def wanted(number: int) -> Brief:
@@ -28,10 +39,17 @@ def wanted(number: int) -> Brief:
     return Brief(row=f"row-{number}", request=request, line=number + 1)
 
 
-async def filmed(ledger: Ledger, count: int, *, flagged: Sequence[int] = ()) -> Stage:
+async def filmed(
+    ledger: Ledger,
+    count: int,
+    *,
+    flagged: Sequence[int] = (),
+    files: Sequence[Delivered] = (FILM, CAPTIONS),
+) -> Stage:
     """Return campaign spring with row-1 to row-COUNT, a film each; some of them flagged."""
     stage = await Stage.set(ledger, *map(wanted, range(1, count + 1)))
-    await asyncio.gather(*(_film(stage, f"row-{number}") for number in range(1, count + 1)))
+    names = [f"row-{number}" for number in range(1, count + 1)]
+    await asyncio.gather(*(_film(stage, name, files) for name in names))
     for number in flagged:
         row = await stage.row(f"row-{number}")
         assert row.take is not None
@@ -39,17 +57,34 @@ async def filmed(ledger: Ledger, count: int, *, flagged: Sequence[int] = ()) -> 
     return stage
 
 
-async def another_take(stage: Stage, row: str) -> None:
+def stored(store: str) -> list[Delivered]:
+    """Put a film that can be played and its captions in a folder; every row may have these."""
+    film, captions = Path(store) / "film.mp4", Path(store) / "film.vtt"
+    film.parent.mkdir(parents=True, exist_ok=True)
+    make_film(film)
+    captions.write_text(CUES)
+    return [_file("mp4", film, seconds=1.0), _file("vtt", captions)]
+
+
+def _file(kind: Literal["mp4", "vtt"], path: Path, *, seconds: float | None = None) -> Delivered:
+    data = path.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    return Delivered(kind=kind, uri=str(path), sha256=digest, bytes=len(data), seconds=seconds)
+
+
+async def another_take(
+    stage: Stage, row: str, *, files: Sequence[Delivered] = (FILM, CAPTIONS)
+) -> None:
     """Have a row made again, to its film."""
     named = {"by": "Ann", "because": "wording", "at": NOW}
     await stage.write(approve_retakes, [Quoted(await stage.row(row), None)], **named)
-    await _film(stage, row)
+    await _film(stage, row, files)
 
 
-async def _film(stage: Stage, row: str) -> None:
+async def _film(stage: Stage, row: str, files: Sequence[Delivered]) -> None:
     ready = await stage.ready(row)
     assert ready.take is not None
-    await stage.write(deliver, ready, ready.take, files=[FILM, CAPTIONS], at=NOW)
+    await stage.write(deliver, ready, ready.take, files=files, at=NOW)
 
 
 def _flag(connection: Connection, take_id: int) -> None:

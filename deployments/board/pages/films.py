@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Form, Request
 from starlette.datastructures import FormData, QueryParams
@@ -56,8 +57,10 @@ async def review(
     verdict: Annotated[str, Form()] = "",
     standing: Annotated[str, Form()] = "",
     view: Annotated[str, Form()] = "",
+    to: Annotated[str, Form()] = "",
 ) -> Response:
-    """Decide on a film, or take that back; a reason alone rejects."""
+    """Decide on a film, or take that back; a reason alone rejects. It leads back to where it was
+    done: the films, or `row`."""
     desk = await FilmDesk.of(board, person, campaign)
     seen = FilmView.of(QueryParams(view))
     # As they were sent: an empty note takes one away, without one it stays.
@@ -86,6 +89,8 @@ async def review(
         _, before = _visits(request, board.clock())
         told = await desk.shown(seen, before) | {"refused": refused, "said": None}
         return page(request, "films.html", person, status=status, **told)
+    if to == "row":
+        return RedirectResponse(f"{desk.root}/rows/{quote(row, safe='')}", 303)
     # Somebody who rejects is asked why before they go on.
     stays = verdict != "keep" and not reason
     following = row if stays or following is None else following

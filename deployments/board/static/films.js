@@ -33,10 +33,31 @@
     card.scrollIntoView({ block: "nearest" });
     const film = filmOf(card);
     if (player.getAttribute("src") !== film) show(film, card.querySelector("img").currentSrc);
+    if (!aboutIs(card)) begin(card);
     if (play) playAt(at);
     window.clearTimeout(waiting);
     loading.abort();
     waiting = window.setTimeout(() => details(linkOf(card).href), play ? 0 : DETAILS_MS);
+  }
+
+  /** Until more of a film is known: its title, its verdict, and a form and a note that are its own. */
+  function begin(card) {
+    const about = document.getElementById("about");
+    const form = about.querySelector("form.verdict");
+    about.dataset.row = card.dataset.row;
+    about.classList.add("is-loading");
+    about.querySelector("h2").textContent = linkOf(card).getAttribute("aria-label");
+    document.getElementById("row").href = card.dataset.page;
+    if (!form) return;
+    const own = card.querySelector("form.verdict");
+    const { verdict, reason, note } = lastOf(card);
+    form.action = own.action;
+    for (const name of ["take", "standing"]) form.elements[name].value = own.elements[name].value;
+    form.querySelector("textarea").value = note;
+    for (const button of form.querySelectorAll("button[aria-pressed]")) {
+      const is = button.value === (button.name === "reason" ? reason : verdict);
+      button.setAttribute("aria-pressed", String(is));
+    }
   }
 
   const filmOf = (card) => card.dataset.strip.replace(/\.strip\.jpg$/, ".mp4");
@@ -89,15 +110,21 @@
       const [old, now] = [document.getElementById(id), fresh.getElementById(id)];
       if (!old || !now) continue;
       const held = old.contains(document.activeElement) ? document.activeElement : null;
+      const { value, selectionStart, selectionEnd } = held || {};
       old.replaceWith(now);
-      // Whoever was in it stays there, on the button of the same name.
-      if (held) (same(now, held) || linkOf(current())).focus({ preventScroll: true });
+      if (!held) continue;
+      // Whoever was in it stays there: in the note with what is written, on the button of that name.
+      const next = same(now, held) || linkOf(current());
+      next.focus({ preventScroll: true });
+      if (!next.matches("textarea")) continue;
+      next.value = value;
+      next.setSelectionRange(selectionStart, selectionEnd);
     }
   }
 
   const same = (part, held) =>
     [...part.querySelectorAll(held.localName)].find(
-      (one) => one.name === held.name && one.value === held.value,
+      (one) => one.name === held.name && (one.value === held.value || one.matches("textarea")),
     );
 
   /** Take over what the answer's player shows; the element stays, there are never more than two. */
