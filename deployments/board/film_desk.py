@@ -126,7 +126,9 @@ class FilmDesk:
             "view": view,
             "reasons": REASONS,
             "may_decide": self.person.may("reviewer"),
-            "may_download": True,
+            "may_download": self.person.may_download,
+            # Somebody who came by a link sees films, and no other page.
+            "guest": self.person.guest is not None,
             "refused": None,
         }
 

@@ -279,3 +279,28 @@ async def test_a_second_page_follows_a_hundred(open_board: OpenBoard) -> None:
 
     assert [len(rows_on(one)) for one in (page, second)] == [100, 30]
     assert len({*rows_on(page), *rows_on(second)}) == 130
+
+
+@pytest.mark.parametrize("decides", [False, True])
+async def test_a_link_shows_films_and_decides_in_its_own_name(
+    open_board: OpenBoard, decides: bool
+) -> None:
+    stage = await filmed(open_board.ledger, 2)
+    rights = ["see", "decide"] if decides else ["see"]
+    wanted = {"campaign": "spring", "name": "Mara", "rights": rights}
+    made = (await open_board.admin.post("/api/v1/links", json=wanted)).json()
+    headers = {"origin": open_board.origin, "accept": "text/html"}
+    mara = await open_board.client(headers=headers, follow_redirects=True)
+
+    page = await mara.get(made["address"])
+    given = {"take": 1, "verdict": "keep"}
+    answer = await mara.post(f"{PAGE}/row-1/review", data=given)
+
+    assert rows_on(page) == ["row-1", "row-2"]
+    assert "Download" not in page.text
+    assert not re.findall(r'href="(?!/c/spring/films|/static|/films|#|\?)[^"]*"', page.text)
+    assert answer.status_code == (200 if decides else 403)
+    review = await said(stage, "row-1")
+    assert (review.verdict if review else None) == ("keep" if decides else None)
+    if review:
+        assert "Mara" in review.by

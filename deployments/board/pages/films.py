@@ -17,7 +17,7 @@ from deployments.board.film_desk import FilmDesk
 from deployments.board.film_view import FilmView
 from deployments.board.page import page
 from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Reviewer, Viewer
+from deployments.board.who import Decides, Sees
 from tasks.ledger import ReviewStands, RowFilter
 from tasks.plural import count
 
@@ -28,7 +28,7 @@ _SEEN = "seen"
 
 
 @router.get("")
-async def films(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
+async def films(request: Request, board: TheBoard, person: Sees, campaign: str) -> Response:
     """Show the films; with `HX-Request` only what there is to know of the one that is open."""
     desk = await FilmDesk.of(board, person, campaign)
     view = FilmView.of(request.query_params)
@@ -50,7 +50,7 @@ async def films(request: Request, board: TheBoard, person: Viewer, campaign: str
 async def review(
     request: Request,
     board: TheBoard,
-    person: Reviewer,
+    person: Decides,
     campaign: str,
     row: str,
     take: Annotated[int, Form()],
@@ -100,7 +100,7 @@ async def review(
 @router.post("/verdicts")
 async def verdicts(
     board: TheBoard,
-    person: Reviewer,
+    person: Decides,
     campaign: str,
     verdict: Annotated[str, Form()],
     rows: Annotated[Sequence[str], Form()] = (),

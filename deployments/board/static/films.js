@@ -47,7 +47,8 @@
     about.dataset.row = card.dataset.row;
     about.classList.add("is-loading");
     about.querySelector("h2").textContent = linkOf(card).getAttribute("aria-label");
-    document.getElementById("row").href = card.dataset.page;
+    const row = document.getElementById("row");
+    if (row) row.href = card.dataset.page;
     if (!form) return;
     const own = card.querySelector("form.verdict");
     const { verdict, reason, note } = lastOf(card);
@@ -427,7 +428,7 @@
     x: () => current().querySelector("input[name=rows]")?.click(),
     p: toggle,
     c: () => document.getElementById("compare")?.click(),
-    Enter: () => document.getElementById("row").click(),
+    Enter: () => document.getElementById("row")?.click(),
   };
 
   // Before the keys of every page, which are told by what is prevented here.
