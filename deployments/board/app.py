@@ -8,9 +8,14 @@ from importlib.resources import files
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
+from deployments.board.api import cancel as cancel_calls
 from deployments.board.api import document
 from deployments.board.api import health as health_calls
 from deployments.board.api import people as people_calls
+from deployments.board.api import plans as plan_calls
+from deployments.board.api import retakes as retake_calls
+from deployments.board.api import runs as run_calls
+from deployments.board.api import sheets as sheet_calls
 from deployments.board.beside import Beside
 from deployments.board.board import Board
 from deployments.board.guard import Guard
@@ -54,6 +59,11 @@ PAGES = (
 CALLS = (
     people_calls,
     health_calls,
+    sheet_calls,
+    plan_calls,
+    retake_calls,
+    cancel_calls,
+    run_calls,
 )
 API = "/api/v1"
 

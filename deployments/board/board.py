@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -37,9 +37,8 @@ class Board:
     sandbox: bool = False
     #: Whether a proxy in front of it says who calls and how (`--behind-proxy`).
     behind_proxy: bool = False
-    #: What the command line said of settings: a child of the board has the same.
+    #: The profile that its settings are from: a flow run of Prefect's reads it, too.
     profile: str | None = None
-    overrides: Mapping[str, str] = field(default_factory=dict)
     #: Set when something is to be done in the background: a plan to be quoted, a run to be started.
     attention: asyncio.Event = field(default_factory=asyncio.Event)
     clock: Callable[[], float] = time.time

@@ -7,12 +7,47 @@ of this machine or a private network is asked for.
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from deployments.board.board import Board
 from tasks.ledger import KeptSheet
+from tasks.settings import Settings
 from tasks.sheet.fetch import fetch
 from tasks.sheet.fetched import Fetched, refused
+from tasks.sheet.formats import SUFFIXES
+
+#: Sheets of the inbox that are listed at most.
+LISTED = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboxFile:
+    """A sheet that lies in the inbox; `modified_at` in Unix seconds."""
+
+    name: str
+    path: Path
+    bytes: int
+    modified_at: float
+
+
+def list_inbox(settings: Settings) -> list[InboxFile]:
+    """Return the sheets that lie in the inbox, if there is one, the newest first."""
+    if not settings.inbox:
+        return []
+    folder = Path(settings.inbox).expanduser().resolve()
+    found = []
+    with suppress(OSError):
+        for path in folder.iterdir():
+            # A link may lead to what is nobody's sheet.
+            hidden = path.name.startswith(".") or path.is_symlink()
+            if hidden or not path.is_file() or path.suffix.lower() not in SUFFIXES:
+                continue
+            at = path.stat()
+            one = InboxFile(name=path.name, path=path, bytes=at.st_size, modified_at=at.st_mtime)
+            found.append(one)
+    return sorted(found, key=lambda one: (-one.modified_at, one.name))[:LISTED]
 
 
 async def fetch_address(board: Board, address: str) -> Fetched:

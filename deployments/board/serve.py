@@ -13,6 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from deployments.board.app import make_app
+from deployments.board.attend import attending
 from deployments.board.board import Board
 from tasks.errors import ConfigurationError
 
@@ -39,7 +40,8 @@ async def serving(make: Callable[[str], Board], *, host: str, port: int) -> Asyn
             await server.ready.wait()
             if task.done():
                 task.result()
-            yield board
+            async with attending(board):
+                yield board
         finally:
             server.should_exit = True
             await asyncio.gather(task, return_exceptions=True)

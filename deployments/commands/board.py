@@ -59,7 +59,6 @@ async def _serve(args: Namespace) -> None:
                 sandbox=args.sandbox,
                 behind_proxy=args.behind_proxy,
                 profile=args.profile,
-                overrides=getattr(args, "overrides", {}),
             )
 
         await _refuse_strangers(args, make("http://" + args.host), ledger)

@@ -20,7 +20,7 @@ from tasks.campaign.selection import Asked, parse_selection, refuse_slips
 from tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
 from tasks.credits import as_number, as_text, from_micro, in_credits, parse_credits
 from tasks.engine.lanes.price import Price
-from tasks.errors import BadInput, SpendRefused
+from tasks.errors import BadInput, MovedOn, SpendRefused
 from tasks.garbage import no_search
 from tasks.ledger import (
     Campaign,
@@ -141,7 +141,7 @@ def check_saved_plan(plan: Plan, path: Path, *, tolerance: Decimal = Decimal(0))
 def check_holds(
     plan: Plan, saved: Mapping[str, Any], *, tolerance: Decimal = Decimal(0), look: str
 ) -> None:
-    """Raise SpendRefused unless all that `plan` spends is as in the document of an approved one.
+    """Raise MovedOn unless all that `plan` spends is as in the document of an approved one.
 
     `look` is the remedy.
     """
@@ -154,7 +154,7 @@ def check_holds(
     left = [row for row in plan.retiring if row not in shown] if plan.needs_word else []
     moved += [f"{row}: it has left the sheet since" for row in left]
     if moved:
-        raise SpendRefused(
+        raise MovedOn(
             "the approved plan no longer holds; nothing was spent:\n  " + "\n  ".join(moved),
             remedy=look,
         )

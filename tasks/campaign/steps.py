@@ -77,14 +77,17 @@ QUOTED = 10_000
 TICK = 0.5
 
 
-async def carry_only(run: Run, campaign: Campaign, names: Iterable[str]) -> None:
+async def carry_only(
+    run: Run, campaign: Campaign, names: Iterable[str], *, wait: float | None = 0.0
+) -> None:
     """Make a run of some rows as the ledger has them, held for this process until it ends.
 
-    Raises Parked while another process is at work on the campaign.
+    Raises Parked when another process is at work on the campaign for longer than `wait` seconds
+    (None: no matter how long).
     """
     run.campaign = campaign
     run.only = frozenset(names)
-    await _hold_campaign(run, campaign, wait=0.0)
+    await _hold_campaign(run, campaign, wait=wait)
 
 
 async def read_step(sheet: str) -> str:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from deployments.board.acts.sheets import kept_sheet, parsed
+from deployments.board.acts.sheets import kept_sheet, parsed, problem_json
 from deployments.board.board import Board
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import Person
@@ -17,6 +17,7 @@ from tasks.campaign.board_plan import PlanTerms, spending_rows
 from tasks.campaign.plan_keeping import ask_plan, replace_plan
 from tasks.campaign.priced_plan import plan_unpriced
 from tasks.campaign.selection import parse_selection
+from tasks.errors import SheetError
 from tasks.ledger import (
     BoardRun,
     KeptPlan,
@@ -93,13 +94,19 @@ class PlanView:
 async def plan_of_sheet(board: Board, person: Person, sheet_id: str, terms: PlanTerms) -> str:
     """Have a plan made of a sheet; return its id, while it is being quoted.
 
-    Raises SheetError with the problems of the sheet, BadInput for a selection that cannot be read,
-    ProblemDetails (422) where a workbook hides rows and nobody said whether they are wanted.
+    Raises BadInput for a selection that cannot be read, ProblemDetails (422) with the problems of
+    the sheet, or where a workbook hides rows and nobody said whether they are wanted.
     """
     kept = await kept_sheet(board, sheet_id)
     parse_selection(terms.select)
     terms = PlanTerms.read({**terms.as_json(), "sandbox": board.sandbox})
-    sheet = await parsed(board, kept, terms)
+    try:
+        sheet = await parsed(board, kept, terms)
+    except SheetError as error:
+        problems = [problem_json(one) for one in error.problems]
+        raise ProblemDetails(
+            422, str(error), title="The sheet has problems", remedy=error.remedy, problems=problems
+        ) from error
     if sheet.hidden:
         raise ProblemDetails(
             422,

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from deployments.board.board import Board
+from deployments.board.fetching import InboxFile, fetch_address, list_inbox
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import Person
 from tasks.campaign.board_plan import PlanTerms
@@ -22,6 +23,7 @@ from tasks.errors import Problem, SheetError, SpendRefused
 from tasks.ledger import Action, KeptSheet, find_sheet, keep_sheet, note_act
 from tasks.redact import unsigned
 from tasks.sheet import Sheet
+from tasks.sheet.fetch import fetch
 from tasks.sheet.fetched import Fetched
 from tasks.sheet.fill import FoundColumn
 from tasks.sheet.limits import MAX_BYTES, say_bytes
@@ -111,6 +113,26 @@ async def hand_in_fetched(
 ) -> SheetView:
     """Keep a sheet that was fetched from an address or lies in the inbox, and look at it."""
     return await hand_in(board, person, name=fetched.name, content=fetched.content, place=place)
+
+
+async def hand_in_address(board: Board, person: Person, address: str) -> SheetView:
+    """Fetch a published sheet; raises SheetError where it cannot be had, or must not be."""
+    fetched = await fetch_address(board, address)
+    return await hand_in_fetched(board, person, fetched=fetched, place=address)
+
+
+async def inbox_sheets(board: Board, person: Person) -> list[InboxFile]:
+    """Return the sheets that lie in the inbox, the newest first."""
+    return await asyncio.to_thread(list_inbox, board.settings)
+
+
+async def hand_in_from_inbox(board: Board, person: Person, name: str) -> SheetView:
+    """Take a sheet of the inbox; raises ProblemDetails (404) for one that does not lie there."""
+    found = next((one for one in await inbox_sheets(board, person) if one.name == name), None)
+    if found is None:
+        raise ProblemDetails(404, f"there is no sheet {name[:100]} in the inbox")
+    fetched = await fetch(str(found.path))
+    return await hand_in_fetched(board, person, fetched=fetched, place=str(found.path))
 
 
 async def see_sheet(board: Board, person: Person, sheet_id: str) -> SheetView:

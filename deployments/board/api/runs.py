@@ -1,0 +1,45 @@
+"""`/runs`: what became of runs that were approved on the board."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel
+
+from deployments.board.acts.runs import carry_on, see_run
+from deployments.board.board import TheBoard
+from deployments.board.who import Approver, Viewer
+
+router = APIRouter(prefix="/runs", tags=["runs"])
+
+RunId = Annotated[str, Path(max_length=64)]
+
+
+class RunOut(BaseModel):
+    """A run; moments in Unix seconds, `exit` as the command line's exit status."""
+
+    id: str
+    plan_id: str
+    campaign: str
+    started_by: str
+    asked_at: float
+    place: str | None
+    begun_at: float | None
+    ended_at: float | None
+    exit: int | None
+    words: str | None
+    due_at: float | None
+
+
+@router.get("/{run}", response_model=RunOut)
+async def get_run(run: RunId, board: TheBoard, person: Viewer) -> dict[str, Any]:
+    """Return a run as it is now."""
+    return asdict(await see_run(board, person, run))
+
+
+@router.post("/{run}/carry-on", status_code=202, response_model=RunOut)
+async def post_carry_on(run: RunId, board: TheBoard, person: Approver) -> dict[str, Any]:
+    """Have a run that has ended go on with what it left; it pays for what was approved, at most."""
+    return asdict(await carry_on(board, person, run))

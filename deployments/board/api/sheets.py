@@ -1,0 +1,147 @@
+"""`/sheets`: a sheet is handed in, as a file, as text, or by its published address."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from deployments.board.acts.sheets import (
+    SheetView,
+    hand_in,
+    hand_in_address,
+    hand_in_from_inbox,
+    inbox_sheets,
+    see_sheet,
+)
+from deployments.board.board import TheBoard
+from deployments.board.problem_details import ProblemDetails
+from deployments.board.upload import body_in, upload_in
+from deployments.board.who import Reviewer
+from tasks.sheet.limits import MAX_BYTES
+
+router = APIRouter(prefix="/sheets", tags=["sheets"])
+
+SheetId = Annotated[str, Path(max_length=64)]
+
+
+class SheetText(BaseModel):
+    """A sheet as text, by its address, or by its name in the inbox."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str | None = Field(default=None, min_length=1, max_length=300)
+    text: str | None = Field(default=None, max_length=MAX_BYTES)
+    url: str | None = Field(default=None, min_length=1, max_length=4000)
+    inbox: str | None = Field(default=None, min_length=1, max_length=1000)
+
+
+class ColumnOut(BaseModel):
+    """A column, and in how many rows it has a value."""
+
+    name: str
+    filled: int
+
+
+class SheetProblem(BaseModel):
+    """One problem of a sheet, and where it is."""
+
+    line: int | None
+    column: str | None
+    words: str
+    row: str | None = None
+    cell: str | None = None
+
+
+class SheetOut(BaseModel):
+    """A sheet that was handed in; nothing is written of its campaign yet."""
+
+    sheet: str
+    name: str
+    campaign: str | None
+    rows: int
+    columns: list[ColumnOut]
+    problems: list[SheetProblem]
+    advice: list[str]
+    notes: list[str]
+    actions: dict[str, int] | None
+    refusal: str | None
+    hidden: list[str]
+
+
+class InboxSheet(BaseModel):
+    """A sheet that lies in the inbox; `modified_at` in Unix seconds."""
+
+    name: str
+    bytes: int
+    modified_at: float
+
+
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            },
+            "application/json": {"schema": SheetText.model_json_schema()},
+        },
+    }
+}
+
+
+@router.post("", status_code=201, response_model=SheetOut, openapi_extra=_BODY)
+async def post_sheet(request: Request, board: TheBoard, person: Reviewer) -> dict[str, Any]:
+    """Hand in a sheet: every problem is named, with its line and column; nothing is spent."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        upload = await upload_in(request)
+        if upload.content is None or upload.name is None:
+            raise ProblemDetails(422, "no file came along", remedy='send it as the field "file"')
+        found = await hand_in(board, person, name=upload.name, content=upload.content)
+    elif kind in ("application/json", ""):
+        found = await _from_text(board, person, _said(await body_in(request)))
+    else:
+        raise ProblemDetails(415, "send multipart/form-data or application/json")
+    return found.as_json()
+
+
+@router.get("/inbox", response_model=list[InboxSheet])
+async def get_inbox(board: TheBoard, person: Reviewer) -> Any:
+    """List the sheets that lie in the inbox, if the settings name one."""
+    return await inbox_sheets(board, person)
+
+
+@router.get("/{sheet}", response_model=SheetOut)
+async def get_sheet(sheet: SheetId, board: TheBoard, person: Reviewer) -> dict[str, Any]:
+    """Return a sheet that was handed in, as it stands to the ledger now."""
+    return (await see_sheet(board, person, sheet)).as_json()
+
+
+async def _from_text(board: TheBoard, person: Reviewer, said: SheetText) -> SheetView:
+    if said.url is not None:
+        return await hand_in_address(board, person, said.url)
+    if said.inbox is not None:
+        return await hand_in_from_inbox(board, person, said.inbox)
+    if said.text is None:
+        raise ProblemDetails(422, 'say "text" (and "name"), "url" or "inbox"')
+    content = said.text.encode("utf-8", "surrogatepass")
+    return await hand_in(board, person, name=said.name or "pasted", content=content)
+
+
+def _said(body: bytes) -> SheetText:
+    try:
+        return SheetText.model_validate_json(body or b"{}")
+    except ValidationError as error:
+        problems = [
+            {"line": None, "column": ".".join(map(str, one["loc"])) or None, "words": one["msg"]}
+            for one in error.errors(include_input=False, include_url=False)
+        ]
+        raise ProblemDetails(
+            422, "the request is not what this takes", problems=problems
+        ) from error

@@ -1,0 +1,190 @@
+"""What the board does by itself while it is open: plans get prices, and runs are looked after.
+
+All that is to be done stands in the ledger, so that a board that is killed and opened again, or
+several boards on one ledger, do it once: a run is claimed by whoever carries it. Runs are processes
+of their own that outlive the board, or flow runs of Prefect's where a deployment is there for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from deployments.board.board import Board
+from deployments.board.quoting import quote_plan
+from deployments.prefect_deployment import FlowRuns
+from tasks.campaign.board_plan import PlanTerms
+from tasks.crash import crashpoint
+from tasks.engine.owner import is_dead
+from tasks.errors import CallsheetError
+from tasks.ledger import BoardRun, claim_run, end_run, find_plan, find_run, open_runs, plans_quoting
+from tasks.redact import redact
+
+log = logging.getLogger("callsheet.board")
+
+#: How often is looked whether there is anything to do, in seconds; acts of this board are at once.
+TICK = 1.0
+#: Plans that are priced at once, and runs that are carried at once, at most.
+PLANS, RUNS = 2, 8
+#: A run whose process dies so often before its end is left to a person.
+DEATHS = 5
+#: After a death a run is started again after a second, twice that after the next, at most this.
+LONGEST = 60.0
+#: How long runs have to end in order when their sandbox goes with the board, in seconds.
+GRACE = 5.0
+
+
+@asynccontextmanager
+async def attending(board: Board) -> AsyncIterator[None]:
+    """Look after plans and runs as long as this lasts; runs go on without."""
+    attendant = _Attendant(board)
+    task = asyncio.create_task(attendant.work(), name="attendant")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await attendant.leave()
+
+
+class _Attendant:
+    """Looks again and again at what there is to do."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._quoting: dict[str, asyncio.Task[None]] = {}
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._deaths: Counter[str] = Counter()
+        self._not_before: dict[str, float] = {}
+        self._others: set[str] = set()
+        self._flow_runs = None if board.sandbox else FlowRuns(board.profile)
+
+    async def work(self) -> None:
+        """Do what there is to do until cancelled."""
+        while True:
+            self._board.attention.clear()
+            try:
+                await self._attend()
+            except CallsheetError as error:
+                log.warning("plans and runs are not looked after for now: %s", redact(str(error)))
+            except Exception:
+                log.exception("plans and runs are not looked after for now")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TICK):
+                    await self._board.attention.wait()
+
+    async def leave(self) -> None:
+        """Leave runs to themselves; those of a sandbox that ends with the board are stopped."""
+        for task in self._quoting.values():
+            task.cancel()
+        await asyncio.gather(*self._quoting.values(), return_exceptions=True)
+        if self._board.sandbox:
+            await asyncio.to_thread(self._stop_children)
+
+    async def _attend(self) -> None:
+        self._quoting = {one: task for one, task in self._quoting.items() if not task.done()}
+        for plan_id in await self._board.read(plans_quoting):
+            if plan_id not in self._quoting and len(self._quoting) < PLANS:
+                quoting = quote_plan(self._board, plan_id)
+                self._quoting[plan_id] = asyncio.create_task(quoting, name=f"plan {plan_id}")
+        await self._bury()
+        for run in await self._board.read(open_runs):
+            if len(self._children) < RUNS and await self._is_to_start(run):
+                await self._start(run)
+
+    async def _is_to_start(self, run: BoardRun) -> bool:
+        """Whether nobody carries a run that is due."""
+        now = self._board.clock()
+        if run.id in self._children or run.id in self._others:
+            return False
+        if now < max(run.due_at or 0.0, self._not_before.get(run.id, 0.0)):
+            return False
+        if run.place is not None and not await self._is_gone(run):
+            return False
+        plan = await self._board.read(partial(find_plan, plan_id=run.plan_id))
+        if plan is None or PlanTerms.read(plan.terms).sandbox != self._board.sandbox:
+            # Approved with other money: it waits for a board that has that.
+            self._others.add(run.id)
+            return False
+        return True
+
+    async def _is_gone(self, run: BoardRun) -> bool:
+        assert run.place is not None
+        if not FlowRuns.is_one(run.place):
+            return is_dead(run.place)
+        said = None if self._flow_runs is None else await self._flow_runs.end_of(run.place)
+        if said is not None:
+            end = partial(end_run, run_id=run.id, place=run.place, exit_status=1, words=said)
+            await self._board.write(partial(end, at=self._board.clock()))
+        return False
+
+    async def _start(self, run: BoardRun) -> None:
+        flow_run = None
+        if self._flow_runs is not None:
+            flow_run = await self._flow_runs.start(run)
+        if flow_run is not None:
+            claim = partial(claim_run, run_id=run.id, place=flow_run, instead_of=run.place)
+            await self._board.write(partial(claim, at=self._board.clock()))
+            return
+        crashpoint("board: before a run is started")
+        child = await asyncio.to_thread(start_process, self._board, run.id)
+        self._children[run.id] = child
+        crashpoint("board: after a run is started")
+
+    async def _bury(self) -> None:
+        """Take leave of processes that have ended; one that died before its end is counted."""
+        for run_id, child in list(self._children.items()):
+            if child.poll() is None:
+                continue
+            del self._children[run_id]
+            run = await self._board.read(partial(find_run, run_id=run_id))
+            if run is None or run.ended_at is not None:
+                self._deaths.pop(run_id, None)
+                continue
+            self._deaths[run_id] += 1
+            deaths = self._deaths[run_id]
+            pause = min(LONGEST, 2.0 ** (deaths - 1))
+            self._not_before[run_id] = self._board.clock() + pause
+            if deaths >= DEATHS:
+                words = f"its process died {deaths} times; {log_of(self._board, run_id)} says more"
+                end = partial(end_run, run_id=run_id, place=run.place, exit_status=1, words=words)
+                await self._board.write(partial(end, at=self._board.clock()))
+
+    def _stop_children(self) -> None:
+        for child in self._children.values():
+            child.terminate()
+        for child in self._children.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(GRACE)
+
+
+def log_of(board: Board, run_id: str) -> Path:
+    """Return where a run's process writes what it does."""
+    return board.folder / "runs" / f"{run_id}.log"
+
+
+def start_process(board: Board, run_id: str) -> subprocess.Popen[bytes]:
+    """Start the process of a run, in a session of its own, with the settings of the board."""
+    file = log_of(board, run_id)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with file.open("ab") as written:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "deployments.board.run_process", run_id],
+            stdin=subprocess.PIPE,
+            stdout=written,
+            stderr=written,
+            start_new_session=True,
+        )
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError), child.stdin:
+        pickle.dump(board.settings, child.stdin)
+    return child

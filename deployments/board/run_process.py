@@ -1,0 +1,78 @@
+"""`python -m deployments.board.run_process RUN`: one run of an approved plan, as its own process.
+
+The board starts it in a session of its own, so that it outlives the board, and hands it the very
+settings that the board has on its standard input, which nobody else can read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import pickle
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime
+
+from deployments.progress_line import log_line
+from deployments.signals import stopping
+from flows.carry_out import carry_out
+from flows.pipeline import PLAIN
+from tasks.campaign.run import Run
+from tasks.engine.owner import this_process
+from tasks.engine.progress import Snapshot
+from tasks.errors import CallsheetError
+from tasks.file_limit import raise_file_limit
+from tasks.redact import RedactingFilter, redact
+
+#: How often progress is written into the log, in seconds.
+PACE = 10.0
+
+
+def main(run_id: str) -> int:
+    """Carry the run; its end is in the ledger, and its exit status is how that was."""
+    _log_to_stderr()
+    raise_file_limit()
+    settings = pickle.load(sys.stdin.buffer)
+    place = f"{this_process()}:0"
+    try:
+        end = asyncio.run(carry_out(run_id, settings, PLAIN, place=place, watch=_watched))
+    except CallsheetError as error:
+        print(redact(str(error)), file=sys.stderr)
+        return error.exit_status
+    if end is None:
+        return 0
+    print(redact(f"ended with {end.exit_status}: {end.words or 'all is said'}"), file=sys.stderr)
+    return end.exit_status
+
+
+@contextlib.contextmanager
+def _watched(run: Run) -> Iterator[None]:
+    """End in order at a signal, and write now and then how far it is."""
+    last = 0.0
+
+    def write(snapshot: Snapshot) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= PACE or snapshot.done == snapshot.to_do:
+            last = now
+            print(redact(log_line(snapshot, datetime.now().astimezone())), file=sys.stderr)
+
+    run.on_wait = lambda words: print(redact(f"{words}: waiting for it"), file=sys.stderr)
+    with stopping(run) as hear:
+        run.listeners += [hear, write]
+        yield
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler()
+    handler.addFilter(RedactingFilter())
+    logging.basicConfig(
+        level=logging.WARNING, handlers=[handler], format="%(asctime)s %(levelname)s %(message)s"
+    )
+    logging.getLogger("callsheet").setLevel(logging.INFO)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1]))

@@ -1,0 +1,96 @@
+"""Runs of approved plans as flow runs of Prefect's, where its server has a deployment for them.
+
+Speaks to the server's own interface; imports nothing of Prefect.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import os
+import time
+from typing import Any
+
+import httpx
+
+from deployments.servers import configured_url
+from tasks.ledger import BoardRun
+
+log = logging.getLogger("callsheet.board")
+
+#: The flow and the deployment in `prefect.yaml`.
+FLOW, DEPLOYMENT = "approved plan", "approved-plan"
+_PLACE = "prefect:"
+#: How long is gone by what was found of a deployment, or of a flow run, in seconds.
+AGE = 15.0
+#: States of a flow run that is over.
+OVER = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+
+
+class FlowRuns:
+    """Starts flow runs where a server, a deployment and its work pool are there, and asks of them.
+
+    `profile` is the one whose settings the flow runs read.
+    """
+
+    def __init__(self, profile: str | None) -> None:
+        self._profile = profile
+        self._asked: dict[str, float] = {}
+
+    @staticmethod
+    def is_one(place: str) -> bool:
+        """Whether a run's place is a flow run."""
+        return place.startswith(_PLACE)
+
+    async def start(self, run: BoardRun) -> str | None:
+        """Start a flow run and return its place; None where there is nothing for that.
+
+        Asked again for the same turn of a run, Prefect returns the same flow run.
+        """
+        url = configured_url()
+        if not url:
+            return None
+        try:
+            async with _client(url) as client:
+                found = await client.get(f"deployments/name/{FLOW}/{DEPLOYMENT}")
+                if found.status_code != 200 or not found.json().get("work_pool_name"):
+                    return None
+                deployment = found.json()["id"]
+                turn = run.asked_at if run.due_at is None else run.due_at
+                asked = {
+                    "parameters": {"run": run.id, "profile": self._profile},
+                    "idempotency_key": f"callsheet {run.id} {turn}",
+                    "tags": ["callsheet"],
+                }
+                made = await client.post(f"deployments/{deployment}/create_flow_run", json=asked)
+                made.raise_for_status()
+                return f"{_PLACE}{made.json()['id']}"
+        except (httpx.HTTPError, ValueError, KeyError) as error:
+            log.warning("Prefect does not take a run, which starts without it: %s", error)
+            return None
+
+    async def end_of(self, place: str) -> str | None:
+        """Return how a flow run ended, for people; None while it has not, or nobody can tell."""
+        now = time.monotonic()
+        url = configured_url()
+        if not url or now - self._asked.get(place, -AGE) < AGE:
+            return None
+        self._asked[place] = now
+        try:
+            async with _client(url) as client:
+                found = await client.get(f"flow_runs/{place.removeprefix(_PLACE)}")
+                state: dict[str, Any] = found.json().get("state") or {}
+        except (httpx.HTTPError, ValueError):
+            return None
+        if state.get("type") not in OVER:
+            return None
+        return f"Prefect says of its flow run: {state.get('name') or state['type']}"
+
+
+def _client(url: str) -> httpx.AsyncClient:
+    headers = {}
+    if key := os.environ.get("PREFECT_API_KEY"):
+        headers["Authorization"] = f"Bearer {key}"
+    elif said := os.environ.get("PREFECT_API_AUTH_STRING"):
+        headers["Authorization"] = f"Basic {base64.b64encode(said.encode()).decode()}"
+    return httpx.AsyncClient(base_url=f"{url.rstrip('/')}/", headers=headers, timeout=10)

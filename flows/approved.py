@@ -1,0 +1,60 @@
+"""A plan that was approved on the board, carried out as a Prefect flow: for its deployment.
+
+What was approved, and by whom, is in the ledger; the flow is given the number of the run alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+
+from flows.artifacts import ProgressArtifact
+from flows.campaign import AS_TASKS, ending
+from flows.carry_out import carry_out
+from flows.prefect_logs import redact_prefect_logs
+from tasks.campaign.run import Run
+from tasks.settings import load_settings
+from tasks.suggest import suggest_for
+
+
+@flow(
+    name="approved plan",
+    description="A plan that was approved on the board is carried out, or nothing is.",
+    flow_run_name="approved plan, run {run}",
+    persist_result=False,
+)
+async def carry_approved(run: str, profile: str | None = None) -> State[dict[str, Any]]:
+    """Carry out what was approved on the board.
+
+    Args:
+        run: the number that the board gave the run.
+        profile: settings from a TOML profile.
+    """
+    redact_prefect_logs()
+    suggest_for(profile)
+    settings = load_settings(profile=profile)
+    artifact = ProgressArtifact()
+
+    @contextmanager
+    def watch(carried: Run) -> Iterator[None]:
+        carried.listeners.append(artifact.hear)
+        yield
+
+    place = f"prefect:{flow_run.id}"
+    try:
+        end = await carry_out(run, settings, AS_TASKS, place=place, watch=watch)
+    finally:
+        await artifact.settle()
+    if end is None:
+        return Completed(name="Attended", message="somebody else carries it, or it is over")
+    if end.outcome is not None and end.exit_status in (0, 3, 5):
+        return ending(end.outcome)
+    if end.exit_status == 5:
+        return Completed(name="Parked", message=end.words)
+    return Failed(message=end.words)

@@ -1,0 +1,233 @@
+"""One plan that was approved on the board, carried out: what was approved happens, or nothing.
+
+Whatever ends whoever carries it, the next one goes on: the run is claimed in the ledger first, its
+end is noted there, and in between the pipeline's own rules hold. Knows neither what carries it nor
+who looks after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from flows.pipeline import Steps, carry, prepare
+from tasks.campaign.board_plan import PlanTerms, paid_lines, words_of_approval
+from tasks.campaign.handed_in import parse_kept
+from tasks.campaign.match import name_campaign
+from tasks.campaign.plan import check_holds
+from tasks.campaign.plan_keeping import replace_plan
+from tasks.campaign.run import Run, no_approval, open_run
+from tasks.campaign.steps import carry_only
+from tasks.campaign.values import Plan, RunOptions, RunOutcome
+from tasks.clock import UnixClock
+from tasks.crash import crashpoint
+from tasks.engine.owner import is_dead
+from tasks.errors import BadInput, CallsheetError, MovedOn, Parked, SpendRefused
+from tasks.ledger import (
+    UNDER_WAY,
+    BoardRun,
+    Campaign,
+    KeptPlan,
+    Ledger,
+    claim_run,
+    end_run,
+    find_campaign,
+    find_plan,
+    find_run,
+    find_sheet,
+    note_begun,
+    open_ledger,
+    rows_of,
+)
+from tasks.redact import redact
+from tasks.settings import Settings
+
+log = logging.getLogger("callsheet.run")
+
+#: A run that parks without a moment is taken up again after this long, in seconds.
+PAUSE = 60.0
+LOOK = "look at the new plan and approve that"
+
+#: What goes along with a run while it lasts: signals, progress.
+Watch = Callable[[Run], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEnd:
+    """How a run ended: its exit status, a word for people, and when it is taken up again."""
+
+    exit_status: int
+    words: str | None = None
+    due_at: float | None = None
+    outcome: RunOutcome | None = None
+
+
+async def carry_out(
+    run_id: str,
+    settings: Settings,
+    steps: Steps,
+    *,
+    place: str,
+    watch: Watch = lambda _: nullcontext(),
+    clock: UnixClock = time.time,
+) -> RunEnd | None:
+    """Carry a run to its end and note how that was; None where it is over, or somebody has it.
+
+    `place` names who carries it, as `owner.this_process` does. Raises BadInput for no such run.
+    """
+    async with await open_ledger(settings.ledger, create=False) as ledger:
+        run = await ledger.read(partial(find_run, run_id=run_id))
+        if run is None:
+            raise BadInput(f"the ledger has no run {run_id}; nothing was spent")
+        gone = run.place if run.place == place or (run.place and is_dead(run.place)) else None
+        claim = partial(claim_run, run_id=run_id, place=place, instead_of=gone, at=clock())
+        if await ledger.write(claim) is None:
+            log.info("run %s is over, or carried by %s", run_id, run.place)
+            return None
+        plan = await ledger.read(partial(find_plan, plan_id=run.plan_id))
+        assert plan is not None, "a run has a plan"
+        carrier = _Carrier(ledger, settings, steps, run, plan, watch, clock)
+        end = await carrier.carry()
+        crashpoint("run: before its end is noted")
+        ended = partial(end_run, run_id=run_id, place=place, exit_status=end.exit_status)
+        words = redact(end.words) if end.words else None
+        await ledger.write(partial(ended, words=words, at=clock(), due_at=end.due_at))
+        return end
+
+
+class _Carrier:
+    """Carries one run of one plan, once it is claimed."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        settings: Settings,
+        steps: Steps,
+        run: BoardRun,
+        plan: KeptPlan,
+        watch: Watch,
+        clock: UnixClock,
+    ) -> None:
+        self._ledger = ledger
+        self._settings = settings
+        self._steps = steps
+        self._run = run
+        self._plan = plan
+        self._terms = PlanTerms.read(plan.terms)
+        self._watch = watch
+        self._clock = clock
+
+    async def carry(self) -> RunEnd:
+        """Carry it and return how it ended, whatever that was."""
+        try:
+            if self._plan.kind == "retake":
+                return self._end_of(await self._carry_rows(self._paid_for()))
+            return self._end_of(await self._carry_sheet())
+        except Parked as error:
+            return RunEnd(exit_status=5, words=_say(error), due_at=error.until.timestamp())
+        except SpendRefused as error:
+            return await self._refused(error)
+        except CallsheetError as error:
+            return RunEnd(exit_status=error.exit_status, words=_say(error))
+
+    async def _carry_sheet(self) -> RunOutcome:
+        """Take every step of a run of the sheet as it was handed in."""
+        assert self._plan.sheet_id is not None
+        kept = await self._ledger.read(partial(find_sheet, sheet_id=self._plan.sheet_id))
+        assert kept is not None, "a plan of a sheet has one"
+        read = partial(parse_kept, self._settings, kept, self._terms.sheet_options(self._settings))
+        sheet, options = await asyncio.to_thread(read), self._terms.options(kept)
+        async with open_run(options, self._settings, self._approval) as run:
+            run.sheet = await name_campaign(run.at.ledger, sheet, options)
+            # The plan was made with them, or without.
+            run.hidden_wanted = _wanted
+            with self._watch(run):
+                campaign = await prepare(run, self._steps)
+                await self._note_begun()
+                return await carry(run, self._steps, campaign)
+
+    async def _approval(self, plan: Plan) -> str:
+        """Say whose word the plan has, as long as it is the one that was shown."""
+        assert self._plan.document is not None
+        tolerance = self._settings.quote_tolerance
+        check_holds(plan, self._plan.document, tolerance=tolerance, look=LOOK)
+        return words_of_approval(self._plan)
+
+    async def _carry_rows(self, names: Sequence[str]) -> RunOutcome:
+        """Carry rows that are approved or under way, as the ledger has them: pays for no other."""
+        found = await self._campaign()
+        options = RunOptions(sheet=found.sheet or found.name, sandbox=self._terms.sandbox)
+        async with open_run(options, self._settings, no_approval) as run:
+            await run.at.store.check()
+            with self._watch(run):
+                await carry_only(run, found, names, wait=None)
+                await self._note_begun()
+                return await carry(run, self._steps, found.name)
+
+    async def _note_begun(self) -> None:
+        crashpoint("run: what was approved is in the rows")
+        await self._ledger.write(partial(note_begun, run_id=self._run.id, at=self._clock()))
+
+    async def _refused(self, error: SpendRefused) -> RunEnd:
+        """End a run that may not spend; films that it had begun before are still brought home."""
+        if isinstance(error, MovedOn):
+            await self._plan_anew(error)
+        words = _say(error)
+        try:
+            if names := await self._begun():
+                rest = self._end_of(await self._carry_rows(names))
+                return RunEnd(exit_status=4, words=words, due_at=rest.due_at, outcome=rest.outcome)
+        except Parked as other:
+            return RunEnd(exit_status=5, words=words, due_at=other.until.timestamp())
+        return RunEnd(exit_status=4, words=words)
+
+    async def _plan_anew(self, error: MovedOn) -> None:
+        """Have a plan made in the place of one that stands no more, for the same person to see."""
+        plan = self._plan
+        anew = partial(replace_plan, old=plan, plan_id=uuid4().hex, terms=plan.terms)
+        by = plan.approved_by or plan.made_by
+        await self._ledger.write(partial(anew, words=str(error), by=by, at=self._clock()))
+
+    async def _begun(self) -> list[str]:
+        """Return the rows of the plan that are approved or under way."""
+        found = await self._ledger.read(partial(find_campaign, name=self._plan.campaign))
+        if found is None:
+            return []
+        paid = frozenset(self._paid_for())
+        rows = await self._ledger.read(partial(rows_of, campaign_id=found.id))
+        states = UNDER_WAY | {"approved"}
+        return [row.row for row in rows if row.row in paid and row.state in states]
+
+    def _paid_for(self) -> list[str]:
+        assert self._plan.document is not None
+        return [line["row"] for line in paid_lines(self._plan.document)]
+
+    async def _campaign(self) -> Campaign:
+        found = await self._ledger.read(partial(find_campaign, name=self._plan.campaign))
+        if found is None:
+            raise BadInput(f"there is no campaign {self._plan.campaign}; nothing was spent")
+        return found
+
+    def _end_of(self, outcome: RunOutcome) -> RunEnd:
+        due_at: float | None = None
+        if outcome.exit_status == 5:
+            until = outcome.parked_until
+            due_at = self._clock() + PAUSE if until is None else until.timestamp()
+        return RunEnd(
+            exit_status=outcome.exit_status, words=outcome.words, due_at=due_at, outcome=outcome
+        )
+
+
+async def _wanted(rows: Sequence[Any]) -> bool:
+    return True
+
+
+def _say(error: CallsheetError) -> str:
+    return f"{error} ({error.remedy})" if error.remedy else str(error)
