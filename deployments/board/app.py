@@ -8,12 +8,16 @@ from importlib.resources import files
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
+from deployments.board.api import campaigns as campaign_calls
 from deployments.board.api import cancel as cancel_calls
 from deployments.board.api import document
+from deployments.board.api import events as event_calls
 from deployments.board.api import health as health_calls
 from deployments.board.api import people as people_calls
 from deployments.board.api import plans as plan_calls
 from deployments.board.api import retakes as retake_calls
+from deployments.board.api import reviews as review_calls
+from deployments.board.api import rows as row_calls
 from deployments.board.api import runs as run_calls
 from deployments.board.api import sheets as sheet_calls
 from deployments.board.beside import Beside
@@ -57,6 +61,10 @@ PAGES = (
 )
 #: Modules of `api/`: each `router` has its paths below `API`.
 CALLS = (
+    campaign_calls,
+    row_calls,
+    review_calls,
+    event_calls,
     people_calls,
     health_calls,
     sheet_calls,

@@ -18,7 +18,9 @@ from tasks.ledger import (
     films_shown,
     review,
     review_all,
+    review_of,
 )
+from tasks.ledger.acts import note_act
 from tasks.suggest import suggest
 
 
@@ -44,7 +46,8 @@ def review_row(
     if found is None:
         named = f"{row} has no film yet" if take is None else f"{row} has no take {take}"
         raise BadInput(named, remedy=f"`{suggest('explain', campaign.name, row)}` tells how it is")
-    return review(
+    before = review_of(connection, found)
+    said = review(
         connection,
         found,
         verdict,
@@ -54,11 +57,16 @@ def review_row(
         at=at,
         instead_of=instead_of,
     )
+    if said != before:
+        act = said.verdict if said else "take back"
+        words = f"{row}: {said.because}" if said and said.because else row
+        note_act(connection, at=at, by=by, act=act, campaign=campaign.name, rows=1, words=words)
+    return said
 
 
 def review_matching(
     connection: Connection,
-    campaign_id: int,
+    campaign: Campaign,
     which: RowFilter,
     verdict: Verdict,
     *,
@@ -68,5 +76,12 @@ def review_matching(
     at: float,
 ) -> Reviewed:
     """Decide on the films of all rows that match now; what is decided on already stays."""
-    films = films_shown(connection, campaign_id, which)
-    return review_all(connection, films, verdict, reason=reason, note=note, by=by, at=at)
+    films = films_shown(connection, campaign.id, which)
+    done = review_all(connection, films, verdict, reason=reason, note=note, by=by, at=at)
+    if done.made:
+        words = ": ".join(filter(None, (reason, note))) or None
+        note_act(
+            connection, at=at, by=by, act=verdict, campaign=campaign.name, rows=done.made,
+            words=words,
+        )  # fmt: skip
+    return done

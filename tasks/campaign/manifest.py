@@ -75,6 +75,11 @@ class ManifestRow(BaseModel):
     variance: Lenient[Amount] = None
     film_take: Lenient[StrictInt] = None
     deliveries: Lenient[list[ManifestFile]] = None
+    review: Lenient[StrictStr] = None
+    review_reason: Lenient[StrictStr] = None
+    review_note: Lenient[StrictStr] = None
+    reviewed_by: Lenient[StrictStr] = None
+    checks: Lenient[dict[str, StrictStr]] = None
     operation: Lenient[StrictStr] = None
     digest: Lenient[StrictStr] = None
     nth: Lenient[StrictInt] = None

@@ -120,9 +120,10 @@ def row_document(row: CampaignRow, figures: Figures, film: RowFilm | None) -> di
     """Return one row as JSON: a line of `rows --json` and of the manifest.
 
     Take, key and video are those of its present take; the figures are those of all its takes, and
-    the files are of its newest film, which may be one of an earlier take (`film_take`).
+    files, `review` and `checks` are of its newest film, which may be one of an earlier take
+    (`film_take`).
     """
-    take = row.take
+    take, said = row.take, film.review if film else None
     return {
         "row": row.row,
         "state": row.state,
@@ -136,6 +137,11 @@ def row_document(row: CampaignRow, figures: Figures, film: RowFilm | None) -> di
             {"kind": f.kind, "uri": f.uri, "sha256": f.sha256, "bytes": f.bytes}
             for f in (film.files if film else ())
         ],
+        "review": said.verdict if said else None,
+        "review_reason": said.reason if said else None,
+        "review_note": said.note if said else None,
+        "reviewed_by": said.by if said else None,
+        "checks": dict(film.checks) if film else {},
     }
 
 
@@ -174,4 +180,8 @@ def status_line(
         "cs_bytes": film.get("bytes"),
         "cs_srt": files.get("srt", {}).get("uri"),
         "cs_vtt": files.get("vtt", {}).get("uri"),
+        **{f"cs_{name}": line[name] for name in ("review", "review_reason", "review_note")},
+        "cs_checks": "; ".join(
+            f"{name}: {words}" for name, words in line["checks"].items() if words != "ok"
+        ),
     }

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tasks.engine.context import Context
 
 #: The form of both files: another one is written anew.
-REPORT = 1
+REPORT = 2
 STATUS = "status.csv"
 #: A row, how it stands, and its cells.
 Line = tuple[CampaignRow, dict[str, Any], Sequence[tuple[str, str]]]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, update
@@ -13,7 +16,8 @@ from tasks.ledger.database import insert_of_missing, insert_unless_there
 from tasks.ledger.gathering import gathers, later
 from tasks.ledger.moves import move, note
 from tasks.ledger.prepared import Prepared
-from tasks.ledger.schema import deliveries, rows, takes
+from tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
+from tasks.ledger.schema import deliveries, reviews, rows, takes
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow, Take
 
@@ -27,6 +31,8 @@ _KEEP = Prepared(
     columns=("take_id", "kind", "uri", "sha256", "bytes", "seconds", "verified_at"),
 )
 
+_FILE = ("kind", "uri", "sha256", "bytes", "seconds")
+_FILE_COLUMNS = [deliveries.c[name] for name in _FILE]
 _FILM = deliveries.c.kind == "mp4"
 #: Which take of a row its film is of: the present one, else the newest that has one.
 FILM_TAKE = func.coalesce(
@@ -77,10 +83,15 @@ def deliver(
 
 @dataclass(frozen=True, slots=True)
 class RowFilm:
-    """The newest film of a row that is in the store: the number of its take, and its files."""
+    """The newest film of a row that is in the store: the number of its take, and its files.
+
+    `checks` is what was found when the film was looked at: name to "ok" or what is wrong.
+    """
 
     take: int
     files: Sequence[Delivered] = ()
+    review: Review | None = None
+    checks: Mapping[str, str] = field(default_factory=dict)
 
 
 def add_delivery(
@@ -124,10 +135,17 @@ def films_of(
     """Return the film of each row that has one, by its number: of rows in `states`, or of those
     `numbers`."""
     query = (
-        select(takes.c.row_id, takes.c.number, deliveries)
+        select(
+            takes.c.row_id,
+            takes.c.number,
+            takes.c.checks,
+            *_FILE_COLUMNS,
+            *(reviews.c[name] for name in REVIEW_COLUMNS),
+        )
         .select_from(rows)
         .join(takes, takes.c.id == FILM_TAKE)
         .join(deliveries, deliveries.c.take_id == takes.c.id)
+        .outerjoin(reviews, reviews.c.take_id == takes.c.id)
         .where(rows.c.campaign_id == campaign_id)
         .order_by(deliveries.c.id)
     )
@@ -137,14 +155,23 @@ def films_of(
         query = query.where(rows.c.id.in_(numbers))
     found: dict[int, RowFilm] = {}
     for file in connection.execute(query):
-        before = found.get(file.row_id) or RowFilm(file.number)
-        found[file.row_id] = RowFilm(file.number, (*before.files, _delivered(file)))
+        film = found.get(file.row_id)
+        if film is None:
+            said, checks = review_in(file._asdict()), checks_in(file.checks)
+            film = RowFilm(file.number, review=said, checks=checks)
+        found[file.row_id] = replace(film, files=(*film.files, _delivered(file)))
     return found
 
 
+@lru_cache(maxsize=256)
+def checks_in(text: str | None) -> Mapping[str, str]:
+    """Return what was found when a film was looked at, as it is kept: most films say the same."""
+    found: dict[str, str] = json.loads(text) if text else {}
+    return MappingProxyType(found)
+
+
 def _delivered(file: Record[Any]) -> Delivered:
-    names = ("kind", "uri", "sha256", "bytes", "seconds")
-    return Delivered(**{name: getattr(file, name) for name in names})
+    return Delivered(**{name: getattr(file, name) for name in _FILE})
 
 
 def _values(take_id: int, file: Delivered, at: float) -> dict[str, object]:

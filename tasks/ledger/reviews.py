@@ -14,7 +14,6 @@ from sqlalchemy import Connection, bindparam, delete, exists, insert, select, up
 
 from tasks.errors import BadInput, CallsheetError
 from tasks.ledger.database import insert_missing, insert_unless_there
-from tasks.ledger.deliveries import FILM_TAKE
 from tasks.ledger.moves import storable
 from tasks.ledger.outlines import pages_of
 from tasks.ledger.schema import deliveries, events, reviews, rows, takes
@@ -31,6 +30,7 @@ REASONS: Mapping[str, str] = {
     "brand": "logo, product, colours",
     "other": "something else",
 }
+REVIEW_COLUMNS = ("verdict", "reason", "note", "by", "at")
 #: Characters of a reason and of a note at most.
 REASON, NOTE = 40, 2000
 
@@ -168,22 +168,6 @@ def review_of(connection: Connection, take_id: int, *, locked: bool = False) -> 
     return None if found is None else review_in(found._asdict())
 
 
-def film_of_take(
-    connection: Connection, *, campaign_id: int, row: str, take: int | None = None
-) -> int | None:
-    """Return a take of a row, by the row's id and the take's number, as the ledger numbers it.
-
-    Without a number that of the row's newest film. None where there is none.
-    """
-    mine = (rows.c.campaign_id == campaign_id, rows.c.row == row)
-    query = select(FILM_TAKE).select_from(rows).where(*mine)
-    if take is not None:
-        query = select(takes.c.id).join(rows, rows.c.id == takes.c.row_id)
-        query = query.where(*mine, takes.c.number == take)
-    found: int | None = connection.scalar(query)
-    return found
-
-
 def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
     """Return the rows, by their numbers in the ledger, whose present take somebody keeps."""
     query = (
@@ -214,8 +198,7 @@ def review_in(raw: Mapping[str, Any]) -> Review | None:
     """Return the review in a database row with its columns; None where it has none."""
     if raw["verdict"] is None:
         return None
-    names = ("verdict", "reason", "note", "by", "at")
-    return Review(**{name: raw[name] for name in names})
+    return Review(**{name: raw[name] for name in REVIEW_COLUMNS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +269,7 @@ def _said(verdict: Verdict, reason: str | None, note: str | None, *, by: str, at
 
 
 def _values(said: Review) -> dict[str, Any]:
-    names = ("verdict", "reason", "note", "by", "at")
-    return {name: getattr(said, name) for name in names}
+    return {name: getattr(said, name) for name in REVIEW_COLUMNS}
 
 
 def _tell(

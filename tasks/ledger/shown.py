@@ -7,6 +7,7 @@ the order of an index, and whole rows are read for these alone.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -16,6 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, selec
 from sqlalchemy import Row as Record
 
 from tasks.errors import BadInput
+from tasks.ledger.deliveries import FILM_TAKE, checks_in
 from tasks.ledger.figures import Figures, figures_of
 from tasks.ledger.filters import (
     RowFilter,
@@ -141,6 +143,22 @@ def films_shown(
     return [take for _, take in connection.execute(query)]
 
 
+def film_of_take(
+    connection: Connection, *, campaign_id: int, row: str, take: int | None = None
+) -> int | None:
+    """Return a take of a row, by the row's id and the take's number, as the ledger numbers it.
+
+    Without a number that of the row's newest film. None where there is none.
+    """
+    mine = (rows.c.campaign_id == campaign_id, rows.c.row == row)
+    query = select(FILM_TAKE).select_from(rows).where(*mine)
+    if take is not None:
+        query = select(takes.c.id).join(rows, rows.c.id == takes.c.row_id)
+        query = query.where(*mine, takes.c.number == take)
+    found: int | None = connection.scalar(query)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where a row stands in an order: what the order goes by first, its position, its number."""
@@ -154,9 +172,10 @@ class _Place:
         if not text:
             return None
         try:
-            named, by, position, number = text.split("~")
-            if named == sort:
-                return cls(float.fromhex(by), int(position), int(number))
+            named, first, position, number = text.split("~")
+            place = cls(float(first), int(position), int(number))
+            if named == sort and place.is_sound:
+                return place
         except ValueError:
             pass
         raise BadInput(
@@ -166,7 +185,12 @@ class _Place:
 
     def as_text(self, sort: Sort) -> str:
         # Of a moment every bit counts, or a row would be shown twice.
-        return f"{sort}~{self.by.hex()}~{self.position}~{self.id}"
+        return f"{sort}~{self.by!r}~{self.position}~{self.id}"
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether a database takes it."""
+        return math.isfinite(self.by) and max(abs(self.position), abs(self.id)) < 2**31
 
 
 def _places(
@@ -322,7 +346,7 @@ def _shown(line: Record[Any], figures: Figures, files: Sequence[Record[Any]]) ->
         seconds=next((file.seconds for file in files if file.kind == "mp4"), None),
         files=[file.kind for file in files],
         review=review_in({**raw, "reason": raw["because"]}),
-        checks=json.loads(raw["checks"] or "{}"),
+        checks=checks_in(raw["checks"]),
         flagged=raw["flagged"] or 0,
         pictures=json.loads(raw["pictures"] or "{}"),
     )

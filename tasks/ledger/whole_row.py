@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, select
 
-from tasks.ledger.deliveries import Delivered
+from tasks.ledger.deliveries import Delivered, checks_in
 from tasks.ledger.reviews import Review, review_in
 from tasks.ledger.schema import deliveries, events, reviews, rows, takes
 from tasks.ledger.shown import ShownRow, rows_by_id
@@ -105,7 +105,7 @@ def _takes(connection: Connection, row: CampaignRow) -> list[ShownTake]:
             take=take,
             files=files.get(take.id, []),
             review=said.get(take.id),
-            checks=json.loads(beside[take.id].checks or "{}"),
+            checks=checks_in(beside[take.id].checks),
             flagged=beside[take.id].flagged or 0,
             pictures=json.loads(beside[take.id].pictures or "{}"),
         )

@@ -7,18 +7,16 @@ from functools import partial
 from typing import cast
 
 from deployments.board.board import Board
+from deployments.board.known import known_campaign
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import Person
-from tasks.aftercare.review import review_matching
+from tasks.aftercare.review import review_matching, review_row
 from tasks.ledger import (
-    Campaign,
     Review,
     Reviewed,
     RowFilter,
     Verdict,
     film_of_take,
-    find_campaign,
-    review,
 )
 
 
@@ -42,15 +40,16 @@ async def decide(
     Raises ReviewStands where somebody decided otherwise, ProblemDetails where there is no such
     take, BadInput where it makes no sense.
     """
-    known = await _campaign(board, campaign)
+    known = await known_campaign(board, campaign)
     found = partial(film_of_take, campaign_id=known.id, row=row, take=take)
-    take_id = await board.read(found)
-    if take_id is None:
+    if await board.read(found) is None:
         raise ProblemDetails(404, f"{campaign} has no take {take} of a row {row[:80]}")
     return await board.write(
         partial(
-            review,
-            take_id=take_id,
+            review_row,
+            campaign=known,
+            row=row,
+            take=take,
             verdict=cast("Verdict | None", verdict),
             reason=reason,
             note=note,
@@ -77,7 +76,7 @@ async def decide_all(
     `until` is when the person was shown them (Unix seconds): films that came later, which nobody
     has looked at, are left out.
     """
-    known = await _campaign(board, campaign)
+    known = await known_campaign(board, campaign)
     if which.is_empty:
         raise ProblemDetails(
             422,
@@ -89,7 +88,7 @@ async def decide_all(
     return await board.write(
         partial(
             review_matching,
-            campaign_id=known.id,
+            campaign=known,
             which=which,
             verdict=cast(Verdict, verdict),
             reason=reason,
@@ -98,10 +97,3 @@ async def decide_all(
             at=board.clock(),
         )
     )
-
-
-async def _campaign(board: Board, name: str) -> Campaign:
-    found = await board.read(partial(find_campaign, name=name))
-    if found is None:
-        raise ProblemDetails(404, f"the ledger knows no campaign {name[:80]}")
-    return found

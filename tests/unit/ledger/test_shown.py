@@ -235,7 +235,17 @@ def _step(change: str, row: Any) -> Callable[[Connection], Any]:
 
 
 @pytest.mark.parametrize(
-    "after", ["x", "sheet~", "sheet~0x1p+0~a~1", "since~0x1p+0~1~1", "sheet~0x1p+0~1~1~1", "~~~"]
+    "after",
+    [
+        "x",
+        "sheet~",
+        "sheet~0.0~a~1",
+        "since~0.0~1~1",
+        "sheet~0.0~1~1~1",
+        "~~~",
+        "sheet~nan~1~1",
+        "sheet~0.0~9999999999999999999999~1",
+    ],
 )
 async def test_a_place_that_no_page_named_is_refused(ledger: Ledger, after: str):
     stage = await Stage.set(ledger, made(1))

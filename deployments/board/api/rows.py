@@ -1,0 +1,262 @@
+"""`GET /campaigns/C/rows`, `.../rows/R`: rows as `rows --json` has them, and all of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel, ConfigDict
+
+from deployments.board.asked import AskedRows, rows_in
+from deployments.board.board import TheBoard
+from deployments.board.known import TheCampaign
+from deployments.board.problem_details import ProblemDetails
+from deployments.board.who import Viewer
+from tasks.campaign.report import row_documents
+from tasks.credits import as_number
+from tasks.ledger import (
+    Review,
+    ShownEvent,
+    ShownTake,
+    Sort,
+    count_shown,
+    rows_by_number,
+    shown_rows,
+    whole_row,
+)
+from tasks.ledger.filters import ReviewFilter
+from tasks.redact import redacted
+
+router = APIRouter(prefix="/campaigns/{campaign}/rows", tags=["rows"])
+Amount = int | float
+Verdict = Literal["keep", "reject"]
+
+
+class DeliveredFile(BaseModel):
+    """A file in the store, verified there."""
+
+    kind: str
+    uri: str
+    sha256: str
+    bytes: int
+
+
+class RowLine(BaseModel):
+    """A row as `callsheet rows --json` has it; members are added, never renamed."""
+
+    model_config = ConfigDict(extra="allow")
+
+    row: str
+    state: str
+    reason: str | None
+    take: int
+    key: str | None
+    video_id: str | None
+    quoted: Amount | None
+    reserved: Amount | None
+    charged: Amount | None
+    paid_before: Amount | None
+    variance: Amount | None
+    film_take: int | None
+    deliveries: list[DeliveredFile]
+    review: Verdict | None
+    review_reason: str | None
+    review_note: str | None
+    reviewed_by: str | None
+    checks: dict[str, str]
+
+
+class RowPage(BaseModel):
+    """Rows that match, and in all how many do; `next` is the `after` of the page behind it."""
+
+    rows: list[RowLine]
+    total: int
+    next: str | None
+
+
+class TakeReview(BaseModel):
+    """What somebody said of the film of a take."""
+
+    verdict: Verdict
+    reason: str | None
+    note: str | None
+    by: str
+    at: float
+
+
+class TakeLine(BaseModel):
+    """A take: what it cost, when what happened to it, its files, and what was said of its film."""
+
+    take: int
+    key: str | None
+    video_id: str | None
+    quoted: Amount | None
+    reserved: Amount | None
+    charged: Amount | None
+    intended_at: float
+    accepted_at: float | None
+    refused_at: float | None
+    ready_at: float | None
+    delivered_at: float | None
+    abandoned_at: float | None
+    deliveries: list[DeliveredFile]
+    seconds: float | None
+    review: TakeReview | None
+    checks: dict[str, str]
+    pictures: dict[str, Any]
+    asked: dict[str, Any]
+
+
+class EventLine(BaseModel):
+    """One line of a history; with kind `state` from which state to which the row went."""
+
+    id: int
+    at: float
+    kind: str
+    row: str | None
+    take: int | None
+    old: str | None
+    new: str | None
+    words: str | None
+
+
+class WholeRowLine(RowLine):
+    """A row with what it asks for, its takes (newest first) and its history (oldest first)."""
+
+    title: str
+    operation: str
+    since: float
+    line: int
+    tags: list[str]
+    notes: str | None
+    asked: dict[str, Any]
+    takes: list[TakeLine]
+    events: list[EventLine]
+
+
+def filters(
+    request: Request,
+    state: Annotated[list[str] | None, Query(description="failed; held,failed; repeated")] = None,
+    tag: Annotated[str | None, Query(max_length=200)] = None,
+    review: Annotated[ReviewFilter | None, Query(description="none: films undecided on")] = None,
+    q: Annotated[str | None, Query(max_length=200, description="in id, title, reason")] = None,
+    flagged: Annotated[bool | None, Query(description="something was found wrong")] = None,
+    film: Annotated[bool | None, Query(description="whether there is a film")] = None,
+    language: Annotated[str | None, Query(max_length=200)] = None,
+    ratio: Annotated[str | None, Query(max_length=200)] = None,
+    tool: Annotated[str | None, Query(max_length=200)] = None,
+    takes: Annotated[int | None, Query(ge=1, description="at least so many takes")] = None,
+    since: Annotated[float | None, Query(description="film delivered later (Unix)")] = None,
+    until: Annotated[float | None, Query(description="film delivered no later (Unix)")] = None,
+    row: Annotated[list[str] | None, Query(description="these rows alone")] = None,
+) -> AskedRows:
+    """Read which rows are asked for; the parameters above are what the address may hold."""
+    return rows_in(request.query_params)
+
+
+Filters = Annotated[AskedRows, Depends(filters)]
+
+
+@router.get("")
+async def rows(
+    board: TheBoard,
+    person: Viewer,
+    known: TheCampaign,
+    asked: Filters,
+    sort: Annotated[Sort, Query(description="worst: most that was found wrong first")] = "sheet",
+    after: Annotated[str | None, Query(description="`next` of the page before")] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> RowPage:
+    """List the rows that match, page by page."""
+    page = await board.read(
+        partial(
+            shown_rows,
+            campaign_id=known.id,
+            which=asked.which,
+            sort=sort,
+            after=after,
+            limit=limit,
+        )
+    )
+    numbers = [row.id for row in page.rows]
+    found = await board.read(partial(rows_by_number, numbers=numbers))
+    document = await board.read(partial(row_documents, campaign_id=known.id, numbers=numbers))
+    total = await board.read(partial(count_shown, campaign_id=known.id, which=asked.which))
+    lines = [RowLine.model_validate(document(row)) for row in found]
+    return RowPage(rows=lines, total=total, next=page.next)
+
+
+@router.get("/{row}")
+async def one_row(board: TheBoard, person: Viewer, known: TheCampaign, row: str) -> WholeRowLine:
+    """Say everything that is known of one row."""
+    found = await board.read(partial(whole_row, campaign_id=known.id, row=row))
+    if found is None:
+        raise ProblemDetails(404, f"{known.name} has no row {row[:80]}")
+    own = found.row
+    documents = partial(row_documents, campaign_id=known.id, numbers=[own.id])
+    document = (await board.read(documents))(own)
+    return WholeRowLine(
+        **document,
+        title=own.title,
+        operation=own.operation,
+        since=own.since,
+        line=own.line,
+        tags=list(own.tags),
+        notes=own.notes,
+        asked=redacted(own.asked()),
+        takes=[_take(one) for one in found.takes],
+        events=[event_line(one) for one in found.events],
+    )
+
+
+def event_line(event: ShownEvent) -> EventLine:
+    """Return an event as the calls say it."""
+    return EventLine(
+        id=event.id,
+        at=event.at,
+        kind=event.kind,
+        row=event.row,
+        take=event.take,
+        old=event.old,
+        new=event.new,
+        words=event.words,
+    )
+
+
+def review_line(said: Review | None) -> TakeReview | None:
+    """Return a review as the calls say it."""
+    if said is None:
+        return None
+    return TakeReview(
+        verdict=said.verdict, reason=said.reason, note=said.note, by=said.by, at=said.at
+    )
+
+
+def _take(one: ShownTake) -> TakeLine:
+    take = one.take
+    moments = {
+        name: getattr(take, name)
+        for name in ("accepted_at", "refused_at", "ready_at", "delivered_at", "abandoned_at")
+    }
+    return TakeLine(
+        take=take.number,
+        key=take.key if take.keyed else None,
+        video_id=take.video_id,
+        **_amounts({name: getattr(take, name) for name in ("quoted", "reserved", "charged")}),
+        intended_at=take.intended_at,
+        **moments,
+        deliveries=[
+            DeliveredFile(kind=f.kind, uri=f.uri, sha256=f.sha256, bytes=f.bytes) for f in one.files
+        ],
+        seconds=next((file.seconds for file in one.files if file.kind == "mp4"), None),
+        review=review_line(one.review),
+        checks=dict(one.checks),
+        pictures=dict(one.pictures),
+        asked=redacted(take.asked()),
+    )
+
+
+def _amounts(amounts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: as_number(amount) for name, amount in amounts.items()}
