@@ -208,7 +208,7 @@ def _proxy_of(url: URL) -> URL | None:
 
 def _readable(response: aiohttp.ClientResponse) -> Mapping[str, str]:
     # aiohttp gives bytes that are not text back as halves of characters, which no database takes.
-    if all(value.isascii() for _, value in response.raw_headers):
+    if b"".join([value for _, value in response.raw_headers]).isascii():
         return response.headers
     return CIMultiDict(
         (name.decode("ascii", "replace"), value.decode("utf-8", "replace"))

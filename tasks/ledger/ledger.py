@@ -80,8 +80,8 @@ class Ledger:
             # Nobody would answer it: the writer ends with what was pending at `aclose`.
             self._refuse_closed()
             self._pending.put(_Pending(change, loop, future))
-        # Somebody who is cancelled while waiting must not take the change back half done.
-        return await asyncio.shield(future)
+        # Somebody who is cancelled while waiting takes nothing back: the change is on its way.
+        return await future
 
     async def read(self, query: Change[T]) -> T:
         """Run `query` on a connection of its own, in a thread, and return its result."""

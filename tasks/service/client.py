@@ -120,7 +120,8 @@ class VideoService:
         if wanted.money is Money.KEYED or key is not None:
             if not key or f'"{key}"'.encode() not in body:
                 raise ValueError("a body without its idempotency key would be charged every time")
-            wanted = replace(wanted, money=Money.KEYED)
+            if wanted.money is not Money.KEYED:
+                wanted = replace(wanted, money=Money.KEYED)
         return await self._ask(wanted, Created.read, body=body, key=key)
 
     async def get(self, video_id: str) -> Video:

@@ -49,11 +49,10 @@ class Window:
             return replace(self, held=self.held - 1)
         recent = seconds if self.recent is None else self.recent + (seconds - self.recent) * WEIGHT
         usual = recent if self.usual is None else min(recent, self.usual * DRIFT)
-        seen = replace(self, usual=usual, recent=recent)
         if recent > max(QUICK, SLOWER * usual):
-            return seen.halved()
+            return replace(self, usual=usual, recent=recent).halved()
         more = 1 / self.size if self.trouble else 1.0
-        return replace(seen, size=min(MOST, self.size + more))
+        return Window(min(MOST, self.size + more), usual, recent, self.trouble)
 
     def halved(self) -> Window:
         """Return half the window; what is under way now is no news of how that does."""

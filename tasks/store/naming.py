@@ -6,6 +6,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from string import Formatter
 from typing import Literal
 
@@ -42,10 +43,15 @@ def object_name(template: str, *, campaign: str, row: str, take: int, kind: File
     return name
 
 
+@lru_cache(maxsize=16)
+def _pieces(template: str) -> list[tuple[str, str | None, str | None, str | None]]:
+    return list(Formatter().parse(template))
+
+
 def _fill(template: str, values: dict[str, str | int]) -> str:
     known = ", ".join(f"{{{name}}}" for name in values)
     try:
-        pieces = list(Formatter().parse(template))
+        pieces = _pieces(template)
     except ValueError:
         message = f'the name template "{template}" has a brace without its partner'
         raise ConfigurationError(message, remedy=f"it may use {known}") from None
@@ -69,6 +75,7 @@ def _formatted(value: str | int, form: str, template: str) -> str:
     return format(value, form)
 
 
+@lru_cache(maxsize=1024)
 def _safe_value(value: str) -> str:
     """Return `value` fit to stand between slashes; what had to be changed gets a digest."""
     wanted = unicodedata.normalize("NFC", value)
@@ -81,6 +88,7 @@ def _safe_value(value: str) -> str:
     return f"{safe}-{mark}" if safe else mark
 
 
+@lru_cache(maxsize=1024)
 def _safe_segment(segment: str, template: str) -> str:
     segment = _UNSAFE.sub("-", segment).strip(" ")
     if segment == ".":

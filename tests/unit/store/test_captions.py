@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.errors import FilmError
 from tasks.store import check_captions
@@ -60,3 +64,33 @@ def test_many_cues_are_all_counted() -> None:
         for n in range(900)
     )
     assert check_captions("\n".join(cues).encode(), "srt") == 900
+
+
+#: What captions are made of, plain and odd.
+TIMES = {
+    "srt": ["00:00:00,000 --> 00:00:01,500\n", "00:00:02,000 --> 00:00:01,000\n"],
+    "vtt": ["00:00.000 --> 00:01.500\n", "00:01.000 --> 00:00:02.000\n", "00:01.000 --> 0:02.0\n"],
+}
+LINES = ["1\n", "id\n", "Hi\n", "\n", " \n", "a --> b\n", "ja\r\n", "NOTE no\n", "\u2028", "\r"]
+BEHIND = ["", "\n", "\n\n", "you\n", "1\n", "00:01.000 --> 00:02.000 line:0\n"]
+
+
+def outcome(text: str, format: str) -> int | str:
+    try:
+        return check_captions(text.encode(), format)  # type: ignore[arg-type]
+    except FilmError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("format", ["srt", "vtt"])
+@given(data=st.data())
+def test_plain_captions_are_counted_as_the_parser_counts_them(format: str, data: Any) -> None:
+    cues = st.tuples(
+        st.sampled_from(["", "7\n"]), st.sampled_from(TIMES[format]), st.sampled_from(BEHIND)
+    )
+    plain = cues.map(lambda cue: "Hi\n".join(["".join(cue[:2]), cue[2]]))
+    pieces = st.one_of(plain, plain, plain, st.sampled_from([*LINES, *TIMES[format]]))
+    text = "".join(data.draw(st.lists(pieces, max_size=6)))
+    head = "WEBVTT\n\n" if format == "vtt" else ""
+    # A blank line more at the beginning is nothing plain, and means nothing else.
+    assert outcome(head + text, format) == outcome(f"{head}\n{text}", format)
