@@ -1,7 +1,8 @@
 """The pace of creates as all processes of one ledger share it: told through the ledger.
 
 It is written when the service refuses a create, and while there is a limit as turns are taken; it
-is read a few times a second. What follows from what is in `tasks.service.pacing`.
+is read a few times a second, and with the intent of every create. What follows from what is in
+`tasks.service.pacing`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from tasks.clock import Sleep
 from tasks.errors import LedgerError
 from tasks.ledger import KeptPace, Ledger, accepted_of_late, keep_pace, pace_of
 from tasks.service import VideoService
@@ -25,7 +27,9 @@ from tasks.service.pacing import Rate, after_refusal, turns
 log = logging.getLogger("callsheet.engine")
 
 #: How often the ledger is asked what other processes were told by the service, in seconds.
-EVERY = 0.5
+EVERY = 0.1
+#: So much later after a fault of ours, which is told each time.
+AFTER_FAULT = 5.0
 
 
 class LedgerPace:
@@ -90,10 +94,10 @@ def rate_of(kept: KeptPace) -> Rate | None:
 
 @asynccontextmanager
 async def following_pace(
-    ledger: Ledger, service: VideoService, organisation: str
+    ledger: Ledger, service: VideoService, organisation: str, *, sleep: Sleep = asyncio.sleep
 ) -> AsyncIterator[None]:
     """Keep to what other processes are told by the service, while this one is at work."""
-    task = asyncio.create_task(_follow(ledger, service, organisation), name="pace")
+    task = asyncio.create_task(_follow(ledger, service, organisation, sleep), name="pace")
     try:
         yield
     finally:
@@ -102,12 +106,23 @@ async def following_pace(
             await task
 
 
-async def _follow(ledger: Ledger, service: VideoService, organisation: str) -> None:
+def heed(service: VideoService, closed_until: float) -> None:
+    """Close the gate here, too, until a moment (Unix seconds) that another process was told."""
+    if closed_until:
+        service.gate.close(datetime.fromtimestamp(closed_until, UTC))
+
+
+async def _follow(ledger: Ledger, service: VideoService, organisation: str, sleep: Sleep) -> None:
     while True:
-        # A ledger that is busy now is asked again.
-        with suppress(LedgerError):
+        try:
             kept = await ledger.read(partial(pace_of, organisation=organisation))
-            if kept.closed_until:
-                service.gate.close(datetime.fromtimestamp(kept.closed_until, UTC))
+            heed(service, kept.closed_until)
             service.pace.follow(rate_of(kept))
-        await asyncio.sleep(EVERY)
+        except LedgerError as error:
+            # A ledger that is busy now is asked again.
+            log.debug("the pace of creates could not be read: %s", error)
+        except Exception as error:
+            # Whatever it is: to follow no more would be to break limits of the service.
+            log.warning("the pace of creates could not be read: %r", error)
+            await sleep(AFTER_FAULT)
+        await sleep(EVERY)

@@ -48,9 +48,11 @@ from tasks.ledger.gates import (
     accepted_of_late,
     close_gate,
     gate_of,
+    gate_of_group,
     keep_pace,
     pace_of,
 )
+from tasks.ledger.gathering import gathers
 from tasks.ledger.hints import (
     Heard,
     Hint,

@@ -5,11 +5,12 @@ Moments are Unix seconds. The rules of the pace are the service client's; here i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select, update
 
 from tasks.ledger.database import insert_unless_there
+from tasks.ledger.gathering import gathered
 from tasks.ledger.schema import gates, takes
 
 #: Creates that are counted at most when it is asked how many were accepted of late.
@@ -34,6 +35,26 @@ def gate_of(connection: Connection, organisation: str) -> float | None:
     return connection.scalar(
         select(gates.c.closed_until).where(gates.c.organisation == organisation)
     )
+
+
+def gate_of_group(connection: Connection, organisation: str) -> float:
+    """Return until when a gate is closed, 0 for never: asked once for all who share the commit."""
+    known = gathered(connection, _Gates)
+    if known is None:
+        return gate_of(connection, organisation) or 0.0
+    if organisation not in known.closed_until:
+        known.closed_until[organisation] = gate_of(connection, organisation) or 0.0
+    return known.closed_until[organisation]
+
+
+@dataclass(slots=True)
+class _Gates:
+    """What was read in a commit; whatever might change it has this forgotten."""
+
+    closed_until: dict[str, float] = field(default_factory=dict)
+
+    def write(self, connection: Connection) -> None:
+        """Write nothing."""
 
 
 def close_gate(connection: Connection, organisation: str, *, until: float) -> None:

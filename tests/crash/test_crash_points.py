@@ -28,7 +28,7 @@ RECORDED = {
     "campaigns.acquire_lease",
     "campaigns.release_lease",
     "sync.sync_sheet",
-    "takes.open_take",
+    "submit._opened",
     "paid_calls.note_videos",
     "submit_unkeyed._intend",
     "quotes.record_quotes",

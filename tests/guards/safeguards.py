@@ -30,9 +30,16 @@ MUTATIONS = (
     Mutation(
         "an intent is committed before its request leaves",
         "tasks/engine/lanes/submit.py",
-        "take = await at.ledger.write(intent)",
-        "take = await at.ledger.read(intent)",
+        "take, closed_until = await at.ledger.write(opening)",
+        "take, closed_until = await at.ledger.read(opening)",
         MODEL,
+    ),
+    Mutation(
+        "a create heeds what another process was told",
+        "tasks/engine/lanes/submit.py",
+        "heed(at.service, closed_until)",
+        "pass",
+        ("tests/unit/engine/test_shared_pace.py",),
     ),
     Mutation(
         "another attempt goes under the same key",

@@ -7,8 +7,11 @@ ever sent for this take.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+
+from sqlalchemy import Connection
 
 from tasks.engine.context import Context
 from tasks.engine.lanes.failures import closed, observation_of
@@ -20,6 +23,7 @@ from tasks.engine.policy.observations import (
     Unknown,
     Unreached,
 )
+from tasks.engine.shared_pace import heed
 from tasks.errors import (
     Conflict,
     NotSent,
@@ -27,7 +31,7 @@ from tasks.errors import (
     Refused,
     ServiceError,
 )
-from tasks.ledger import CampaignRow, open_take, rows_by_number
+from tasks.ledger import CampaignRow, Take, gate_of_group, gathers, open_take, rows_by_number
 
 #: Why nothing is sent by a run whose lease has lapsed.
 LOST = "another run has taken this campaign over"
@@ -71,11 +75,26 @@ async def search(row: CampaignRow, at: Context) -> tuple[CampaignRow, Observatio
 async def _intend(row: CampaignRow, at: Context) -> CampaignRow | None:
     key = row.key()
     now = at.clock()
+    organisation = at.baseline.organisation
     intent = partial(open_take, row=row, key=key, body=row.body(key), at=now, terms=at.terms)
-    take = await at.ledger.write(intent)
+    opening = partial(_opened, row=row, organisation=organisation, intent=intent)
+    take, closed_until = await at.ledger.write(opening)
+    heed(at.service, closed_until)
     if take is None:
         return None
     return replace(row, state="submitting", since=now, reason=None, take=take)
+
+
+@gathers
+def _opened(
+    connection: Connection,
+    row: CampaignRow,
+    *,
+    organisation: str,
+    intent: Callable[[Connection], Take | None],
+) -> tuple[Take | None, float]:
+    """Record the intent of a row; return its take, and until when the gate is closed."""
+    return intent(connection), gate_of_group(connection, organisation)
 
 
 async def reread(row: CampaignRow, at: Context) -> CampaignRow | None:

@@ -27,12 +27,14 @@ from tasks.engine.policy.observations import (
     Unknown,
     Unmade,
 )
+from tasks.engine.shared_pace import heed
 from tasks.errors import NotSent, RateLimited, Refused, ServiceError
 from tasks.ledger import (
     CampaignRow,
     PaidCall,
     Take,
     drop_call,
+    gate_of_group,
     join_call,
     open_call,
     open_take,
@@ -60,7 +62,8 @@ async def submit_unkeyed(
         ) else observation
     if not may_pay():
         return None
-    intended = await at.ledger.write(partial(_intend, row=row, at=at))
+    intended, closed_until = await at.ledger.write(partial(_intend, row=row, at=at))
+    heed(at.service, closed_until)
     if isinstance(intended, Busy):
         return row, intended
     if intended is None:
@@ -88,26 +91,32 @@ async def search_made(row: CampaignRow, at: Context) -> tuple[CampaignRow, Obser
     return row, NothingFound(candidates)
 
 
-def _intend(connection: Connection, row: CampaignRow, at: Context) -> Take | Busy | None:
-    """Commit intent, body and money; nothing is sent while another such call is unsettled."""
+def _intend(
+    connection: Connection, row: CampaignRow, at: Context
+) -> tuple[Take | Busy | None, float]:
+    """Commit intent, body and money; nothing is sent while another such call is unsettled.
+
+    Returns also until when the gate is closed.
+    """
     now, organisation = at.clock(), at.baseline.organisation
     body = row.body(None)
+    gate = gate_of_group(connection, organisation)
     unsettled = unsettled_calls(connection, organisation)
     if len(unsettled) >= BREAKER:
-        return Busy(_words(unsettled), since=None)
+        return Busy(_words(unsettled), since=None), gate
     call_id = open_call(
         connection, organisation=organisation, operation=row.operation, body=body, at=now
     )
     if call_id is None:
         under_way = [call for call in unsettled if call.closed_at is None]
         since = min((call.opened_at for call in under_way), default=now)
-        return Busy(_words(under_way), since=since)
+        return Busy(_words(under_way), since=since), gate
     take = open_take(connection, row, key=row.key(), body=body, at=now, terms=at.terms)
     if take is None:
         drop_call(connection, call_id)
     else:
         join_call(connection, call_id, take_id=take.id)
-    return take
+    return take, gate
 
 
 async def _send(row: CampaignRow, take: Take, at: Context) -> Observation:

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, insert, update
 
 from tasks.engine.context import Context
 from tasks.engine.engine import Engine
+from tasks.engine.lanes.evidence import Baseline
 from tasks.engine.pages import Work
 from tasks.ledger import Campaign, ensure_campaign, find_campaign, open_ledger, rows_to_carry
 from tasks.ledger.schema import rows, takes
@@ -94,7 +95,7 @@ async def carry(ledger_file: str, calls: int) -> dict[str, Any]:
             service=cast(Any, service),
             store=cast(Any, None),
             fetcher=cast(Any, None),
-            baseline=cast(Any, None),
+            baseline=Baseline(ledger, cast(Any, service), "studio"),
         )
         campaign = await ledger.read(partial(find_campaign, name=NAME))
         assert campaign is not None

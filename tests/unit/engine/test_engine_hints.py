@@ -12,6 +12,7 @@ import pytest
 
 from tasks.engine.context import Context
 from tasks.engine.engine import Engine
+from tasks.engine.lanes.evidence import Baseline
 from tasks.errors import Conflict
 from tasks.ledger import Ledger
 from tasks.service import SignedUrl, Video
@@ -47,7 +48,7 @@ async def at_work(ledger: Ledger, folder: Path, service: Service) -> AsyncIterat
         service=cast(Any, service),
         store=cast(Any, None),
         fetcher=cast(Any, None),
-        baseline=cast(Any, None),
+        baseline=Baseline(ledger, cast(Any, service), "studio"),
         clock=lambda: NOW + 1,
     )
     async with Engine(stage.campaign, at) as engine:

@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
+from typing import Any, cast
 
+import httpx
 import pytest
+from sqlalchemy import Connection, event
 
 from tasks.clock import utc_now
-from tasks.engine.shared_pace import EVERY, LedgerPace, following_pace, rate_of
-from tasks.ledger import KeptPace, Ledger, close_gate, gate_of, keep_pace, open_ledger, pace_of
-from tasks.service import VideoService
+from tasks.engine.context import Context
+from tasks.engine.lanes.evidence import Baseline
+from tasks.engine.lanes.submit import submit
+from tasks.engine.lanes.submit_unkeyed import submit_unkeyed
+from tasks.engine.policy.observations import Accepted
+from tasks.engine.shared_pace import AFTER_FAULT, EVERY, LedgerPace, following_pace, rate_of
+from tasks.ledger import (
+    KeptPace,
+    Ledger,
+    close_gate,
+    gate_of,
+    gate_of_group,
+    gathers,
+    keep_pace,
+    open_ledger,
+    pace_of,
+)
+from tasks.ledger.gathering import carry_out
+from tasks.service import Gate, VideoService
 from tasks.service.pacing import RECOVERY, Rate
-from tests.campaigns import Stage, brief
+from tasks.settings import load_settings
+from tests.campaigns import NOW, Stage, brief
 
 
 async def kept(ledger: Ledger) -> KeptPace:
@@ -74,3 +96,94 @@ async def test_what_another_process_was_told_is_kept_to(ledger: Ledger, refused:
             assert not service.gate.is_open
         assert service.gate.closed_until is not None
         assert service.gate.closed_until.timestamp() == pytest.approx(until)
+
+
+@pytest.mark.parametrize("operation", ["create", "image-to-video"])
+async def test_a_create_is_not_sent_before_the_moment_that_another_process_was_told(
+    ledger: Ledger, tmp_path: Path, operation: str
+):
+    """It is told of with the intent, so that not even one leaves in the meantime."""
+    moment, sent = [NOW], list[float]()
+
+    async def sleep(seconds: float) -> None:
+        moment[0] += seconds
+
+    def now() -> datetime:
+        return datetime.fromtimestamp(moment[0], UTC)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return httpx.Response(200, json={"data": []})
+        sent.append(moment[0])
+        return httpx.Response(202, json={"data": {"id": "vid_1"}})
+
+    service = VideoService(
+        base_url="http://127.0.0.1:9/api/v1",
+        api_key="mav_1",
+        transport=httpx.MockTransport(answer),
+        gate=Gate(clock=now, sleep=sleep),
+        clock=now,
+        sleep=sleep,
+    )
+    stage = await Stage.set(ledger, brief("a", "Tea", operation=operation))
+    row = await stage.approve("a")
+    at = Context(
+        settings=load_settings(environ={}, folder=tmp_path),
+        ledger=ledger,
+        service=service,
+        store=cast(Any, None),
+        fetcher=cast(Any, None),
+        baseline=Baseline(ledger, service, "o"),
+        clock=lambda: moment[0],
+    )
+    await ledger.write(partial(close_gate, organisation="o", until=NOW + 30))
+    keyed = operation == "create"
+    outcome = await (submit(row, at) if keyed else submit_unkeyed(row, at, lambda: True))
+    assert outcome is not None
+    assert isinstance(outcome[1], Accepted)
+    assert len(sent) == 1
+    assert sent[0] >= NOW + 30
+
+
+async def test_the_gate_is_asked_for_once_in_a_commit_until_it_may_have_changed(ledger: Ledger):
+    asked: list[str] = []
+
+    def tell(_: Any, __: Any, statement: str, *___: Any) -> None:
+        asked.append(statement)
+
+    def seen(connection: Connection) -> float:
+        return gate_of_group(connection, "o")
+
+    def shut(connection: Connection) -> None:
+        close_gate(connection, "o", until=7.0)
+
+    event.listen(ledger._writer, "before_cursor_execute", tell)
+    many = [gathers(seen)] * 9
+    found = await ledger.write(lambda connection: carry_out(connection, [*many, shut, *many]))
+    assert found == [0.0] * 9 + [None] + [7.0] * 9
+    assert sum("SELECT" in statement and "gates" in statement for statement in asked) == 2
+
+
+async def test_a_fault_does_not_end_the_following():
+    slept: list[float] = []
+    told = asyncio.Event()
+
+    class Faulty:
+        async def read(self, _: object) -> KeptPace:
+            if len(slept) < 2:
+                raise ValueError("never thought of")
+            return KeptPace(closed_until=utc_now().timestamp() + 60)
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) > 2:
+            told.set()
+        await asyncio.sleep(0)
+
+    async with (
+        VideoService(base_url="http://127.0.0.1:9/api/v1", api_key="mav_1") as service,
+        following_pace(cast(Any, Faulty()), service, "o", sleep=sleep),
+    ):
+        await told.wait()
+        assert not service.gate.is_open
+    assert slept[:3] == [AFTER_FAULT, EVERY, EVERY]
