@@ -8,10 +8,12 @@ from importlib.resources import files
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
+from deployments.board.acts.films import Films
 from deployments.board.api import campaigns as campaign_calls
 from deployments.board.api import cancel as cancel_calls
 from deployments.board.api import document
 from deployments.board.api import events as event_calls
+from deployments.board.api import films as film_calls
 from deployments.board.api import health as health_calls
 from deployments.board.api import people as people_calls
 from deployments.board.api import plans as plan_calls
@@ -65,6 +67,7 @@ CALLS = (
     row_calls,
     review_calls,
     event_calls,
+    film_calls,
     people_calls,
     health_calls,
     sheet_calls,
@@ -85,9 +88,12 @@ def make_app(board: Board) -> FastAPI:
     app.state.board = board
     app.state.beside = beside = Beside()
     app.state.health = Health(board, beside)
+    app.state.films = Films(board)
     app.state.tries = Tries(board.clock)
     for one in PAGES:
         app.include_router(one.router, include_in_schema=False)
+    # Pages show films by the same addresses that programs fetch them by.
+    app.include_router(film_calls.router, include_in_schema=False)
     for call in CALLS:
         app.include_router(call.router, prefix=API)
     static = str(files("deployments.board") / "static")

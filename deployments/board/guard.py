@@ -5,6 +5,7 @@ Plain ASGI and around everything else, so that no route, static file or refusal 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from fastapi import Request
@@ -21,6 +22,7 @@ from deployments.board.tries import Tries
 from deployments.board.visit import Visit, is_own_host, visit_of
 from tasks.ledger.people import Person, person_of_token
 from tasks.ledger.sessions import find_session, note_visit
+from tasks.store.signed_addresses import origin_of_store
 
 #: No script, style, picture or film from anywhere else, nothing inline, and nobody frames it.
 POLICY = (
@@ -37,6 +39,17 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-store",
 }
+
+
+def headers_for(board: Board) -> dict[str, str]:
+    """Return the headers of every answer: films may come from the store itself, too."""
+    origin = origin_of_store(board.settings.store)
+    policy = POLICY
+    for kind in ("img-src", "media-src") if origin else ():
+        policy = policy.replace(f"{kind} 'self'", f"{kind} 'self' {origin}")
+    return {**HEADERS, "Content-Security-Policy": policy}
+
+
 #: How often it is noted that somebody is still there, in seconds.
 SEEN = 300.0
 
@@ -47,6 +60,7 @@ class Guard:
     def __init__(self, app: ASGIApp, board: Board, tries: Tries, beside: Beside) -> None:
         self._app = app
         self._board = board
+        self._headers = headers_for(board)
         self._tries = tries
         self._beside = beside
 
@@ -56,7 +70,7 @@ class Guard:
             return
         state = scope.setdefault("state", {})
         state["visit"] = visit = visit_of(scope, self._board)
-        body, reply = BoundedBody(visit, receive), _Reply(send)
+        body, reply = BoundedBody(visit, receive), _Reply(send, self._headers)
         try:
             self._check(visit)
             if body.too_large:
@@ -137,8 +151,9 @@ class Guard:
 class _Reply:
     """The one answer to a request, with the headers of every answer."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, headers: Mapping[str, str]) -> None:
         self._send = send
+        self._headers = headers
         self.begun = False
         #: What else is said is not sent: something was answered instead.
         self.is_over = False
@@ -149,6 +164,6 @@ class _Reply:
         if message["type"] == "http.response.start":
             self.begun = True
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
+            for name, value in self._headers.items():
                 headers.setdefault(name, value)
         await self._send(message)

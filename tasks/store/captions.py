@@ -84,3 +84,14 @@ def _cues(text: str, format: str) -> int:
     except (pysubs2.exceptions.Pysubs2Error, ValueError):
         return 0
     return sum(1 for cue in parsed if cue.end >= cue.start)
+
+
+def as_vtt(srt: bytes) -> bytes:
+    """Return SubRip captions as WebVTT, which browsers show; raise FilmError for others."""
+    import pysubs2
+
+    try:
+        parsed = pysubs2.SSAFile.from_string(_text(srt, "srt"), format_="srt")
+    except (pysubs2.exceptions.Pysubs2Error, ValueError):
+        raise FilmError("the srt captions cannot be read") from None
+    return parsed.to_string("vtt").encode()

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from tasks.clock import Random, Sleep
@@ -40,18 +40,23 @@ class S3Trouble(Exception):
 
 
 class S3Calls:
-    """Runs calls of one S3 client in threads of its own, so that nobody else waits for them."""
+    """Runs calls of one S3 client in threads of its own, so that nobody else waits for them.
+
+    `signature` names a way to sign that boto3 would not choose.
+    """
 
     def __init__(
         self,
         bucket: str,
         *,
         threads: int = 16,
+        signature: object = None,
         sleep: Sleep = asyncio.sleep,
         random: Random = chance.random,
     ) -> None:
         self.bucket = bucket
         self._connections = threads
+        self._signature = signature
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="callsheet-s3")
         self._sleep = sleep
         self._random = random
@@ -104,7 +109,9 @@ class S3Calls:
     def _connected(self) -> S3Client:
         with self._making:
             if self._client is None:
-                self._client = _client(self._connections, signs_bodies=self.signs_bodies)
+                self._client = make_client(
+                    self._connections, signs_bodies=self.signs_bodies, signature=self._signature
+                )
             return self._client
 
 
@@ -117,12 +124,16 @@ async def said(work: Awaitable[Result]) -> Result:
     raise error
 
 
-def _client(connections: int, *, signs_bodies: bool) -> S3Client:
+def make_client(
+    connections: int, *, signs_bodies: bool = False, signature: object = None
+) -> S3Client:
+    """Return a client of the store that the environment names; contacts nobody."""
     import boto3
     import botocore.session
     from botocore.config import Config
 
     config = Config(
+        signature_version=cast("str | None", signature),
         connect_timeout=10,
         read_timeout=60,
         max_pool_connections=connections,
