@@ -10,7 +10,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -59,10 +59,11 @@ class Board:
         return await self.ledger.write(change)
 
 
-def board_of(request: Request) -> Board:
-    """Return the board that a request came to."""
+async def board_of(request: Request) -> Board:
+    """Return the board that a request came to, at the address by which it came."""
     board: Board = request.app.state.board
-    return board
+    origin: str = request.state.visit.origin
+    return board if origin == board.origin else replace(board, origin=origin)
 
 
 TheBoard = Annotated[Board, Depends(board_of)]

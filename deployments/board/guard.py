@@ -73,14 +73,14 @@ class Guard:
         body, reply = BoundedBody(visit, receive), _Reply(send, self._headers)
         try:
             self._check(visit)
-            if body.too_large:
-                raise body.too_large
+            if body.refusal:
+                raise body.refusal
             state["person"] = await self._who(visit)
 
             async def send_on(message: Message) -> None:
-                if body.too_large and not reply.begun:
+                if body.refusal and not reply.begun:
                     # Whatever the application makes of half a body, this is what happened.
-                    await answer(Request(scope), body.too_large)(scope, receive, reply.send)
+                    await answer(Request(scope), body.refusal)(scope, receive, reply.send)
                     reply.is_over = True
                 await reply.send(message)
 
@@ -100,6 +100,8 @@ class Guard:
                 title="This is somebody else's address",
                 remedy=f"it is at {self._board.origin}; `callsheet board --url URL` names it",
             )
+        if "\0" in visit.path or "%00" in visit.query:
+            raise ProblemDetails(400, "no address of ours has a NUL in it")
         if not visit.changes:
             return
         if visit.is_foreign or not (visit.is_vouched_for or visit.bearer):

@@ -49,8 +49,12 @@ _TITLES = {
     401: "Nobody is logged in",
     403: "You may not do this",
     404: "There is no such thing",
+    405: "This is not done like that",
+    408: "This took too long",
     409: "Something has moved on",
     413: "This is too large",
     422: "This cannot be meant",
+    421: "This is somebody else's address",
     429: "Too many tries",
+    503: "Not now",
 }

@@ -27,6 +27,7 @@ def add_refusals(app: FastAPI) -> None:
         CallsheetError: _refusal,
         HTTPException: _http_exception,
         RequestValidationError: _not_understood,
+        UnicodeEncodeError: _no_text,
     }.items():
         app.add_exception_handler(kind, answer)
 
@@ -118,3 +119,8 @@ async def _not_understood(request: Request, error: Exception) -> Response:
     )
     detail = f"the request is not what this takes: {words}"
     return answer(request, ProblemDetails(422, detail, problems=problems))
+
+
+async def _no_text(request: Request, error: Exception) -> Response:
+    """JSON can say halves of characters, which nothing can be written down with."""
+    return answer(request, ProblemDetails(422, "the request has text in it that is no text"))

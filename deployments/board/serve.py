@@ -11,6 +11,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from deployments.board.app import make_app
 from deployments.board.attend import attending
@@ -19,6 +20,8 @@ from tasks.errors import ConfigurationError
 
 #: Seconds that answers under way have at the end; a stream of events is cut off then.
 GRACE = 2
+#: Seconds for the head of a request to arrive.
+HEAD_TIMEOUT = 10.0
 #: Bytes of a head at most, and connections at once: one person has a few.
 LONGEST_HEAD = 32 * 1024
 MOST_CONNECTIONS = 512
@@ -55,7 +58,7 @@ class _Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=_Protocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -78,6 +81,30 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class _Protocol(H11Protocol):
+    """uvicorn's HTTP/1.1, which by itself waits for ever for the rest of a head."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(HEAD_TIMEOUT, self.transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        waits = self.cycle is None or self.cycle.response_complete
+        if self._deadline is not None and not waits:
+            self._deadline.cancel()
+            self._deadline = None
+        elif self._deadline is None and waits:
+            self._deadline = self.loop.call_later(HEAD_TIMEOUT, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        super().connection_lost(exc)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -31,6 +31,7 @@ class Visit:
     headers: Headers
     method: str
     path: str
+    query: str
 
     @property
     def is_secure(self) -> bool:
@@ -96,9 +97,10 @@ def visit_of(scope: Scope, board: Board) -> Visit:
     if board.behind_proxy:
         client = _last(headers, "x-forwarded-for") or client
         if not board.is_named:
-            scheme = _last(headers, "x-forwarded-proto")
-            host = _last(headers, "x-forwarded-host") or headers.get("host", "")
-            origin = f"{'https' if scheme == 'https' else 'http'}://{host.lower()}"
+            scheme = "https" if _last(headers, "x-forwarded-proto") == "https" else "http"
+            said = (_last(headers, "x-forwarded-host"), headers.get("host"))
+            host = next((one for one in said if one and _is_host(one)), None)
+            origin = f"{scheme}://{host.lower()}" if host else origin
     elif not board.is_named and is_own_host(headers.get("host", ""), board):
         origin = f"http://{headers['host'].lower()}"
     return Visit(
@@ -107,6 +109,7 @@ def visit_of(scope: Scope, board: Board) -> Visit:
         headers=headers,
         method=scope["method"],
         path=scope["path"],
+        query=scope["query_string"].decode("latin-1"),
     )
 
 
@@ -116,7 +119,7 @@ def is_own_host(host: str, board: Board) -> bool:
     A page elsewhere may have its own name lead to this machine (DNS rebinding): a name that nobody
     gave us is refused. An address as numbers cannot be anybody's name.
     """
-    if not _HOST.fullmatch(host):
+    if not _is_host(host):
         return False
     ours = urlsplit(board.origin)
     if host.lower() == ours.netloc.lower():
@@ -147,6 +150,10 @@ def origin_of_site(address: str) -> str:
     if said.path.strip("/") or said.query or said.fragment:
         raise BadInput("--url is a site of its own, such as https://board.example, without a path")
     return f"{said.scheme}://{said.netloc.lower()}"
+
+
+def _is_host(text: str) -> bool:
+    return _HOST.fullmatch(text) is not None and _split(text)[1] < 65536
 
 
 def _split(host: str) -> tuple[str, int]:

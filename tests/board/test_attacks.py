@@ -1,0 +1,472 @@
+"""What somebody may try who means no good, by name; each is refused, and nothing is changed."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from deployments.board.acts.people import new_login
+from deployments.board.tries import TRIES
+from tests.board.conftest import OpenBoard, board_at
+
+EVE = {"name": "Eve", "role": "admin"}
+SCRIPT = "<script>alert(1)</script>"
+PAGE = {"accept": "text/html"}
+
+
+async def session_of(open_board: OpenBoard, role: str) -> tuple[httpx.AsyncClient, str]:
+    """Return a client with a session's cookie and no Origin, and that cookie."""
+    (cookie,) = (await open_board.form(role)).cookies.jar
+    header = f"{cookie.name}={cookie.value}"
+    return await open_board.client(headers={"cookie": header}), header
+
+
+async def names(open_board: OpenBoard) -> set[str]:
+    found = (await open_board.admin.get("/api/v1/people")).json()["people"]
+    return {one["name"] for one in found}
+
+
+FOREIGN = {
+    "another site's origin": {"origin": "https://evil.example"},
+    "a sandboxed frame": {"origin": "null"},
+    "another port of this machine": {"origin": "http://127.0.0.1:1"},
+    "no origin at all": {},
+    "a browser that says it is another site": {"sec-fetch-site": "cross-site"},
+    "our name as a prefix": {"origin": "OURS.evil.example"},
+    "htmx pretended": {"hx-request": "true"},
+    "a form pretended to be json": {"origin": "https://evil.example", "content-type": "text/plain"},
+}
+
+
+@pytest.mark.parametrize("how", FOREIGN)
+async def test_a_page_elsewhere_cannot_act_with_a_browsers_session(
+    how: str, open_board: OpenBoard
+) -> None:
+    browser, _ = await session_of(open_board, "admin")
+    headers = {n: v.replace("OURS", open_board.origin) for n, v in FOREIGN[how].items()}
+
+    for path in ("/people/invite", "/api/v1/people"):
+        sent = {"json": EVE} if path.startswith("/api") else {"data": EVE}
+        answer = await browser.post(path, headers=headers, **sent)
+        assert answer.status_code == 403, answer.text
+
+    assert "Eve" not in await names(open_board)
+
+
+async def test_a_page_elsewhere_cannot_log_anybody_in(open_board: OpenBoard) -> None:
+    token = {"token": open_board.people["viewer"].token}
+
+    answer = await open_board.nobody.post(
+        "/login", data=token, headers={"origin": "https://evil.example"}
+    )
+
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:PORT", "127.0.0.1.evil.example:PORT", "127.0.0.1:1",
+             "localhost:PORT@evil.example", "127.0.0.1:99999", "", "a b", "127.0.0.1:PORT:PORT"],
+)  # fmt: skip
+async def test_a_name_that_was_rebound_to_this_machine_is_refused(
+    host: str, open_board: OpenBoard
+) -> None:
+    port = str(urlsplit(open_board.origin).port)
+    headers = {"host": host.replace("PORT", port)}
+
+    for path in ("/", "/login", "/static/board.css", "/api/v1/me", "/live"):
+        answer = await open_board.admin.get(path, headers=headers)
+        assert answer.status_code in (400, 421), answer.text
+
+
+async def test_the_names_of_this_machine_are_ours(open_board: OpenBoard) -> None:
+    port = urlsplit(open_board.origin).port
+
+    for name in (f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}"):
+        answer = await open_board.viewer.get("/api/v1/me", headers={"host": name})
+        assert answer.status_code == 200
+
+
+async def test_a_session_that_was_planted_before_a_login_is_worth_nothing(
+    open_board: OpenBoard,
+) -> None:
+    name = f"callsheet-{urlsplit(open_board.origin).port}"
+    planted = f"{name}=csb_planted"
+
+    entered = await open_board.nobody.post(
+        "/login",
+        data={"token": open_board.people["viewer"].token},
+        headers={"origin": open_board.origin, "cookie": planted},
+    )
+
+    assert entered.status_code == 303
+    assert "csb_planted" not in entered.headers["set-cookie"]
+    again = await open_board.nobody.get("/", headers={"cookie": planted, **PAGE})
+    assert again.status_code == 303
+
+
+async def test_a_login_ends_the_session_that_was_there(open_board: OpenBoard) -> None:
+    _, cookie = await session_of(open_board, "viewer")
+    token = {"token": open_board.people["reviewer"].token}
+    headers = {"origin": open_board.origin, "cookie": cookie}
+
+    await open_board.nobody.post("/login", data=token, headers=headers)
+
+    assert (await open_board.nobody.get("/", headers={"cookie": cookie})).status_code == 401
+
+
+async def test_a_sessions_cookie_is_closed_to_scripts_and_other_sites(
+    open_board: OpenBoard,
+) -> None:
+    entered = await open_board.nobody.get(open_board.people["viewer"].login)
+
+    said = entered.headers["set-cookie"].lower()
+    assert {"httponly", "samesite=strict", "path=/"} <= set(said.split("; "))
+    assert "domain" not in said
+    assert "csb_" not in entered.headers["location"]
+
+
+async def test_a_session_ends_with_its_time(open_board: OpenBoard, tmp_path: Path) -> None:
+    browser, _ = await session_of(open_board, "viewer")
+    assert (await browser.get("/")).status_code == 200
+
+    with sqlite3.connect(tmp_path / ".callsheet" / "ledger.db") as ledger:
+        ledger.execute("UPDATE sessions SET expires_at = 1")
+
+    assert (await browser.get("/")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "there", ["https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example",
+              "javascript:alert(1)", "/%0d%0aX: 1\r\nX-Evil: 1", "http:evil.example", "/\t/evil"],
+)  # fmt: skip
+async def test_a_login_leads_nobody_away(there: str, open_board: OpenBoard) -> None:
+    answer = await open_board.nobody.post(
+        "/login",
+        data={"token": open_board.people["viewer"].token, "next": there},
+        headers={"origin": open_board.origin},
+    )
+
+    assert answer.headers["location"] == "/"
+    assert "x-evil" not in answer.headers
+
+
+async def test_tokens_cannot_be_tried_out(open_board: OpenBoard) -> None:
+    origin = {"origin": open_board.origin}
+    wrong = {"authorization": "Bearer csb_wrong"}
+    for _ in range(TRIES):
+        assert (await open_board.nobody.get("/api/v1/me", headers=wrong)).status_code == 401
+
+    for answer in (
+        await open_board.nobody.get("/api/v1/me", headers=wrong),
+        await open_board.nobody.post("/login", data={"token": "csb_wrong"}, headers=origin),
+        await open_board.nobody.get("/login?code=csb_wrong"),
+        # Else whoever tries them out would see by it which one is right.
+        await open_board.viewer.get("/api/v1/me"),
+    ):
+        assert answer.status_code == 429
+        assert 0 < int(answer.headers["retry-after"]) <= 60
+
+
+async def test_whoever_was_right_before_is_not_kept_out_by_others(open_board: OpenBoard) -> None:
+    assert (await open_board.viewer.get("/api/v1/me")).status_code == 200
+    browser, _ = await session_of(open_board, "reviewer")
+    for _ in range(TRIES + 1):
+        await open_board.nobody.get("/api/v1/me", headers={"authorization": "Bearer csb_wrong"})
+
+    assert (await open_board.viewer.get("/api/v1/me")).status_code == 200
+    assert (await browser.get("/")).status_code == 200
+
+
+async def test_an_invented_address_does_not_get_around_the_limit(open_board: OpenBoard) -> None:
+    seen = []
+    for number in range(TRIES + 1):
+        headers = {"authorization": "Bearer csb_wrong", "x-forwarded-for": f"10.0.0.{number}"}
+        seen.append((await open_board.nobody.get("/api/v1/me", headers=headers)).status_code)
+
+    assert seen == [401] * TRIES + [429]
+
+
+async def test_it_is_not_told_why_a_code_lets_nobody_in(open_board: OpenBoard) -> None:
+    person = open_board.people["viewer"].person
+    used = open_board.people["viewer"].login
+    await open_board.nobody.get(used)
+    late = await new_login(open_board.board, person, lasts=-1)
+
+    said = {
+        (answer.status_code, answer.text)
+        for address in (used, late, f"{open_board.origin}/login?code=csb_never")
+        for answer in [await open_board.nobody.get(address)]
+    }
+
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("path", ["/people?token=TOKEN", "/api/v1/people?access_token=TOKEN"])
+async def test_a_token_in_an_address_is_none(path: str, open_board: OpenBoard) -> None:
+    token = open_board.people["admin"].token
+    answer = await open_board.nobody.get(path.replace("TOKEN", token))
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "authorization", ["Bearer", "Basic YTpi", "Bearer csb_ x", "bearer\tcsb_x",
+                      "Bearer " + "x" * 5000, "Bearer csb_' OR '1'='1", "Bearer NULL"],
+)  # fmt: skip
+async def test_what_is_no_token_lets_nobody_in(authorization: str, open_board: OpenBoard) -> None:
+    headers = {"authorization": authorization}
+    answer = await open_board.nobody.get("/api/v1/me", headers=headers)
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "cookie", ["", "=", ";;;", "a=b; a=c", "callsheet-PORT=", "callsheet-PORT=\"", "x" * 9000,
+               "callsheet-PORT=' OR 1=1 --", "callsheet-PORT=csb_" + "x" * 5000],
+)  # fmt: skip
+async def test_what_is_no_cookie_lets_nobody_in(cookie: str, open_board: OpenBoard) -> None:
+    port = str(urlsplit(open_board.origin).port)
+    answer = await open_board.nobody.get("/", headers={"cookie": cookie.replace("PORT", port)})
+    assert answer.status_code == 401
+
+
+async def test_of_secrets_the_ledger_has_digests_alone(
+    open_board: OpenBoard, tmp_path: Path
+) -> None:
+    _, cookie = await session_of(open_board, "viewer")
+    made = open_board.people["viewer"]
+    secrets = [made.token, made.login.partition("code=")[2], cookie.partition("=")[2]]
+
+    await open_board.ledger.aclose()
+    kept = b"".join(file.read_bytes() for file in (tmp_path / ".callsheet").glob("ledger.db*"))
+
+    for secret in secrets:
+        assert secret.startswith("csb_")
+        assert secret.encode() not in kept
+        assert hashlib.sha256(secret.encode()).hexdigest().encode() in kept
+
+
+HOSTILE = (SCRIPT, '"><img src=x onerror=alert(1)>', "{{ 7*7 }}", "'; DROP TABLE people; --",
+           "</title>" + SCRIPT, "javascript:alert(1)", "${7*7}")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_a_name_is_never_markup(name: str, open_board: OpenBoard) -> None:
+    made = await open_board.admin.post("/api/v1/people", json={"name": name, "role": "viewer"})
+    assert made.status_code == 201
+    admin = await open_board.form("admin")
+
+    for path in ("/people", "/activity", f"/login?code={made.json()['login'].partition('=')[2]}"):
+        shown = (await admin.get(path, headers={"sec-fetch-site": "cross-site"})).text
+        assert SCRIPT not in shown
+        assert "<img src=x" not in shown
+        assert "49" not in shown.replace(name, "") or "7*7" in shown
+    assert name in await names(open_board)
+
+
+@pytest.mark.parametrize(
+    "path", [f"/{SCRIPT}", f"/login?next={SCRIPT}", f"/activity?campaign={SCRIPT}",
+             f"/activity?before={SCRIPT}", f"/api/v1/{SCRIPT}", f"/login?code={SCRIPT}"],
+)  # fmt: skip
+async def test_what_is_asked_for_is_never_markup(path: str, open_board: OpenBoard) -> None:
+    browser = await open_board.form("viewer")
+    assert "<script>alert" not in (await browser.get(path)).text
+
+
+async def test_every_answer_has_its_headers(open_board: OpenBoard) -> None:
+    browser = await open_board.form("admin")
+    answers = [
+        *[await browser.get(path) for path in ("/", "/people", "/nothing", "/static/board.css")],
+        await browser.post("/people/revoke"),
+        await open_board.admin.get("/api/v1/me"),
+        await open_board.nobody.get("/api/v1/me"),
+        await open_board.nobody.get("/", headers={"host": "evil.example"}),
+        await open_board.nobody.post("/login"),
+        await open_board.nobody.request("TRACE", "/"),
+    ]
+    for answer in answers:
+        policy = answer.headers["content-security-policy"]
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert "server" not in answer.headers
+        assert not any(name.startswith("access-control") for name in answer.headers)
+    private = [answer for answer in answers if "static" not in answer.url.path]
+    assert all(answer.headers["cache-control"] == "no-store" for answer in private)
+
+
+async def test_another_site_gets_no_leave_to_read(open_board: OpenBoard) -> None:
+    asked = {
+        "origin": "https://evil.example",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization",
+    }
+    answer = await open_board.nobody.options("/api/v1/people", headers=asked)
+    assert answer.status_code == 405
+    assert not any(name.startswith("access-control") for name in answer.headers)
+
+
+@pytest.mark.parametrize("path", ["/people/invite", "/people/revoke", "/logout", "/people/links"])
+async def test_a_look_changes_nothing(path: str, open_board: OpenBoard) -> None:
+    browser = await open_board.form("admin")
+    for method in ("GET", "HEAD"):
+        assert (await browser.request(method, path)).status_code in (404, 405)
+    assert (await browser.get("/")).url.path == "/"
+
+
+@pytest.mark.parametrize("header", ["x-http-method-override", "x-method-override", "x-http-method"])
+async def test_a_method_is_what_it_is(header: str, open_board: OpenBoard) -> None:
+    headers = {header: "DELETE"}
+    answer = await open_board.admin.get("/api/v1/people/Vera", headers=headers)
+    assert answer.status_code in (404, 405)
+    assert (await open_board.viewer.get("/api/v1/me")).status_code == 200
+
+
+async def test_what_is_not_asked_for_is_not_taken(open_board: OpenBoard) -> None:
+    more = {"name": "Ben", "role": "viewer", "id": 1, "token": "mine", "invited_by": "Ada"}
+    made = await open_board.admin.post("/api/v1/people", json=more)
+    assert made.json()["token"] != "mine"
+    people = (await open_board.admin.get("/api/v1/people")).json()["people"]
+    assert len(people) == 5
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2f..%2fapp.py",
+             "/static//etc/passwd", "/static/%00", "/static/..\\app.py", "/%00", "/login?next=%00"],
+)  # fmt: skip
+async def test_no_path_leads_out_of_the_static_files(path: str, open_board: OpenBoard) -> None:
+    status, _, body = await raw(open_board, f"GET {path} HTTP/1.1\r\nHost: HOST\r\n\r\n")
+    assert status in (400, 401, 404)
+    assert b"make_app" not in body
+    assert b"root:" not in body
+
+
+async def test_a_body_too_large_is_not_read_to_its_end(open_board: OpenBoard) -> None:
+    token = open_board.people["admin"].token
+    head = f"POST /api/v1/people HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer {token}\r\n"
+    kind = "Content-Type: application/json\r\n"
+    said, _, _ = await raw(open_board, f"{head}{kind}Content-Length: 99999999\r\n\r\n")
+    piece = "x" * 65536
+    chunks = f"{len(piece):x}\r\n{piece}\r\n" * 40
+    came, _, body = await raw(open_board, f"{head}{kind}Transfer-Encoding: chunked\r\n\r\n{chunks}")
+
+    assert (said, came) == (413, 413)
+    assert b"more than 1 MiB" in body
+
+
+async def test_two_lengths_of_one_request_are_refused(open_board: OpenBoard) -> None:
+    both = "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x"
+    status, _, _ = await raw(open_board, f"POST /login HTTP/1.1\r\nHost: HOST\r\n{both}")
+    two = "Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcd"
+    other, _, _ = await raw(open_board, f"POST /login HTTP/1.1\r\nHost: HOST\r\n{two}")
+    assert status in (400, 403)
+    assert other == 400
+
+
+async def test_a_head_without_end_is_refused(open_board: OpenBoard) -> None:
+    status, _, _ = await raw(
+        open_board, "GET / HTTP/1.1\r\nHost: HOST\r\nX: " + "x" * 900_000 + "\r\n\r\n"
+    )
+    assert status in (0, 400, 431)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "null", '{"name": "\\ud800", "role": "viewer"}', '{"name": 1, "role": 2}',
+             "[" * 100_000, '{"name": "\\u0000", "role": "viewer"}', '{"name": "a", "role": "x"}',
+             '{"name": "Ben", "role": "viewer", "allowance": 1e999}',
+             '{"name": "Ben", "role": "viewer", "allowance": NaN}'],
+)  # fmt: skip
+async def test_what_is_no_request_is_refused_in_our_shape(text: str, open_board: OpenBoard) -> None:
+    answer = await open_board.admin.post(
+        "/api/v1/people", content=text, headers={"content-type": "application/json"}
+    )
+
+    assert answer.status_code in (400, 422), answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"]
+    assert len(answer.text) < 2000
+
+
+async def test_a_refusal_does_not_repeat_what_was_sent(open_board: OpenBoard) -> None:
+    sent = {"name": ["csb_secret"], "role": "csb_secret"}
+    answer = await open_board.admin.post("/api/v1/people", json=sent)
+    assert answer.status_code == 422
+    assert "csb_secret" not in answer.text
+
+
+@pytest.fixture
+async def behind_proxy(tmp_path: Path) -> AsyncIterator[OpenBoard]:
+    async with board_at(tmp_path, behind_proxy=True) as opened:
+        yield opened
+
+
+FORWARDED = {"x-forwarded-proto": "https", "x-forwarded-host": "board.example"}
+
+
+async def test_a_proxy_is_believed_only_where_there_is_one(open_board: OpenBoard) -> None:
+    entered = await open_board.nobody.get(open_board.people["viewer"].login, headers=FORWARDED)
+
+    assert "secure" not in entered.headers["set-cookie"].lower()
+
+
+async def test_behind_a_proxy_with_https_cookies_are_secure(behind_proxy: OpenBoard) -> None:
+    address = behind_proxy.people["viewer"].login
+    entered = await behind_proxy.nobody.get(address, headers=FORWARDED)
+
+    assert entered.headers["set-cookie"].startswith("__Host-callsheet=")
+    assert "; secure" in entered.headers["set-cookie"].lower()
+
+
+async def test_behind_a_proxy_our_origin_is_the_proxys(behind_proxy: OpenBoard) -> None:
+    token = {"token": behind_proxy.people["viewer"].token}
+    answers = {
+        origin: await behind_proxy.nobody.post(
+            "/login", data=token, headers={**FORWARDED, "origin": origin}
+        )
+        for origin in ("https://board.example", behind_proxy.origin, "http://board.example")
+    }
+    assert [answer.status_code for answer in answers.values()] == [303, 403, 403]
+
+
+async def test_behind_a_proxy_an_invitation_leads_to_the_proxy(behind_proxy: OpenBoard) -> None:
+    made = await behind_proxy.admin.post("/api/v1/people", json=EVE, headers=FORWARDED)
+    assert made.json()["login"].startswith("https://board.example/login?code=csb_")
+
+
+async def test_of_a_forwarded_list_the_last_is_believed(behind_proxy: OpenBoard) -> None:
+    """What stands before it anybody may have written."""
+    seen = []
+    for number in range(TRIES + 1):
+        headers = {
+            "authorization": "Bearer csb_wrong",
+            "x-forwarded-for": f"10.0.0.{number}, 9.9.9.9",
+        }
+        seen.append((await behind_proxy.nobody.get("/api/v1/me", headers=headers)).status_code)
+    assert seen[-1] == 429
+
+    other = {"authorization": "Bearer csb_wrong", "x-forwarded-for": "9.9.9.9, 8.8.8.8"}
+    assert (await behind_proxy.nobody.get("/api/v1/me", headers=other)).status_code == 401
+
+
+async def raw(open_board: OpenBoard, text: str) -> tuple[int, bytes, bytes]:
+    """Send some bytes and return the status, head and body that come back; 0 for none."""
+    site = urlsplit(open_board.origin)
+    reader, writer = await asyncio.open_connection(site.hostname, site.port)
+    try:
+        writer.write(text.replace("HOST", site.netloc).encode())
+        async with asyncio.timeout(10):
+            head = await reader.readuntil(b"\r\n\r\n")
+            body = await reader.read(65536)
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return 0, b"", b""
+    finally:
+        writer.close()
+    return int(head.split()[1]), head, body
