@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.credits import parse_credits
 from tasks.errors import BadInput
@@ -15,7 +15,10 @@ from tasks.home import is_here, last_run
 from tasks.origin import origin_of
 from tasks.redact import unsigned
 from tasks.settings import Settings, load_settings
-from tasks.sheet import SheetOptions
+
+if TYPE_CHECKING:
+    # Only commands that are given a sheet pay for reading one.
+    from tasks.sheet import SheetOptions
 
 
 def settings_of(args: Namespace, overrides: Mapping[str, str] | None = None) -> Settings:
@@ -60,6 +63,8 @@ def sandbox_for(args: Namespace) -> Iterator[None]:
 
 def sheet_options(args: Namespace, settings: Settings) -> SheetOptions:
     """Return how the sheet is to be read."""
+    from tasks.sheet import SheetOptions
+
     return SheetOptions(
         campaign=args.campaign,
         budget=budget_of(args),

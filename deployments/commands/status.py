@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from argparse import Namespace
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ async def _read(args: Namespace) -> tuple[list[CampaignStatus], list[Account]]:
             campaigns = [await campaign_of(ledger, args.campaign)]
         else:
             campaigns = await ledger.read(all_campaigns)
-        found = [await _read_campaign(ledger, campaign) for campaign in campaigns]
+        found = await asyncio.gather(*(_read_campaign(ledger, one) for one in campaigns))
         limits = _limits(settings, time.time())
         limited = [await ledger.read(partial(find_account, account=one)) for one in limits]
         if not args.accounts:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tasks.brief import CREATE
 from tasks.credits import as_number
 from tasks.ledger import Account, Action, AtLimit, PaidElsewhere, State, Tally
-from tasks.sheet import HiddenRows
+
+if TYPE_CHECKING:
+    # Whoever reads rows need not pay for reading sheets.
+    from tasks.sheet import HiddenRows
 
 #: What a person may say of a sheet and its campaign: the names of options.
 Said = Literal["new_campaign", "same_campaign"]
