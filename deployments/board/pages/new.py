@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.datastructures import FormData, UploadFile
 from starlette.responses import RedirectResponse, Response
 
 from deployments.board.acts.plans import plan_of_sheet
-from deployments.board.acts.sheets import SheetView, hand_in, hand_in_fetched, see_sheet
+from deployments.board.acts.sheets import (
+    SheetView,
+    hand_in,
+    hand_in_address,
+    hand_in_from_inbox,
+    inbox_sheets,
+    see_sheet,
+)
 from deployments.board.board import Board, TheBoard
-from deployments.board.fetching import fetch_address
 from deployments.board.page import page
 from deployments.board.problem_details import ProblemDetails
+from deployments.board.upload import HandedForm, upload_in
 from deployments.board.who import Approver, Person
 from tasks.campaign.board_plan import PlanTerms
 from tasks.credits import parse_credits
 from tasks.errors import BadInput, Problem, SheetError
-from tasks.sheet.limits import MAX_BYTES, say_bytes
 
 router = APIRouter()
 
 #: A sheet of text up to so many characters may be mended on the page.
 MENDABLE = 100_000
-#: What a form holds beside its sheet, in bytes.
-BESIDE = 64_000
 
 
 @router.get("/new")
@@ -36,30 +41,29 @@ async def new(
 ) -> Response:
     """Show the form, and where `sheet` names one what was found in it."""
     seen = None if sheet is None else await see_sheet(board, person, sheet)
-    return page(request, "new.html", person, seen=seen, form=_Filled())
+    inbox = await _inbox(board, person)
+    return page(request, "new.html", person, seen=seen, form=_Filled(), inbox=inbox)
 
 
 @router.post("/new")
 async def check(request: Request, board: TheBoard, person: Approver) -> Response:
     """Look at a sheet: its mistakes, or its plan."""
-    _refuse_large(request)
-    async with request.form(max_files=1, max_fields=20, max_part_size=MAX_BYTES) as fields:
-        form = _Filled.of(fields)
-        try:
-            seen, text = await _handed_in(board, person, fields, form)
-        except (SheetError, BadInput, ProblemDetails) as error:
-            # Nothing came of it to look at: a file that is none, an address that does not answer.
-            shown: dict[str, Any] = {"seen": None, "form": form, "refused": _refused(error)}
-            return page(request, "new.html", person, status=422, **shown)
+    handed = await upload_in(request)
+    form = _Filled.of(handed.texts)
+    show = partial(page, request, "new.html", person, status=422, inbox=await _inbox(board, person))
+    try:
+        seen, text = await _handed_in(board, person, handed, form)
+    except (SheetError, BadInput, ProblemDetails) as error:
+        # Nothing came of it to look at: a file that is none, an address that does not answer.
+        return show(seen=None, form=form, refused=_refused(error))
     form.text = text if text is not None and len(text) <= MENDABLE else ""
     form.name = seen.kept.name
     if seen.problems or (seen.hidden and form.hidden_rows is None):
-        return page(request, "new.html", person, status=422, seen=seen, form=form)
+        return show(seen=seen, form=form)
     try:
         plan = await plan_of_sheet(board, person, seen.kept.id, form.terms())
-    except (BadInput, ProblemDetails) as error:
-        shown = {"seen": seen, "form": form, "refused": _refused(error)}
-        return page(request, "new.html", person, status=422, **shown)
+    except (SheetError, BadInput, ProblemDetails) as error:
+        return show(seen=seen, form=form, refused=_refused(error))
     return RedirectResponse(f"/plans/{plan}", 303)
 
 
@@ -76,11 +80,10 @@ class _Filled:
     hidden_rows: Any = None
 
     @classmethod
-    def of(cls, fields: FormData) -> _Filled:
+    def of(cls, fields: Mapping[str, str]) -> _Filled:
         found = cls()
         for name in ("name", "text", "url", "campaign", "budget", "select"):
-            value = fields.get(name)
-            setattr(found, name, value.strip() if isinstance(value, str) else "")
+            setattr(found, name, fields.get(name, "").strip())
         if fields.get("hidden_rows") in ("skip", "read"):
             found.hidden_rows = fields.get("hidden_rows")
         return found
@@ -99,26 +102,27 @@ class _Filled:
 
 
 async def _handed_in(
-    board: Board, person: Person, fields: FormData, form: _Filled
+    board: Board, person: Person, handed: HandedForm, form: _Filled
 ) -> tuple[SheetView, str | None]:
     """Return the sheet that was handed in, and its text where it is one."""
-    upload = fields.get("sheet")
-    if isinstance(upload, UploadFile) and upload.filename:
-        if upload.size is not None and upload.size > MAX_BYTES:
-            raise _too_large()
-        content = await upload.read()
-        seen = await hand_in(board, person, name=upload.filename, content=content)
-        return seen, _text(content)
+    if handed.name is not None and handed.content is not None:
+        seen = await hand_in(board, person, name=handed.name, content=handed.content)
+        return seen, _text(handed.content)
     if form.url:
-        fetched = await fetch_address(board, form.url)
-        return await hand_in_fetched(board, person, fetched=fetched, place=form.url), None
+        return await hand_in_address(board, person, form.url), None
+    if lying := handed.texts.get("inbox"):
+        return await hand_in_from_inbox(board, person, lying), None
     if form.text:
         name = form.name or _named(form.text, board.clock())
-        seen = await hand_in(board, person, name=name, content=form.text.encode())
-        return seen, form.text
-    if (kept := fields.get("kept")) and isinstance(kept, str):
+        content = form.text.encode("utf-8", "surrogatepass")
+        return await hand_in(board, person, name=name, content=content), form.text
+    if kept := handed.texts.get("kept"):
         return await see_sheet(board, person, kept), None
     raise ProblemDetails(422, "no file was chosen, and nothing pasted", title="There is no sheet")
+
+
+async def _inbox(board: Board, person: Person) -> Sequence[str]:
+    return [one.name for one in await inbox_sheets(board, person)]
 
 
 def _named(text: str, at: float) -> str:
@@ -144,15 +148,3 @@ def _refused(error: Exception) -> ProblemDetails:
     problems: tuple[Problem, ...] = getattr(error, "problems", ())
     words = "; ".join(map(str, problems)) or str(error)
     return ProblemDetails(422, words, remedy=getattr(error, "remedy", None))
-
-
-def _refuse_large(request: Request) -> None:
-    length = request.headers.get("content-length", "")
-    if not length.isdecimal():
-        raise ProblemDetails(411, "the length of what is sent has to be said")
-    if int(length) > MAX_BYTES + MENDABLE + BESIDE:
-        raise _too_large()
-
-
-def _too_large() -> ProblemDetails:
-    return ProblemDetails(413, f"a sheet may have {say_bytes(MAX_BYTES)}: split it")
