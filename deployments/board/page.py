@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fastapi import Request
 from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
 from deployments.board.who import Person
@@ -53,6 +53,21 @@ def _moment(context: Context, at: float | None) -> str:
     return Markup(element).format(
         f"{when:%Y-%m-%dT%H:%M:%SZ}", f"{when:%-d %b %Y %H:%M:%S} UTC", words
     )
+
+
+def _with_code(text: str) -> str:
+    """Return words with what stands between backticks set as something to type."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(one) if i % 2 else one for i, one in enumerate(parts))
+
+
+def _sentence(text: str) -> str:
+    """Return words as a sentence, with a capital and an end."""
+    end = "" if text[-1:] in ".!?:)" else "."
+    return _with_code(f"{text[:1].upper()}{text[1:]}{end}")
 
 
 def _day(at: float | None) -> str:
@@ -103,6 +118,8 @@ _TEMPLATES.filters |= {
     "in_credits": in_credits,
     "moment": _moment,
     "day": _day,
+    "with_code": _with_code,
+    "sentence": _sentence,
     "part": part,
     "size": _size,
 }

@@ -10,22 +10,19 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from deployments.board.acts.cancel import cancel
-from deployments.board.acts.reviews import decide
 from deployments.board.acts.settle import settle
 from deployments.board.board import Board, TheBoard
 from deployments.board.page import page, part
 from deployments.board.pages.live import campaign_of
 from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Approver, Person, Reviewer, Viewer
+from deployments.board.who import Approver, Person, Viewer
 from tasks.aftercare.advice import commands_for, next_run
 from tasks.engine.policy.decision import Rules
-from tasks.errors import BadInput
 from tasks.ledger import (
     NOT_BEGUN,
     REASONS,
     RETAKEABLE,
     UNDER_WAY,
-    ReviewStands,
     calls_about,
     tally_of,
 )
@@ -41,37 +38,6 @@ async def row(
 ) -> Response:
     """Show a row."""
     return page(request, "row.html", person, **await _shown(board, campaign, row))
-
-
-@router.post("/review")
-async def review(
-    request: Request,
-    board: TheBoard,
-    person: Reviewer,
-    campaign: str,
-    row: str,
-    take: Annotated[int, Form()],
-    verdict: Annotated[str, Form()] = "",
-    reason: Annotated[str, Form()] = "",
-    note: Annotated[str, Form()] = "",
-    standing: Annotated[str, Form()] = "",
-) -> Response:
-    """Decide on the film of a take, change that, or take it back (no verdict)."""
-    said = {"reason": reason or None, "note": note.strip() or None} if verdict == "reject" else {}
-    try:
-        await decide(
-            board,
-            person,
-            campaign=campaign,
-            row=row,
-            take=take,
-            verdict=verdict or None,
-            instead_of=standing or None,
-            **said,
-        )
-    except (ReviewStands, BadInput) as error:
-        return await _refused(request, board, person, campaign, row, str(error), 409)
-    return RedirectResponse(f"{_address(campaign, row)}#review", 303)
 
 
 @router.post("/cancel")
