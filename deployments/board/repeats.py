@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deployments.board.board import Board
 from deployments.board.problem_details import ProblemDetails
+from deployments.board.tokens import without_secrets
 from deployments.board.visit import Visit
 from deployments.board.who import Person
 from tasks.ledger.kept_answers import KeptAnswer, claim_answer, drop_answer, keep_answer
@@ -68,7 +69,8 @@ class Repeats:
             await self._board.write(partial(drop_answer, digest=digest))
             raise
         if answer.is_worth_keeping:
-            body = answer.body.decode("utf-8")
+            # A token or a login is shown once and kept nowhere, so that a repeat has none.
+            body = without_secrets(answer.body.decode("utf-8"))
             keep = partial(keep_answer, digest=digest, status=answer.status, body=body)
             await self._board.write(keep)
         else:

@@ -9,6 +9,8 @@ import asyncio
 import signal
 import sys
 from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from rich.console import Console
 
@@ -23,6 +25,7 @@ from deployments.terminal import console_for, plain, print_json
 from tasks.errors import ConfigurationError
 from tasks.home import make_home
 from tasks.ledger import Ledger, open_ledger
+from tasks.settings import Settings
 
 #: How long the login that is printed waits for a browser, in seconds.
 LOGIN = 3600.0
@@ -62,11 +65,30 @@ async def _serve(args: Namespace) -> None:
             )
 
         await _refuse_strangers(args, make("http://" + args.host), ledger)
-        async with serving(make, host=args.host, port=args.port) as board:
+        async with (
+            serving(make, host=args.host, port=args.port) as board,
+            _hearing(ledger, settings),
+        ):
             keep_address(board)
             await _tell(args, board, console)
             await stop.wait()
             console.print("stopping: answers under way are finished")
+
+
+@asynccontextmanager
+async def _hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[None]:
+    """Receive webhooks as `callsheet receive` does, where they are configured."""
+    async with AsyncExitStack() as stack:
+        if settings.webhook_url:
+            from deployments.commands.receive import hearing
+            from deployments.receiver.endpoint import AlreadyReceiving
+
+            try:
+                receiver = await stack.enter_async_context(hearing(ledger, settings))
+                print(f"hearing webhooks at {receiver.address}", file=sys.stderr)
+            except AlreadyReceiving as there:
+                print(f"{there}: that one goes on hearing", file=sys.stderr)
+        yield
 
 
 async def _refuse_strangers(args: Namespace, board: Board, ledger: Ledger) -> None:

@@ -37,7 +37,7 @@ async def _receive(args: Namespace, console: Console) -> None:
     stop = _stop_signal()
     async with (
         await open_ledger(settings.ledger) as ledger,
-        _at_work(ledger, settings) as receiver,
+        hearing(ledger, settings) as receiver,
     ):
         _tell(receiver, settings, console)
         if args.json:
@@ -48,7 +48,7 @@ async def _receive(args: Namespace, console: Console) -> None:
 
 
 @asynccontextmanager
-async def _at_work(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver]:
+async def hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver]:
     """Receive; with `prefect_events` Prefect is told, which nothing else here needs."""
     if not settings.prefect_events:
         async with receiving(ledger, settings) as receiver:

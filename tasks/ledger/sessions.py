@@ -71,13 +71,15 @@ class Entered:
 
 
 def enter(
-    connection: Connection, code: str, *, session: str, at: float, longest: float
+    connection: Connection, code: str, *, session: str, at: float, longest: float, by_token: bool
 ) -> Entered | None:
-    """Log a browser in by what has the digest `code`: a one-time login, a token or a link.
+    """Log a browser in by what has the digest `code`: a one-time login, a link, or a token.
 
     None where that opens nothing, or no more. A login is used up by it.
     """
-    person = use_login(connection, code, at=at) or person_of_token(connection, code)
+    person = use_login(connection, code, at=at)
+    if person is None and by_token:
+        person = person_of_token(connection, code)
     link = None if person else link_of(connection, code)
     if link is not None and link.holds(at):
         person = link.guest

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
+from pathlib import Path
 
+import httpx
+
+from tasks.ledger import ensure_campaign
 from tests.board.conftest import OpenBoard
 
 BEN = {"name": "Ben", "role": "viewer"}
@@ -16,10 +21,32 @@ async def test_a_repeat_gets_the_answer_of_the_first(open_board: OpenBoard) -> N
     second = await open_board.admin.post("/api/v1/people", json=BEN, headers=key)
 
     assert (first.status_code, second.status_code) == (201, 201)
-    assert first.json() == second.json()
+    assert second.json() == {**first.json(), "token": "csb_***", "login": hidden(first)}
     assert second.headers["idempotency-replayed"] == "true"
     people = (await open_board.admin.get("/api/v1/people")).json()["people"]
     assert [one["name"] for one in people].count("Ben") == 1
+
+
+def hidden(first: httpx.Response) -> str:
+    return f"{first.json()['login'].partition('csb_')[0]}csb_***"
+
+
+async def test_a_secret_that_was_answered_is_kept_nowhere(
+    open_board: OpenBoard, tmp_path: Path
+) -> None:
+    key = {"idempotency-key": "one"}
+    made = await open_board.admin.post("/api/v1/people", json=BEN, headers=key)
+    link = {"campaign": "spring", "name": "Mara"}
+    await open_board.ledger.write(
+        partial(ensure_campaign, name="spring", sheet="s.csv", sheet_digest="0", at=0.0)
+    )
+    key = {"idempotency-key": "two"}
+    linked = await open_board.admin.post("/api/v1/links", json=link, headers=key)
+
+    await open_board.ledger.aclose()
+    kept = b"".join(file.read_bytes() for file in (tmp_path / ".callsheet").glob("ledger.db*"))
+    for secret in (made.json()["token"], made.json()["login"], linked.json()["address"]):
+        assert secret.partition("csb_")[2].encode() not in kept
 
 
 async def test_of_ten_at_once_one_is_done(open_board: OpenBoard) -> None:

@@ -6,12 +6,14 @@ secrets it was given or told.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.guards.canaries import CANARIES, SIGNED, heard_in, heard_under
@@ -31,6 +33,10 @@ MEANT = {
     " ".join(COMMANDS[2]): {"signature", "second signature"},
     " ".join(COMMANDS[3]): {"webhook secret"},
 }
+
+#: Where the board shows what a service, a store and a ledger say.
+PAGES = ("/", "/people", "/activity", "/health", "/new", "/c/s", "/nothing")
+CALLS = ("/api/v1/people", "/api/v1/activity", "/api/v1/health", "/api/v1/openapi.json")
 
 LOGS = f"""
 import logging, prefect.flows
@@ -97,6 +103,46 @@ def test_what_a_service_repeats_is_not_repeated(mood: str, desk: Desk, service: 
         heard = set(heard_in((ended.out + ended.err).encode()))
         assert not heard - MEANT.get(command, set()), (command, heard, ended.out + ended.err)
     assert not any(heard_under(desk.folder).values()), heard_under(desk.folder)
+
+
+@pytest.mark.parametrize("mood", MOODS)
+def test_the_board_tells_neither_its_tokens_nor_the_services(
+    mood: str, desk: Desk, service: Hostile
+) -> None:
+    service.mood = mood
+    process = desk.start("board", "--port", "0", "--json", "-v")
+    assert process.stdout is not None
+    ready = json.loads(process.stdout.readline())
+
+    said, secrets = _asked_of(ready)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    kept = desk.folder / ".callsheet" / "board" / "token"
+    files = [
+        file.read_bytes() for file in desk.folder.rglob("*") if file.is_file() and file != kept
+    ]
+    for told in (out.encode(), err.encode(), *files, *said):
+        assert not heard_in(told), told[:2000]
+        assert not [secret for secret in secrets if secret.encode() in told], told[:2000]
+
+
+def _asked_of(ready: dict[str, str]) -> tuple[list[bytes], list[str]]:
+    """Use a board in every way; return its answers, and the secrets that are in none but one."""
+    with httpx.Client(base_url=ready["url"], timeout=60) as client:
+        entered = client.get(ready["login"])
+        bearer = {"authorization": f"Bearer {ready['token']}"}
+        invitation = {"name": "Ben", "role": "viewer"}
+        made = client.post("/api/v1/people", json=invitation, headers=bearer).json()
+        secrets = [ready["token"], made["token"], *entered.cookies.values()]
+        secrets += [made["login"].partition("=")[2], ready["login"].partition("=")[2]]
+        asked = [client.get(path, headers=bearer) for path in (*PAGES, *CALLS)]
+        asked += [client.get(f"/login?code={secrets[0]}"), client.get(ready["login"])]
+        wrong = {"authorization": f"Bearer {CANARIES['api key']}"}
+        asked += [client.get("/api/v1/me", headers=wrong)]
+        asked += [client.post("/api/v1/people", json={"name": [secrets[0]]}, headers=bearer)]
+        return [answer.content for answer in asked], secrets
 
 
 def test_nobody_hears_the_codes_of_a_login(desk: Desk) -> None:

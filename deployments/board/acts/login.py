@@ -37,15 +37,25 @@ async def who_waits(board: Board, code: str) -> Person:
     raise _nobody()
 
 
-async def log_in(board: Board, code: str) -> LoggedIn:
-    """Log a browser in by a one-time login, a token or a link; raise ProblemDetails for none."""
+async def log_in(board: Board, code: str, *, by_token: bool) -> LoggedIn:
+    """Log a browser in by a one-time login or a link, or `by_token`; raise ProblemDetails.
+
+    A token is for a form: in an address it would be in every history and log.
+    """
     if not could_be(code):
         raise _nobody()
     digest, now = digest_of(code), board.clock()
     session = make_token(board.token)
 
     entered = await board.write(
-        partial(enter, code=digest, session=digest_of(session), at=now, longest=SESSION)
+        partial(
+            enter,
+            code=digest,
+            session=digest_of(session),
+            at=now,
+            longest=SESSION,
+            by_token=by_token,
+        )
     )
     if entered is None:
         raise _nobody()

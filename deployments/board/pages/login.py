@@ -35,7 +35,7 @@ async def login(request: Request, board: TheBoard, code: str = "", next: str = "
         return page(request, "login.html", request.state.person, next=_inside(next), code="")
     tries.check(visit.client)
     if not _asks_itself(visit):
-        return await _enter(request, board, code, next)
+        return await _enter(request, board, code, next, by_token=False)
     try:
         person = await who_waits(board, code)
     except ProblemDetails:
@@ -53,7 +53,7 @@ async def enter(
 ) -> Response:
     """Let in whoever has a token, or presses the button of a one-time address."""
     request.app.state.tries.check(request.state.visit.client)
-    return await _enter(request, board, token.strip(), next)
+    return await _enter(request, board, token.strip(), next, by_token=True)
 
 
 @router.post("/logout")
@@ -67,11 +67,13 @@ async def logout(request: Request, board: TheBoard) -> Response:
     return response
 
 
-async def _enter(request: Request, board: Board, code: str, next: str) -> Response:
+async def _enter(
+    request: Request, board: Board, code: str, next: str, *, by_token: bool
+) -> Response:
     visit: Visit = request.state.visit
     tries: Tries = request.app.state.tries
     try:
-        entered = await log_in(board, code)
+        entered = await log_in(board, code, by_token=by_token)
     except ProblemDetails as problem:
         tries.was_wrong(visit.client)
         if not visit.wants_page:

@@ -1,0 +1,182 @@
+"""`callsheet board` as a program: what it prints, where it listens, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.launcher import Process
+from tests.programs import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@contextmanager
+def board(desk: Desk, *words: str) -> Iterator[tuple[dict[str, Any], Process]]:
+    """Run a board; yield the line it prints and its process."""
+    process = desk.start("board", "--port", "0", "--json", *words)
+    assert isinstance(process, Process)
+    assert process.stdout is not None
+    try:
+        yield json.loads(process.stdout.readline()), process
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def test_it_prints_where_it_is_and_how_to_come_in(desk: Desk) -> None:
+    with board(desk) as (ready, _):
+        assert ready.keys() == {"url", "login", "token"}
+        assert ready["url"].startswith("http://127.0.0.1:")
+        bearer = {"authorization": f"Bearer {ready['token']}"}
+        me = httpx.get(f"{ready['url']}/api/v1/me", headers=bearer).json()
+        entered = httpx.get(ready["login"])
+
+    assert me == {"name": "admin", "role": "admin", "allowance": None}
+    assert entered.status_code == 303
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_stops_in_order(number: int, desk: Desk) -> None:
+    with board(desk) as (ready, process), httpx.Client() as client:
+        # A connection that is kept open is no reason to stay.
+        client.get(f"{ready['url']}/live")
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    assert "Traceback" not in out + err
+    with socket.socket() as probe:
+        host, port = ready["url"].removeprefix("http://").split(":")
+        assert probe.connect_ex((host, int(port))) != 0
+
+
+def test_the_admins_token_is_kept_and_made_anew_when_lost(desk: Desk) -> None:
+    file = desk.folder / ".callsheet" / "board" / "token"
+    with board(desk) as (first, _):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    with board(desk) as (again, _):
+        assert again["token"] == first["token"]
+        assert again["login"] != first["login"]
+    file.unlink()
+    with board(desk) as (anew, _):
+        assert anew["token"] != first["token"]
+        for ready, status in ((first, 401), (anew, 200)):
+            bearer = {"authorization": f"Bearer {ready['token']}"}
+            answer = httpx.get(f"{anew['url']}/api/v1/me", headers=bearer)
+            assert answer.status_code == status
+
+
+def test_an_admin_who_was_revoked_stays_out(desk: Desk) -> None:
+    with board(desk):
+        pass
+    assert desk.call("board", "people", "--revoke", "admin").status == 0
+    with board(desk) as (ready, _):
+        assert ready["token"] is None
+        assert ready["login"] is None
+
+
+def test_whoever_is_invited_beside_a_board_at_work_gets_in(desk: Desk) -> None:
+    with board(desk) as (ready, _):
+        words = ("invite", "Ben", "--role", "approver", "--allowance", "12.5", "--json")
+        made = desk.call("board", *words).json
+        assert made["login"].startswith(ready["url"])
+        bearer = {"authorization": f"Bearer {made['token']}"}
+        me = httpx.get(f"{ready['url']}/api/v1/me", headers=bearer).json()
+        assert me == {"name": "Ben", "role": "approver", "allowance": 12.5}
+        listed = desk.call("board", "people", "--json").json["people"]
+        assert [one["name"] for one in listed] == ["Ben", "admin"]
+        desk.call("board", "people", "--revoke", "Ben")
+        assert httpx.get(f"{ready['url']}/api/v1/me", headers=bearer).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("invite", "Ben", "--role", "king"), "is not one of viewer"),
+        (("invite", " ", "--role", "viewer"), "a name has 1 to 80"),
+        (("invite", "Ben", "--role", "viewer", "--allowance", "much"), "not an amount"),
+        (("invite", "Ben"), "--role is missing"),
+        (("people", "--revoke", "Ben"), "nobody who may come in"),
+        (("link", "spring", "--name", "Mara"), 'no campaign "spring"'),
+        (("links", "--revoke", "7"), "no link 7 holds"),
+        (("--url", "board.example"), "write it like https"),
+        (("--url", "https://board.example/x"), "without a path"),
+        (("--port", "99999"), "cannot listen"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_said(words: tuple[str, ...], said: str, desk: Desk) -> None:
+    ended = desk.call("board", *words)
+    assert ended.status == 2
+    assert said in ended.err
+
+
+def test_beyond_this_machine_somebody_has_to_be_invited(desk: Desk) -> None:
+    refused = desk.call("board", "--host", "0.0.0.0", "--port", "0")
+    assert refused.status == 2
+    assert "nobody is invited" in refused.err
+
+    desk.call("board", "invite", "Ben", "--role", "admin")
+    with board(desk, "--host", "0.0.0.0") as (ready, process):
+        port = ready["url"].rpartition(":")[2]
+        assert httpx.get(f"http://127.0.0.1:{port}/live").status_code == 200
+        evil = {"host": f"evil.example:{port}"}
+        rebound = httpx.get(f"http://127.0.0.1:{port}/login", headers=evil)
+        assert rebound.status_code == 421
+        process.terminate()
+        assert "in the clear" in process.communicate(timeout=60)[1]
+
+
+def test_an_address_that_is_said_is_the_one_there_is(desk: Desk) -> None:
+    with board(desk, "--url", "https://board.example", "--behind-proxy") as (ready, _):
+        assert ready["url"] == "https://board.example"
+        assert ready["login"].startswith("https://board.example/login?code=csb_")
+
+
+def test_it_hears_webhooks_where_they_are_configured(desk: Desk) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    desk.environ |= {
+        "CALLSHEET_WEBHOOK_URL": "https://hook.example/x",
+        "CALLSHEET_RECEIVER": f"127.0.0.1:{port}",
+    }
+    with board(desk):
+        heard = httpx.get(f"http://127.0.0.1:{port}/health").json()
+        assert heard["receiver"] == "callsheet"
+        # A second board for the same ledger lets the first one hear.
+        with board(desk) as (_, second):
+            second.terminate()
+            assert "goes on hearing" in second.communicate(timeout=60)[1]
+
+
+def test_open_brings_a_browser_along_that_is_logged_in(desk: Desk) -> None:
+    desk.environ["BROWSER"] = f"sh -c 'echo \"$0\" > {desk.folder}/opened' %s &"
+    process = desk.start("board", "--port", "0", "--open", "--json", stdin=subprocess.DEVNULL)
+    assert isinstance(process, Process)
+    assert process.stdout is not None
+    try:
+        ready = json.loads(process.stdout.readline())
+        file = desk.folder / "opened"
+        for _ in range(600):
+            if file.exists() and file.read_text().strip():
+                break
+            signal.sigtimedwait([], 0.1)
+        assert file.read_text().strip() == ready["login"]
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
