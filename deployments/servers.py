@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from tasks.errors import CallsheetError
 
@@ -155,15 +156,23 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+#: A sandbox whose parent was killed ends by itself within this, in seconds.
+GONE_SANDBOX = 5.0
 #: With --sandbox renders take seconds instead of minutes.
 TIME_SCALE = "20"
 
 
 @contextmanager
-def sandbox(state: Path, *, time_scale: str | None = None) -> Iterator[dict[str, str]]:
-    """Run a sandbox; yield the settings that point at it. It cannot outlive this process."""
+def sandbox(
+    state: Path, *, time_scale: str | None = None, keep_port: bool = False
+) -> Iterator[dict[str, str]]:
+    """Run a sandbox; yield the settings that point at it. It cannot outlive this process.
+
+    With `keep_port` it is where the one before it was: a run that outlived that finds it again.
+    """
     state.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "deployments.sandbox", "--port", "0", "--json"]
+    port = _port_before(state) if keep_port else 0
+    command = [sys.executable, "-m", "deployments.sandbox", "--port", str(port), "--json"]
     command += ["--exit-with-parent", "--state", str(state), "--allow-loopback-webhooks"]
     command += ["--time-scale", time_scale or TIME_SCALE]
     with (state / "sandbox.log").open("ab") as log:
@@ -175,9 +184,29 @@ def sandbox(state: Path, *, time_scale: str | None = None) -> Iterator[dict[str,
             start_new_session=True,
         )
     try:
-        yield _settings(child, state)
+        settings = _settings(child, state)
+        if keep_port:
+            (state / "port").write_text(f"{urlsplit(settings['base_url']).port}")
+        yield settings
     finally:
         _end(child)
+
+
+def _port_before(state: Path) -> int:
+    """Return the port of the sandbox before, once that is gone; 0 where somebody else has it."""
+    try:
+        port = int((state / "port").read_text())
+    except (OSError, ValueError):
+        return 0
+    until = time.monotonic() + GONE_SANDBOX
+    while time.monotonic() < until:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return port
+        time.sleep(0.1)
+    return 0
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -20,7 +20,15 @@ from tasks.crash import crashpoint
 from tasks.credits import parse_credits
 from tasks.engine.context import connect
 from tasks.errors import CallsheetError, SheetError
-from tasks.ledger import RETAKEABLE, KeptPlan, find_campaign, find_plan, finish_plan, void_plan
+from tasks.ledger import (
+    RETAKEABLE,
+    KeptPlan,
+    find_campaign,
+    find_plan,
+    finish_plan,
+    reviews_of,
+    void_plan,
+)
 from tasks.redact import redact
 
 log = logging.getLogger("callsheet.board")
@@ -65,8 +73,10 @@ async def _retake(board: Board, plan: KeptPlan) -> dict[str, Any]:
     fit = [row for row in rows if row.state in RETAKEABLE and row.enabled]
     if not fit:
         raise CallsheetError("none of these rows can be taken again any more")
+    said = await board.read(partial(reviews_of, campaign_id=campaign.id))
     async with connect(board.settings, clock=board.clock) as at:
-        return retake_document(campaign, await offers(at, campaign, fit))
+        document = retake_document(campaign, await offers(at, campaign, fit), said)
+    return document | {"because": terms.because}
 
 
 def _words(error: CallsheetError | ProblemDetails) -> str:

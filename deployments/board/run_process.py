@@ -71,7 +71,6 @@ def _log_to_stderr() -> None:
     logging.basicConfig(
         level=logging.WARNING, handlers=[handler], format="%(asctime)s %(levelname)s %(message)s"
     )
-    logging.getLogger("callsheet").setLevel(logging.INFO)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from tasks.sheet.limits import MAX_BYTES, say_bytes
 
 #: What a form has around a sheet, at most: other fields, headers of its parts.
 AROUND = 256 * 1024
+#: Bytes that are read at most, of which none beyond the limit is kept.
+DRAINED = 4 * MAX_BYTES
 #: Fields of a form at most.
 FIELDS = 200
 
@@ -60,13 +62,17 @@ async def _read(form: FormData) -> HandedForm:
 def _bounded(request: Request) -> Request:
     limit, read = MAX_BYTES + AROUND, 0
     said = request.headers.get("content-length", "")
-    if said.isdecimal() and int(said) > limit:
+    if said.isdecimal() and int(said) > DRAINED:
         raise _too_large()
 
     async def receive() -> Message:
         nonlocal read
         message = await request.receive()
         read += len(message.get("body", b""))
+        # Whoever sends a little too much hears why: an answer is read once all is sent.
+        while limit < read < DRAINED and message.get("more_body", False):
+            message = await request.receive()
+            read += len(message.get("body", b""))
         if read > limit:
             raise _too_large()
         return message
@@ -79,6 +85,4 @@ def _too_large() -> ProblemDetails:
         413,
         f"this is larger than {say_bytes(MAX_BYTES)}, the limit for a sheet",
         remedy="split the sheet",
-        # What is still on its way is not read.
-        headers={"Connection": "close"},
     )

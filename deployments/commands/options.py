@@ -57,7 +57,10 @@ def sandbox_for(args: Namespace) -> Iterator[None]:
     from deployments.servers import sandbox
 
     state = settings_of(args).home / "sandbox"
-    with sandbox(state, time_scale=getattr(args, "time_scale", None)) as args.overrides:
+    scale = getattr(args, "time_scale", None)
+    # Runs of a board outlive it, and go on with its next sandbox.
+    keep_port = getattr(args, "command", None) == "board"
+    with sandbox(state, time_scale=scale, keep_port=keep_port) as args.overrides:
         yield
 
 

@@ -23,6 +23,7 @@ from tasks.ledger import (
     CampaignRow,
     KeptPlan,
     Quoted,
+    Review,
     approve_plan,
     approved_by,
     approved_since,
@@ -31,6 +32,7 @@ from tasks.ledger import (
     find_plan,
     find_run,
     hold_plans,
+    kept_rows,
     note_act,
     pages_of,
     rows_of,
@@ -78,8 +80,13 @@ def approve_on_board(
     return run
 
 
-def retake_document(campaign: Campaign, found: Sequence[Offer]) -> dict[str, Any]:
-    """Return what a plan of other takes says, in the shape of a plan of a sheet."""
+def retake_document(
+    campaign: Campaign, found: Sequence[Offer], said: Mapping[int, Review]
+) -> dict[str, Any]:
+    """Return what a plan of other takes says, in the shape of a plan of a sheet.
+
+    `said` is what people say of films, by take: whoever edits a brief reads why it was rejected.
+    """
     wanted = [offer for offer in found if not offer.refusal]
     total = sum((offer.price or Decimal(0) for offer in wanted), Decimal(0))
     committed = campaign.reserved + campaign.charged
@@ -94,17 +101,24 @@ def retake_document(campaign: Campaign, found: Sequence[Offer]) -> dict[str, Any
             "left": as_number(left),
             "balance": None,
         },
-        "rows": [_line(offer) for offer in found],
+        "rows": [_line(offer, said) for offer in found],
     }
 
 
-def _line(offer: Offer) -> dict[str, Any]:
+def _line(offer: Offer, said: Mapping[int, Review]) -> dict[str, Any]:
     """Return a row as it is shown and, when approved, compared with what it is then."""
     row = offer.row
+    review = None if row.take is None else said.get(row.take.id)
+    why = (
+        [f"{review.by} rejected it: {review.because or 'no reason given'}"]
+        if (review is not None and review.verdict == "reject")
+        else []
+    )
+    why += filter(None, [offer.refusal or offer.left_behind])
     return {
         "row": row.row,
         "action": "person" if offer.refusal else "retake",
-        "why": offer.refusal or offer.left_behind,
+        "why": "; ".join(why) or None,
         "title": row.title,
         "digest": row.digest,
         "quoted": as_number(offer.price),
@@ -128,6 +142,9 @@ def _approve_takes(connection: Connection, plan_id: str, terms: PlanTerms, *, at
     wanted = [Quoted(row, parse_credits(lines[row.row]["quoted"])) for row in found]
     moved = sorted(lines.keys() - {row.row for row in found})
     moved += [row.row for row in found if not is_as_shown(row, lines[row.row])]
+    if not terms.even_kept:
+        kept = kept_rows(connection, campaign.id)
+        moved += [row.row for row in found if row.id in kept]
     if moved:
         raise MovedOn(f"{', '.join(moved)} moved on in the meantime; nothing was approved or spent")
     by = words_of_approval(plan)

@@ -12,6 +12,9 @@ import socket
 
 import httpx
 
+#: Addresses that stand for one of IPv4, which a gateway translates.
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
 
 class NotPublic(Exception):
     """The address is one of this machine or of a private network."""
@@ -52,5 +55,6 @@ def is_public(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         # What stands for another one is as public as that is.
-        ip = ip.ipv4_mapped or ip.sixtofour or (ip.teredo and ip.teredo[1]) or ip
+        embedded = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _NAT64 else None
+        ip = embedded or ip.ipv4_mapped or ip.sixtofour or (ip.teredo and ip.teredo[1]) or ip
     return ip.is_global and not ip.is_multicast

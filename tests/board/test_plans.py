@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from deployments.board.acts.reviews import decide
+from deployments.board.who import Person
 from tasks.ledger import find_campaign, rows_of, takes_of
 from tests.board.conftest import OpenBoard, board_at
-from tests.board.stage import approved, ended, plan_for
+from tests.board.stage import API, approved, ended, made, plan_for, priced
 from tests.programs import Sandbox, sandbox, simple_sheet
 
 
@@ -69,3 +73,216 @@ async def test_a_sheet_becomes_films_once_somebody_approved(
     again = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3))
     assert (again["counts"], again["total"]) == ({"nothing": 3}, 0)
     assert again["budget"] == 100
+
+
+async def test_somebody_below_an_approver_spends_nothing(board: OpenBoard, name: str) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(1))
+    for who in (board.viewer, board.reviewer):
+        answer = await who.post(f"{API}/plans/{plan['plan']}/approve")
+        assert answer.status_code == 403, answer.text
+    assert (await board.viewer.post(f"{API}/plans", json={"sheet": "x"})).status_code == 403
+    assert (await board.nobody.get(f"{API}/plans/{plan['plan']}")).status_code == 401
+    assert (await board.viewer.get(f"{API}/plans/{plan['plan']}")).json()["state"] == "ready"
+
+
+async def test_an_allowance_is_for_the_day(board: OpenBoard, name: str) -> None:
+    text = simple_sheet(4)  # 60 credits; Ann may approve 100 a day.
+    first = await plan_for(board.approver, f"{name}-a.csv", text)
+    await approved(board.approver, first)
+    second = await plan_for(board.approver, f"{name}-b.csv", text, new_campaign=True)
+    answer = await board.approver.post(f"{API}/plans/{second['plan']}/approve")
+    assert answer.status_code == 403
+    assert "20 too many" in answer.json()["detail"]
+    assert (await board.admin.post(f"{API}/plans/{second['plan']}/approve")).status_code == 202
+
+
+async def test_two_who_approve_one_plan_have_one_run(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    path = f"{API}/plans/{plan['plan']}/approve"
+    answers = await asyncio.gather(
+        *(who.post(path) for who in (board.approver, board.admin) for _ in range(3))
+    )
+    assert [answer.status_code for answer in answers] == [202] * 6
+    assert len({answer.json()["run"] for answer in answers}) == 1
+    await ended(board.viewer, answers[0].json()["run"])
+    assert charged(service, await keys(board, name)) == 2
+    found = (await board.viewer.get(f"{API}/plans/{plan['plan']}")).json()
+    assert (found["state"], found["run"]) == ("approved", answers[0].json()["run"])
+    assert (await board.approver.post(path)).json() == answers[0].json()
+
+
+async def test_a_plan_that_another_approval_overtook_leads_to_a_new_one(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    one, other = [await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2)) for _ in range(2)]
+    await ended(board.viewer, await approved(board.approver, one))
+    answer = await board.admin.post(f"{API}/plans/{other['plan']}/approve")
+    assert answer.status_code == 409, answer.text
+    new = await priced(board.viewer, answer.json()["plan"])
+    assert (new["counts"], new["total"], new["replaces"]) == ({"nothing": 2}, 0, other["plan"])
+    old = (await board.viewer.get(f"{API}/plans/{other['plan']}")).json()
+    assert (old["state"], old["replaced_by"]) == ("void", new["plan"])
+    again = await board.admin.post(f"{API}/plans/{other['plan']}/approve")
+    assert (again.status_code, again.json()["plan"]) == (409, new["plan"])
+    assert charged(service, await keys(board, name)) == 2
+
+
+async def test_prices_that_rose_are_shown_and_nothing_is_spent(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    service.plan_fault(on="estimate", do="rewrite", nth=[*range(1, 9)], set={"credits": 99})
+    try:
+        answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
+        assert answer.status_code == 409, answer.text
+        assert "r001: 15 credits then, 99 now" in answer.json()["detail"]
+        new = await priced(board.viewer, answer.json()["plan"])
+        assert new["total"] == 198
+    finally:
+        service.clear_faults()
+    assert await board.ledger.read(partial(find_campaign, name=name)) is None
+
+
+async def test_prices_that_rise_after_the_approval_stop_the_run(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    # The approval asks once, for a brief each; the run asks again.
+    service.plan_fault(on="estimate", do="rewrite", nth=[3, 4], set={"credits": 99})
+    try:
+        over = await ended(board.viewer, await approved(board.admin, plan))
+    finally:
+        service.clear_faults()
+    assert (over["exit"], "r001: 15 credits then, 99 now" in over["words"]) == (4, True)
+    assert set((await states(board, name)).values()) == {"quoted"}
+    assert await keys(board, name) == []
+    old = (await board.viewer.get(f"{API}/plans/{plan['plan']}")).json()
+    assert (old["state"], old["approved_by"]) == ("void", "Ada")
+    assert (await priced(board.viewer, old["replaced_by"]))["state"] == "ready"
+
+
+async def test_a_budget_that_is_too_small_is_said_and_may_be_given_with_the_approval(
+    board: OpenBoard, name: str
+) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3), budget=20)
+    path = f"{API}/plans/{plan['plan']}/approve"
+    answer = await board.admin.post(path)
+    assert answer.status_code == 422
+    assert "25 too many" in answer.json()["detail"]
+    assert (await board.admin.post(path, json={"budget": 44})).status_code == 422
+    await ended(board.viewer, await approved(board.admin, plan, budget=45))
+    found = await board.ledger.read(partial(find_campaign, name=name))
+    assert found is not None
+    assert (found.budget, found.charged) == (45, 45)
+
+
+async def test_an_expired_plan_is_quoted_again(tmp_path: Path, service: Sandbox, name: str) -> None:
+    environ = {**service.environ, "CALLSHEET_QUOTE_AGE": "1s"}
+    async with board_at(tmp_path, environ=environ) as board:
+        plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(1))
+        await asyncio.sleep(1.1)
+        found = (await board.viewer.get(f"{API}/plans/{plan['plan']}")).json()
+        assert found["state"] == "expired"
+        answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
+        assert answer.status_code == 409
+        assert answer.json()["plan"] != plan["plan"]
+
+
+async def test_other_takes_are_priced_approved_and_carried(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    await made(board, f"{name}.csv", simple_sheet(3), budget=100)
+    path = f"{API}/campaigns/{name}/retakes"
+    asked = {"rows": ["r001", "r002"], "because": "too dark"}
+    plan = await priced(board.viewer, (await board.reviewer.post(path, json=asked)).json()["plan"])
+    assert (plan["kind"], plan["counts"], plan["total"]) == ("retake", {"retake": 2}, 30)
+    assert (plan["budget"], plan["left"]) == (100, 55)
+    assert [line["action"] for line in plan["rows"]] == ["retake", "retake"]
+    over = await ended(board.viewer, await approved(board.approver, plan))
+    assert over["exit"] == 0
+    assert charged(service, await keys(board, name)) == 5
+    again = await board.approver.post(f"{API}/plans/{plan['plan']}/approve")
+    assert again.json()["run"] == over["id"]
+    assert charged(service, await keys(board, name)) == 5
+
+
+async def test_takes_of_rows_that_moved_on_are_not_approved(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    await made(board, f"{name}.csv", simple_sheet(2))
+    path = f"{API}/campaigns/{name}/retakes"
+    plans = []
+    for _ in range(2):
+        answer = await board.reviewer.post(path, json={"select": "state:delivered"})
+        plans.append(await priced(board.viewer, answer.json()["plan"]))
+    await ended(board.viewer, await approved(board.admin, plans[0]))
+    answer = await board.admin.post(f"{API}/plans/{plans[1]['plan']}/approve")
+    assert answer.status_code == 409
+    assert charged(service, await keys(board, name)) == 4
+    new = await priced(board.viewer, answer.json()["plan"])
+    assert (new["kind"], new["counts"]) == ("retake", {"retake": 2})
+
+
+async def test_a_kept_film_is_not_taken_again_by_a_bulk_act(board: OpenBoard, name: str) -> None:
+    await made(board, f"{name}.csv", simple_sheet(2))
+    who = Person(id=1, name="Rita", role="reviewer")
+    said = partial(decide, board.board, who, campaign=name, take=1)
+    await said(row="r001", verdict="keep")
+    await said(row="r002", verdict="reject", reason="wrong-text", note="says kettel")
+    path = f"{API}/campaigns/{name}/retakes"
+    answer = await board.reviewer.post(path, json={"select": "state:delivered"})
+    plan = await priced(board.viewer, answer.json()["plan"])
+    assert [line["row"] for line in plan["rows"]] == ["r002"]
+    assert "says kettel" in plan["rows"][0]["why"]
+    named = await board.reviewer.post(path, json={"rows": ["r001"]})
+    assert (named.status_code, "kept" in named.json()["detail"]) == (422, True)
+    # Kept between the price and the word.
+    answer = await board.reviewer.post(path, json={"rows": ["r002"]})
+    plan = await priced(board.viewer, answer.json()["plan"])
+    await said(row="r002", verdict="keep", instead_of="reject")
+    answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
+    assert answer.status_code == 409, answer.text
+    even = await board.reviewer.post(path, json={"rows": ["r001"], "even_kept": True})
+    assert even.status_code == 202
+
+
+async def test_the_rest_is_cancelled(board: OpenBoard, name: str) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    path = f"{API}/campaigns/{name}/cancel"
+    assert (await board.admin.post(path, json={})).status_code == 404
+    run = await approved(board.admin, plan)
+    await ended(board.viewer, run)
+    assert (await board.reviewer.post(path, json={})).status_code == 403
+    answer = await board.approver.post(path, json={})
+    assert (answer.status_code, answer.json()) == (
+        202, {"asked": 0, "cancelled": 0, "released": 0}
+    )  # fmt: skip
+    unknown = await board.approver.post(path, json={"rows": ["nobody"]})
+    assert (unknown.status_code, "nobody" in unknown.json()["detail"]) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "status"),
+    [
+        ("plans", {"sheet": "there-is-none"}, 404),
+        ("plans", {}, 422),
+        ("plans", {"sheet": "x", "budget": -1}, 422),
+        ("plans", {"sheet": "x", "more": 1}, 422),
+        ("plans/none/approve", {}, 404),
+        ("plans/none/approve", {"budget": "lots"}, 422),
+        ("campaigns/none/retakes", {"select": "state:failed"}, 404),
+        ("campaigns/none/retakes", {}, 422),
+        ("campaigns/none/retakes", {"rows": []}, 422),
+        ("campaigns/none/cancel", {"rows": []}, 422),
+        ("runs/none/carry-on", None, 404),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_in_words(
+    open_board: OpenBoard, path: str, asked: dict[str, Any] | None, status: int
+) -> None:
+    answer = await open_board.admin.post(f"{API}/{path}", json=asked)
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"]

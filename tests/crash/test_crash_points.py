@@ -41,10 +41,21 @@ RECORDED = {
     "deliveries.deliver",
 }
 
+#: Of the board's own points some are tried beside it, all by `python -m tests.board.kills`.
+BOARD = "tests/board/test_killed.py::"
+KILLED_BOARD = BOARD + "test_a_board_that_is_killed_leaves_one_run_and_one_charge_a_row"
+KILLED_RUN = BOARD + "test_a_killed_run_is_carried_on_and_no_row_is_charged_twice"
 #: A film of that length takes seconds to make: this one is visited by the long tests, and here.
 ELSEWHERE = {
+    "board: the prices of a plan are known": KILLED_BOARD,
+    "board: before a plan is approved": KILLED_BOARD,
+    "board: after a plan is approved": KILLED_BOARD,
+    "board: before a run is started": KILLED_BOARD,
+    "board: after a run is started": KILLED_BOARD,
+    "run: what was approved is in the rows": KILLED_RUN,
+    "run: before its end is noted": KILLED_RUN,
     "spool: the note is written": "tests/unit/store/test_fetch_after_a_kill.py"
-    "::test_a_killed_download_is_resumed_by_the_next_process"
+    "::test_a_killed_download_is_resumed_by_the_next_process",
 }
 
 

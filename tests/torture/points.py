@@ -11,9 +11,10 @@ from tests.torture.trial import Trial
 
 
 def named() -> Counter[str]:
-    """Return the names of all crash points in `tasks/`, each with how many places have it."""
+    """Return the names of all crash points of the program, each with how many places have it."""
     found: Counter[str] = Counter()
-    for path in (ROOT / "tasks").rglob("*.py"):
+    tops = (ROOT / "tasks", ROOT / "flows", ROOT / "deployments")
+    for path in (path for top in tops for path in top.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
                 case ast.Call(func=ast.Name(id="crashpoint"), args=[ast.Constant(str(name)), *_]):

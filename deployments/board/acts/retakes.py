@@ -13,7 +13,15 @@ from tasks.campaign.match import is_other_money
 from tasks.campaign.plan_keeping import ask_plan
 from tasks.campaign.selection import choose_rows
 from tasks.campaign.values import RunOptions
-from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, find_campaign, rows_of
+from tasks.ledger import (
+    RETAKEABLE,
+    Campaign,
+    CampaignRow,
+    Ledger,
+    find_campaign,
+    kept_rows,
+    rows_of,
+)
 from tasks.suggest import suggest
 
 
@@ -29,7 +37,8 @@ async def plan_of_retakes(
 ) -> str:
     """Have other takes of rows priced; return the id of the plan, while it is being quoted.
 
-    `rows` names them, `select` chooses among those that can be taken again. Raises ProblemDetails:
+    `rows` names them, `select` chooses among those that can be taken again. A film that somebody
+    keeps is taken again with `even_kept` alone: a selection leaves it out. Raises ProblemDetails:
     404 for no such campaign, 422 for rows that are not there or cannot be taken again, or for none.
     """
     if not rows and not select:
@@ -41,6 +50,8 @@ async def plan_of_retakes(
         made = "with --sandbox" if found.sandbox else "with a real service"
         raise ProblemDetails(409, f"campaign {campaign} was made {made}; nothing was spent")
     chosen = await _choose(board.ledger, found, rows, select)
+    if not even_kept:
+        chosen = await _without_kept(board.ledger, found, chosen, named=bool(rows))
     terms = PlanTerms(
         rows=tuple(row.row for row in chosen),
         because=because,
@@ -91,3 +102,18 @@ async def _choose(
     if not fit:
         raise ProblemDetails(422, "none of these rows can be taken again; nothing was spent")
     return fit
+
+
+async def _without_kept(
+    ledger: Ledger, campaign: Campaign, chosen: list[CampaignRow], *, named: bool
+) -> list[CampaignRow]:
+    """Return rows without those whose film is kept; raises ProblemDetails (422) for a named one."""
+    kept = await ledger.read(partial(kept_rows, campaign_id=campaign.id))
+    found = [row for row in chosen if row.id not in kept]
+    if found == chosen or (found and not named):
+        return found
+    names = ", ".join(row.row for row in chosen if row.id in kept)
+    raise ProblemDetails(
+        422, f"the films of {names[:300]} are kept; nothing was spent",
+        remedy='"even_kept": true has them made again all the same',
+    )  # fmt: skip

@@ -29,7 +29,7 @@ class CancelOut(BaseModel):
 
     asked: int
     cancelled: int
-    released: float
+    released: int | float
 
 
 @router.post("", status_code=202, response_model=CancelOut)

@@ -21,6 +21,10 @@ PlanId = Annotated[str, Path(max_length=64)]
 Amount = Annotated[Decimal, Field(ge=0, le=10**12, max_digits=18, decimal_places=6)]
 
 
+#: An amount of credits: whole where it is.
+Number = int | float
+
+
 class PlanAsked(BaseModel):
     """What is to be planned: a sheet that was handed in, and the terms.
 
@@ -53,7 +57,7 @@ class PlanLineOut(BaseModel):
 
     row: str
     action: str
-    credits: float | None
+    credits: Number | None
     why: str | None
 
 
@@ -67,11 +71,11 @@ class PlanOut(BaseModel):
     sheet: str | None
     rows: list[PlanLineOut]
     counts: dict[str, int]
-    total: float | None
+    total: Number | None
     unpriced: int | None
-    budget: float | None
-    left: float | None
-    balance: float | None
+    budget: Number | None
+    left: Number | None
+    balance: Number | None
     expires_at: str | None
     words: str | None
     refusal: str | None

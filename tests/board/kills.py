@@ -1,0 +1,227 @@
+"""Kills of the board, and of the runs that it starts: one run, one charge a row, every film there.
+
+    python -m tests.board.kills [--every N]    every visit of a crash point of a run, of a retake's
+                                               run and of a board, or one in N
+
+What is killed is a real process, at a named point (`tasks.crash`); the checker reads the service's
+own charge log first, and only then what the ledger says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from deployments.board.attend import log_of
+from tasks.ledger import find_campaign, open_ledger, plans_of, rows_of, runs_of, takes_of
+from tests.board.conftest import OpenBoard, board_at
+from tests.board.stage import API, approved, ended, plan_for, priced
+from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
+from tests.torture.hook import Hook, Visit, visits
+
+ROWS = 3
+#: Put on the path of a run's process, it arms that, once.
+ARMING = f"""
+import json, os, sys
+order = json.loads(os.environ.get("KILL_ORDER", "null"))
+if order and "deployments.board.run_process" in sys.orig_argv:
+    if not os.path.exists(order["trace"]):
+        sys.path.insert(0, {str(ROOT)!r})
+        from tests.torture.hook import hang_on
+        hang_on(order)
+"""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Where a process is killed: at the nth visit of a point. None: nowhere, visits are listed."""
+
+    point: str | None
+    nth: int = 1
+
+
+@contextmanager
+def arming(folder: Path, kill: Kill) -> Iterator[Path]:
+    """Have the first process of a run that is started from here killed; yield its trace."""
+    where = folder / "armed"
+    where.mkdir()
+    (where / "sitecustomize.py").write_text(ARMING)
+    trace = where / "trace"
+    order = Hook(trace, kill.point, kill.nth).as_json()
+    before = {name: os.environ.get(name) for name in ("PYTHONPATH", "KILL_ORDER")}
+    os.environ.update(PYTHONPATH=f"{where}{os.pathsep}{ROOT}", KILL_ORDER=json.dumps(order))
+    try:
+        yield trace
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of one kill: the visits of the process, and what is wrong, in a sentence each."""
+
+    visits: Sequence[Visit]
+    findings: Sequence[str]
+
+
+async def kill_run(folder: Path, service: Sandbox, name: str, kill: Kill) -> Trial:
+    """Kill the process of a run; the board that stays open has it carried to its end."""
+    async with board_at(folder, environ=service.environ) as board:
+        plan = await plan_for(board.admin, f"{name}.csv", simple_sheet(ROWS))
+        with arming(folder, kill) as trace:
+            run = await approved(board.admin, plan)
+            over = await ended(board.admin, run)
+        found = await findings(board.board.settings.ledger, service, name, takes=1)
+        return Trial(visits(trace), [*_end(over, board, run), *found])
+
+
+async def kill_retake(folder: Path, service: Sandbox, name: str, kill: Kill) -> Trial:
+    """Kill the process that makes other takes of all films."""
+    async with board_at(folder, environ=service.environ) as board:
+        plan = await plan_for(board.admin, f"{name}.csv", simple_sheet(ROWS))
+        await ended(board.admin, await approved(board.admin, plan))
+        asked = {"select": "state:delivered", "because": "another look"}
+        answer = await board.admin.post(f"{API}/campaigns/{name}/retakes", json=asked)
+        plan = await priced(board.admin, answer.json()["plan"])
+        with arming(folder, kill) as trace:
+            run = await approved(board.admin, plan)
+            over = await ended(board.admin, run)
+        found = await findings(board.board.settings.ledger, service, name, takes=2)
+        return Trial(visits(trace), [*_end(over, board, run), *found])
+
+
+async def kill_board(folder: Path, service: Sandbox, name: str, kill: Kill) -> Trial:
+    """Kill the board while a plan is priced, approved or started; another one is opened then."""
+    desk = Desk(folder, service.environ)
+    trace = folder / "trace"
+    order = Hook(trace, kill.point, kill.nth).as_json()
+    async with _open(desk, order) as who:
+        # It may be gone at any moment.
+        with suppress(httpx.HTTPError, json.JSONDecodeError):
+            plan = await plan_for(who, f"{name}.csv", simple_sheet(ROWS))
+            await ended(who, await approved(who, plan))
+    address = f"sqlite:///{folder / '.callsheet' / 'ledger.db'}"
+    async with _open(desk, None) as who:
+        plan = await _plan(who, address, name)
+        run = await approved(who, plan)
+        assert await approved(who, plan) == run
+        over = await ended(who, run)
+    wrong = [] if over["exit"] == 0 else [f"the run ended with {over['exit']}: {over['words']}"]
+    return Trial(visits(trace), wrong + await findings(address, service, name, takes=1))
+
+
+@asynccontextmanager
+async def _open(desk: Desk, order: dict[str, Any] | None) -> AsyncIterator[httpx.AsyncClient]:
+    """Open a board as a process of its own; yield its admin."""
+    process = desk.start("board", "--port", "0", "--json", hook=order)
+    assert process.stdout is not None
+    try:
+        ready = json.loads(await asyncio.to_thread(process.stdout.readline))
+        headers = {"authorization": f"Bearer {ready['token']}"}
+        async with httpx.AsyncClient(base_url=ready["url"], headers=headers, timeout=60) as who:
+            yield who
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def _plan(who: httpx.AsyncClient, address: str, name: str) -> dict[str, Any]:
+    """Return the plan that was asked for before the kill; without any have one made."""
+    async with await open_ledger(address) as ledger:
+        known = await ledger.read(partial(plans_of, campaign=name, limit=9))
+    if known:
+        return await priced(who, known[0].id)
+    return await plan_for(who, f"{name}.csv", simple_sheet(ROWS))
+
+
+async def findings(ledger: str, service: Sandbox, name: str, *, takes: int) -> list[str]:
+    """Return what is wrong once all is over: charges, rows, runs."""
+    async with await open_ledger(ledger) as opened:
+        campaign = await opened.read(partial(find_campaign, name=name))
+        if campaign is None:
+            return [f"there is no campaign {name}"]
+        rows = await opened.read(partial(rows_of, campaign_id=campaign.id))
+        known = await opened.read(partial(takes_of, campaign_id=campaign.id))
+        runs = await opened.read(partial(runs_of, campaign=name, limit=9))
+    charges = service.charged([take.key for _, take in known if take.key])
+    found = [f"{key} was charged {n} times" for key, n in charges.items() if n != 1]
+    if len(charges) != ROWS * takes:
+        found.append(f"{len(charges)} takes were charged instead of {ROWS * takes}")
+    counts = Counter(row.state for row in rows)
+    if counts != {"delivered": ROWS}:
+        found.append(f"the rows are {dict(counts)}")
+    if campaign.reserved or campaign.owner:
+        found.append(f"{campaign.reserved} are set aside, {campaign.owner} has the campaign")
+    if len(runs) != takes:
+        found.append(f"there are {len(runs)} runs instead of {takes}")
+    return found
+
+
+def _end(over: dict[str, Any], board: OpenBoard, run: str) -> list[str]:
+    if over["exit"] == 0:
+        return []
+    log = log_of(board.board, run).read_text()
+    return [f"the run ended with {over['exit']}: {over['words']}\n{log}"]
+
+
+#: What is killed, and how many visits of its points there are when nothing is.
+KINDS = {"run": kill_run, "retake": kill_retake, "board": kill_board}
+
+
+async def _sweep(kind: str, service: Sandbox, *, every: int) -> int:
+    """Kill at every nth visit; say what is wrong; return how many trials were."""
+    numbers = iter(range(10**6))
+
+    async def attempt(kill: Kill) -> Trial:
+        name = f"{kind}-{next(numbers)}"
+        with tempfile.TemporaryDirectory() as folder:
+            return await KINDS[kind](Path(folder), service, name, kill)
+
+    reference = await attempt(Kill(None))
+    counts: Counter[str] = Counter()
+    kills = []
+    for visit in reference.visits:
+        counts[visit.point] += 1
+        kills.append(Kill(visit.point, counts[visit.point]))
+    broken = [*reference.findings]
+    tried = kills[random.randrange(every) :: every] if every > 1 else kills
+    for kill in tried:
+        trial = await attempt(kill)
+        broken += trial.findings
+        for finding in trial.findings:
+            print(f"{kind}, visit {kill.nth} of {kill.point}: {finding}")
+    print(f"{kind}: {len(kills)} visits, {len(tried)} killed, {len(broken)} findings")
+    return len(broken)
+
+
+def main() -> int:
+    """Sweep; return how many findings there are."""
+    parser = argparse.ArgumentParser(prog="python -m tests.board.kills")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--only", choices=[*KINDS], action="append")
+    said = parser.parse_args()
+    options = ("--credits", "100000000", "--time-scale", "600")
+    with tempfile.TemporaryDirectory() as state, sandbox(Path(state), *options) as service:
+        return sum(
+            asyncio.run(_sweep(kind, service, every=said.every)) for kind in said.only or KINDS
+        )
+
+
+if __name__ == "__main__":
+    raise SystemExit(bool(main()))

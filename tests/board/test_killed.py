@@ -1,0 +1,65 @@
+"""Kills at named points, a few of them; `python -m tests.board.kills` tries every one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.board.kills import Kill, kill_board, kill_retake, kill_run
+from tests.programs import Sandbox, sandbox
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    options = ("--credits", "1000000", "--time-scale", "600")
+    with sandbox(tmp_path_factory.mktemp("sandbox"), *options) as running:
+        yield running
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> str:
+    """A campaign no other test has: keys of the same film would be the same."""
+    return f"c-{abs(hash(str(tmp_path))):x}"
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "ledger: after the commit (runs.claim_run)",
+        "ledger: after the commit (steps._approve)",
+        "service: after the answer (create)",
+        "run: before its end is noted",
+    ],
+)
+async def test_a_killed_run_is_carried_on_and_no_row_is_charged_twice(
+    tmp_path: Path, service: Sandbox, name: str, point: str
+) -> None:
+    trial = await kill_run(tmp_path, service, name, Kill(point))
+    assert trial.visits[-1].point == point
+    assert trial.findings == []
+
+
+async def test_other_takes_that_are_killed_are_paid_once(
+    tmp_path: Path, service: Sandbox, name: str
+) -> None:
+    trial = await kill_retake(tmp_path, service, name, Kill("run: before its end is noted"))
+    assert trial.findings == []
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "board: the prices of a plan are known",
+        "board: before a plan is approved",
+        "ledger: after the commit (approval.approve_on_board)",
+        "board: after a run is started",
+    ],
+)
+async def test_a_board_that_is_killed_leaves_one_run_and_one_charge_a_row(
+    tmp_path: Path, service: Sandbox, name: str, point: str
+) -> None:
+    trial = await kill_board(tmp_path, service, name, Kill(point))
+    assert trial.visits[-1].point == point
+    assert trial.findings == []

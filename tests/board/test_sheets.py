@@ -1,0 +1,181 @@
+"""Sheets are handed in: every problem has its place, limits hold, and nobody's network is asked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tasks.sheet.limits import MAX_BYTES
+from tasks.sheet.public_network import is_public
+from tests.board.conftest import OpenBoard, board_at
+from tests.board.stage import API, hand_in
+from tests.programs import simple_sheet
+
+WRONG = simple_sheet(2).replace("Film 2,5,9:16", "Film 2,5,sideways")
+
+
+async def test_a_good_sheet_says_what_it_is(open_board: OpenBoard) -> None:
+    found = await hand_in(
+        open_board.reviewer, "spring.csv", simple_sheet(3, columns=",notes", cells=",")
+    )
+    assert (found["campaign"], found["rows"], found["problems"]) == ("spring", 3, [])
+    assert found["actions"] == {"make": 3}
+    filled = {column["name"]: column["filled"] for column in found["columns"]}
+    assert (filled["title"], filled["notes"]) == (3, 0)
+    again = await open_board.reviewer.get(f"{API}/sheets/{found['sheet']}")
+    assert again.json() == found
+
+
+async def test_every_problem_has_its_line_and_column(open_board: OpenBoard) -> None:
+    found = await hand_in(open_board.reviewer, "spring.csv", WRONG)
+    (problem,) = found["problems"]
+    assert (problem["line"], problem["column"], problem["row"]) == (3, "aspect_ratio", "r002")
+    assert "sideways" in problem["words"]
+    assert (found["campaign"], found["rows"], found["actions"]) == (None, 2, None)
+    answer = await open_board.reviewer.post(f"{API}/plans", json={"sheet": found["sheet"]})
+    assert (answer.status_code, answer.json()["problems"]) == (422, [problem])
+
+
+async def test_text_is_pasted(open_board: OpenBoard) -> None:
+    body = {"name": "spring.csv", "text": simple_sheet(1)}
+    answer = await open_board.reviewer.post(f"{API}/sheets", json=body)
+    assert (answer.status_code, answer.json()["campaign"]) == (201, "spring")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../../etc/passwd.csv", "..\\..\\win.csv", "/etc/x.csv", "a\x00b.csv", "..", "x" * 300],
+)
+async def test_a_name_is_never_a_path(open_board: OpenBoard, tmp_path: Path, name: str) -> None:
+    before = {path for path in tmp_path.rglob("*") if "board" not in path.parts}
+    body = {"name": name, "text": simple_sheet(1)}
+    answer = await open_board.reviewer.post(f"{API}/sheets", json=body)
+    assert answer.status_code == 201, answer.text
+    assert "/" not in answer.json()["name"]
+    assert {path for path in tmp_path.rglob("*") if "board" not in path.parts} == before
+    kept = (tmp_path / ".callsheet" / "board" / "sheets").rglob("*.*")
+    assert all(path.resolve().is_relative_to(tmp_path) for path in kept)
+
+
+async def test_a_sheet_that_is_too_large_is_not_read_to_its_end(open_board: OpenBoard) -> None:
+    large = b"x" * (MAX_BYTES + 300_000)
+    answer = await open_board.reviewer.post(f"{API}/sheets", files={"file": ("x.csv", large)})
+    assert answer.status_code == 413
+    read = 0
+
+    async def without_end() -> AsyncIterator[bytes]:
+        nonlocal read
+        for _ in range(8 * MAX_BYTES // 65536):
+            read += 65536
+            yield b"x" * 65536
+
+    headers = {"content-type": "application/json"}
+    try:
+        answer = await open_board.reviewer.post(
+            f"{API}/sheets", content=without_end(), headers=headers
+        )
+        assert answer.status_code == 413
+    except httpx.TransportError:
+        # Nobody reads on: the rest cannot be sent.
+        pass
+    assert read < 8 * MAX_BYTES
+
+
+async def test_a_sheet_of_somebody_else_points_to_no_file_here(
+    open_board: OpenBoard, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.txt").write_text("mav_secret")
+    text = f"id,title,script\na,One,@{tmp_path / 'secret.txt'}\nb,Two,@sheet.csv\n"
+    found = await hand_in(open_board.reviewer, "sheet.csv", text)
+    assert len(found["problems"]) == 2
+    assert all("only a sheet in a local folder" in one["words"] for one in found["problems"])
+
+
+@pytest.fixture
+def elsewhere() -> object:
+    """A server of this machine, which must not be asked."""
+    asked: list[str] = []
+
+    class Asked(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("content-type", "text/csv")
+            self.end_headers()
+            self.wfile.write(simple_sheet(1).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Asked)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port, asked
+    server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:{port}/s.csv", "https://127.0.0.1:{port}/s.csv",
+        "https://localhost:{port}/s.csv", "https://[::1]:{port}/s.csv",
+        "https://[::ffff:127.0.0.1]:{port}/s.csv", "https://0.0.0.0:{port}/s.csv",
+        "https://2130706433:{port}/s.csv", "https://169.254.169.254/latest/meta-data",
+        "https://10.0.0.1/s.csv", "file:///etc/passwd", "/etc/passwd", "s3://bucket/key.csv",
+    ],
+)  # fmt: skip
+async def test_nothing_of_this_machine_or_a_private_network_is_fetched(
+    open_board: OpenBoard, elsewhere: tuple[int, list[str]], address: str
+) -> None:
+    port, asked = elsewhere
+    body = {"url": address.format(port=port)}
+    answer = await open_board.reviewer.post(f"{API}/sheets", json=body)
+    assert answer.status_code == 422, answer.text
+    assert asked == []
+
+
+async def test_a_private_network_is_read_where_the_settings_say_so(
+    tmp_path: Path, elsewhere: tuple[int, list[str]]
+) -> None:
+    port, asked = elsewhere
+    environ = {"CALLSHEET_PRIVATE_SHEETS": "yes"}
+    async with board_at(tmp_path, environ=environ) as board:
+        body = {"url": f"http://127.0.0.1:{port}/spring.csv"}
+        answer = await board.reviewer.post(f"{API}/sheets", json=body)
+        assert (answer.status_code, answer.json()["campaign"]) == (201, "spring")
+        assert asked == ["/spring.csv"]
+
+
+async def test_the_inbox_is_listed_and_nothing_else_is_taken(tmp_path: Path) -> None:
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    (inbox / "spring.csv").write_text(simple_sheet(2))
+    (inbox / "notes.doc").write_text("no sheet")
+    (tmp_path / "outside.csv").write_text(simple_sheet(1))
+    (inbox / "link.csv").symlink_to(tmp_path / "outside.csv")
+    async with board_at(tmp_path, environ={"CALLSHEET_INBOX": str(inbox)}) as board:
+        listed = (await board.reviewer.get(f"{API}/sheets/inbox")).json()
+        assert [one["name"] for one in listed] == ["spring.csv"]
+        answer = await board.reviewer.post(f"{API}/sheets", json={"inbox": "spring.csv"})
+        assert (answer.status_code, answer.json()["rows"]) == (201, 2)
+        for name in ("../outside.csv", "link.csv", str(tmp_path / "outside.csv")):
+            refused = await board.reviewer.post(f"{API}/sheets", json={"inbox": name})
+            assert refused.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("93.184.216.34", True), ("2606:2800:220:1::1", True),
+        ("127.0.0.1", False), ("10.1.2.3", False), ("172.16.0.1", False), ("192.168.1.1", False),
+        ("169.254.169.254", False), ("100.64.0.1", False), ("0.0.0.0", False), ("224.0.0.1", False),
+        ("::1", False), ("fe80::1%eth0", False), ("fc00::1", False), ("::ffff:10.0.0.1", False),
+        ("2002:0a00:0001::1", False), ("64:ff9b::a00:1", False),
+    ],
+)  # fmt: skip
+def test_an_address_is_public_or_not(address: str, public: bool) -> None:
+    assert is_public(address) is public
