@@ -36,6 +36,7 @@ COMMANDS = {
     "verify": ("is every delivery still in the store, and intact?", "ledger"),
     "reconcile": ("compare the ledger with what the service says", "ledger"),
     "export": ("rows, takes, events or costs, for spreadsheets and programs", "ledger"),
+    "review": ("keep or reject the film of a row, with a reason", "ledger"),
     "retake": ("another take of rows: a new film at a price that is asked about", "ledger"),
     "cancel": ("cancel rows or a whole campaign, also while a run is at work", "ledger"),
     "video": ("every operation on videos, directly", "direct"),

@@ -21,7 +21,7 @@ from tasks.campaign.selection import parse_selection
 from tasks.campaign.steps import carry_only
 from tasks.credits import in_credits
 from tasks.errors import SpendRefused
-from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, rows_of
+from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, rows_of
 
 
 @flow(
@@ -69,10 +69,14 @@ async def retake_rows(
 
 
 async def _choose(ledger: Ledger, campaign: Campaign, select: str) -> list[CampaignRow]:
-    """Return those chosen rows that can be taken again."""
+    """Return those chosen rows that can be taken again, and that nobody keeps."""
     chosen = parse_selection(select)
+    kept = await ledger.read(partial(kept_rows, campaign_id=campaign.id))
     return [
         row
         for row in await ledger.read(partial(rows_of, campaign_id=campaign.id))
-        if row.state in RETAKEABLE and row.enabled and chosen(row, row.asked(), row.state)
+        if row.state in RETAKEABLE
+        and row.enabled
+        and row.id not in kept
+        and chosen(row, row.asked(), row.state)
     ]

@@ -26,6 +26,11 @@ def rows(parser: ArgumentParser) -> None:
         metavar="STATE",
         help="only rows in it: failed (may be repeated)",
     )
+    parser.add_argument(
+        "--review",
+        choices=("kept", "rejected", "none"),
+        help="only rows whose film somebody keeps, or rejected, or nobody has decided on",
+    )
     parser.add_argument("--select", metavar="EXPR", help="only these rows: state:held, tag:x")
 
 
@@ -84,10 +89,35 @@ def export(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="written whole or not at all")
 
 
+def review(parser: ArgumentParser) -> None:
+    """Give `callsheet review` its arguments."""
+    parser.add_argument(
+        "words",
+        metavar="CAMPAIGN ROW VERDICT",
+        nargs="*",
+        help="the campaign unless the newest, rows unless --select, and keep, reject or undo",
+    )
+    parser.add_argument(
+        "--because",
+        metavar="REASON",
+        help="wording, picture, voice, captions, length, brand, other; or a few words of yours",
+    )
+    parser.add_argument("--note", metavar="TEXT", help="more, for whoever edits the brief")
+    parser.add_argument("--take", type=int, metavar="N", help="of the row, unless its newest film")
+    parser.add_argument("--select", metavar="EXPR", help="all films undecided on of these: tag:x")
+    parser.add_argument("--by", metavar="NAME", help="who says so, unless you")
+    parser.add_argument(
+        "--instead-of", choices=("keep", "reject"), help="the verdict that stands, to replace it"
+    )
+
+
 def retake(parser: ArgumentParser) -> None:
     """Give `callsheet retake` its arguments."""
     _take_rows(parser)
     parser.add_argument("--because", metavar="TEXT", help="why, for the row's history")
+    parser.add_argument(
+        "--even-kept", action="store_true", help="also rows named here whose film somebody keeps"
+    )
     parser.add_argument("--budget", metavar="N", help=BUDGET)
     parser.add_argument(
         "--run",

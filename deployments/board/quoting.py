@@ -26,7 +26,7 @@ from tasks.ledger import (
     find_campaign,
     find_plan,
     finish_plan,
-    reviews_of,
+    kept_rows,
     void_plan,
 )
 from tasks.redact import redact
@@ -70,12 +70,13 @@ async def _retake(board: Board, plan: KeptPlan) -> dict[str, Any]:
     if campaign is None:
         raise CallsheetError(f"there is no campaign {plan.campaign} any more")
     rows = await board.read(partial(rows_named, campaign=campaign, names=terms.rows or ()))
-    fit = [row for row in rows if row.state in RETAKEABLE and row.enabled]
+    kept = await board.read(partial(kept_rows, campaign_id=campaign.id))
+    kept = frozenset() if terms.even_kept else kept
+    fit = [r for r in rows if r.state in RETAKEABLE and r.enabled and r.id not in kept]
     if not fit:
         raise CallsheetError("none of these rows can be taken again any more")
-    said = await board.read(partial(reviews_of, campaign_id=campaign.id))
     async with connect(board.settings, clock=board.clock) as at:
-        document = retake_document(campaign, await offers(at, campaign, fit), said)
+        document = retake_document(campaign, await offers(at, campaign, fit))
     return document | {"because": terms.because}
 
 

@@ -24,7 +24,7 @@ from tasks.brief import Json
 from tasks.credits import as_text, in_credits
 from tasks.engine.policy.decision import Rules
 from tasks.errors import BadInput
-from tasks.ledger import CampaignRow, PaidCall, rows_of
+from tasks.ledger import CampaignRow, Event, PaidCall, rows_of
 from tasks.redact import redacted
 from tasks.suggest import suggest
 
@@ -43,12 +43,18 @@ def main(args: Namespace) -> int:
         _show_attempt(one, console)
     console.print("\nhistory")
     for event in found.history:
-        step = f"{event.old} -> {event.new}" if event.new else event.kind
-        console.print(f"  {say_moment(event.at)}  {step}  {plain(event.words or '')}".rstrip())
+        words = plain(event.words or "")
+        console.print(f"  {say_moment(event.at)}  {_step(event)}  {words}".rstrip())
     _show_details(found, console, whole=args.verbose)
     if args.json:
         print_json(redacted(explanation_document(found)))
     return 0
+
+
+def _step(event: Event) -> str:
+    if event.kind == "review":
+        return {"keep": "kept", "reject": "rejected"}.get(event.new or "", "undecided")
+    return f"{event.old} -> {event.new}" if event.new else event.kind
 
 
 async def _read(args: Namespace) -> Explanation:
@@ -76,6 +82,8 @@ def _show_row(found: Explanation, console: Console) -> None:
     if row.reason:
         console.print(f"  {plain(row.reason)}")
     console.print(f"  {row.state} since {say_moment(row.since)}")
+    if found.review is not None:
+        console.print(f"  take {found.document['film_take']} was {plain(found.review.words)}")
     console.print(f"  next run, if its line of the sheet is unchanged: {comes.means}")
     if comes.why:
         console.print(f"  because: {plain(comes.why)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -27,7 +28,8 @@ from tasks.campaign.values import RunOptions, RunOutcome
 from tasks.credits import as_number, as_text, in_credits
 from tasks.duration import parse_duration
 from tasks.errors import BadInput
-from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow
+from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow, kept_rows
+from tasks.plural import count
 from tasks.suggest import suggest
 
 #: State -> why a row is not taken again, and what `{run}` does instead.
@@ -53,6 +55,8 @@ class Choice:
     again: list[CampaignRow] = field(default_factory=list)
     as_is: list[CampaignRow] = field(default_factory=list)
     neither: list[CampaignRow] = field(default_factory=list)
+    #: Of those that are taken neither way, the ones whose film somebody keeps.
+    kept: frozenset[int] = frozenset()
 
 
 def main(args: Namespace) -> int:
@@ -106,9 +110,19 @@ async def _choose(args: Namespace) -> Choice:
                 remedy="name them, or choose them, as in --select 'state:failed|stalled'",
             )
         rows = await chosen_rows(args, ledger, campaign, named)
-    choice = Choice(campaign)
+        kept = await ledger.read(partial(kept_rows, campaign_id=campaign.id))
+    if args.even_kept:
+        if not named:
+            raise BadInput(
+                "--even-kept takes rows that are named; nothing was spent",
+                remedy="a film that somebody keeps is not taken again with others: name its row",
+            )
+        kept = frozenset()
+    choice = Choice(campaign, kept=kept)
     for row in rows:
-        if row.state in RETAKEABLE and row.enabled:
+        if row.id in kept and row.state in RETAKEABLE:
+            choice.neither.append(row)
+        elif row.state in RETAKEABLE and row.enabled:
             choice.again.append(row)
         elif row.state == "approved" or (row.state in UNDER_WAY and args.run):
             choice.as_is.append(row)
@@ -116,8 +130,9 @@ async def _choose(args: Namespace) -> Choice:
             choice.neither.append(row)
     if named and choice.neither:
         row = choice.neither[0]
-        raise BadInput(f"{row.row} cannot be taken again, it is {row.state}; nothing was spent",
-                       remedy=_why_not(campaign, row))  # fmt: skip
+        why = "somebody keeps its film" if row.id in kept else f"it is {row.state}"
+        raise BadInput(f"{row.row} cannot be taken again, {why}; nothing was spent",
+                       remedy=_why_not(choice, row))  # fmt: skip
     if args.run and choice.as_is:
         # The same command again after it broke off: what it has made is not paid for once more.
         choice.neither.extend(choice.again)
@@ -131,6 +146,8 @@ def _nothing(choice: Choice, console: Console) -> dict[str, Any]:
         console.print(f"approved already: {plain(named)}. {plain(_ways(choice, choice.as_is))}")
     else:
         console.print("nothing to take again, 0 credits")
+    if choice.kept and (left := [row for row in choice.neither if row.id in choice.kept]):
+        console.print(f"{count(len(left), 'film')} that somebody keeps stay as they are")
     return _document(choice, [], {}, None)
 
 
@@ -153,7 +170,8 @@ async def _approve(
         question = f"Approve {films} for {total}, {when}?"
     by = await consent(args, question, what=f"{total} for {films} are")
     because = args.because
-    await approve_offers(run.at, campaign, approved, by=by, because=because, budget=budget)
+    how = {"by": by, "because": because, "budget": budget, "even_kept": args.even_kept}
+    await approve_offers(run.at, campaign, approved, **how)
 
 
 async def _carry(
@@ -198,7 +216,7 @@ def _show_offers(campaign: Campaign, found: Sequence[Offer], console: Console) -
     for offer in found:
         row = offer.row
         price = "-" if offer.refusal else as_text(offer.price)
-        words = offer.refusal or offer.left_behind or _kept(row)
+        words = offer.words or _kept(row)
         so_far = (str(row.take.number if row.take else 0), as_text(offer.earlier))
         cells = (price, *so_far, plain(row.title), plain(words))
         made.add_row(plain(row.row), state_text(row.state), *cells)
@@ -209,8 +227,11 @@ def _kept(row: CampaignRow) -> str:
     return "stays in the store" if row.take and row.take.delivered_at else "-"
 
 
-def _why_not(campaign: Campaign, row: CampaignRow) -> str:
+def _why_not(choice: Choice, row: CampaignRow) -> str:
     """Say why a row cannot be taken again, and what to do."""
+    campaign = choice.campaign
+    if row.id in choice.kept and row.state in RETAKEABLE:
+        return "its film is kept: name the row and say --even-kept to make another all the same"
     if row.state in RETAKEABLE and row.enabled:
         return "not taken again while others of them are under way: they are carried on first"
     if not row.enabled:
@@ -234,7 +255,10 @@ def _document(
                 "from": row.state,
                 "to": row.state if offer.refusal else now.state if now else "approved",
                 "credits": None if offer.refusal else as_number(offer.price),
-                "words": offer.refusal or (now.reason if now else offer.left_behind),
+                "words": offer.refusal or (now.reason if now else offer.words),
+                "review": offer.review.verdict if offer.review else None,
+                "review_reason": offer.review.reason if offer.review else None,
+                "review_note": offer.review.note if offer.review else None,
             }
         )
     lines += [
@@ -245,7 +269,7 @@ def _document(
             "credits": as_number(row.quoted),
             "words": "approved or under way before"
             if row in choice.as_is
-            else _why_not(choice.campaign, row),
+            else _why_not(choice, row),
         }
         for row in [*choice.as_is, *choice.neither]
     ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from deployments.commands.ledger import campaign_of, reading
 from deployments.row_table import Document, show_rows
@@ -33,7 +35,18 @@ async def _read(args: Namespace) -> tuple[str, list[CampaignRow], Document]:
         rows = await ledger.read(partial(rows_of, campaign_id=campaign.id, states=states))
         document = await ledger.read(partial(row_documents, campaign_id=campaign.id, states=states))
     rows = [row for row in rows if chosen(row, row.asked(), row.state)]
+    if args.review:
+        wanted = _REVIEWS[args.review]
+        rows = [row for row in rows if wanted(document(row))]
     return campaign.name, rows, document
+
+
+#: What is said of the row's newest film; of a row without one nothing is to be decided.
+_REVIEWS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "kept": lambda line: line["review"] == "keep",
+    "rejected": lambda line: line["review"] == "reject",
+    "none": lambda line: line["film_take"] is not None and line["review"] is None,
+}
 
 
 def _states(words: list[str] | None) -> list[State] | None:

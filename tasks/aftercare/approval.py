@@ -80,12 +80,10 @@ def approve_on_board(
     return run
 
 
-def retake_document(
-    campaign: Campaign, found: Sequence[Offer], said: Mapping[int, Review]
-) -> dict[str, Any]:
+def retake_document(campaign: Campaign, found: Sequence[Offer]) -> dict[str, Any]:
     """Return what a plan of other takes says, in the shape of a plan of a sheet.
 
-    `said` is what people say of films, by take: whoever edits a brief reads why it was rejected.
+    `review` is what somebody said of the film of before: whoever edits a brief reads why.
     """
     wanted = [offer for offer in found if not offer.refusal]
     total = sum((offer.price or Decimal(0) for offer in wanted), Decimal(0))
@@ -101,24 +99,18 @@ def retake_document(
             "left": as_number(left),
             "balance": None,
         },
-        "rows": [_line(offer, said) for offer in found],
+        "rows": [_line(offer) for offer in found],
     }
 
 
-def _line(offer: Offer, said: Mapping[int, Review]) -> dict[str, Any]:
+def _line(offer: Offer) -> dict[str, Any]:
     """Return a row as it is shown and, when approved, compared with what it is then."""
     row = offer.row
-    review = None if row.take is None else said.get(row.take.id)
-    why = (
-        [f"{review.by} rejected it: {review.because or 'no reason given'}"]
-        if (review is not None and review.verdict == "reject")
-        else []
-    )
-    why += filter(None, [offer.refusal or offer.left_behind])
     return {
         "row": row.row,
         "action": "person" if offer.refusal else "retake",
-        "why": "; ".join(why) or None,
+        "why": offer.words,
+        "review": _said(offer.review),
         "title": row.title,
         "digest": row.digest,
         "quoted": as_number(offer.price),
@@ -128,6 +120,13 @@ def _line(offer: Offer, said: Mapping[int, Review]) -> dict[str, Any]:
         "take": row.take.number if row.take else 0,
         "take_id": row.take.id if row.take else None,
     }
+
+
+def _said(review: Review | None) -> dict[str, Any] | None:
+    """Return what was said of the film of before, for whoever edits the brief."""
+    if review is None:
+        return None
+    return {name: getattr(review, name) for name in ("verdict", "reason", "note", "by")}
 
 
 def _approve_takes(connection: Connection, plan_id: str, terms: PlanTerms, *, at: float) -> None:
@@ -149,7 +148,14 @@ def _approve_takes(connection: Connection, plan_id: str, terms: PlanTerms, *, at
         raise MovedOn(f"{', '.join(moved)} moved on in the meantime; nothing was approved or spent")
     by = words_of_approval(plan)
     approve_wanted(
-        connection, campaign, wanted, by=by, because=terms.because, budget=terms.budget, at=at
+        connection,
+        campaign,
+        wanted,
+        by=by,
+        because=terms.because,
+        budget=terms.budget,
+        at=at,
+        even_kept=terms.even_kept,
     )
 
 

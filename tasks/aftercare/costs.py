@@ -19,16 +19,17 @@ from tasks.credits import MICRO, from_micro, to_micro
 _BY = ["month", "operation", "tool", "language", "aspect_ratio"]
 #: The columns of `analysis`.
 ANALYSIS = (
-    *_BY, "takes", "paid", "delivered", "keep_rate", "charged", "reserved", "charged_per_film",
-    "render_minutes", "film_minutes",
+    *_BY, "takes", "paid", "delivered", "kept", "rejected", "keep_rate", "charged", "reserved",
+    "charged_per_film", "charged_per_kept", "render_minutes", "film_minutes",
 )  # fmt: skip
 
 
 def analysis(made: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield a line for every month (UTC), operation, tool, language and ratio.
 
-    A take is paid when it was charged for; `keep_rate` is the part of those that was delivered.
-    What is charged for takes that came to nothing is part of `charged_per_film`. A render lasts
+    A take is paid when it was charged for. `kept` and `rejected` are takes by what somebody said of
+    their films, `keep_rate` is the part of these that is kept. What is charged for takes that came
+    to nothing is part of `charged_per_film` and `charged_per_kept`. A render lasts
     from when the service took it to when it was seen to have ended, well or not.
     """
     import pandas as pd
@@ -51,7 +52,8 @@ def _counted(line: Mapping[str, Any]) -> dict[str, Any]:
         "takes": 1,
         "paid": int(paid),
         "delivered": int(delivered),
-        "kept": int(paid and delivered),
+        "kept": int(line["review"] == "keep"),
+        "rejected": int(line["review"] == "reject"),
         "charged": to_micro(line["charged"]),
         "reserved": to_micro(line["reserved"]),
         "render": line["ready_at"] - line["accepted_at"] if rendered else 0.0,
@@ -60,19 +62,27 @@ def _counted(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _analysed(of: Mapping[str, Any]) -> dict[str, Any]:
-    paid, films, charged = int(of["paid"]), int(of["delivered"]), from_micro(int(of["charged"]))
+    films, charged = int(of["delivered"]), from_micro(int(of["charged"]))
+    kept, rejected = int(of["kept"]), int(of["rejected"])
     return {
         **{name: of[name] or None for name in _BY},
         "takes": int(of["takes"]),
-        "paid": paid,
+        "paid": int(of["paid"]),
         "delivered": films,
-        "keep_rate": round(int(of["kept"]) / paid, 4) if paid else None,
+        "kept": kept,
+        "rejected": rejected,
+        "keep_rate": round(kept / (kept + rejected), 4) if kept + rejected else None,
         "charged": charged,
         "reserved": from_micro(int(of["reserved"])),
-        "charged_per_film": (charged / films).quantize(Decimal(1) / MICRO) if films else None,
+        "charged_per_film": _each(charged, films),
+        "charged_per_kept": _each(charged, kept),
         "render_minutes": round(of["render"] / 60, 2),
         "film_minutes": round(of["film"] / 60, 2),
     }
+
+
+def _each(charged: Decimal, films: int) -> Decimal | None:
+    return (charged / films).quantize(Decimal(1) / MICRO) if films else None
 
 
 #: The columns of `chargeback`.

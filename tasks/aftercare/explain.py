@@ -21,11 +21,13 @@ from tasks.ledger import (
     Event,
     Ledger,
     PaidCall,
+    Review,
     Take,
     calls_about,
     changed_fields,
     deliveries_of,
     events_of,
+    films_of,
     hinted_at,
     takes_of,
 )
@@ -52,7 +54,7 @@ class Attempt:
 class Explanation:
     """A row, every attempt at it, its history, and what comes next.
 
-    `document` is the row as `rows --json` has it.
+    `document` is the row as `rows --json` has it, `review` what was said of its newest film.
     """
 
     campaign: Campaign
@@ -62,6 +64,7 @@ class Explanation:
     history: Sequence[Event]
     next: Next
     commands: Sequence[Command]
+    review: Review | None = None
 
     @property
     def quotes(self) -> list[Event]:
@@ -81,6 +84,7 @@ def _explain(
 ) -> Explanation:
     takes = [take for of, take in takes_of(connection, campaign.id) if of == row.id]
     events = events_of(connection, row.id)
+    film = films_of(connection, campaign.id, numbers=[row.id]).get(row.id)
     return Explanation(
         campaign=campaign,
         row=row,
@@ -89,6 +93,7 @@ def _explain(
         history=events,
         next=next_run(row, now=now, rules=rules),
         commands=commands_for(campaign, row),
+        review=film.review if film else None,
     )
 
 

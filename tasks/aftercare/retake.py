@@ -21,7 +21,10 @@ from tasks.ledger import (
     Campaign,
     CampaignRow,
     Quoted,
+    Review,
     approve_retakes,
+    kept_rows,
+    last_reviews,
     set_budget,
     too_dear,
 )
@@ -41,13 +44,22 @@ LEFT_BEHIND = {
 class Offer:
     """Another take of one row: its price, or the words with which it is refused.
 
-    `earlier` is what the takes before it cost, and what is still set aside for them.
+    `earlier` is what the takes before it cost, and what is still set aside for them; `review` what
+    was said of them last.
     """
 
     row: CampaignRow
     price: Decimal | None
     refusal: str | None
     earlier: Decimal
+    review: Review | None = None
+
+    @property
+    def words(self) -> str | None:
+        """What stands beside it for people: why not, what becomes of the take before, and what was
+        said of that."""
+        said = self.review.words if self.review else None
+        return self.refusal or "; ".join(filter(None, (said, self.left_behind))) or None
 
     @property
     def left_behind(self) -> str | None:
@@ -62,6 +74,7 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
     Raises ConfigurationError or Parked when the service cannot be asked.
     """
     spent = await at.ledger.read(partial(figures_of, campaign_id=campaign.id))
+    said = await at.ledger.read(partial(last_reviews, campaign_id=campaign.id))
     prices = await ask_prices(at.service, rows, at_once=at.settings.quotes, clock=at.clock)
 
     def offer(row: CampaignRow) -> Offer:
@@ -69,7 +82,9 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
         figures = spent.get(row.id, Figures())
         earlier = figures.reserved + (figures.charged or Decimal(0))
         refusal = refusal or too_dear(row, price, instead=" and run that")
-        return Offer(row=row, price=price, refusal=refusal, earlier=earlier)
+        return Offer(
+            row=row, price=price, refusal=refusal, earlier=earlier, review=said.get(row.id)
+        )
 
     return [offer(row) for row in rows]
 
@@ -84,6 +99,7 @@ def plan_of(campaign: Campaign, found: Sequence[Offer], budget: Decimal | None) 
             digest=offer.row.digest,
             priced=offer.price,
             state=offer.row.state,
+            why=offer.words,
         )
         for offer in found
         if offer.refusal is None
@@ -106,6 +122,7 @@ async def approve_offers(
     by: str,
     because: str | None,
     budget: Decimal | None,
+    even_kept: bool = False,
 ) -> None:
     """Approve every offer that is not refused, or none of them.
 
@@ -113,7 +130,7 @@ async def approve_offers(
     """
     wanted = [Quoted(offer.row, offer.price) for offer in found if not offer.refusal]
     change = partial(approve_wanted, campaign=campaign, wanted=wanted, by=by, because=because)
-    await at.ledger.write(partial(change, budget=budget, at=at.clock()))
+    await at.ledger.write(partial(change, budget=budget, at=at.clock(), even_kept=even_kept))
 
 
 def approve_wanted(
@@ -125,16 +142,20 @@ def approve_wanted(
     because: str | None,
     budget: Decimal | None,
     at: float,
+    even_kept: bool = False,
 ) -> None:
     """Approve another take of every row at its price, in one transaction, or none of them.
 
-    Raises MovedOn for a row that moved on, SpendRefused where the campaign was cancelled.
+    Raises MovedOn for a row that moved on or, without `even_kept`, is kept; SpendRefused where
+    the campaign was cancelled.
     """
     check_wanted(connection, campaign)
-    late = approve_retakes(connection, wanted, by=by, because=because, at=at)
+    late = approve_retakes(connection, wanted, by=by, because=because, at=at, even_kept=even_kept)
     if late:
         named = ", ".join(row.row for row in late)
-        raise MovedOn(f"{named} moved on in the meantime; nothing was approved or spent")
+        kept = set() if even_kept else kept_rows(connection, campaign.id)
+        how = "is kept by somebody" if kept >= {row.id for row in late} else "moved on"
+        raise MovedOn(f"{named} {how} in the meantime; nothing was approved or spent")
     if budget is not None:
         set_budget(connection, campaign, budget=budget, at=at)
 

@@ -5,6 +5,9 @@ Each function is one change for `Ledger.write`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from sqlalchemy import Connection
 
 from tasks.errors import BadInput
@@ -16,6 +19,7 @@ from tasks.ledger import (
     Verdict,
     film_of_take,
     films_shown,
+    pages_of,
     review,
     review_all,
     review_of,
@@ -64,6 +68,22 @@ def review_row(
     return said
 
 
+def review_rows(
+    connection: Connection,
+    campaign: Campaign,
+    names: Sequence[str],
+    verdict: Verdict,
+    *,
+    reason: str | None = None,
+    note: str | None = None,
+    by: str,
+    at: float,
+) -> Reviewed:
+    """Decide on the films of some rows by their ids; what is decided on already stays."""
+    films = [film for page in pages_of(names) for film in _films_of(connection, campaign, page)]
+    return _decide(connection, campaign, films, verdict, reason, note, by=by, at=at)
+
+
 def review_matching(
     connection: Connection,
     campaign: Campaign,
@@ -77,11 +97,27 @@ def review_matching(
 ) -> Reviewed:
     """Decide on the films of all rows that match now; what is decided on already stays."""
     films = films_shown(connection, campaign.id, which)
+    return _decide(connection, campaign, films, verdict, reason, note, by=by, at=at)
+
+
+def _films_of(connection: Connection, campaign: Campaign, names: Sequence[str]) -> list[int]:
+    return films_shown(connection, campaign.id, RowFilter(rows=tuple(names)))
+
+
+def _decide(
+    connection: Connection,
+    campaign: Campaign,
+    films: Sequence[int],
+    verdict: Verdict,
+    reason: str | None,
+    note: str | None,
+    *,
+    by: str,
+    at: float,
+) -> Reviewed:
     done = review_all(connection, films, verdict, reason=reason, note=note, by=by, at=at)
     if done.made:
         words = ": ".join(filter(None, (reason, note))) or None
-        note_act(
-            connection, at=at, by=by, act=verdict, campaign=campaign.name, rows=done.made,
-            words=words,
-        )  # fmt: skip
+        named = partial(note_act, connection, at=at, by=by, campaign=campaign.name)
+        named(act=verdict, rows=done.made, words=words)
     return done

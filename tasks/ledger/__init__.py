@@ -145,6 +145,7 @@ from tasks.ledger.reviews import (
     ReviewStands,
     Verdict,
     kept_rows,
+    last_reviews,
     review,
     review_all,
     review_of,

@@ -14,9 +14,9 @@ from sqlalchemy import Connection, FromClause, Label, Select, and_, select
 
 from tasks.brief import canonical_json
 from tasks.credits import from_micro
-from tasks.ledger.deliveries import FILM_TAKE
+from tasks.ledger.deliveries import FILM_TAKE, checks_in
 from tasks.ledger.figures import FIGURES, NAMES
-from tasks.ledger.schema import deliveries, events, rows, takes
+from tasks.ledger.schema import deliveries, events, reviews, rows, takes
 
 #: How many lines are fetched at a time.
 STRIDE = 500
@@ -31,6 +31,14 @@ _FILES: list[Label[Any]] = [
     _FILMS.c.seconds.label("seconds"),
     _SRT.c.uri.label("srt"),
     _VTT.c.uri.label("vtt"),
+]
+#: What people said of a film, and what was found when it was looked at.
+_SAID: list[Label[Any]] = [
+    reviews.c.verdict.label("review"),
+    reviews.c.reason.label("review_reason"),
+    reviews.c.note.label("review_note"),
+    reviews.c.by.label("reviewed_by"),
+    reviews.c.at.label("reviewed_at"),
 ]
 _TAKE = [
     takes.c.number.label("take"),
@@ -56,11 +64,14 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             *_TAKE,
             made.c.number.label("film_take"),
             *_FILES,
+            *_SAID,
+            made.c.checks,
         )
         .select_from(rows)
         .join(figures, figures.c.id == rows.c.id)
         .outerjoin(takes, takes.c.id == rows.c.take_id)
         .outerjoin(made, made.c.id == FILM_TAKE)
+        .outerjoin(reviews, reviews.c.take_id == made.c.id)
     )
     for found in _stream(connection, _with_files(query, made), campaign_id):
         line = _plain(found)
@@ -88,9 +99,12 @@ def take_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             takes.c.charged,
             *moments,
             *_FILES,
+            *_SAID,
+            takes.c.checks,
         )
         .select_from(rows)
         .join(takes, takes.c.row_id == rows.c.id)
+        .outerjoin(reviews, reviews.c.take_id == takes.c.id)
     )
     for found in _stream(connection, _with_files(query), campaign_id, takes.c.number):
         yield {**_plain(found), "present": bool(found["present"])}
@@ -144,8 +158,10 @@ def made_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             takes.c.ready_at,
             takes.c.delivered_at,
             _FILMS.c.seconds,
+            reviews.c.verdict.label("review"),
         )
         .join(takes, takes.c.row_id == rows.c.id)
+        .outerjoin(reviews, reviews.c.take_id == takes.c.id)
         .outerjoin(_FILMS, and_(_FILMS.c.take_id == takes.c.id, _FILMS.c.kind == "mp4"))
     )
     for found in _stream(connection, query, campaign_id, takes.c.number):
@@ -185,4 +201,9 @@ def _plain(found: Line) -> dict[str, Any]:
         body, key = line.pop("body"), line["key"]
         keyed = key is not None and canonical_json(key) in bytes(body)
         line["key"] = key if keyed else None
+    if "checks" in line:
+        # What is wrong, as people read it: most films have nothing to tell.
+        checks = checks_in(line["checks"]).items()
+        wrong = [f"{name}: {words}" for name, words in checks if words != "ok"]
+        line["checks"] = "; ".join(wrong) or None
     return line

@@ -10,9 +10,10 @@ from typing import Literal
 from sqlalchemy import Connection, case, func, select
 
 from tasks.credits import from_micro
+from tasks.ledger.deliveries import FILM_TAKE
 from tasks.ledger.figures import total
-from tasks.ledger.filters import asked, film, verdicts, with_film
-from tasks.ledger.schema import rows, takes
+from tasks.ledger.filters import asked
+from tasks.ledger.schema import reviews, rows, takes
 
 By = Literal["tool", "language", "ratio"]
 #: What films are told apart by, and the member of a request that says it.
@@ -21,8 +22,8 @@ KINDS: Mapping[By, str] = {"tool": "tool", "language": "language", "ratio": "asp
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeepRate:
-    """Films of one kind: how many there are, are kept, are rejected, and what all takes of their
-    rows have cost. `name` is empty where the rows do not say."""
+    """Films of one kind: how many rows have one, how many takes were kept and rejected, and what
+    all takes have cost. `name` is empty where the rows do not say."""
 
     name: str
     films: int
@@ -50,17 +51,28 @@ def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -
         .group_by(takes.c.row_id)
         .subquery()
     )
+    # Of every take: a film that was made once more after a rejection has cost its rate.
+    said = (
+        select(
+            reviews.c.row_id,
+            func.count(case((reviews.c.verdict == "keep", 1))).label("kept"),
+            func.count(case((reviews.c.verdict == "reject", 1))).label("rejected"),
+        )
+        .where(reviews.c.campaign_id == campaign_id)
+        .group_by(reviews.c.row_id)
+        .subquery()
+    )
     name = func.coalesce(asked(KINDS[by]), "") if by else func.coalesce(None, "")
     query = (
-        with_film(
-            select(
-                name.label("name"),
-                func.count(film.c.id).label("films"),
-                func.count(case((verdicts.c.verdict == "keep", 1))).label("kept"),
-                func.count(case((verdicts.c.verdict == "reject", 1))).label("rejected"),
-                func.coalesce(total(paid.c.charged), 0).label("charged"),
-            ).select_from(rows)
+        select(
+            name.label("name"),
+            func.count(FILM_TAKE).label("films"),
+            func.coalesce(total(said.c.kept), 0).label("kept"),
+            func.coalesce(total(said.c.rejected), 0).label("rejected"),
+            func.coalesce(total(paid.c.charged), 0).label("charged"),
         )
+        .select_from(rows)
+        .outerjoin(said, said.c.row_id == rows.c.id)
         .outerjoin(paid, paid.c.row_id == rows.c.id)
         .where(rows.c.campaign_id == campaign_id)
         .group_by(name)

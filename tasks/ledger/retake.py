@@ -18,6 +18,7 @@ from tasks.ledger.accounts import book
 from tasks.ledger.moves import move, note
 from tasks.ledger.paid_calls import resolve_call
 from tasks.ledger.quotes import Quoted
+from tasks.ledger.reviews import is_kept
 from tasks.ledger.schema import rows, takes
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow, Take
@@ -108,12 +109,21 @@ def give_up(
 
 
 def approve_retakes(
-    connection: Connection, wanted: Collection[Quoted], *, by: str, because: str | None, at: float
+    connection: Connection,
+    wanted: Collection[Quoted],
+    *,
+    by: str,
+    because: str | None,
+    at: float,
+    even_kept: bool = False,
 ) -> list[CampaignRow]:
-    """Approve another take of each row; return those that had moved on, which stay as they are."""
+    """Approve another take of each row; return those that had moved on, which stay as they are.
+
+    So does, without `even_kept`, a row whose present take somebody keeps.
+    """
     late = []
     for one in wanted:
-        if not _unmoved(connection, one.row):
+        if not _unmoved(connection, one.row) or (not even_kept and _is_kept(connection, one.row)):
             late.append(one.row)
             continue
         attempt = _attempt(connection, one.row)
@@ -134,6 +144,11 @@ def _unmoved(connection: Connection, row: CampaignRow) -> bool:
     taken = row.take.id if row.take else None
     found = connection.execute(_NOW, {"the_row": row.id}).one()
     return tuple(found) == (row.state, row.digest, row.nth, taken)
+
+
+def _is_kept(connection: Connection, row: CampaignRow) -> bool:
+    # Asked once the row is locked: whoever keeps it now waits until this is over.
+    return row.take is not None and is_kept(connection, row.take.id)
 
 
 def _attempt(connection: Connection, row: CampaignRow) -> int:

@@ -46,6 +46,12 @@ class Review:
     at: float
 
     @property
+    def words(self) -> str:
+        """Who decided what, and why, in one line."""
+        done = "kept" if self.verdict == "keep" else "rejected"
+        return f"{done} by {self.by}" + (f": {self.because}" if self.because else "")
+
+    @property
     def because(self) -> str:
         """Reason and note in one line, as far as there are any."""
         return ": ".join(filter(None, (self.reason, self.note)))
@@ -61,9 +67,7 @@ class ReviewStands(CallsheetError):
         if standing is None:
             words = f"nobody has decided on take {take} of {row} any more"
         else:
-            done = "kept" if standing.verdict == "keep" else "rejected"
-            why = f" ({standing.because})" if standing.because else ""
-            words = f"take {take} of {row} was {done} by {standing.by}{why}"
+            words = f"take {take} of {row} was {standing.words}"
         super().__init__(f"{words}; nothing was changed")
 
 
@@ -92,6 +96,8 @@ def review(
     if said is not None and instead_of is None and _is_first(connection, film, said):
         _tell(connection, [(film, None)], said, by=by, at=at)
         return said
+    # Whoever has its row taken again waits for this, or this for them.
+    connection.execute(_ROW.where(rows.c.id == film.row_id))
     before = review_of(connection, take_id, locked=True)
     if before is None and verdict is None:
         return None
@@ -182,6 +188,20 @@ def kept_rows(connection: Connection, campaign_id: int) -> frozenset[int]:
     return frozenset(connection.scalars(query))
 
 
+def is_kept(connection: Connection, take_id: int) -> bool:
+    """Whether somebody keeps a take."""
+    found = review_of(connection, take_id)
+    return found is not None and found.verdict == "keep"
+
+
+def last_reviews(connection: Connection, campaign_id: int) -> Mapping[int, Review]:
+    """Return what was said last of each row's takes, by the number of the row."""
+    query = select(reviews).where(reviews.c.campaign_id == campaign_id)
+    found = connection.execute(query.order_by(reviews.c.take_id))
+    said = {line.row_id: review_in(line._asdict()) for line in found}
+    return {row: one for row, one in said.items() if one is not None}
+
+
 def reviews_of(
     connection: Connection, campaign_id: int, *, numbers: Sequence[int] | None = None
 ) -> Mapping[int, Review]:
@@ -220,6 +240,7 @@ _FILMS = (
     .join(rows, rows.c.id == takes.c.row_id)
     .where(takes.c.id.in_(bindparam("these", expanding=True)))
 )
+_ROW = select(rows.c.id).with_for_update()
 _HAS_FILM = exists().where(deliveries.c.take_id == takes.c.id, deliveries.c.kind == "mp4")
 
 

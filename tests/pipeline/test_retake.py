@@ -43,8 +43,11 @@ def test_a_delivered_row_is_taken_again_by_the_next_run(
     told = desk.call("retake", name, "r001", "--yes", "--json", "--because", "the logo is old")
 
     assert told.json["rows"] == [
-        {"row": "r001", "from": "delivered", "to": "approved", "credits": 15, "words": None}
-    ]
+        {
+            "row": "r001", "from": "delivered", "to": "approved", "credits": 15, "words": None,
+            "review": None, "review_reason": None, "review_note": None,
+        }
+    ]  # fmt: skip
     ended = desk.run(sheet)
     assert ended.json["rows"] == {"total": 2, "delivered": 2}
     assert ended.json["credits"]["charged"] == 45

@@ -38,8 +38,10 @@ async def plan_of_retakes(
     """Have other takes of rows priced; return the id of the plan, while it is being quoted.
 
     `rows` names them, `select` chooses among those that can be taken again. A film that somebody
-    keeps is taken again with `even_kept` alone: a selection leaves it out. Raises ProblemDetails:
-    404 for no such campaign, 422 for rows that are not there or cannot be taken again, or for none.
+    keeps is taken again where it is named, with `even_kept`: a selection leaves it out.
+
+    Raises ProblemDetails: 404 for no such campaign, 422 for rows that are not there or cannot be
+    taken again, or for none.
     """
     if not rows and not select:
         raise ProblemDetails(
@@ -50,7 +52,7 @@ async def plan_of_retakes(
         made = "with --sandbox" if found.sandbox else "with a real service"
         raise ProblemDetails(409, f"campaign {campaign} was made {made}; nothing was spent")
     chosen = await _choose(board.ledger, found, rows, select)
-    if not even_kept:
+    if not (even_kept and rows):
         chosen = await _without_kept(board.ledger, found, chosen, named=bool(rows))
     terms = PlanTerms(
         rows=tuple(row.row for row in chosen),
@@ -87,7 +89,10 @@ async def rows_chosen(
 
 
 async def _choose(
-    ledger: Ledger, campaign: Campaign, rows: Sequence[str] | None, select: str | None
+    ledger: Ledger,
+    campaign: Campaign,
+    rows: Sequence[str] | None,
+    select: str | None,
 ) -> list[CampaignRow]:
     chosen = await rows_chosen(ledger, campaign, rows, select)
     fit = [row for row in chosen if row.state in RETAKEABLE and row.enabled]

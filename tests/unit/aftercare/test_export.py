@@ -18,7 +18,17 @@ from pyarrow import parquet
 from tasks.aftercare.export import COLUMNS, FORMATS, export, format_of, whole_file
 from tasks.brief import Brief
 from tasks.errors import BadInput
-from tasks.ledger import Ledger, accept, deliver, give_up, settle
+from tasks.ledger import (
+    Ledger,
+    Quoted,
+    accept,
+    approve_retakes,
+    deliver,
+    give_up,
+    review,
+    settle,
+)
+from tasks.ledger.keep_rates import keep_rates
 from tests.campaigns import FILM, NOW, Stage, brief
 
 T0 = 1_750_000_000.0
@@ -161,6 +171,9 @@ async def priced(ledger: Ledger) -> Stage:
         ready = await stage.row(row)
         file = replace(FILM, seconds=90.0)
         await stage.write(deliver, ready, ready.take, files=[file], at=NOW + 500)
+    for row, verdict in (("a", "keep"), ("d", "reject")):
+        take = (await stage.row(row)).take
+        await stage.write(review, take.id, verdict, note="=1+1", by="Ann", at=NOW)
     # Charged and failed after 200 s: paid, and no film of it.
     sent = await stage.rendering("b")
     await stage.write(settle, sent, sent.take, new="failed", charged=Decimal("0.2"), at=NOW + 200)
@@ -171,16 +184,50 @@ async def priced(ledger: Ledger) -> Stage:
 
 #: By hand, from the story above: 7.1 + 0.2 credits for one film of two paid takes, and so on.
 FIGURES = [
-    ("1970-01", None, "9:16", 1, 1, 1, 1.0, "12", "0", "12", 6.0, 1.5),
-    ("1970-01", "explainer", "1:1", 1, 1, 1, 1.0, "0.2", "0", "0.2", 6.0, 1.5),
-    ("1970-01", "explainer", "9:16", 2, 2, 1, 0.5, "7.3", "0", "7.3", 9.33, 1.5),
-    ("1970-02", None, "9:16", 1, 0, 0, None, "0", "12", None, 0.0, 0.0),
+    ("1970-01", None, "9:16", 1, 1, 1, 0, 1, 0.0, "12", "0", "12", None, 6.0, 1.5),
+    ("1970-01", "explainer", "1:1", 1, 1, 1, 0, 0, None, "0.2", "0", "0.2", None, 6.0, 1.5),
+    ("1970-01", "explainer", "9:16", 2, 2, 1, 1, 0, 1.0, "7.3", "0", "7.3", "7.3", 9.33, 1.5),
+    ("1970-02", None, "9:16", 1, 0, 0, 0, 0, None, "0", "12", None, None, 0.0, 0.0),
 ]
 SHOWN = (
-    "month", "tool", "aspect_ratio", "takes", "paid", "delivered", "keep_rate", "charged",
-    "reserved", "charged_per_film", "render_minutes", "film_minutes",
+    "month", "tool", "aspect_ratio", "takes", "paid", "delivered", "kept", "rejected", "keep_rate",
+    "charged", "reserved", "charged_per_film", "charged_per_kept", "render_minutes",
+    "film_minutes",
 )  # fmt: skip
-AMOUNTS = ("charged", "reserved", "charged_per_film")
+AMOUNTS = ("charged", "reserved", "charged_per_film", "charged_per_kept")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("what", ["rows", "takes"])
+async def test_what_people_said_of_films_is_exported(
+    ledger: Ledger, format: str, what: str
+) -> None:
+    lines = {line["row"]: line for line in await exported(await priced(ledger), what, format)}
+    said = {row: line["review"] or None for row, line in lines.items()}
+    assert said == {"a": "keep", "b": None, "c": None, "d": "reject", "e": None}
+    line = lines["d"]
+    # A spreadsheet takes no note for a formula.
+    assert line["review_note"].removeprefix("'") == "=1+1"
+    assert line["reviewed_by"] == "Ann"
+    if format == "parquet":
+        assert line["reviewed_at"] == datetime.fromtimestamp(NOW, UTC)
+
+
+async def test_the_report_and_the_analysis_tell_the_same_keep_rate(ledger: Ledger) -> None:
+    stage = await priced(ledger)
+    again = {"by": "Ann", "because": None, "at": NOW}
+    await stage.write(approve_retakes, [Quoted(await stage.row("d"), None)], **again)
+    lines = await exported(stage, "analysis")
+    (whole,) = await ledger.read(partial(keep_rates, campaign_id=stage.campaign.id))
+    assert (whole.kept, whole.rejected, whole.rate) == (1, 1, 0.5)
+    assert whole.films == 3
+    assert whole.each == whole.charged == Decimal("19.5")
+    for name in ("kept", "rejected"):
+        assert sum(line[name] for line in lines) == getattr(whole, name)
+    tools = await ledger.read(partial(keep_rates, campaign_id=stage.campaign.id, by="tool"))
+    assert [(one.name, one.kept, one.rejected, one.charged) for one in tools] == [
+        ("", 0, 1, 12), ("explainer", 1, 0, Decimal("7.5")),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("format", FORMATS)

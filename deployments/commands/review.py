@@ -1,0 +1,164 @@
+"""`callsheet review`: keep or reject the film of a row, or of many, with a reason."""
+
+from __future__ import annotations
+
+import getpass
+import time
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+from rich.console import Console
+
+from deployments.commands.ledger import reading
+from deployments.commands.named_rows import campaign_and_words, chosen_rows
+from deployments.signals import run_command
+from deployments.terminal import console_for, plain, print_json
+from tasks.aftercare.review import review_row, review_rows
+from tasks.campaign.report import row_documents
+from tasks.errors import BadInput
+from tasks.ledger import (
+    VERDICTS,
+    Campaign,
+    CampaignRow,
+    Ledger,
+    Review,
+    Reviewed,
+    ReviewStands,
+    Verdict,
+    film_of_take,
+    review_of,
+)
+from tasks.plural import count
+from tasks.suggest import suggest
+
+UNDO = "undo"
+_DONE = {"keep": "kept", "reject": "rejected"}
+
+
+@dataclass(frozen=True)
+class ToReview:
+    """The rows that somebody decides on; one that is named, or many."""
+
+    campaign: Campaign
+    rows: Sequence[CampaignRow]
+    several: bool
+    #: keep, reject; None takes back what stands.
+    verdict: Verdict | None
+
+
+def main(args: Namespace) -> int:
+    """Decide, and say what stands now."""
+    document = run_command(_main(args))
+    if args.json:
+        print_json(document)
+    return 0
+
+
+async def _main(args: Namespace) -> dict[str, Any]:
+    console = console_for(args)
+    async with reading(args) as ledger:
+        wanted = await _wanted(args, ledger)
+        decide = _decide_on_many if wanted.several else _decide_on_one
+        words, counts = await decide(args, ledger, wanted)
+        numbers = [row.id for row in wanted.rows]
+        stand = partial(row_documents, campaign_id=wanted.campaign.id, numbers=numbers)
+        document = await ledger.read(stand)
+    _tell(args, wanted, words, console)
+    members = ("row", "film_take", "review", "review_reason", "review_note", "reviewed_by")
+    lines = [document(row) for row in wanted.rows]
+    return {
+        "campaign": wanted.campaign.name,
+        "rows": [{name: line[name] for name in members} for line in lines],
+        **counts,
+        "exit": 0,
+    }
+
+
+async def _wanted(args: Namespace, ledger: Ledger) -> ToReview:
+    verdict = args.words[-1] if args.words else None
+    if verdict not in (*VERDICTS, UNDO):
+        raise BadInput(
+            "say keep, reject or undo behind the row",
+            remedy="such as `callsheet review CAMPAIGN ROW reject`",
+        )
+    args.words = args.words[:-1]
+    campaign, named = await campaign_and_words(args, ledger)
+    if not named and not args.select:
+        raise BadInput("say which row is meant", remedy="name it, or say --select tag:x")
+    rows = await chosen_rows(args, ledger, campaign, named)
+    several = bool(args.select) or len(named) > 1
+    if several and (verdict == UNDO or args.take or args.instead_of):
+        raise BadInput("undo, --take and --instead-of are about one row; name one alone")
+    said = None if verdict == UNDO else cast(Verdict, verdict)
+    return ToReview(campaign, rows, several=several, verdict=said)
+
+
+async def _decide_on_one(
+    args: Namespace, ledger: Ledger, wanted: ToReview
+) -> tuple[str, dict[str, int]]:
+    campaign, row = wanted.campaign, wanted.rows[0].row
+    instead_of = args.instead_of
+    if wanted.verdict is None:
+        instead_of = instead_of or await _verdict_of(args, ledger, wanted)
+    change = _said(args, review_row, campaign=campaign, row=row, take=args.take)
+    try:
+        stands: Review | None = await ledger.write(
+            partial(change, verdict=wanted.verdict, instead_of=instead_of)
+        )
+    except ReviewStands as error:
+        if error.standing is not None:
+            more = (wanted.verdict or UNDO, "--instead-of", error.standing.verdict)
+            again = suggest("review", campaign.name, row, *more)
+            error.remedy = f"`{again}` replaces that, with --because and --note as you like"
+        raise
+    words = f"{row} is {stands.words}" if stands else f"nobody has decided on {row} now"
+    return words, {}
+
+
+async def _verdict_of(args: Namespace, ledger: Ledger, wanted: ToReview) -> Verdict | None:
+    """Return the verdict that stands, which somebody takes back."""
+    find = partial(film_of_take, campaign_id=wanted.campaign.id, row=wanted.rows[0].row)
+    take_id = await ledger.read(partial(find, take=args.take))
+    stands = await ledger.read(partial(review_of, take_id=take_id)) if take_id else None
+    return stands.verdict if stands else None
+
+
+async def _decide_on_many(
+    args: Namespace, ledger: Ledger, wanted: ToReview
+) -> tuple[str, dict[str, int]]:
+    names = [row.row for row in wanted.rows]
+    change = _said(args, review_rows, campaign=wanted.campaign, names=names)
+    done: Reviewed = await ledger.write(partial(change, verdict=wanted.verdict))
+    said = _DONE[wanted.verdict or ""]
+    words = f"{count(done.made, 'film')} {said} now"
+    if done.same:
+        words += f", {done.same} before"
+    if done.stood:
+        words += f"; {done.stood} stay as somebody else decided: name them one by one"
+    return words, {"made": done.made, "same": done.same, "stood": done.stood}
+
+
+def _said(args: Namespace, change: Callable[..., Any], **about: Any) -> Callable[..., Any]:
+    by = args.by or _user()
+    return partial(change, reason=args.because, note=args.note, by=by, at=time.time(), **about)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        # A machine's user may have a number only.
+        return "the command line"
+
+
+def _tell(args: Namespace, wanted: ToReview, words: str, console: Console) -> None:
+    console.print(plain(words))
+    if wanted.verdict == "reject":
+        if not (args.because or args.note):
+            console.print("--because and --note tell whoever edits the brief what to change")
+        named = [row.row for row in wanted.rows] if not wanted.several else []
+        again = suggest("retake", wanted.campaign.name, *(named or ["ROW"]))
+        console.print(f"`{plain(again)}` makes another, at a price that is asked about")
