@@ -34,6 +34,8 @@ LOOK = 0.6
 #: After so many looks a stream is sent something whatever has happened, so that a dead one is seen;
 #: for so many after an event the page is compared again: events may be committed out of order.
 IDLE, STIRRED = 25, 5
+#: A stream is ended after so many looks, and asked for again by whoever may still look.
+LASTS = 1000
 #: The status line, which is read aloud, is written anew after so many looks, or when all is done.
 ALOUD = 8
 
@@ -131,7 +133,7 @@ class _Sent:
             # The page has it all: this is what later ones are compared with.
             self._differing(await self._now())
         yield "retry: 1000\n\n"
-        while True:
+        for _ in range(LASTS):
             if event != before:
                 before, stirred = event, STIRRED
             if stirred:

@@ -111,7 +111,8 @@ async def _refused(
         "words": str(error),
         "remedy": getattr(error, "remedy", None),
     }
-    return page(request, "plan.html", person, status=status, **_shown(seen, "", 0), refused=told)
+    shown = {**_shown(seen, "", 0), "refused": told}
+    return page(request, "plan.html", person, status=status, **shown)
 
 
 def _amount(text: str) -> Decimal | None:

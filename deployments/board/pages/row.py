@@ -74,7 +74,7 @@ async def _refused(
     request: Request, board: Board, person: Person, campaign: str, row: str, words: str, status: int
 ) -> Response:
     shown = await _shown(board, campaign, row)
-    return page(request, "row.html", person, status=status, **shown, refused=words)
+    return page(request, "row.html", person, status=status, **{**shown, "refused": words})
 
 
 async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:

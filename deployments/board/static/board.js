@@ -24,18 +24,31 @@
   // The stream of a page: said to be cut as soon as it is, and never by a spinner.
   const bar = () => document.getElementById("not-live");
   let cutAt = null;
+  let saying = 0;
   const cut = () => {
     if (cutAt || document.hidden) return;
     cutAt = new Date();
-    bar().querySelector("span").textContent =
-      `Not live since ${cutAt.toLocaleTimeString([], { hour12: false })}. Reconnecting; what you see may be older.`;
-    bar().hidden = false;
+    const since = cutAt.toLocaleTimeString([], { hour12: false });
+    // One that is back within a moment, as at the end of its time, is none to speak of.
+    saying = setTimeout(() => {
+      bar().querySelector("span").textContent =
+        `Not live since ${since}. Reconnecting; what you see may be older.`;
+      bar().hidden = false;
+    }, 1500);
   };
   const live = () => {
+    clearTimeout(saying);
     cutAt = null;
     bar().hidden = true;
   };
   document.addEventListener("htmx:sse:error", cut);
+  // The extension comes back by itself only to a stream that it once had.
+  document.addEventListener("htmx:error", (event) => {
+    const stream = event.detail.ctx && event.detail.ctx.sourceElement;
+    if (!stream || !stream.matches("[hx-sse\\:connect]")) return;
+    cut();
+    setTimeout(() => htmx.trigger(stream, "again"), 3000);
+  });
   document.addEventListener("htmx:sse:close", (event) => {
     if (event.detail.reason === "ended") cut();
   });

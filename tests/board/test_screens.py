@@ -1,0 +1,310 @@
+"""What the board's pages show of a campaign, and what their buttons do, without scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from functools import partial
+
+import httpx
+import pytest
+
+from tasks.brief import Brief
+from tasks.ledger import STATES, State, find_plan, review
+from tests.board.conftest import OpenBoard
+from tests.board.filmed import filmed
+from tests.campaigns import Stage, brief
+
+EVIL = '<script>alert(1)</script> & "x"'
+
+
+async def in_every_state(board: OpenBoard) -> Stage:
+    """Return campaign spring with a row in each state, named after it."""
+    stage = await Stage.set(board.ledger, *map(_evil, STATES), budget=500)
+    for state in STATES:
+        await stage.in_state(state, row=state)
+    return stage
+
+
+def _evil(state: State) -> Brief:
+    return Brief(row=state, request={"title": f"{state} {EVIL}", "topic": "t"}, tags=("tea",))
+
+
+def names_in(page: httpx.Response) -> list[str]:
+    return re.findall(r'name="row" value="([^"]+)" form="acts"', page.text)
+
+
+PAGES = (
+    "/", "/new", "/c/spring", "/c/spring?state=failed", "/c/spring?sort=since",
+    "/c/spring?q=nothing-is-like-this", "/c/spring/attention", "/c/spring/report",
+    *(f"/c/spring/rows/{state}" for state in STATES),
+)  # fmt: skip
+
+
+async def test_no_page_takes_a_title_for_markup_whatever_state_its_row_is_in(
+    open_board: OpenBoard,
+) -> None:
+    await in_every_state(open_board)
+    browser = await open_board.form("admin")
+
+    for path in PAGES:
+        page = await browser.get(path)
+        assert page.status_code == 200, path
+        assert "<script>alert" not in page.text, path
+        assert not re.search(r' (style|on[a-z]+)="', page.text), path
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/", "No campaign yet"),
+        ("/activity", "Activity"),
+        ("/health", "Health"),
+        ("/people", "Invite somebody"),
+    ],
+)
+async def test_a_board_with_nothing_in_it_says_how_to_begin(
+    open_board: OpenBoard, path: str, words: str
+) -> None:
+    page = await (await open_board.form("admin")).get(path)
+
+    assert words in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("", [*STATES]),
+        ("?state=failed", ["failed"]),
+        ("?state=failed,held", ["held", "failed"]),
+        ("?tag=tea&q=deliv", ["delivered"]),
+        ("?tag=other", []),
+    ],
+)
+async def test_the_address_says_which_rows_are_shown(
+    open_board: OpenBoard, query: str, rows: list[str]
+) -> None:
+    await in_every_state(open_board)
+
+    page = await (await open_board.form("admin")).get(f"/c/spring{query}")
+
+    assert sorted(names_in(page)) == sorted(rows)
+
+
+async def test_counts_are_links_and_the_progress_is_said_in_words(open_board: OpenBoard) -> None:
+    await in_every_state(open_board)
+
+    page = await (await open_board.form("viewer")).get("/c/spring")
+
+    (said,) = re.findall(r'role="status" aria-label="Progress"[^>]*>(.*?)</p>', page.text, re.S)
+    words = " ".join(re.sub("<[^>]+>", "", said).split())
+    assert words.startswith("1 of 13 delivered, 3 under way, 3 waiting, 1 failed, 1 rejected")
+    assert 'href="/c/spring?state=failed"' in page.text
+    assert "Retake</button>" not in page.text
+
+
+async def test_a_hundred_rows_are_a_page_and_the_next_has_the_rest(open_board: OpenBoard) -> None:
+    await Stage.set(open_board.ledger, *(brief(f"row-{n}") for n in range(130)))
+    browser = await open_board.form("admin")
+
+    first = await browser.get("/c/spring")
+    (more,) = re.findall(r'href="([^"]+)" rel="next"', first.text)
+    second = await browser.get(more.replace("&amp;", "&"))
+
+    assert (len(names_in(first)), len(names_in(second))) == (100, 30)
+    assert not set(names_in(first)) & set(names_in(second))
+
+
+async def plan_rows(board: OpenBoard, answer: httpx.Response) -> list[str]:
+    """The rows of the plan that a form has led to."""
+    plan = await board.ledger.read(partial(find_plan, plan_id=answer.url.path.split("/")[-1]))
+    assert plan is not None
+    return list(plan.terms["rows"])
+
+
+@pytest.mark.parametrize(
+    ("pressed", "rows"),
+    [
+        ({}, ["failed"]),
+        ({"row": ["delivered"]}, ["delivered"]),
+        ({"row": ["delivered", "failed"]}, ["delivered", "failed"]),
+        ({"state": "failed,cancelled"}, ["failed", "cancelled"]),
+        ({"state": "failed,rendering"}, ["failed"]),
+    ],
+    ids=str,
+)
+async def test_retake_is_about_what_is_ticked_else_shown_else_failed(
+    open_board: OpenBoard, pressed: dict[str, object], rows: list[str]
+) -> None:
+    await in_every_state(open_board)
+    browser = await open_board.form("admin")
+
+    answer = await browser.post("/c/spring/retakes", data={**pressed, "because": "too dark"})
+
+    assert sorted(await plan_rows(open_board, answer)) == sorted(rows)
+    assert "too dark" in answer.text
+
+
+async def test_several_retakes_are_without_films_that_somebody_keeps(
+    open_board: OpenBoard,
+) -> None:
+    stage = await filmed(open_board.ledger, 3)
+    take = (await stage.row("row-2")).take
+    assert take is not None
+    await stage.write(review, take.id, "keep", by="Rita", at=2.0)
+    browser = await open_board.form("admin")
+
+    answer = await browser.post("/c/spring/retakes", data={"state": "delivered"})
+    none = await browser.post("/c/spring/retakes", data={"review": "keep"})
+
+    assert await plan_rows(open_board, answer) == ["row-1", "row-3"]
+    assert none.status_code == 422
+
+
+@pytest.mark.parametrize("act", ["retakes", "cancel", "again", "carry-on", "rows/failed/cancel"])
+async def test_who_may_not_approve_changes_nothing(open_board: OpenBoard, act: str) -> None:
+    await in_every_state(open_board)
+
+    for role in ("viewer", "reviewer"):
+        answer = await (await open_board.form(role)).post(f"/c/spring/{act}")
+        assert answer.status_code == 403
+
+
+async def test_what_needs_a_person_is_told_by_what_is_the_matter(open_board: OpenBoard) -> None:
+    await in_every_state(open_board)
+
+    page = await (await open_board.form("admin")).get("/c/spring/attention")
+
+    for words in (
+        "Nobody knows whether 1 row was paid for", "1 render failed", "1 row held back",
+        "1 row without progress for too long", "1 brief refused by the service", "Retake 1 row",
+    ):  # fmt: skip
+        assert words in page.text
+
+
+@pytest.mark.parametrize(("again", "state"), [("yes", "planned"), ("no", "cancelled")])
+async def test_an_uncertain_row_is_given_up_once(
+    open_board: OpenBoard, again: str, state: State
+) -> None:
+    stage = await Stage.set(open_board.ledger, brief())
+    await stage.in_state("uncertain")
+    browser = await open_board.form("admin")
+
+    first = await browser.post("/c/spring/rows/a/settle", data={"again": again})
+    second = await browser.post("/c/spring/rows/a/settle", data={"again": again})
+
+    assert (first.status_code, second.status_code) == (200, 409)
+    assert (await stage.row()).state == state
+    assert (await stage.account()).charged == 12
+
+
+async def test_the_report_adds_up_and_is_taken_home(open_board: OpenBoard) -> None:
+    stage = await filmed(open_board.ledger, 4)
+    for row, verdict in (("row-1", "keep"), ("row-2", "reject")):
+        take = (await stage.row(row)).take
+        assert take is not None
+        await stage.write(review, take.id, verdict, by="Rita", at=2.0)
+    browser = await open_board.form("viewer")
+
+    page = await browser.get("/c/spring/report")
+    file = await browser.get("/c/spring/report/rows.csv")
+    none = await browser.get("/c/spring/report/secrets.csv")
+
+    assert '<td class="num">50 %</td>' in page.text
+    assert file.headers["content-disposition"] == 'attachment; filename="spring-rows.csv"'
+    assert len(file.text.splitlines()) == 5
+    assert none.status_code == 404
+
+
+MISTAKES = "id,script,aspect_ratio\na,Hello,9:17\nb,,9:16\n"
+
+
+async def test_a_sheet_with_mistakes_names_each_and_may_be_mended_on_the_page(
+    open_board: OpenBoard,
+) -> None:
+    browser = await open_board.form("approver")
+    file = {"sheet": ("spring.csv", MISTAKES.encode())}
+
+    page = await browser.post("/new", files=file, data={"text": "", "url": ""})
+
+    assert page.status_code == 422
+    assert 'aria-label="Problems"' in page.text
+    for words in ("Line 2", "9:17", "Line 3", "3 columns found in 2 rows"):
+        assert words in page.text
+    assert MISTAKES.splitlines()[1] in page.text
+    mended = MISTAKES.replace("9:17", "9:16").replace("b,,", "b,Good morning,")
+    plan = await browser.post(
+        "/new", files={"sheet": ("", b"")}, data={"text": mended, "name": "spring.csv"}
+    )
+    assert plan.url.path.startswith("/plans/")
+    assert 'aria-label="Progress"' in plan.text
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({"text": ""}, "no file was chosen"),
+        ({"text": MISTAKES, "budget": "much"}, "9:17"),
+        ({"text": "id,script\na,Hello\n", "budget": "much"}, "is no amount of credits"),
+        ({"url": "http://127.0.0.1:9/sheet.csv"}, "127.0.0.1"),
+        ({"url": "file:///etc/passwd"}, "is not an https:// address"),
+    ],
+)
+async def test_what_cannot_be_taken_for_a_sheet_is_said_on_the_page(
+    open_board: OpenBoard, sent: dict[str, str], words: str
+) -> None:
+    browser = await open_board.form("approver")
+
+    page = await browser.post("/new", files={"sheet": ("", b"")}, data=sent)
+
+    assert page.status_code == 422
+    assert words.lower() in page.text.lower()
+    assert "<h1>New campaign</h1>" in page.text
+
+
+class Stream:
+    """Server-sent events of a page, one after the other."""
+
+    def __init__(self, answer: httpx.Response) -> None:
+        self._lines: AsyncIterator[str] = answer.aiter_lines()
+
+    async def next(self) -> tuple[str, str]:
+        """Return the id and the text of the next message."""
+        number, text = "", []
+        async with asyncio.timeout(20):
+            async for line in self._lines:
+                if line.startswith("id: "):
+                    number = line[4:]
+                elif line.startswith("data: "):
+                    text.append(line[6:])
+                elif not line and text:
+                    return number, "\n".join(text)
+        raise AssertionError("the stream has ended")
+
+
+async def test_the_stream_sends_what_changed_of_the_rows_on_the_page_and_all_after_a_cut(
+    open_board: OpenBoard,
+) -> None:
+    stage = await Stage.set(open_board.ledger, *map(brief, "abc"))
+    browser = await open_board.form("viewer")
+    page = await browser.get("/c/spring")
+    (address,) = re.findall(r'hx-sse:connect="([^"]+)"', page.text)
+    a, b = [(await stage.row(name)).id for name in "ab"]
+    only = re.sub(r"rows=[^&]+", f"rows={a}", address.replace("&amp;", "&"))
+
+    async with browser.stream("GET", only) as answer:
+        stream = Stream(answer)
+        await stage.quote("b")
+        _, first = await stream.next()
+        await stage.quote("a")
+        number, second = await stream.next()
+    async with browser.stream("GET", only, headers={"Last-Event-ID": number}) as answer:
+        _, again = await Stream(answer).next()
+
+    assert 'hx-target="#chips"' in first
+    assert f"row-{a}" not in first + f"row-{b}"
+    assert f'hx-target="#row-{a}"' in second
+    assert "quoted" in second
+    assert f'hx-target="#row-{a}"' in again
+    assert 'hx-target="#progress"' in again
