@@ -43,7 +43,7 @@ from deployments.board.pages import (
 )
 from deployments.board.refusals import add_refusals
 from deployments.board.repeats import Repeats
-from deployments.board.tries import Tries
+from deployments.board.tries import LOGINS, TOKENS, Tries
 
 #: Modules of `pages/`.
 PAGES = (
@@ -89,7 +89,7 @@ def make_app(board: Board) -> FastAPI:
     app.state.beside = beside = Beside()
     app.state.health = Health(board, beside)
     app.state.films = Films(board)
-    app.state.tries = Tries(board.clock)
+    app.state.tries = Tries(board.clock, most=LOGINS)
     for one in PAGES:
         app.include_router(one.router, include_in_schema=False)
     # Pages show films by the same addresses that programs fetch them by.
@@ -101,5 +101,5 @@ def make_app(board: Board) -> FastAPI:
     add_refusals(app)
     # The last one added is the outermost.
     app.add_middleware(Repeats, board=board)
-    app.add_middleware(Guard, board=board, tries=app.state.tries, beside=beside)
+    app.add_middleware(Guard, board=board, tries=Tries(board.clock, most=TOKENS), beside=beside)
     return app

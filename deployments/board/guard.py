@@ -20,6 +20,7 @@ from deployments.board.refusals import answer, fault
 from deployments.board.tokens import could_be, digest_of
 from deployments.board.tries import Tries
 from deployments.board.visit import Visit, is_own_host, visit_of
+from deployments.board.who import nobody
 from tasks.ledger.people import Person, person_of_token
 from tasks.ledger.sessions import find_session, note_visit
 from tasks.store.signed_addresses import origin_of_store
@@ -52,6 +53,8 @@ def headers_for(board: Board) -> dict[str, str]:
 
 #: Says nothing but that the process answers, to probes that know it by number alone.
 PROBE = "/live"
+#: What somebody may post who is not logged in.
+OPEN = ("/login", "/logout")
 #: How often it is noted that somebody is still there, in seconds.
 SEEN = 300.0
 
@@ -77,7 +80,10 @@ class Guard:
             self._check(visit)
             if body.refusal:
                 raise body.refusal
-            state["person"] = await self._who(visit)
+            state["person"] = person = await self._who(visit)
+            if person is None and visit.changes and visit.path not in OPEN:
+                # Before a byte of the body is looked at.
+                raise nobody()
 
             async def send_on(message: Message) -> None:
                 if body.refusal and not reply.begun:
@@ -108,7 +114,9 @@ class Guard:
             raise ProblemDetails(400, "no address of ours has a NUL in it")
         if not visit.changes:
             return
-        if visit.is_foreign or not (visit.is_vouched_for or visit.bearer):
+        # Without a cookie there is nothing that a page elsewhere could make use of.
+        bare = visit.session is None and visit.path.startswith("/api/")
+        if visit.is_foreign or not (visit.is_vouched_for or visit.bearer or bare):
             raise ProblemDetails(
                 403,
                 "a page of another site asked for this",

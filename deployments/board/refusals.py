@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import compile_path
 
 from deployments.board.page import page
 from deployments.board.problem_details import ProblemDetails
@@ -96,6 +97,16 @@ async def _refusal(request: Request, error: Exception) -> Response:
     )
 
 
+def methods_of(app: FastAPI, path: str) -> list[str]:
+    """Return what may be done with an address of the interface; a route knows of one method."""
+    return sorted(
+        method.upper()
+        for known, operations in app.openapi()["paths"].items()
+        if compile_path(known)[0].match(path)
+        for method in operations
+    )
+
+
 async def _http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     words = {
@@ -103,6 +114,8 @@ async def _http_exception(request: Request, error: Exception) -> Response:
         405: "this cannot be done with that address",
     }.get(error.status_code, str(error.detail))
     headers = dict(error.headers or {})
+    if error.status_code == 405 and (methods := methods_of(request.app, request.url.path)):
+        headers["Allow"] = ", ".join(methods)
     return answer(request, ProblemDetails(error.status_code, words, headers=headers))
 
 

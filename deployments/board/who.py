@@ -54,13 +54,18 @@ def somebody(request: Request) -> Person:
     """Return who is asking; raise ProblemDetails 401 where nobody is logged in."""
     found: Person | None = getattr(request.state, "person", None)
     if found is None:
-        raise ProblemDetails(
-            401,
-            "nobody is logged in",
-            remedy="`callsheet board` prints an address to log in by",
-            headers={"WWW-Authenticate": "Bearer"},
-        )
+        raise nobody()
     return found
+
+
+def nobody() -> ProblemDetails:
+    """Return the refusal of whoever is not logged in."""
+    return ProblemDetails(
+        401,
+        "nobody is logged in",
+        remedy="`callsheet board` prints an address to log in by",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
 
 
 def _with_role(person: Person, role: Role) -> Person:

@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from deployments.board.acts.people import new_login
-from deployments.board.tries import TRIES
+from deployments.board.problem_details import ProblemDetails
+from deployments.board.tries import LOGINS, Tries
 from tests.board.conftest import OpenBoard, board_at
 
 EVE = {"name": "Eve", "role": "admin"}
@@ -158,40 +159,66 @@ async def test_a_login_leads_nobody_away(there: str, open_board: OpenBoard) -> N
     assert "x-evil" not in answer.headers
 
 
-async def test_tokens_cannot_be_tried_out(open_board: OpenBoard) -> None:
+async def test_logins_cannot_be_tried_out(open_board: OpenBoard) -> None:
     origin = {"origin": open_board.origin}
-    wrong = {"authorization": "Bearer csb_wrong"}
-    for _ in range(TRIES):
-        assert (await open_board.nobody.get("/api/v1/me", headers=wrong)).status_code == 401
+    for number in range(LOGINS):
+        wrong = {"token": f"csb_wrong{number}"}
+        answer = await open_board.nobody.post("/login", data=wrong, headers=origin)
+        assert answer.status_code == 401
 
+    right = {"token": open_board.people["viewer"].token}
     for answer in (
-        await open_board.nobody.get("/api/v1/me", headers=wrong),
         await open_board.nobody.post("/login", data={"token": "csb_wrong"}, headers=origin),
         await open_board.nobody.get("/login?code=csb_wrong"),
         # Else whoever tries them out would see by it which one is right.
-        await open_board.viewer.get("/api/v1/me"),
+        await open_board.nobody.post("/login", data=right, headers=origin),
+        await open_board.nobody.get(open_board.people["viewer"].login),
     ):
         assert answer.status_code == 429
         assert 0 < int(answer.headers["retry-after"]) <= 60
 
 
-async def test_whoever_was_right_before_is_not_kept_out_by_others(open_board: OpenBoard) -> None:
-    assert (await open_board.viewer.get("/api/v1/me")).status_code == 200
-    browser, _ = await session_of(open_board, "reviewer")
-    for _ in range(TRIES + 1):
-        await open_board.nobody.get("/api/v1/me", headers={"authorization": "Bearer csb_wrong"})
+def test_tokens_cannot_be_tried_out() -> None:
+    now = 1000.0
+    tries = Tries(lambda: now, most=3)
+    tries.was_right("here", "right")
+    for _ in range(3):
+        tries.check("here", "wrong")
+        tries.was_wrong("here")
 
+    with pytest.raises(ProblemDetails) as refused:
+        tries.check("here", "another")
+
+    assert refused.value.headers == {"Retry-After": "60"}
+    # Whoever was right from there before is not kept out by others, nor is anybody elsewhere.
+    tries.check("here", "right")
+    tries.check("there", "another")
+    now += 60
+    tries.check("here", "another")
+
+
+async def test_a_wrong_token_is_counted_where_it_comes_from(open_board: OpenBoard) -> None:
+    browser, _ = await session_of(open_board, "reviewer")
+    for _ in range(LOGINS + 1):
+        wrong = {"authorization": "Bearer csb_wrong"}
+        assert (await open_board.nobody.get("/api/v1/me", headers=wrong)).status_code == 401
     assert (await open_board.viewer.get("/api/v1/me")).status_code == 200
     assert (await browser.get("/")).status_code == 200
 
 
 async def test_an_invented_address_does_not_get_around_the_limit(open_board: OpenBoard) -> None:
-    seen = []
-    for number in range(TRIES + 1):
-        headers = {"authorization": "Bearer csb_wrong", "x-forwarded-for": f"10.0.0.{number}"}
-        seen.append((await open_board.nobody.get("/api/v1/me", headers=headers)).status_code)
+    told = await tried(open_board, "10.0.0.{}")
+    assert told == [401] * LOGINS + [429]
 
-    assert seen == [401] * TRIES + [429]
+
+async def tried(open_board: OpenBoard, address: str, count: int = LOGINS + 1) -> list[int]:
+    """Return what is answered to wrong logins that say they come from here and there."""
+    told = []
+    for number in range(count):
+        headers = {"x-forwarded-for": address.format(number)}
+        answer = await open_board.nobody.get("/login?code=csb_wrong", headers=headers)
+        told.append(answer.status_code)
+    return told
 
 
 async def test_it_is_not_told_why_a_code_lets_nobody_in(open_board: OpenBoard) -> None:
@@ -445,17 +472,8 @@ async def test_behind_a_proxy_an_invitation_leads_to_the_proxy(behind_proxy: Ope
 
 async def test_of_a_forwarded_list_the_last_is_believed(behind_proxy: OpenBoard) -> None:
     """What stands before it anybody may have written."""
-    seen = []
-    for number in range(TRIES + 1):
-        headers = {
-            "authorization": "Bearer csb_wrong",
-            "x-forwarded-for": f"10.0.0.{number}, 9.9.9.9",
-        }
-        seen.append((await behind_proxy.nobody.get("/api/v1/me", headers=headers)).status_code)
-    assert seen[-1] == 429
-
-    other = {"authorization": "Bearer csb_wrong", "x-forwarded-for": "9.9.9.9, 8.8.8.8"}
-    assert (await behind_proxy.nobody.get("/api/v1/me", headers=other)).status_code == 401
+    assert (await tried(behind_proxy, "10.0.0.{}, 9.9.9.9"))[-1] == 429
+    assert await tried(behind_proxy, "9.9.9.9, 8.8.8.8", 1) == [401]
 
 
 async def raw(open_board: OpenBoard, text: str) -> tuple[int, bytes, bytes]:

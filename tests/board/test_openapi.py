@@ -1,0 +1,92 @@
+"""The interface says the truth of itself: requests made up from its document, good ones and bad
+ones, are answered as it says, on every operation; nothing made up is a fault of ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from tests.launcher import Process
+from tests.programs import Desk
+
+if TYPE_CHECKING:
+    from schemathesis.engine.events import ScenarioFinished
+    from schemathesis.schemas import BaseSchema
+
+EXAMPLES = 2
+#: A stream without an end; tests of its own look at it.
+STREAM = "/api/v1/campaigns/{campaign}/events"
+#: A good request may name what is not there, or be of two minds: no schema can say so.
+USUAL = ["2xx", "302", "401", "403", "404", "409", "422"]
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    desk = Desk(tmp_path_factory.mktemp("described"))
+    process = desk.start("board", "--port", "0", "--json", "-v")
+    assert isinstance(process, Process)
+    assert process.stdout is not None
+    yield json.loads(process.stdout.readline())
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert "Traceback" not in out + err, err[-4000:]
+
+
+@pytest.fixture(scope="module")
+def schema(ready: dict[str, Any]) -> BaseSchema:
+    said = {
+        "auth": {"openapi": {"token": {"bearer": ready["token"]}}},
+        "continue-on-failure": True,
+        "checks": {"positive_data_acceptance": {"expected-statuses": USUAL}},
+        "generation": {"max-examples": EXAMPLES, "deterministic": True, "no-shrink": True},
+        "operations": [{"include-path": STREAM, "enabled": False}],
+    }
+    # Not above: every process that collects the tests would import it.
+    import schemathesis
+
+    document = f"{ready['url']}/api/v1/openapi.json"
+    return schemathesis.openapi.from_url(document, config=schemathesis.Config.from_dict(said))
+
+
+def test_every_call_answers_as_it_is_described(schema: BaseSchema) -> None:
+    from schemathesis.engine import from_schema
+    from schemathesis.engine.events import NonFatalError, ScenarioFinished
+
+    troubles, tried = [], set()
+    for event in from_schema(schema).execute():
+        if isinstance(event, NonFatalError):
+            troubles.append(f"{event.label}: {event.info.message}")
+        if isinstance(event, ScenarioFinished):
+            tried.add(event.recorder.label)
+            troubles += _failures(event)
+    assert not troubles, "\n\n".join(troubles)
+    described = [one.ok().label for one in schema.get_all_operations()]
+    assert len(described) > 20
+    assert tried >= set(described)
+
+
+def test_every_call_but_none_asks_for_somebody(ready: dict[str, Any]) -> None:
+    document = httpx.get(f"{ready['url']}/api/v1/openapi.json").json()
+    asked = [
+        (method, path.replace("{", "").replace("}", ""))
+        for path, operations in document["paths"].items()
+        for method in operations
+    ]
+    assert len(asked) > 20
+    for method, path in asked:
+        answer = httpx.request(method, f"{ready['url']}{path}")
+        assert answer.status_code == 401, (method, path, answer.text)
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def _failures(event: ScenarioFinished) -> Iterator[str]:
+    for checks in event.recorder.checks.values():
+        for check in checks:
+            if check.failure_info is not None:
+                failure = check.failure_info.failure
+                yield f"{failure.operation}: {failure.title}\n{failure.message}"
