@@ -27,6 +27,7 @@ from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import Person
 from tasks.ledger import (
     REASONS,
+    RETAKEABLE,
     Campaign,
     RowFilter,
     Shown,
@@ -88,6 +89,7 @@ class FilmDesk:
             "tab": "films",
             "tally": tally,
             "chips": chips,
+            "rejected": await self.count(RowFilter(film=True, review="reject", states=RETAKEABLE)),
             "total": await self.count(RowFilter(film=True)),
             "matching": matching,
             "more": more,
@@ -126,6 +128,7 @@ class FilmDesk:
             "view": view,
             "reasons": REASONS,
             "may_decide": self.person.may("reviewer"),
+            "may_retake": self.person.may("approver"),
             "may_download": self.person.may_download,
             # Somebody who came by a link sees films, and no other page.
             "guest": self.person.guest is not None,

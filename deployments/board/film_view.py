@@ -49,6 +49,10 @@ class FilmView:
         found += [("look", "strips")] if self.strips else []
         return found + ([("after", self.after)] if self.after else [])
 
+    def filters(self) -> list[tuple[str, str]]:
+        """Return which films it shows as a form says it, for an act that is about all of them."""
+        return pairs_of(replace(self.which, until=None))
+
     @property
     def query(self) -> str:
         """The view as an address has it, without the film that is open."""

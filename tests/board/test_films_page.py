@@ -186,7 +186,7 @@ async def test_films_that_were_ticked_are_decided_at_once(open_board: OpenBoard)
     page = await browser.get(PAGE)
     await press(browser, page, "/row-1/review", verdict="reject")
 
-    page = await press(browser, page, "/verdicts", verdict="keep", rows=["row-1", "row-2"])
+    page = await press(browser, page, "/verdicts", verdict="keep", row=["row-1", "row-2"])
 
     assert "1 film kept. 1 film decided otherwise before stay as they are." in page.text
     assert [one and one.verdict for one in [await said(stage, f"row-{n}") for n in (1, 2, 3)]] == [

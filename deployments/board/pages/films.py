@@ -103,7 +103,7 @@ async def verdicts(
     person: Decides,
     campaign: str,
     verdict: Annotated[str, Form()],
-    rows: Annotated[Sequence[str], Form()] = (),
+    rows: Annotated[Sequence[str], Form(alias="row")] = (),
     everything: Annotated[str, Form(alias="all")] = "",
     until: Annotated[float | None, Form()] = None,
     reason: Annotated[str, Form()] = "",

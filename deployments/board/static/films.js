@@ -334,7 +334,7 @@
 
   function count() {
     if (!bulk) return;
-    const ticked = list.querySelectorAll("input[name=rows]:checked").length;
+    const ticked = list.querySelectorAll("input[name=row]:checked").length;
     const all = bulk.querySelector("input[name=all]");
     const number = all.checked ? Number(all.dataset.count) : ticked;
     const of = Number(all.dataset.count).toLocaleString("en");
@@ -425,7 +425,7 @@
     r: () => decide(current(), { verdict: "reject", note: noteHere() }),
     n: () => document.getElementById("note")?.focus(),
     u: undo,
-    x: () => current().querySelector("input[name=rows]")?.click(),
+    x: () => current().querySelector("input[name=row]")?.click(),
     p: toggle,
     c: () => document.getElementById("compare")?.click(),
     Enter: () => document.getElementById("row")?.click(),
