@@ -5,9 +5,7 @@ PICTURES=FOLDER python -m pytest tests/board/test_whole_way.py     takes a pictu
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Page, expect
