@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.resources import files
+from typing import Any
 
 from fastapi import FastAPI
+from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from deployments.board.acts.films import Films
@@ -97,9 +99,18 @@ def make_app(board: Board) -> FastAPI:
     for call in CALLS:
         app.include_router(call.router, prefix=API)
     static = str(files("deployments.board") / "static")
-    app.mount("/static", StaticFiles(directory=static), name="static")
+    app.mount("/static", _Static(directory=static), name="static")
     add_refusals(app)
     # The last one added is the outermost.
     app.add_middleware(Repeats, board=board)
     app.add_middleware(Guard, board=board, tries=Tries(board.clock, most=TOKENS), beside=beside)
     return app
+
+
+class _Static(StaticFiles):
+    """Kept by browsers, and asked about each time: what is new is seen at once."""
+
+    def file_response(self, *args: Any, **named: Any) -> Response:
+        response = super().file_response(*args, **named)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
