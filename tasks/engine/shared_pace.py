@@ -27,7 +27,7 @@ from tasks.service.pacing import Rate, after_refusal, turns
 log = logging.getLogger("callsheet.engine")
 
 #: How often the ledger is asked what other processes were told by the service, in seconds.
-EVERY = 0.1
+EVERY = 0.25
 #: So much later after a fault of ours, which is told each time.
 AFTER_FAULT = 5.0
 

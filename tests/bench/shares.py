@@ -30,6 +30,7 @@ THREADS = {
     "callsheet-spool": "spool: large films hashed and written",
     "callsheet-folder": "store: write, sync, read back",
     "callsheet-look": "films looked at",
+    "callsheet-s3": "uploads",
 }
 #: What the loop is at: the innermost file that is in this list, waiting and asyncio aside.
 PARTS = {
