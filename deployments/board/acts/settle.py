@@ -11,12 +11,11 @@ from tasks.credits import in_credits
 from tasks.ledger import find_campaign, give_up, rows_of
 
 
-async def settle(board: Board, person: Person, campaign: str, row: str, *, again: bool) -> str:
+async def settle(board: Board, person: Person, campaign: str, row: str) -> str:
     """Give up a row's uncertain take, counting what was set aside for it as spent; say so.
 
-    With `again` the row may be planned for another take, else it is cancelled. Raises
-    ProblemDetails: 403 below the role of an approver, 404 for no such row, 409 where it has
-    moved on.
+    The row is cancelled. Raises ProblemDetails: 403 below the role of an approver, 404 for no such
+    row, 409 where it has moved on.
     """
     if not person.may("approver"):
         raise ProblemDetails(403, f"this takes a person of the role approver, not {person.role}")
@@ -30,7 +29,7 @@ async def settle(board: Board, person: Person, campaign: str, row: str, *, again
     if found.state != "uncertain" or found.take is None:
         raise ProblemDetails(409, f"{row} is {found.state}, and only an uncertain row is settled")
     spent = found.take.reserved
-    change = partial(give_up, row=found, take=found.take, charged=spent, again=again)
+    change = partial(give_up, row=found, take=found.take, charged=spent, again=False)
     if not await board.write(partial(change, at=board.clock())):
         raise ProblemDetails(409, f"{row} has moved on in the meantime: look at it again")
     return f"{row} was given up, {in_credits(spent)} counted as spent on it"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from deployments.board.acts.cancel import cancel
@@ -49,16 +49,11 @@ async def cancelled(board: TheBoard, person: Approver, campaign: str, row: str) 
 
 @router.post("/settle")
 async def settled(
-    request: Request,
-    board: TheBoard,
-    person: Approver,
-    campaign: str,
-    row: str,
-    again: Annotated[str, Form()] = "",
+    request: Request, board: TheBoard, person: Approver, campaign: str, row: str
 ) -> Response:
     """Give up a take of which nobody knows whether it was made."""
     try:
-        await settle(board, person, campaign, row, again=again == "yes")
+        await settle(board, person, campaign, row)
     except ProblemDetails as problem:
         if problem.status != 409:
             raise
