@@ -214,6 +214,30 @@ async def test_the_report_adds_up_and_is_taken_home(open_board: OpenBoard) -> No
     assert none.status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "words"),
+    [
+        ([None, None], "Look at them"),
+        (["keep", None], "Look at it"),
+        (["keep", "reject"], "1 film is to be redone"),
+        (["keep", "keep"], "Take the report home"),
+    ],
+)
+async def test_the_page_of_a_finished_campaign_says_what_comes_next(
+    open_board: OpenBoard, verdicts: list[str | None], words: str
+) -> None:
+    stage = await filmed(open_board.ledger, 2)
+    for number, verdict in enumerate(verdicts, start=1):
+        take = (await stage.row(f"row-{number}")).take
+        assert take is not None
+        if verdict:
+            await stage.write(review, take.id, verdict, by="Rita", at=2.0)
+
+    page = await (await open_board.form("viewer")).get("/c/spring")
+
+    assert words in page.text
+
+
 MISTAKES = "id,script,aspect_ratio\na,Hello,9:17\nb,,9:16\n"
 
 
