@@ -111,7 +111,7 @@ def card_of(shown: ShownRow, campaign: str, here: str) -> FilmCard:
         checks=shown.checks,
         seconds=shown.seconds,
         language=shown.language,
-        captions="vtt" in shown.files,
+        captions="vtt" in shown.files or "srt" in shown.files,
         newer=shown.take > shown.film_take,
         facts=[*filter(None, facts), f"{in_credits(shown.charged)} in all"],
     )

@@ -150,7 +150,7 @@ async def test_who_decides_second_is_told_who_was_first(open_board: OpenBoard) -
     page = await press(second, theirs, "/row-1/review", verdict="keep")
 
     assert page.status_code == 409
-    assert "rejected by Rita (voice)" in page.text
+    assert "rejected by Rita: voice" in page.text
     assert await said(stage, "row-1") is not None
     again = await press(second, page, "/row-1/review", verdict="keep")
     assert again.status_code == 200

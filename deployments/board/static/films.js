@@ -46,7 +46,7 @@
     const form = about.querySelector("form.verdict");
     about.dataset.row = card.dataset.row;
     about.classList.add("is-loading");
-    about.querySelector("h2").textContent = linkOf(card).getAttribute("aria-label");
+    about.querySelector("h2").textContent = card.querySelector("img").alt;
     const row = document.getElementById("row");
     if (row) row.href = card.dataset.page;
     if (!form) return;
@@ -189,7 +189,7 @@
     const line = document.createElement("li");
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = `${clock(cue.startTime)} ${cue.text}`;
+    button.textContent = `${clock(cue.startTime)} ${cue.getCueAsHTML().textContent}`;
     button.addEventListener("click", () => playAt(cue.startTime));
     line.append(button);
     return line;
@@ -197,6 +197,17 @@
 
   const clock = (seconds) =>
     `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
+
+  /** Show the take before beside the film that is open, or the film alone again. */
+  function compare() {
+    const address = new URL(linkOf(current()).href);
+    if (!document.getElementById("before")) address.searchParams.set("compare", "yes");
+    window.clearTimeout(waiting);
+    loading.abort();
+    return details(address.href).then(() => {
+      document.getElementById("film").scrollTop = 0;
+    });
+  }
 
   // ---- moving ----
 
@@ -427,7 +438,7 @@
     u: undo,
     x: () => current().querySelector("input[name=row]")?.click(),
     p: toggle,
-    c: () => document.getElementById("compare")?.click(),
+    c: compare,
     Enter: () => document.getElementById("row")?.click(),
   };
 
@@ -469,8 +480,7 @@
     const link = event.target.closest("#compare");
     if (!link || event.metaKey || event.ctrlKey) return;
     event.preventDefault();
-    loading.abort();
-    details(link.href);
+    compare();
   });
 
   list.addEventListener("change", count);
