@@ -127,6 +127,7 @@ class _Carrier:
     async def carry(self) -> RunEnd:
         """Carry it and return how it ended, whatever that was."""
         try:
+            self._check_stands(self._plan)
             if self._plan.kind == "retake":
                 return self._end_of(await self._carry_rows(self._paid_for()))
             return self._end_of(await self._carry_sheet())
@@ -155,10 +156,17 @@ class _Carrier:
 
     async def _approval(self, plan: Plan) -> str:
         """Say whose word the plan has, as long as it is the one that was shown."""
+        self._check_stands(await self._ledger.read(partial(find_plan, plan_id=self._plan.id)))
         assert self._plan.document is not None
         tolerance = self._settings.quote_tolerance
         check_holds(plan, self._plan.document, tolerance=tolerance, look=LOOK)
         return words_of_approval(self._plan)
+
+    def _check_stands(self, plan: KeptPlan | None) -> None:
+        """Raise SpendRefused for a plan that was taken back since it was approved."""
+        if plan is None or plan.state != "approved":
+            why = plan.words if plan and plan.words else "it was taken back"
+            raise SpendRefused(f"the plan does not stand any more: {why}; nothing was spent")
 
     async def _carry_rows(self, names: Sequence[str]) -> RunOutcome:
         """Carry rows that are approved or under way, as the ledger has them: pays for no other."""

@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from deployments.board.acts.cancel import leave_cancels
 from deployments.board.board import Board
 from deployments.board.quoting import quote_plan
 from deployments.prefect_deployment import FlowRuns
@@ -54,6 +55,7 @@ async def attending(board: Board) -> AsyncIterator[None]:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await attendant.leave()
+        await leave_cancels()
 
 
 class _Attendant:
@@ -149,6 +151,9 @@ class _Attendant:
             run = await self._board.read(partial(find_run, run_id=run_id))
             if run is None or run.ended_at is not None:
                 self._deaths.pop(run_id, None)
+                continue
+            # Another board's process may have been first: this one left it to that.
+            if child.returncode == 0 or not (run.place is None or is_dead(run.place)):
                 continue
             self._deaths[run_id] += 1
             deaths = self._deaths[run_id]

@@ -6,7 +6,7 @@ person may approve, the other takes it is about, and the one run that carries it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tasks.aftercare.retake import Offer, approve_wanted
-from tasks.campaign.board_plan import PlanTerms, words_of_approval
+from tasks.campaign.board_plan import PlanTerms, paid_lines, words_of_approval
 from tasks.credits import as_number, as_text, in_credits, parse_credits
 from tasks.errors import AllowanceSpent, MovedOn
 from tasks.ledger import (
@@ -28,6 +28,8 @@ from tasks.ledger import (
     approved_by,
     approved_since,
     ask_run,
+    ask_to_cancel,
+    end_run,
     find_campaign,
     find_plan,
     find_run,
@@ -38,6 +40,7 @@ from tasks.ledger import (
     rows_of,
     run_for,
     unbegun_run,
+    void_plan,
 )
 
 #: Other plans of a campaign wait for so long, in seconds, until an approved one is in its rows.
@@ -70,7 +73,7 @@ def approve_on_board(
         _approve_takes(connection, plan.id, terms, at=at)
     ask_run(connection, run_id, plan_id=plan.id, campaign=plan.campaign, by=by, at=at)
     assert plan.document is not None
-    rows = sum(line["action"] in ("make", "remake", "retake") for line in plan.document["rows"])
+    rows = len(paid_lines(plan.document))
     words = f"{in_credits(plan.total)}, plan {plan.id}"
     note_act(
         connection, act="approve", by=by, at=at, campaign=plan.campaign, rows=rows, words=words
@@ -78,6 +81,36 @@ def approve_on_board(
     run = find_run(connection, run_id)
     assert run is not None
     return run
+
+
+def cancel_on_board(
+    connection: Connection,
+    name: str,
+    *,
+    campaign: Campaign | None,
+    only: Collection[str] | None,
+    by: str,
+    at: float,
+) -> tuple[list[CampaignRow], int]:
+    """Cancel rows of a campaign (None: all, and what was approved and has not begun).
+
+    `campaign` is None where nothing of it is in the ledger yet. Returns the rows as they were, and
+    how many others an approved plan would have made.
+    """
+    dropped = 0
+    hold_plans(connection, name)
+    while only is None and (run := unbegun_run(connection, name)):
+        plan = find_plan(connection, run.plan_id)
+        assert plan is not None, "a run has a plan"
+        words = f"cancelled by {by} before its run began"
+        void_plan(connection, plan.id, old="approved", words=words)
+        end_run(connection, run.id, place=run.place, exit_status=4, words=words, at=at)
+        known = () if campaign is None else rows_of(connection, campaign.id)
+        there = {row.row for row in known}
+        assert plan.document is not None
+        dropped += sum(line["row"] not in there for line in paid_lines(plan.document))
+    before = [] if campaign is None else ask_to_cancel(connection, campaign, only=only, at=at)
+    return before, dropped
 
 
 def retake_document(campaign: Campaign, found: Sequence[Offer]) -> dict[str, Any]:

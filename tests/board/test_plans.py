@@ -248,6 +248,49 @@ async def test_a_kept_film_is_not_taken_again_by_a_bulk_act(board: OpenBoard, na
     assert even.status_code == 202
 
 
+async def test_what_was_approved_and_has_not_begun_is_cancelled_with_the_rest(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    run = await approved(board.admin, plan)
+    answer = await board.approver.post(f"{API}/campaigns/{name}/cancel", json={})
+    assert (answer.status_code, answer.json()["asked"]) == (202, 2)
+    over = await ended(board.viewer, run)
+    assert (over["exit"], over["words"]) == (4, "cancelled by Ann before its run began")
+    # Its process may have been on its way already.
+    await asyncio.sleep(3)
+    answer = await board.admin.post(f"{API}/runs/{run}/carry-on")
+    assert answer.status_code == 202
+    assert (await ended(board.viewer, run))["exit"] == 4
+    if await board.ledger.read(partial(find_campaign, name=name)):
+        assert await keys(board, name) == []
+
+
+async def test_a_sheet_of_the_inbox_that_changed_is_planned_anew(
+    tmp_path: Path, service: Sandbox, name: str
+) -> None:
+    (tmp_path / "inbox").mkdir()
+    sheet = tmp_path / "inbox" / f"{name}.csv"
+    sheet.write_text(simple_sheet(2))
+    environ = {**service.environ, "CALLSHEET_INBOX": str(tmp_path / "inbox")}
+    async with board_at(tmp_path, environ=environ) as board:
+        answer = await board.reviewer.post(f"{API}/sheets", json={"inbox": sheet.name})
+        asked = {"sheet": answer.json()["sheet"]}
+        answer = await board.reviewer.post(f"{API}/plans", json=asked)
+        plan = await priced(board.viewer, answer.json()["plan"])
+        sheet.write_text(simple_sheet(3))
+        answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
+        assert answer.status_code == 409, answer.text
+        new = await priced(board.viewer, answer.json()["plan"])
+        assert (new["counts"], new["replaces"]) == ({"make": 3}, plan["plan"])
+        run = await approved(board.admin, new)
+        # What was approved is carried out, whatever lies in the inbox by now.
+        sheet.write_text(simple_sheet(1))
+        assert (await ended(board.viewer, run))["exit"] == 0
+        assert set((await states(board, name)).values()) == {"delivered"}
+        assert charged(service, await keys(board, name)) == 3
+
+
 async def test_the_rest_is_cancelled(board: OpenBoard, name: str) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
     path = f"{API}/campaigns/{name}/cancel"

@@ -80,13 +80,13 @@ def test_a_hint_is_an_event_and_an_unattended_one_starts_a_run(
 
         assert program.returncode == 0, err
         (run,) = _wait_for(1, client, "/flow_runs/filter")
-        found = {one["name"]: one for one in _wait_for(2, client, "/deployments/filter")}
+        found = {one["name"]: one for one in _wait_for(3, client, "/deployments/filter")}
         told = _wait_for(5, client, "/events/filter")
     # It is the deployment that begins nothing and pays for nothing.
     assert run["parameters"] == {"campaign": "spring"}
     # Sheet and ledger are found from where it was deployed.
     folders = [one["job_variables"] for one in found.values()]
-    assert folders == [{"working_dir": str(tmp_path)}] * 2
+    assert folders == [{"working_dir": str(tmp_path)}] * 3
     assert (run["deployment_id"], run["state_name"]) == (found["carry-on"]["id"], "Scheduled")
     heard = [one["payload"] for one in told if one["event"] == "callsheet.hint"]
     assert sorted((one["row"], one["attended"]) for one in heard) == [

@@ -34,7 +34,7 @@ from tasks.errors import AllowanceSpent, MovedOn
 from tasks.ledger import BoardRun, KeptPlan, find_campaign, run_for
 
 #: Prices are asked for again for so long, in seconds; a run holds all others against the plan.
-CHECK = 8.0
+CHECK = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)

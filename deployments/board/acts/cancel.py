@@ -13,13 +13,14 @@ from deployments.board.acts.retakes import campaign_named, rows_chosen
 from deployments.board.board import Board
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import Person
+from tasks.aftercare.approval import cancel_on_board
 from tasks.aftercare.cancel import LIVE, carry_out, endings, needs_service
 from tasks.campaign.match import is_other_money
 from tasks.campaign.values import RunOptions
 from tasks.credits import as_number
 from tasks.engine.context import connect
 from tasks.errors import CallsheetError
-from tasks.ledger import Campaign, CampaignRow, ask_to_cancel, note_act, rows_of
+from tasks.ledger import Campaign, CampaignRow, find_campaign, note_act, rows_of
 
 log = logging.getLogger("callsheet.board")
 
@@ -56,29 +57,41 @@ async def cancel(
     What is under way is marked, and cancelled by the run that is at work, or in the background
     here. Raises ProblemDetails: 404 for no such campaign, 422 for rows that are not there.
     """
-    found = await campaign_named(board, campaign)
+    found = await board.read(partial(find_campaign, name=campaign))
     only: frozenset[str] | None = None
     if rows is not None or select is not None:
+        found = await campaign_named(board, campaign)
         chosen = await rows_chosen(board.ledger, found, rows, select)
         only = frozenset(row.row for row in chosen)
         if not only:
             raise ProblemDetails(422, "no row of the campaign is chosen; nothing was cancelled")
-    before = await board.write(partial(ask_to_cancel, campaign=found, only=only, at=board.clock()))
-    after = await _rows(board, found, {row.row for row in before})
-    asked = sum(row.state in LIVE for row in before)
+    change = partial(cancel_on_board, name=campaign, campaign=found, only=only)
+    before, dropped = await board.write(partial(change, by=person.name, at=board.clock()))
+    if found is None and not dropped:
+        raise ProblemDetails(404, f"there is no campaign {campaign}")
+    names = {row.row for row in before}
+    after = [] if found is None else await _rows(board, found, names)
+    asked = dropped + sum(row.state in LIVE for row in before)
     words = "the rest" if only is None else "rows"
     note = partial(note_act, act="cancel", by=person.name, at=board.clock(), words=words)
     await board.write(partial(note, campaign=campaign, rows=asked))
-    if needs_service(after) and not _is_other(board, found):
-        task = asyncio.create_task(_carry_out(board, found, {row.row for row in before}))
+    if found is not None and needs_service(after) and not _is_other(board, found):
+        task = asyncio.create_task(_carry_out(board, found, names))
         _under_way.add(task)
         task.add_done_callback(_under_way.discard)
     ends = endings(before, after)
     return Cancelled(
         asked=asked,
-        cancelled=sum(one.old != one.new for one in ends),
+        cancelled=dropped + sum(one.old != one.new for one in ends),
         released=sum((one.released for one in ends), Decimal(0)),
     )
+
+
+async def leave_cancels() -> None:
+    """Leave what is being cancelled to the next run, when the board ends."""
+    for task in _under_way:
+        task.cancel()
+    await asyncio.gather(*_under_way, return_exceptions=True)
 
 
 async def _carry_out(board: Board, campaign: Campaign, only: Collection[str]) -> None:
