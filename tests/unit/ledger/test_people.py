@@ -1,0 +1,236 @@
+"""People, logins, sessions, links, answers and acts, on both databases; secrets are digests."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tasks.errors import BadInput
+from tasks.ledger import Ledger, ensure_campaign
+from tasks.ledger.acts import acts_of, note_act
+from tasks.ledger.kept_answers import ABANDONED, KEPT, claim_answer, drop_answer, keep_answer
+from tasks.ledger.people import (
+    Person,
+    all_people,
+    find_person,
+    invite_person,
+    make_login,
+    person_of_token,
+    renew_token,
+    revoke_person,
+    whose_login,
+)
+from tasks.ledger.sessions import (
+    all_links,
+    close_session,
+    enter,
+    find_session,
+    link_of,
+    make_link,
+    note_visit,
+    revoke_link,
+)
+
+DAY = 86400.0
+
+
+async def invited(ledger: Ledger, name: str = "Ann", **how: Any) -> Person:
+    said = {"role": "approver", "token": f"token of {name}", "login": f"login of {name}", **how}
+    return await ledger.write(
+        partial(invite_person, name=name, login_until=DAY, by="Ada", at=1.0, **said)
+    )
+
+
+async def entered(ledger: Ledger, code: str, session: str = "s", at: float = 2.0) -> bool:
+    come = partial(enter, code=code, session=session, at=at, longest=DAY, by_token=True)
+    return await ledger.write(come) is not None
+
+
+async def test_a_person_is_found_by_name_and_token_with_their_allowance(ledger: Ledger) -> None:
+    made = await invited(ledger, allowance=Decimal("12.5"))
+
+    for found in (
+        await ledger.read(partial(find_person, name="Ann")),
+        await ledger.read(partial(person_of_token, digest="token of Ann")),
+    ):
+        assert found == made
+        assert found.allowance == Decimal("12.5")
+    assert await ledger.read(partial(person_of_token, digest="login of Ann")) is None
+
+
+async def test_to_invite_again_ends_what_was_there(ledger: Ledger) -> None:
+    await invited(ledger)
+    assert await entered(ledger, "login of Ann")
+    with pytest.raises(BadInput):
+        await invited(ledger)
+
+    await invited(ledger, token="new", login="new login", role="viewer", again=True)
+
+    assert await ledger.read(partial(find_session, digest="s", at=3.0)) is None
+    assert await ledger.read(partial(person_of_token, digest="token of Ann")) is None
+    found = await ledger.read(partial(person_of_token, digest="new"))
+    assert found is not None
+    assert found.role == "viewer"
+
+
+async def test_a_login_is_used_once_however_many_try(ledger: Ledger) -> None:
+    await invited(ledger)
+
+    tried = [entered(ledger, "login of Ann", session=f"s{n}") for n in range(10)]
+
+    assert sorted(await asyncio.gather(*tried)) == [False] * 9 + [True]
+    assert await ledger.read(partial(whose_login, digest="login of Ann", at=2.0)) is None
+
+
+async def test_a_login_ends_with_its_time(ledger: Ledger) -> None:
+    person = await invited(ledger)
+    await ledger.write(partial(make_login, digest="short", person=person.id, expires_at=5.0))
+
+    assert await ledger.read(partial(whose_login, digest="short", at=4.0)) == person
+    assert not await entered(ledger, "short", at=5.0)
+
+
+async def test_whoever_is_revoked_has_no_session_login_or_token(ledger: Ledger) -> None:
+    await invited(ledger)
+    assert await entered(ledger, "token of Ann")
+
+    revoke = partial(revoke_person, name="Ann", by="Ada", at=3.0)
+    assert await ledger.write(revoke)
+    assert not await ledger.write(revoke)
+
+    assert await ledger.read(partial(find_session, digest="s", at=4.0)) is None
+    assert not await entered(ledger, "login of Ann")
+    assert not await entered(ledger, "token of Ann")
+    (listed,) = await ledger.read(all_people)
+    assert listed.revoked_at == 3.0
+
+
+async def test_a_list_says_who_was_here_last_and_when(ledger: Ledger) -> None:
+    await invited(ledger)
+    await invited(ledger, "Ben")
+    await entered(ledger, "token of Ann", at=2.0)
+    await entered(ledger, "token of Ann", session="t", at=4.0)
+    await ledger.write(partial(note_visit, digest="s", at=9.0))
+
+    listed = await ledger.read(all_people)
+
+    assert [(one.person.name, one.seen_at) for one in listed] == [("Ann", 9.0), ("Ben", None)]
+
+
+async def test_a_renewed_token_is_the_only_one(ledger: Ledger) -> None:
+    person = await invited(ledger)
+    await ledger.write(partial(renew_token, person=person.id, token="other"))
+    assert await ledger.read(partial(person_of_token, digest="token of Ann")) is None
+    assert await ledger.read(partial(person_of_token, digest="other")) == person
+
+
+async def test_a_session_ends_with_its_time_or_when_it_is_closed(ledger: Ledger) -> None:
+    await invited(ledger)
+    await entered(ledger, "token of Ann", at=2.0)
+    await entered(ledger, "token of Ann", session="t", at=2.0)
+
+    assert await ledger.read(partial(find_session, digest="s", at=DAY))
+    assert await ledger.read(partial(find_session, digest="s", at=2.0 + DAY)) is None
+    await ledger.write(partial(close_session, digest="t"))
+    assert await ledger.read(partial(find_session, digest="t", at=3.0)) is None
+
+
+@pytest.fixture
+async def spring(ledger: Ledger) -> Ledger:
+    make = partial(ensure_campaign, name="spring", sheet="s.csv", sheet_digest="0", at=0.0)
+    await ledger.write(make)
+    return ledger
+
+
+async def linked(ledger: Ledger, *rights: str) -> int:
+    make = partial(make_link, digest="link", campaign="spring", name="Mara", rights=rights)
+    return (await ledger.write(partial(make, by="Ada", at=1.0, expires_at=10.0))).id
+
+
+async def test_a_link_lets_in_as_whom_it_was_made_for_and_no_longer_than_it_holds(
+    spring: Ledger,
+) -> None:
+    number = await linked(spring, "see", "decide")
+    assert await entered(spring, "link")
+    assert await entered(spring, "link", session="again")
+
+    found = await spring.read(partial(find_session, digest="s", at=9.0))
+
+    assert found is not None
+    assert found.person.name == f"Mara (link {number})"
+    assert found.person.role == "reviewer"
+    assert found.person.guest is not None
+    assert found.person.guest.campaign == "spring"
+    assert not found.person.may_download
+    assert await spring.read(partial(find_session, digest="s", at=10.0)) is None
+    assert not await entered(spring, "link", session="late", at=10.0)
+
+
+async def test_a_link_that_is_ended_ends_whoever_is_in_by_it(spring: Ledger) -> None:
+    number = await linked(spring, "see")
+    await entered(spring, "link")
+
+    end = partial(revoke_link, link=number, by="Ada", at=3.0)
+    assert await spring.write(end)
+    assert not await spring.write(end)
+
+    assert await spring.read(partial(find_session, digest="s", at=4.0)) is None
+    assert [one.revoked_at for one in await spring.read(all_links)] == [3.0]
+    assert await spring.read(partial(all_links, campaign="autumn")) == []
+    ended = await spring.read(partial(link_of, digest="link"))
+    assert ended is not None
+    assert not ended.holds(4.0)
+
+
+async def test_one_of_many_claims_a_key_and_the_others_get_its_answer(ledger: Ledger) -> None:
+    claim = partial(claim_answer, digest="key", request="this", at=1.0)
+
+    found = await asyncio.gather(*(ledger.write(claim) for _ in range(10)))
+
+    assert found.count(None) == 1
+    assert {one.status for one in found if one} == {None}
+    await ledger.write(partial(keep_answer, digest="key", status=201, body="made"))
+    known = await ledger.write(claim)
+    assert known is not None
+    assert (known.request, known.status, known.body) == ("this", 201, "made")
+
+
+async def test_a_key_whose_claimant_died_is_claimed_again_for_the_same_request(
+    ledger: Ledger,
+) -> None:
+    claim = partial(claim_answer, digest="key", at=1.0)
+    later = partial(claim_answer, digest="key", at=2.0 + ABANDONED)
+    assert await ledger.write(partial(claim, request="this")) is None
+
+    assert await ledger.write(partial(later, request="another")) is not None
+    assert await ledger.write(partial(later, request="this")) is None
+    assert await ledger.write(partial(later, request="this")) is not None
+
+
+async def test_a_key_is_free_again_when_given_back_or_old(ledger: Ledger) -> None:
+    claim = partial(claim_answer, digest="key", request="this")
+    await ledger.write(partial(claim, at=1.0))
+    await ledger.write(partial(drop_answer, digest="key"))
+    assert await ledger.write(partial(claim, at=2.0)) is None
+    await ledger.write(partial(keep_answer, digest="key", status=200, body=""))
+    assert await ledger.write(partial(claim, at=2.0)) is not None
+    assert await ledger.write(partial(claim, at=3.0 + KEPT)) is None
+
+
+async def test_acts_are_told_newest_first_and_without_secrets(ledger: Ledger) -> None:
+    for number in range(3):
+        words = "at mav_secret" if number == 2 else None
+        note = partial(note_act, at=float(number), by="Ann", act="approve", words=words)
+        await ledger.write(partial(note, campaign="spring" if number else "autumn", rows=number))
+
+    newest, before = await ledger.read(partial(acts_of, limit=2))
+
+    assert (newest.rows, before.rows) == (2, 1)
+    assert newest.words == "at mav_***"
+    older = await ledger.read(partial(acts_of, before=before.id, limit=2))
+    assert [act.campaign for act in older] == ["autumn"]
+    assert len(await ledger.read(partial(acts_of, campaign="spring", limit=9))) == 2
