@@ -32,8 +32,12 @@ def no_search() -> Iterator[None]:
     finally:
         with _lock:
             _paused -= 1
-            if not _paused and _was_on:
-                gc.enable()
+            if not _paused:
+                if _kept:
+                    # It was made to be kept.
+                    gc.freeze()
+                if _was_on:
+                    gc.enable()
 
 
 @contextmanager

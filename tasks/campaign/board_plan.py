@@ -120,9 +120,9 @@ def with_known_prices(document: Mapping[str, Any], now: Plan, asked: Mapping[str
             return line
         price = asked.get(line.row)
         if price is None:
-            return replace(line, priced=known.get(line.row))
-        line = replace(line, priced=price.amount, priced_for=price.seconds)
-        return replace(line, action="person", why=price.refusal) if price.refusal else line
+            return line._replace(priced=known.get(line.row))
+        line = line._replace(priced=price.amount, priced_for=price.seconds)
+        return line._replace(action="person", why=price.refusal) if price.refusal else line
 
     return replace(now, lines=tuple(map(put_in, now.lines)))
 

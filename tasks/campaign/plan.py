@@ -71,8 +71,8 @@ def priced(plan: Plan, prices: Mapping[str, Price]) -> Plan:
         if line.row not in prices:
             return line
         amount, refusal, seconds = prices[line.row]
-        line = replace(line, priced=amount, priced_for=seconds)
-        return replace(line, action="person", why=refusal) if refusal else line
+        line = line._replace(priced=amount, priced_for=seconds)
+        return line._replace(action="person", why=refusal) if refusal else line
 
     if not prices:
         return plan
@@ -286,10 +286,10 @@ def _line(one: RowDiff, named: Brief | CampaignRow, shared: dict[Any, Any]) -> P
     """Return the line of a row; what many rows have alike is `shared`, so that lines are small."""
     outline, diff = one.outline, one.diff
     known = outline is not None and outline.digest == named.digest
-    asked = {
-        name: shared.setdefault(value, value) if isinstance(value, str) else value
-        for name, value in asked_of(named).items()
-    }
+    asked = asked_of(named)
+    for name, value in asked.items():
+        if isinstance(value, str):
+            asked[name] = shared.setdefault(value, value)
     return PlanLine(
         row=named.row,
         title=named.title,

@@ -77,7 +77,7 @@ async def write_report(at: Context, campaign: Campaign) -> None:
     if await report_stands(at, known):
         return
     with TemporaryDirectory(prefix="callsheet-report-") as folder:
-        before = await _last_report(at, known, _names(), Path(folder))
+        before = await _last_report(at, known, _names())
         files = [Path(folder) / name for name in _names()]
         write = partial(_write_files, at=at, campaign=campaign, files=files, before=before)
         made_of, mark = await at.ledger.read(write)
@@ -96,7 +96,7 @@ async def write_manifest(at: Context, campaign: Campaign) -> None:
     known = await at.ledger.read(partial(find_campaign, name=campaign.name))
     assert known is not None
     with TemporaryDirectory(prefix="callsheet-report-") as folder:
-        before = await _last_report(at, known, [name], Path(folder))
+        before = await _last_report(at, known, [name])
         file = Path(folder) / name
         write = partial(_write_files, at=at, campaign=campaign, files=[file], before=before)
         await at.ledger.read(write)
@@ -118,11 +118,11 @@ class _LastReport:
     """The files of a report as they are in the store, proved to be what was written."""
 
     reported: Reported
-    files: Sequence[Path]
+    files: Sequence[bytes]
 
 
 async def _last_report(
-    at: Context, campaign: Campaign, names: Collection[str], folder: Path
+    at: Context, campaign: Campaign, names: Collection[str]
 ) -> _LastReport | None:
     """Fetch the files of the last report, if few rows have changed since."""
     reported = Reported.read(campaign.reported)
@@ -135,18 +135,14 @@ async def _last_report(
             content = await at.store.read(f"{campaign.name}/{name}")
         except (StoreError, StoreUnusable):
             return None
-        files.append(folder / f"last-{name}")
-        if content is None or not await asyncio.to_thread(_keep, content, sha256, files[-1]):
+        if content is None or await asyncio.to_thread(_digest, content) != sha256:
             return None
+        files.append(content)
     return _LastReport(reported, files)
 
 
-def _keep(content: bytes, sha256: str, file: Path) -> bool:
-    """Put content with this digest into a file; return False, with nothing done, for any other."""
-    if hashlib.sha256(content).hexdigest() != sha256:
-        return False
-    file.write_bytes(content)
-    return True
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 async def _note(at: Context, known: Campaign, reported: Reported) -> None:
@@ -211,7 +207,7 @@ def _amend(
     lines = {line[0].row: line for line in _lines(connection, campaign.id, sorted(numbers))}
     texts = {row: _manifest_text(*line).encode() for row, line in lines.items()}
     with ExitStack() as stack:
-        old = [stack.enter_context(file.open("rb")) for file in before.files]
+        old = [io.BytesIO(content) for content in before.files]
         out = [stack.enter_context(file.open("wb")) for file in files]
         end = foot.encode().removeprefix(b"\n")
         places = amend_manifest(old[0], out[0], head.encode(), end, texts, count)

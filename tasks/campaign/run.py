@@ -26,6 +26,7 @@ from tasks.engine.engine import Engine
 from tasks.engine.pages import Shard
 from tasks.engine.progress import Snapshot
 from tasks.errors import CallsheetError, SpendRefused
+from tasks.garbage import search_of_new
 from tasks.ledger import (
     Campaign,
     CampaignRow,
@@ -188,6 +189,8 @@ async def open_run(
         yield already
         return
     async with connect(settings) as at, AsyncExitStack() as holding:
+        # A hundred thousand briefs and lines of a plan are no garbage, and looked through for long.
+        holding.enter_context(search_of_new())
         run = Run(options=options, at=at, approval=approval, holding=holding)
         if options.max_wait is not None:
             run.until = asyncio.get_running_loop().time() + options.max_wait

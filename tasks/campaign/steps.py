@@ -232,7 +232,7 @@ async def quote_step(campaign: str) -> None:
     if not prices:
         return
     lines = tuple(
-        replace(line, action="person", why=resting[line.row].reason, state=resting[line.row].state)
+        line._replace(action="person", why=resting[line.row].reason, state=resting[line.row].state)
         if line.row in resting
         else line
         for line in priced(run.plan, prices).lines
