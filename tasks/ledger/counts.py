@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from tasks.ledger.deliveries import FILM_TAKE
-from tasks.ledger.filters import RowFilter
-from tasks.ledger.schema import reviews, rows
+from tasks.ledger.filters import RowFilter, film, verdicts, with_film
+from tasks.ledger.schema import rows
 from tasks.ledger.shown import count_shown
 from tasks.ledger.states import STATES, State
 
@@ -34,35 +33,24 @@ def counts_of(connection: Connection, campaign_id: int) -> Counts:
     mine = rows.c.campaign_id == campaign_id
     counted = select(rows.c.state, func.count()).where(mine).group_by(rows.c.state)
     by_state: dict[State, int] = dict(connection.execute(counted).tuples().all())
-    films = _films(connection, campaign_id)
-    decided = {
-        verdict: _decided(connection, campaign_id, verdict) for verdict in ("keep", "reject")
-    }
+    said = _reviews(connection, campaign_id)
+    films = sum(said.values())
     return Counts(
         total=sum(by_state.values()),
         states={state: by_state[state] for state in STATES if state in by_state},
         tags=_tags(connection, campaign_id),
         films=films,
-        reviews={**decided, "none": films - sum(decided.values())},
+        reviews={verdict: said.get(verdict, 0) for verdict in ("keep", "reject", "none")},
         flagged=count_shown(connection, campaign_id, RowFilter(flagged=True)),
     )
 
 
-def _films(connection: Connection, campaign_id: int) -> int:
-    """Return how many rows have a film, of whichever take."""
-    mine = (rows.c.campaign_id == campaign_id, FILM_TAKE.is_not(None))
-    return connection.scalar(select(func.count()).select_from(rows).where(*mine)) or 0
-
-
-def _decided(connection: Connection, campaign_id: int, verdict: str) -> int:
-    """Return how many rows have a film with this verdict."""
-    query = select(func.count()).select_from(reviews).join(rows, rows.c.id == reviews.c.row_id)
-    query = query.where(
-        reviews.c.campaign_id == campaign_id,
-        reviews.c.verdict == verdict,
-        reviews.c.take_id == FILM_TAKE,
-    )
-    return connection.scalar(query) or 0
+def _reviews(connection: Connection, campaign_id: int) -> dict[str, int]:
+    """Return how many rows have a film with each verdict, and `none` with none."""
+    said = func.coalesce(verdicts.c.verdict, "none")
+    query = with_film(select(said, func.count()).select_from(rows))
+    query = query.where(rows.c.campaign_id == campaign_id, film.c.id.is_not(None))
+    return dict(connection.execute(query.group_by(verdicts.c.verdict)).tuples().all())
 
 
 def _tags(connection: Connection, campaign_id: int) -> Mapping[str, int]:

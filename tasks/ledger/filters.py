@@ -17,6 +17,7 @@ from sqlalchemy import (
     Select,
     String,
     and_,
+    exists,
     func,
     literal,
     literal_column,
@@ -75,9 +76,13 @@ verdicts = reviews.alias("verdicts")
 
 def with_film(query: Select[Any]) -> Select[Any]:
     """Put the take of each row's film, and what people said of it, beside the row."""
-    return query.outerjoin(film, film.c.id == FILM_TAKE).outerjoin(
-        verdicts, verdicts.c.take_id == film.c.id
+    # By row and campaign as well: PostgreSQL would else read the takes of all campaigns for a page.
+    mine = and_(
+        film.c.campaign_id == rows.c.campaign_id,
+        film.c.row_id == rows.c.id,
+        film.c.id == FILM_TAKE,
     )
+    return query.outerjoin(film, mine).outerjoin(verdicts, verdicts.c.take_id == film.c.id)
 
 
 class _Folded(GenericFunction[str]):
@@ -160,14 +165,21 @@ def matching(
     query = query.where(rows.c.campaign_id == campaign_id)
     # SQLite would take an index for anything that it is not kept from: see `is_walked`.
     state = rows.c.state.concat("") if walked else rows.c.state
-    number = rows.c.id + 0 if walked else rows.c.id
     if which.states:
         query = query.where(state.in_(sorted(which.states)))
     if which.rows:
         query = query.where(rows.c.row.in_(sorted(which.rows)))
-    for these in _by_index(campaign_id, which):
-        query = query.where(number.in_(these))
+    if not walked:
+        for these in _by_index(campaign_id, which):
+            query = query.where(rows.c.id.in_(these))
+    elif which.takes is not None:
+        query = query.where(_taken(which.takes))
     return query.where(_of_film(which), *_of_words(which))
+
+
+def _taken(times: int) -> ColumnElement[bool]:
+    again = exists().where(takes.c.row_id == rows.c.id, takes.c.number >= times)
+    return again.correlate(rows)
 
 
 def _of_film(which: RowFilter) -> ColumnElement[bool]:

@@ -27,7 +27,7 @@ from tasks.ledger.filters import (
     verdicts,
     with_film,
 )
-from tasks.ledger.reviews import Review, review_in
+from tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
 from tasks.ledger.schema import deliveries, rows, takes
 from tasks.ledger.states import State
 
@@ -289,19 +289,20 @@ def _worst(
 
 
 _PRESENT = takes.alias("present")
-_LINE = with_film(
+_LINE = (
     select(
         rows.c.id, rows.c.row, rows.c.state, rows.c.since, rows.c.reason, rows.c.operation,
         rows.c.request, rows.c.tags, rows.c.notes,
-        func.coalesce(_PRESENT.c.number, 0).label("take"),
-        film.c.id.label("film_id"), film.c.number.label("film_take"), film.c.delivered_at,
-        film.c.checks, film.c.flagged, film.c.pictures,
-        verdicts.c.take_id, verdicts.c.verdict, verdicts.c.reason.label("because"),
-        verdicts.c.note, verdicts.c.by, verdicts.c.at,
+        func.coalesce(_PRESENT.c.number, 0).label("take"), FILM_TAKE.label("film_id"),
     )
     .select_from(rows)
     .outerjoin(_PRESENT, _PRESENT.c.id == rows.c.take_id)
 )  # fmt: skip
+_FILM = select(
+    film.c.id, film.c.number, film.c.delivered_at, film.c.checks, film.c.flagged, film.c.pictures,
+    *(verdicts.c[name] for name in REVIEW_COLUMNS),
+).outerjoin(verdicts, verdicts.c.take_id == film.c.id)  # fmt: skip
+_KEPT = select(deliveries.c.take_id, deliveries.c.kind, deliveries.c.seconds)
 
 
 def rows_by_id(
@@ -312,17 +313,30 @@ def rows_by_id(
         return {}
     found = connection.execute(_LINE.where(rows.c.id.in_(numbers))).all()
     figures = figures_of(connection, campaign_id, numbers=numbers)
+    # By their numbers, one after the other: joined at once they are a plan that a database without
+    # statistics may go wrong about.
     films = [line.film_id for line in found if line.film_id is not None]
-    kept: dict[int, list[Record[Any]]] = {}
-    query = select(deliveries.c.take_id, deliveries.c.kind, deliveries.c.seconds)
-    for file in connection.execute(
-        query.where(deliveries.c.take_id.in_(films)).order_by(deliveries.c.id)
-    ):
-        kept.setdefault(file.take_id, []).append(file)
-    return {line.id: _shown(line, figures[line.id], kept.get(line.film_id, ())) for line in found}
+    takes_of_films = {
+        line.id: line._asdict() for line in connection.execute(_FILM.where(film.c.id.in_(films)))
+    }
+    files: dict[int, list[Record[Any]]] = {}
+    query = _KEPT.where(deliveries.c.take_id.in_(films)).order_by(deliveries.c.id)
+    for file in connection.execute(query):
+        files.setdefault(file.take_id, []).append(file)
+    return {
+        line.id: _shown(
+            line,
+            figures[line.id],
+            takes_of_films.get(line.film_id, {}),
+            files.get(line.film_id, ()),
+        )
+        for line in found
+    }
 
 
-def _shown(line: Record[Any], figures: Figures, files: Sequence[Record[Any]]) -> ShownRow:
+def _shown(
+    line: Record[Any], figures: Figures, made: Mapping[str, Any], files: Sequence[Record[Any]]
+) -> ShownRow:
     raw = line._asdict()
     wanted = json.loads(raw["request"])
     return ShownRow(
@@ -341,12 +355,12 @@ def _shown(line: Record[Any], figures: Figures, files: Sequence[Record[Any]]) ->
         take=raw["take"],
         figures=figures,
         film_id=raw["film_id"],
-        film_take=raw["film_take"],
-        delivered_at=raw["delivered_at"],
+        film_take=made.get("number"),
+        delivered_at=made.get("delivered_at"),
         seconds=next((file.seconds for file in files if file.kind == "mp4"), None),
         files=[file.kind for file in files],
-        review=review_in({**raw, "reason": raw["because"]}),
-        checks=checks_in(raw["checks"]),
-        flagged=raw["flagged"] or 0,
-        pictures=json.loads(raw["pictures"] or "{}"),
+        review=review_in(made) if made else None,
+        checks=checks_in(made.get("checks")),
+        flagged=made.get("flagged") or 0,
+        pictures=json.loads(made.get("pictures") or "{}"),
     )
