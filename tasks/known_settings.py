@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from tasks.credits import parse_credits
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, ConfigurationError
+from tasks.film_checks import CHECKS
 from tasks.redact import Secret
 
 if TYPE_CHECKING:
@@ -108,6 +109,11 @@ def _lease(value: str) -> float | None:
     return seconds if seconds >= 1 else None
 
 
+def _checks(value: str) -> frozenset[str] | None:
+    names = frozenset(name.strip() for name in value.split(",") if name.strip())
+    return names if names <= set(CHECKS) else None
+
+
 def _vendor(value: str) -> str | None:
     return value if value.isascii() and value.replace("-", "").isalnum() else None
 
@@ -134,6 +140,12 @@ Use = Annotated[
     Literal["auto", "yes", "no"],
     _read({"auto": "auto", "yes": "yes", "no": "no"}.get, "neither auto, yes nor no"),
 ]
+_PICTURES: tuple[Literal["yes", "full", "poster", "no"], ...] = ("yes", "full", "poster", "no")
+PicturesWanted = Annotated[
+    Literal["yes", "full", "poster", "no"],
+    _read({name: name for name in _PICTURES}.get, "none of yes, full, poster, no"),
+]
+Checks = Annotated[frozenset[str], _read(_checks, f"no list of {', '.join(CHECKS)}")]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
 Key = Annotated[Secret, _Read(Secret)]
 Secrets = Annotated[
@@ -181,6 +193,12 @@ class Settings:
         "no", "yes once the service is known to take idempotency keys for clips"
     )
     evidence_wait: Seconds = _setting("10m", "how long a clip is searched for after a lost answer")
+    pictures: PicturesWanted = _setting(
+        "yes", "a poster and a strip beside each film: yes, full (all is decoded), poster, no"
+    )
+    checks: Checks = _setting(
+        "", "what holds a row when it is found: black, frozen, silence, clipping, length, captions"
+    )
     quote_age: Seconds = _setting("15m", "how long a quote holds before it is asked again")
     quote_tolerance: Percent = _setting(
         "0%", "how far a price may rise after its approval without a new one"

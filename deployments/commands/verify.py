@@ -12,6 +12,7 @@ from deployments.commands.options import sandbox_for, settings_of
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.aftercare.repair import repair
+from tasks.aftercare.repair_pictures import repair_pictures
 from tasks.aftercare.verify import Audit, AuditedFile, Places, audit_document, verify
 from tasks.campaign.selection import parse_selection
 from tasks.engine.context import connect
@@ -46,10 +47,11 @@ async def _verify(args: Namespace) -> Audit:
             spool=settings.spool,
             at_once=settings.deliveries,
             quick=args.quick,
+            pictures=settings.pictures,
         )
-    if args.repair and not all(one.sound for one in audit.files):
+    if args.repair and (audit.bare or not all(one.sound for one in audit.files)):
         async with connect(settings) as at, Places() as places:
-            return await repair(audit, at, places)
+            return await repair_pictures(await repair(audit, at, places), at, places)
     return audit
 
 
@@ -64,6 +66,10 @@ def _show(audit: Audit, console: Console) -> None:
     words = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n and verdict != "total")
     files = count(counts["total"], "file")
     console.print(f"{plain(audit.campaign)}: {files}; {words or 'none delivered'}")
+    if audit.bare:
+        anew = sum(one.made for one in audit.bare)
+        lacking = count(len(audit.bare) - anew, "film")
+        console.print(f"pictures: {anew} made anew; {lacking} without, which `--repair` makes")
     if audit.extra:
         console.print(f"{len(audit.extra)} more below the campaign's folder, left alone:")
         for file in audit.extra[:SHOWN]:

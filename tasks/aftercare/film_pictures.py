@@ -13,10 +13,9 @@ from pathlib import Path
 from tasks.aftercare.verify import Places
 from tasks.errors import CallsheetError
 from tasks.ledger import Delivered, PictureKind, TakeFilm
+from tasks.store.keep_pictures import ENDINGS
 from tasks.store.ten_pictures import picture_moments
 
-#: How a picture's name ends where its film's ends in .mp4.
-SUFFIXES: dict[PictureKind, str] = {"poster": ".jpg", "strip": ".strip.jpg"}
 #: A strip of fewer different pictures shows little of a film.
 ENOUGH = 5
 #: A film on this machine of so few bytes is decoded at once to show a better picture.
@@ -51,7 +50,7 @@ class Pictures:
         return await self._read(stored.uri) if stored is not None else None
 
     async def _made(self, film: Delivered, kind: PictureKind) -> bytes | None:
-        kept = self._folder / f"{film.sha256}{SUFFIXES[kind]}"
+        kept = self._folder / f"{film.sha256}{ENDINGS[kind]}"
         async with self._one_at_a_time:
             if not kept.exists():
                 try:
@@ -65,8 +64,8 @@ class Pictures:
             if path is None:
                 raise FileNotFoundError(film.uri)
             made = await asyncio.to_thread(picture_moments, path)
-        for kind, jpeg in zip(SUFFIXES, made, strict=True):
-            await asyncio.to_thread(self._keep, f"{film.sha256}{SUFFIXES[kind]}", jpeg.data)
+        for kind, jpeg in zip(ENDINGS, made, strict=True):
+            await asyncio.to_thread(self._keep, f"{film.sha256}{ENDINGS[kind]}", jpeg.data)
 
     def _keep(self, name: str, data: bytes) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

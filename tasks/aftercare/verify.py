@@ -7,7 +7,7 @@ where its bytes are at hand, a picture of the film is decoded again and captions
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,13 +21,17 @@ from tasks.ledger import (
     Campaign,
     CampaignRow,
     Delivered,
+    FilmFindings,
     Ledger,
+    PictureKind,
     Take,
     deliveries_of,
+    findings_of,
     rows_of,
     takes_of,
 )
 from tasks.store import check_captions, inspect_film
+from tasks.store.inspection import Wanted
 from tasks.store.measure import measure
 from tasks.store.open import open_inventory, place_of
 from tasks.store.store import Inventory, Listed
@@ -36,6 +40,13 @@ from tasks.store.store import Inventory, Listed
 #: `wanting` was never delivered though the row asks for it; `unknown` could not be looked at.
 Verdict = Literal["intact", "missing", "changed", "unplayable", "wanting", "unknown"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+#: The pictures that a film has beside it, by the setting `pictures`.
+WANTED: Mapping[Wanted, tuple[PictureKind, ...]] = {
+    "yes": ("poster", "strip"),
+    "full": ("poster", "strip"),
+    "poster": ("poster",),
+    "no": (),
+}
 #: Files of ours in a campaign's folder that are no deliveries.
 OURS = ("manifest.json", "status.csv")
 
@@ -64,6 +75,17 @@ class AuditedFile:
         return self.verdict == "intact" or self.repaired is not None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BareFilm:
+    """A film that was delivered, and that lacks a picture; `made` once a repair made it anew."""
+
+    row: CampaignRow
+    take: Take
+    file: Delivered
+    findings: FilmFindings
+    made: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Audit:
     """What a look at a campaign's deliveries found; `extra` are files nobody delivered."""
@@ -71,6 +93,8 @@ class Audit:
     campaign: str
     files: Sequence[AuditedFile]
     extra: Sequence[Listed] = ()
+    #: Films whose pictures are not beside them. That is nothing wrong: they can be made again.
+    bare: Sequence[BareFilm] = ()
 
     @property
     def exit_status(self) -> int:
@@ -109,6 +133,10 @@ def audit_document(audit: Audit, *, quick: bool) -> dict[str, Any]:
             for one in audit.files
             if one.verdict != "intact"
         ],
+        "pictures": {
+            "missing": sum(not one.made for one in audit.bare),
+            "made": sum(one.made for one in audit.bare),
+        },
         "extra": [{"uri": file.uri, "bytes": file.bytes} for file in audit.extra],
         "exit": audit.exit_status,
     }
@@ -146,11 +174,12 @@ async def verify(
     spool: Path,
     at_once: int,
     quick: bool = False,
+    pictures: Wanted = "no",
 ) -> Audit:
     """Look at every file of the chosen rows' takes, `at_once` at a time.
 
     `quick` compares sizes only. What lies below the campaign's folder in `store` and is no
-    delivery is listed, and left alone.
+    delivery is listed, and left alone. Films without the `pictures` that are wanted are named.
     """
     expected, known = await _expected(ledger, campaign, chosen)
     slots = asyncio.Semaphore(at_once)
@@ -166,9 +195,31 @@ async def verify(
     except StoreError:
         # A store that can be read but not listed; each file was asked for by its name.
         there = []
-    own = {f"{folder}/{name}" for name in OURS} | known
+    findings = await ledger.read(partial(findings_of, campaign_id=campaign.id))
+    beside = {picture.uri for one in findings.values() for picture in one.pictures.values()}
+    own = {f"{folder}/{name}" for name in OURS} | known | beside
     extra = [file for file in there if file.uri not in own]
-    return Audit(campaign=campaign.name, files=files, extra=extra)
+    bare = list(_bare(expected, findings, there, WANTED[pictures])) if there else []
+    return Audit(campaign=campaign.name, files=files, extra=extra, bare=bare)
+
+
+def _bare(
+    expected: Iterable[AuditedFile],
+    findings: Mapping[int, FilmFindings],
+    there: Iterable[Listed],
+    wanted: Collection[PictureKind],
+) -> Iterator[BareFilm]:
+    """Yield films that lack a picture, or have another file where it was."""
+    listed = {file.uri: file.bytes for file in there}
+    for one in expected:
+        if one.kind != "mp4" or one.file is None:
+            continue
+        known = findings.get(one.take.id, FilmFindings())
+        have = {
+            k for k, picture in known.pictures.items() if listed.get(picture.uri) == picture.bytes
+        }
+        if not have >= set(wanted):
+            yield BareFilm(row=one.row, take=one.take, file=one.file, findings=known)
 
 
 async def _expected(

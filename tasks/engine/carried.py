@@ -54,6 +54,7 @@ def lean(row: CampaignRow) -> CampaignRow:
         take,
         body=b"",
         key_in_body=take.keyed,
+        asked_seconds=_one(take.wanted_seconds()),
         digest=row.digest if row.digest == take.digest else take.digest,
         quoted=_one(take.quoted),
         reserved=_one(take.reserved),

@@ -86,9 +86,9 @@ def _moved(
             change = partial(settlement, reason=reason)
             return change, _settled(take, charged)
         case FilesStored() | NotStored():
-            files = decision.memory.files
+            files, findings = decision.memory.files, decision.memory.findings
             delivery = partial(deliver, row=row, take=take, files=files, new=to, at=now)
-            change = partial(delivery, reason=reason)
+            change = partial(delivery, reason=reason, findings=findings)
             return change, replace(take, delivered_at=now) if to == "delivered" else take
     change = partial(move, row=row, new=to, at=now, reason=reason, take=take)
     if isinstance(observation, NothingFound) and not take.keyed:

@@ -42,15 +42,15 @@ from tasks.ledger.deliveries import (
     films_of,
 )
 from tasks.ledger.diff import ACTIONS, Action, RowDiff, changed_fields, diff_row, diff_sheet
-from tasks.ledger.films import (
+from tasks.ledger.film_findings import (
     FilmFindings,
     PictureKind,
     StoredPicture,
-    TakeFilm,
-    find_take_film,
     findings_in,
+    findings_of,
     keep_findings,
 )
+from tasks.ledger.films import TakeFilm, find_take_film
 from tasks.ledger.filters import RowFilter
 from tasks.ledger.gates import (
     KeptPace,

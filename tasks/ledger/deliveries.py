@@ -13,6 +13,7 @@ from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy import Row as Record
 
 from tasks.ledger.database import insert_of_missing, insert_unless_there
+from tasks.ledger.film_findings import FilmFindings, keep_findings
 from tasks.ledger.gathering import gathers, later
 from tasks.ledger.moves import move, note
 from tasks.ledger.prepared import Prepared
@@ -71,11 +72,17 @@ def deliver(
     at: float,
     new: State = "delivered",
     reason: str | None = None,
+    findings: FilmFindings | None = None,
 ) -> bool:
-    """Record verified files and move the row: `ready -> delivered`, or `held` where some lack."""
+    """Record verified files and move the row: `ready -> delivered`, or `held` where some lack.
+
+    With them is kept what was found when the film was looked at.
+    """
     if not move(connection, row, new, at=at, reason=reason, take=take):
         return False
     keep_files(connection, take.id, files, at=at)
+    if findings is not None:
+        keep_findings(connection, take.id, findings)
     if new == "delivered":
         later(connection, _DELIVERED, [{"the_take": take.id, "moment": at}])
     return True

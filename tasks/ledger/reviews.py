@@ -14,6 +14,7 @@ from sqlalchemy import Connection, bindparam, delete, exists, insert, select, up
 
 from tasks.errors import BadInput, CallsheetError
 from tasks.ledger.database import insert_missing, insert_unless_there
+from tasks.ledger.kept import deliver_kept
 from tasks.ledger.moves import storable
 from tasks.ledger.outlines import pages_of
 from tasks.ledger.schema import deliveries, events, reviews, rows, takes
@@ -95,6 +96,7 @@ def review(
     said = None if verdict is None else _said(verdict, reason, note, by=by, at=at)
     if said is not None and instead_of is None and _is_first(connection, film, said):
         _tell(connection, [(film, None)], said, by=by, at=at)
+        _deliver(connection, [take_id], said, at)
         return said
     # Whoever has its row taken again waits for this, or this for them.
     connection.execute(_ROW.where(rows.c.id == film.row_id))
@@ -114,7 +116,16 @@ def review(
     else:
         connection.execute(update(reviews).where(this).values(**_values(now)))
     _tell(connection, [(film, before.verdict)], now, by=by, at=at)
+    _deliver(connection, [take_id], now, at)
     return now
+
+
+def _deliver(
+    connection: Connection, take_ids: Sequence[int], said: Review | None, at: float
+) -> None:
+    """What a check held back is delivered once somebody keeps it."""
+    if said is not None and said.verdict == "keep":
+        deliver_kept(connection, take_ids, at=at)
 
 
 def _is_first(connection: Connection, film: _Film, said: Review) -> bool:
@@ -161,6 +172,7 @@ def review_all(
         # Somebody who decided in between was first: what stands now is theirs.
         mine = _mine(connection, [film.id for film in new], said)
         _tell(connection, [(f, None) for f in new if f.id in mine], said, by=by, at=at)
+        _deliver(connection, sorted(mine), said, at)
         made += len(mine)
         same += sum(standing == verdict for standing in before.values())
         stood += len(films) - len(mine) - sum(v == verdict for v in before.values())

@@ -6,6 +6,7 @@ Owns the way from a database row to a value; a change makes a new value.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
@@ -24,6 +25,8 @@ from tasks.ledger.states import State
 LENGTHS = 500
 #: Numbers in one question: SQLite allows no more than some thousands.
 AT_ONCE = 500
+#: Where a body says how long the film is to be; in a text, its quotes would be escaped.
+_LENGTH = re.compile(rb'"duration_seconds": ?([0-9]+)')
 #: What a take's body holds beside the brief.
 OURS = ("start_generation", "idempotency_key")
 
@@ -51,6 +54,8 @@ class Take:
     cancel_requested_at: float | None = None
     #: Whether the body holds the key, where the body itself is not in memory.
     key_in_body: bool | None = None
+    #: The length asked for, in seconds, where the body itself is not in memory.
+    asked_seconds: float | None = None
 
     @property
     def stands(self) -> bool:
@@ -63,6 +68,12 @@ class Take:
         if self.key_in_body is not None:
             return self.key_in_body
         return f'"{self.key}"'.encode() in self.body
+
+    def wanted_seconds(self) -> float | None:
+        """Return the length that was asked for, in seconds, if one was."""
+        if self.asked_seconds is None and (said := _LENGTH.search(self.body)):
+            return float(said[1])
+        return self.asked_seconds
 
     def asked(self) -> dict[str, Json]:
         """Return what was asked of the service, without key and start."""

@@ -59,6 +59,20 @@ class BucketStore:
         """Store `source` whatever the name held before; nobody ever reads half of it."""
         return await said(self._replace(name, source, content_type))
 
+    async def keep(self, name: str, data: bytes, *, content_type: str) -> str | None:
+        """Keep what can be made again, sent once; None where it did not come there."""
+        key = self._prefix + name
+        try:
+            objects = await self._known()
+            upload = await self._upload(name, data, content_type, {})
+            there = None if objects.abilities.conditional else await objects.head(key)
+            if there is None and not await objects.put_once(upload):
+                there = await objects.head(key)
+        except (S3Trouble, StoreError):
+            return None
+        # Of another size it is another file.
+        return objects.uri(key) if there is None or there.bytes == len(data) else None
+
     async def head(self, name: str) -> StoredFile | None:
         """Return what the bucket has under `name`."""
         return await said(self._head(self._prefix + name))

@@ -10,14 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
+
+from tasks.film_checks import OK
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-Check = Literal["black", "frozen", "silence", "clipping", "length", "captions"]
-CHECKS: tuple[Check, ...] = get_args(Check)
-OK = "ok"
 
 #: A picture is black where so much of it is darker than that (of 255), as ffmpeg's blackdetect.
 _DARK, _BLACK_SHARE = 26, 0.98

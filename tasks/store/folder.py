@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -60,6 +61,10 @@ class FolderStore:
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
         """Store `source` whatever the name held before; nobody ever reads half of it."""
         return await self._run(lambda: self._writer.replace(name, source))
+
+    async def keep(self, name: str, data: bytes, *, content_type: str) -> str | None:
+        """Keep what can be made again, without waiting for the disk; None where it cannot be."""
+        return await self._run(lambda: self._writer.keep(name, data))
 
     async def head(self, name: str) -> StoredFile | None:
         """Return what the folder has under `name`, read from the first byte to the last."""
@@ -137,6 +142,24 @@ class FolderWriter:
                 temporary.overwrite()
             sync_folder(path.parent)
         return StoredFile(str(path), written.bytes, written.sha256)
+
+    def keep(self, name: str, data: bytes) -> str | None:
+        """Keep what can be made again: written whole, and not waited for to be on the disk."""
+        try:
+            path = self._path(name)
+            self._prepare(path.parent)
+            fresh = path.with_name(f".callsheet-{secrets.token_hex(8)}.part")
+            try:
+                fresh.write_bytes(data)
+                # Unlike a rename, a link never replaces what is there.
+                os.link(fresh, path)
+            except FileExistsError:
+                return str(path) if path.read_bytes() == data else None
+            finally:
+                fresh.unlink(missing_ok=True)
+        except (OSError, StoreError):
+            return None
+        return str(path)
 
     def head(self, name: str) -> StoredFile | None:
         """Return what is under `name`, read from the first byte to the last."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from tasks.film_checks import Check
 from tasks.store.checks import (
-    Check,
     PicturePacket,
     is_dark,
     judge_black,
@@ -26,8 +26,9 @@ from tasks.store.checks import (
     may_stand_still,
 )
 from tasks.store.film import Film, decoding_threads, inspect_film
-from tasks.store.pictures import Jpeg, moments, poster_of, strip_of, tile_of
+from tasks.store.pictures import TILES, Jpeg, moments, poster_of, strip_of, tile_of
 from tasks.store.sound import Sound
+from tasks.store.ten_pictures import picture_moments
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
 
     from tasks.store.second_process import SecondProcess
 
-#: What is made of a film: poster and strip, the poster alone, or nothing.
-Wanted = Literal["yes", "poster", "no"]
+#: What is made of a film: poster and strip of key frames, the same of ten moments, for which all
+#: of it is decoded, the poster alone, or nothing.
+Wanted = Literal["yes", "full", "poster", "no"]
 #: Frames that are decoded at most to find light in a film whose key frames are black.
 _MOST_DARK = 240
 
@@ -78,6 +80,9 @@ def inspect_closely(path: Path, pictures: Wanted) -> Inspection:
     """Return what the film at `path` is and shows; raise FilmError unless it is a playable MP4."""
     watching = _Watching(path, pictures)
     film = inspect_film(path, watching)
+    if pictures == "full":
+        poster, strip = picture_moments(path)
+        return Inspection(film, watching.findings, poster, strip, TILES)
     return Inspection(film, watching.findings, watching.poster, watching.strip, len(watching.tiles))
 
 
@@ -125,14 +130,14 @@ class _Watching:
             return
         self._bright = not is_dark(tile)
         # The first that shows something: films like to begin in the dark.
-        if self._pictures != "no" and (self._bright or self.poster is None):
+        if self._pictures in ("yes", "poster") and (self._bright or self.poster is None):
             self.poster = poster_of(frame)
 
     def _judge_picture(self) -> None:
         if not self.tiles:
             return
         light = None if self._bright else self._find_light()
-        if light is not None and self._pictures != "no":
+        if light is not None and self._pictures in ("yes", "poster"):
             self.poster = poster_of(light)
         dark = {at: is_dark(tile) for at, tile in self.tiles.items()}
         shown = [dark[at] for at in (self._nearest if len(dark) > 2 else dark) if at in dark]

@@ -48,6 +48,11 @@ def _pieces(template: str) -> list[tuple[str, str | None, str | None, str | None
     return list(Formatter().parse(template))
 
 
+def picture_name(film: str, ending: str) -> str:
+    """Return the name of a picture beside its film: `a/b/c.mp4` has `a/b/c.jpg`."""
+    return f"{_SUFFIX.sub('', film)}{ending}"
+
+
 def _fill(template: str, values: dict[str, str | int]) -> str:
     known = ", ".join(f"{{{name}}}" for name in values)
     try:

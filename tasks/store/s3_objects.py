@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import quote
 
 from tasks.crash import crashpoint
@@ -88,22 +88,26 @@ class S3Objects:
         """Return the address of an object."""
         return f"s3://{self._calls.bucket}/{key}"
 
+    async def put_once(self, upload: Upload) -> bool:
+        """Write an object whose name is free, trying once; return False where it is not."""
+        headers = self._headers(upload, free=True)
+        try:
+            await self._calls.call(
+                lambda client: client.put_object(Body=cast("bytes", upload.source), **headers),
+                attempts=1,
+            )
+        except S3Trouble as trouble:
+            if trouble.code != "PreconditionFailed":
+                raise
+            return False
+        return True
+
     async def put(self, upload: Upload, *, free: bool) -> StoredFile:
         """Write an object and return it, proved; raise StoreError when it is not what was sent.
 
         With `free`, it is written only where there is none (if the store can tell).
         """
-        measured = upload.measured
-        headers: dict[str, Any] = {
-            "Bucket": self._calls.bucket,
-            "Key": upload.key,
-            "ContentType": upload.content_type,
-            "ContentLength": measured.bytes,
-            "Metadata": upload.metadata,
-            **digest_header(self.abilities.digest, measured.sha256, measured.md5),
-        }
-        if free and self.abilities.conditional:
-            headers["IfNoneMatch"] = "*"
+        measured, headers = upload.measured, self._headers(upload, free=free)
 
         def put(client: S3Client) -> PutObjectOutputTypeDef:
             with open_source(upload.source) as file:
@@ -115,6 +119,20 @@ class S3Objects:
         if self._proves(answer, measured):
             return StoredFile(self.uri(upload.key), measured.bytes, measured.sha256)
         return await self._verified(upload)
+
+    def _headers(self, upload: Upload, *, free: bool) -> dict[str, Any]:
+        measured = upload.measured
+        headers: dict[str, Any] = {
+            "Bucket": self._calls.bucket,
+            "Key": upload.key,
+            "ContentType": upload.content_type,
+            "ContentLength": measured.bytes,
+            "Metadata": upload.metadata,
+            **digest_header(self.abilities.digest, measured.sha256, measured.md5),
+        }
+        if free and self.abilities.conditional:
+            headers["IfNoneMatch"] = "*"
+        return headers
 
     async def head(self, key: str) -> ObjectHead | None:
         """Return what is there without reading it, or None."""

@@ -63,6 +63,12 @@ class Store(Protocol):
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
         """Store `source` whatever the name held before; nobody ever reads half of it."""
 
+    async def keep(self, name: str, data: bytes, *, content_type: str) -> str | None:
+        """Keep what can be made again, tried once and without proof; return its address.
+
+        None where it was not to be had, or the name is somebody else's: nothing is raised.
+        """
+
     async def head(self, name: str) -> StoredFile | None:
         """Return what the store has under `name`, its sha256 proved, or None."""
 

@@ -214,3 +214,26 @@ async def test_only_a_digest_that_the_store_has_checked_is_vouched_for(s3, store
     await inventory.aclose()
     kind = request.node.callspec.params["s3"]
     assert vouched == (stored.sha256 if kind == "amazon-like" else None)
+
+
+async def test_what_can_be_made_again_is_kept_once_and_over_nobodys(s3, store, seen) -> None:
+    await store.check()
+    seen.clear()
+    uri = await store.keep("ad-1.jpg", b"poster", content_type="image/jpeg")
+    assert uri == f"{store.address}/ad-1.jpg"
+    assert len(seen) <= 2
+    assert await store.keep("ad-1.jpg", b"poster", content_type="image/jpeg") == uri
+    assert await store.keep("ad-1.jpg", b"another", content_type="image/jpeg") is None
+    key = uri.removeprefix(f"s3://{s3.bucket}/")
+    assert await asyncio.to_thread(s3.read, key) == b"poster"
+    head = await asyncio.to_thread(s3.client().head_object, Bucket=s3.bucket, Key=key)
+    assert head["ContentType"] == "image/jpeg"
+
+
+async def test_a_store_in_trouble_keeps_no_picture_and_says_nothing(monkeypatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+    store = bucket_store("films")
+    assert await store.keep("ad-1.jpg", b"poster", content_type="image/jpeg") is None
+    await store.aclose()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tasks.brief import CaptionFormat
@@ -27,16 +27,25 @@ from tasks.errors import (
     StoreError,
     StoreUnusable,
 )
-from tasks.ledger import CampaignRow, Delivered
-from tasks.store import File, FileKind, check_captions, inspect_apart, object_name
+from tasks.film_checks import OK
+from tasks.ledger import CampaignRow, Delivered, FilmFindings, PictureKind, StoredPicture
+from tasks.store import File, FileKind, check_captions, object_name
+from tasks.store.checks import judge_captions, judge_length
+from tasks.store.inspection import Inspection, inspect_closely_apart
+from tasks.store.keep_pictures import keep_pictures
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A file that is what it should be; a film with its length in seconds."""
+    """A file that is what it should be; a film with what was seen of it."""
 
     file: File
-    seconds: float | None = None
+    inspection: Inspection | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """A film's length."""
+        return None if self.inspection is None else self.inspection.film.seconds
 
 
 #: None while the service has no such captions yet.
@@ -59,6 +68,7 @@ async def deliver(
             if film and outcomes[0] in troubles:
                 raise troubles[0]
             files = await _store(row, found, at)
+            pictures = await _keep_pictures(row, found, at)
             if troubles:
                 # The film is stored whatever becomes of its captions.
                 raise troubles[0]
@@ -71,7 +81,8 @@ async def deliver(
         return NotStored(str(error), permanent=_permanent(error), corrupt=corrupt)
     here = {one.file.kind for one in found}
     late = tuple(format for format in wanted if format not in here)
-    return FilesStored((*memory.files, *files), late)
+    stored = (*memory.files, *files)
+    return FilesStored(stored, late, _findings(row, memory, stored, found, pictures))
 
 
 async def _together(*work: Awaitable[Fetched]) -> list[Fetched | CallsheetError]:
@@ -110,9 +121,9 @@ async def _film(
     fetched = await at.fetcher.fetch(name, _addresses(row, address, at))
     # What is verified is in the store by then; what is not is downloaded anew.
     spooled.callback(fetched.path.unlink, missing_ok=True)
-    film = await inspect_apart(fetched.path, at.second)
+    seen = await inspect_closely_apart(fetched.path, at.settings.pictures, at.second)
     crashpoint("delivery: the film is verified")
-    return _Found(_file(row, "mp4", fetched.path, fetched.sha256, at), film.seconds)
+    return _Found(_file(row, "mp4", fetched.path, fetched.sha256, at), seen)
 
 
 def _addresses(row: CampaignRow, address: str | None, at: Context) -> Callable[[], Awaitable[str]]:
@@ -168,3 +179,39 @@ async def _store(row: CampaignRow, found: Sequence[_Found], at: Context) -> list
         )
         for one, there in zip(found, stored, strict=True)
     ]
+
+
+async def _keep_pictures(
+    row: CampaignRow, found: Sequence[_Found], at: Context
+) -> dict[PictureKind, StoredPicture]:
+    """Put a film's pictures beside it, as far as that can be done: no delivery depends on them."""
+    films = [one for one in found if one.inspection is not None]
+    if not films or films[0].inspection is None:
+        return {}
+    kept = await keep_pictures(at.store, films[0].file.name, films[0].inspection)
+    crashpoint("delivery: the pictures are kept")
+    return {kind: StoredPicture(**asdict(one)) for kind, one in kept.items()}
+
+
+def _findings(
+    row: CampaignRow,
+    memory: Memory,
+    stored: Sequence[Delivered],
+    found: Sequence[_Found],
+    pictures: Mapping[PictureKind, StoredPicture],
+) -> FilmFindings | None:
+    """Return what is known of the film now: of this delivery, and of what it brought before."""
+    before = memory.findings or FilmFindings()
+    seconds = next((file.seconds for file in stored if file.kind == "mp4"), None)
+    checks: dict[str, str] = dict(before.checks)
+    for one in found:
+        if one.inspection is not None:
+            checks.update(one.inspection.findings.items())
+            asked = row.take.wanted_seconds() if row.take is not None else None
+            if asked is not None:
+                checks["length"] = judge_length(one.inspection.film.seconds, asked)
+        elif isinstance(one.file.source, bytes) and checks.get("captions", OK) == OK:
+            checks["captions"] = judge_captions(one.file.source.decode(), seconds)
+    if not checks and not pictures:
+        return memory.findings
+    return FilmFindings(checks=checks, pictures={**before.pictures, **pictures})

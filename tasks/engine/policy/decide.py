@@ -7,6 +7,7 @@ in `creates` or in `renders`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tasks.credits import in_credits
@@ -152,8 +153,14 @@ def _troubled(
 def _stored(
     row: CampaignRow, memory: Memory, observation: FilesStored, now: float, rules: Rules
 ) -> Decision:
-    memory = replace(memory, files=observation.files, failures=memory.failures + 1)
+    findings = observation.findings or memory.findings
+    memory = replace(
+        memory, files=observation.files, findings=findings, failures=memory.failures + 1
+    )
     if not observation.late:
+        wrong = findings.wrong if findings is not None else {}
+        if found := [words for check, words in wrong.items() if check in rules.checks]:
+            return Decision(memory, to="held", reason=_held_back(row, found))
         return Decision(memory, to="delivered")
     formats = " and ".join(observation.late)
     ready = row.take.ready_at if row.take and row.take.ready_at else now
@@ -173,6 +180,16 @@ def _not_stored(row: CampaignRow, memory: Memory, observation: NotStored) -> Dec
         reason = f"{observation.words}: the film is paid for, running again fetches it free"
         return Decision(memory, to="held", reason=reason)
     return Decision(memory, lane="deliver", after=backoff(memory.failures))
+
+
+def _held_back(row: CampaignRow, found: Sequence[str]) -> str:
+    """Say why a film that is in the store waits for somebody, and what they can do."""
+    keep = suggest("review", row.campaign, row.row, "keep")
+    retake = suggest("retake", row.campaign, row.row, "--run")
+    return (
+        f"the film is in the store, but {'; '.join(found)}: `{keep}` takes it as it is, "
+        f"`{retake}` makes another"
+    )
 
 
 def _corrupt(row: CampaignRow, words: str) -> str:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from tasks.brief import CREATE
 from tasks.ledger.deliveries import Delivered
+from tasks.ledger.film_findings import FilmFindings
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow
 from tasks.settings import Settings
@@ -48,6 +49,8 @@ class Rules:
     failed: frozenset[str] = FAILED
     #: Whether clips take idempotency keys at this service; by the specification they do not.
     clip_keys: bool = False
+    #: What holds a row when it is found wrong with its film.
+    checks: frozenset[str] = frozenset()
     #: Whether a webhook can be relied on to tell of films that are ready.
     hinted: bool = False
 
@@ -61,6 +64,7 @@ class Rules:
             evidence_wait=settings.evidence_wait,
             failed=settings.failed_words,
             clip_keys=settings.clip_keys,
+            checks=settings.checks,
         )
 
 
@@ -95,6 +99,7 @@ class Memory:
     hint: int = 0
     charged: Decimal | None = None
     files: tuple[Delivered, ...] = ()
+    findings: FilmFindings | None = None
 
 
 @dataclass(frozen=True, slots=True)

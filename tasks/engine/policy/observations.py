@@ -12,6 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from tasks.ledger.deliveries import Delivered
+from tasks.ledger.film_findings import FilmFindings
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +147,14 @@ class FilmReady:
 
 @dataclass(frozen=True, slots=True)
 class FilesStored:
-    """The files in the store, verified; `late` are caption formats that are not there yet."""
+    """The files in the store, verified; `late` are caption formats that are not there yet.
+
+    `findings` is what a look at them told, if one was taken.
+    """
 
     files: tuple[Delivered, ...]
     late: tuple[str, ...] = ()
+    findings: FilmFindings | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from tasks.engine.policy.observations import (
 )
 from tasks.engine.policy.polling import POLL_MAX, POLL_MIN, told_interval
 from tasks.engine.policy.renders import GRACE, ODD_POLLS, ODD_SPAN
-from tasks.ledger import STATES, TRANSITIONS, State
+from tasks.ledger import STATES, TRANSITIONS, FilmFindings, State
 from tasks.service.sending import LONGEST
 from tests.campaigns import FILM, T0, a_row
 
@@ -407,6 +407,25 @@ def test_late_captions_are_waited_for_and_then_held():
     held = decide(row, NEW, late, T0 + 120, RULES)
     assert held.to == "held"
     assert "srt and vtt" in (held.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("checks", "to"),
+    [((), "delivered"), (("black", "length"), "delivered"), (("silence",), "held")],
+)
+def test_a_film_is_held_for_what_somebody_wants_it_held_for(checks, to):
+    found = FilmFindings(checks={"black": "ok", "silence": "nothing to hear"})
+    rules = replace(RULES, checks=frozenset(checks))
+    late = decide(a_row("ready"), NEW, FilesStored((FILM,), ("srt",), found), T0, rules)
+    assert late.to is None
+    # Its captions came later: what was found of the film is remembered.
+    decision = decide(a_row("ready"), late.memory, FilesStored((FILM,)), T0, rules)
+    assert decision.to == to
+    assert decision.memory.findings == found
+    if to == "held":
+        assert "nothing to hear" in (decision.reason or "")
+        assert "callsheet review" in (decision.reason or "")
+        assert "callsheet retake" in (decision.reason or "")
 
 
 def test_a_delivery_that_keeps_failing_is_held_and_stays_paid():

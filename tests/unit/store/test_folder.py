@@ -256,3 +256,17 @@ def test_one_sync_of_a_folder_serves_all_who_asked_before_it(tmp_path, monkeypat
         thread.join(10)
     assert len(synced) == 2
     assert shared.asking(tmp_path) == 0
+
+
+async def test_what_can_be_made_again_is_kept_over_nobodys(store, tmp_path) -> None:
+    uri = await store.keep("spring/a/a.jpg", b"poster", content_type="image/jpeg")
+    assert uri == str(tmp_path / "films" / "spring" / "a" / "a.jpg")
+    assert await store.keep("spring/a/a.jpg", b"poster", content_type="image/jpeg") == uri
+    assert await store.keep("spring/a/a.jpg", b"another", content_type="image/jpeg") is None
+    assert await store.keep("../a.jpg", b"poster", content_type="image/jpeg") is None
+    assert [path.name for path in Path(uri).parent.iterdir()] == ["a.jpg"]
+
+
+async def test_a_disk_that_takes_no_picture_is_no_trouble(store, tmp_path) -> None:
+    (tmp_path / "films").write_text("a file is here")
+    assert await store.keep("spring/a.jpg", b"poster", content_type="image/jpeg") is None

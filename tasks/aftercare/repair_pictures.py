@@ -1,0 +1,68 @@
+"""Make pictures anew that are not beside their films; with them, what older ledgers do not know
+is found of the film. Reads the film from the store, and asks no service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
+
+from tasks.aftercare.verify import Audit, BareFilm, Places
+from tasks.engine.context import Context
+from tasks.errors import FilmError, StoreError
+from tasks.ledger import FilmFindings, PictureKind, StoredPicture, keep_findings
+from tasks.store.checks import judge_length
+from tasks.store.inspection import Inspection, inspect_closely_apart
+from tasks.store.keep_pictures import ENDINGS, keep_pictures
+from tasks.store.pictures import Jpeg
+from tasks.store.store import name_below
+
+
+async def repair_pictures(audit: Audit, at: Context, places: Places) -> Audit:
+    """Make the pictures of bare films, several at a time; return the audit with what was made."""
+    slots = asyncio.Semaphore(at.settings.deliveries)
+
+    async def make(one: BareFilm) -> BareFilm:
+        async with slots:
+            return replace(one, made=await _made(one, at, places))
+
+    bare: Sequence[BareFilm] = await asyncio.gather(*(make(one) for one in audit.bare))
+    return replace(audit, bare=bare)
+
+
+async def _made(one: BareFilm, at: Context, places: Places) -> bool:
+    name = name_below(at.store.address, one.file.uri)
+    if name is None:
+        # It was delivered to another store, where nothing is written now.
+        return False
+    try:
+        async with places.of(one.file.uri).opened(one.file.uri, at.settings.spool) as path:
+            if path is None:
+                return False
+            seen = await inspect_closely_apart(path, at.settings.pictures, at.second)
+        kept = await _kept(one, name, seen, at)
+    except (FilmError, StoreError):
+        return False
+    checks = dict([*one.findings.checks.items(), *seen.findings.items()])
+    if (asked := one.take.wanted_seconds()) is not None:
+        checks["length"] = judge_length(seen.film.seconds, asked)
+    findings = FilmFindings(checks=checks, pictures={**one.findings.pictures, **kept})
+    await at.ledger.write(partial(keep_findings, take_id=one.take.id, findings=findings))
+    return bool(kept)
+
+
+async def _kept(
+    one: BareFilm, name: str, seen: Inspection, at: Context
+) -> dict[PictureKind, StoredPicture]:
+    """Keep pictures beside a film; what is damaged is ours, and is replaced."""
+    made: dict[PictureKind, Jpeg | None] = {"poster": seen.poster, "strip": seen.strip}
+    for kind, jpeg in made.items():
+        before = one.findings.pictures.get(kind)
+        if jpeg is None or before is None:
+            continue
+        known = name_below(at.store.address, before.uri)
+        if known == f"{name.removesuffix('.mp4')}{ENDINGS[kind]}":
+            await at.store.replace(known, jpeg.data, content_type="image/jpeg")
+    kept = await keep_pictures(at.store, name, seen)
+    return {kind: StoredPicture(**asdict(picture)) for kind, picture in kept.items()}

@@ -1,0 +1,153 @@
+"""Pictures beside delivered films, and what is found of films, by real runs against the sandbox."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.programs import Desk, simple_sheet
+
+#: The sandbox's films are a second long here, whatever is asked for.
+WRONG = {
+    "length": "it is 1.0 s long, 5 s were asked for",
+    "captions": "cue 1 of the captions ends at 1.6 s, the film at 1.0 s",
+}
+FINE = {"black": "ok", "frozen": "ok", "silence": "ok", "clipping": "ok"}
+
+
+def run(desk: Desk, name: str, rows: int = 2) -> dict[str, Path]:
+    """Deliver a campaign; return where the film of each row is."""
+    ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(rows)))
+    assert ended.status == 0, ended.err
+    return {
+        row["row"]: Path(file["uri"])
+        for row in desk.rows(name).values()
+        for file in row["deliveries"]
+        if file["kind"] == "mp4"
+    }
+
+
+def beside(film: Path) -> dict[str, tuple[str | None, int]]:
+    """Return the pictures beside a film: their format, and width by height."""
+    found = {}
+    for path in sorted(film.parent.glob("*.jpg")):
+        with Image.open(path) as picture:
+            found[path.name.removeprefix(film.stem)] = (picture.format, picture.width)
+    return found
+
+
+def known(desk: Desk, name: str) -> list[tuple[dict, int | None, dict]]:
+    """Return what the ledger has of each film: its checks, how many are wrong, its pictures."""
+    with sqlite3.connect(desk.folder / ".callsheet" / "ledger.db") as ledger:
+        query = (
+            "select checks, flagged, pictures from takes t join rows r on r.id = t.row_id "
+            "join campaigns c on c.id = r.campaign_id where c.name = ? order by r.position"
+        )
+        return [
+            (json.loads(checks or "{}"), flagged, json.loads(pictures or "{}"))
+            for checks, flagged, pictures in ledger.execute(query, [name])
+        ]
+
+
+def test_a_film_is_delivered_with_a_poster_and_a_strip_and_checked(desk: Desk, name: str) -> None:
+    films = run(desk, name)
+    for film in films.values():
+        pictures = beside(film)
+        assert set(pictures) == {".jpg", ".strip.jpg"}
+        assert {format for format, _ in pictures.values()} == {"JPEG"}
+        assert pictures[".strip.jpg"][1] in (900, 1600)
+    for (checks, flagged, pictures), film in zip(known(desk, name), films.values(), strict=True):
+        assert checks == {**FINE, **WRONG}
+        assert flagged == 2
+        assert pictures["poster"]["uri"] == str(film.with_suffix(".jpg"))
+        for picture in pictures.values():
+            assert Path(picture["uri"]).stat().st_size == picture["bytes"]
+    # They are no deliveries, and nobody's files.
+    assert {file["kind"] for row in desk.rows(name).values() for file in row["deliveries"]} == {
+        "mp4", "srt", "vtt"
+    }  # fmt: skip
+    audit = desk.call("verify", name, "--json").json
+    assert audit["pictures"] == {"missing": 0, "made": 0}
+    assert audit["extra"] == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there"),
+    [("no", set()), ("poster", {".jpg"}), ("full", {".jpg", ".strip.jpg"})],
+)
+def test_fewer_or_better_pictures_may_be_asked_for(
+    desk: Desk, name: str, wanted: str, there: set[str]
+) -> None:
+    desk = replace(desk, environ={**desk.environ, "CALLSHEET_PICTURES": wanted})
+    (film,) = run(desk, name, rows=1).values()
+    assert set(beside(film)) == there
+    ((checks, _, pictures),) = known(desk, name)
+    assert checks == {**FINE, **WRONG}
+    assert pictures.get("strip", {}).get("shown", 0) == (10 if wanted == "full" else 0)
+    assert desk.call("verify", name, "--json").json["pictures"]["missing"] == 0
+
+
+def test_lost_and_damaged_pictures_are_nothing_wrong_and_made_again(desk: Desk, name: str) -> None:
+    one, other = run(desk, name).values()
+    pictures = {path: path.read_bytes() for path in other.parent.glob("*.jpg")}
+    one.with_suffix(".jpg").unlink()
+    one.with_suffix(".strip.jpg").write_bytes(b"")
+    found = desk.call("verify", name, "--json")
+    assert found.status == 0, found.err
+    assert found.json["pictures"] == {"missing": 1, "made": 0}
+    assert found.json["problems"] == []
+    mended = desk.call("verify", name, "--repair", "--json")
+    assert (mended.status, mended.json["pictures"]) == (0, {"missing": 0, "made": 1})
+    assert {format for format, _ in beside(one).values()} == {"JPEG"}
+    assert {path: path.read_bytes() for path in other.parent.glob("*.jpg")} == pictures
+    assert desk.call("verify", name, "--json").json["pictures"] == {"missing": 0, "made": 0}
+
+
+def test_a_picture_of_somebody_elses_is_left_alone(desk: Desk, name: str) -> None:
+    theirs = desk.folder / "deliveries" / name / "r001" / "r001-take1.jpg"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(b"my own picture")
+    run(desk, name, rows=1)
+    assert theirs.read_bytes() == b"my own picture"
+    ((_, _, pictures),) = known(desk, name)
+    assert set(pictures) == {"strip"}
+    desk.call("verify", name, "--repair", "--json")
+    assert theirs.read_bytes() == b"my own picture"
+
+
+def test_a_film_is_held_for_what_a_setting_names_until_somebody_keeps_it(
+    desk: Desk, name: str
+) -> None:
+    desk = replace(desk, environ={**desk.environ, "CALLSHEET_CHECKS": "black, length"})
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
+    assert desk.run(sheet).status == 3
+    held = desk.rows(name)
+    for row in held.values():
+        assert row["state"] == "held"
+        assert WRONG["length"] in row["reason"]
+        assert f"callsheet review {name} {row['row']} keep" in row["reason"]
+        assert len(row["deliveries"]) == 3
+    kept = desk.call("review", name, "r001", "keep", "--because", "length", "--json")
+    assert kept.status == 0, kept.err
+    # Run again, it looks again, and pays nothing.
+    again = desk.run(sheet)
+    assert (again.status, again.json["rows"]) == (3, {"total": 2, "delivered": 1, "held": 1})
+    after = desk.rows(name)
+    assert after["r001"]["state"] == "delivered"
+    assert [row["charged"] for row in after.values()] == [row["charged"] for row in held.values()]
+    # Whoever takes the check away has it delivered.
+    desk = replace(desk, environ={**desk.environ, "CALLSHEET_CHECKS": ""})
+    assert desk.run(sheet).status == 0
+
+
+def test_what_the_setting_names_has_to_be_a_check(desk: Desk, name: str) -> None:
+    desk = replace(desk, environ={**desk.environ, "CALLSHEET_CHECKS": "black,blue"})
+    ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(1)))
+    assert ended.status == 2
+    assert "CALLSHEET_CHECKS" in ended.err
+    assert "frozen" in ended.err
