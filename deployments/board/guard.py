@@ -5,6 +5,7 @@ Plain ASGI and around everything else, so that no route, static file or refusal 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 
@@ -55,6 +56,8 @@ def headers_for(board: Board) -> dict[str, str]:
 PROBE = "/live"
 #: What somebody may post who is not logged in.
 OPEN = ("/login", "/logout")
+#: How often it is looked whether somebody to whom events are streamed may still have them.
+LOOK_AGAIN = 30.0
 #: How often it is noted that somebody is still there, in seconds.
 SEEN = 300.0
 
@@ -62,12 +65,20 @@ SEEN = 300.0
 class Guard:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, board: Board, tries: Tries, beside: Beside) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        board: Board,
+        tries: Tries,
+        beside: Beside,
+        look_again: float = LOOK_AGAIN,
+    ) -> None:
         self._app = app
         self._board = board
         self._headers = headers_for(board)
         self._tries = tries
         self._beside = beside
+        self._look_again = look_again
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or refuse it."""
@@ -85,16 +96,25 @@ class Guard:
                 # Before a byte of the body is looked at.
                 raise nobody()
 
+            now = asyncio.get_running_loop().time
+            looked = now()
+
             async def send_on(message: Message) -> None:
+                nonlocal looked
                 if body.refusal and not reply.begun:
                     # Whatever the application makes of half a body, this is what happened.
                     await answer(Request(scope), body.refusal)(scope, receive, reply.send)
                     reply.is_over = True
+                if person and now() - looked >= self._look_again:
+                    looked = now()
+                    await self._still(visit)
                 await reply.send(message)
 
             await self._app(scope, body.receive, send_on)
         except ProblemDetails as problem:
-            await answer(Request(scope), problem)(scope, receive, reply.send)
+            # Of an answer under way the end is cut off, which the other end sees.
+            if not reply.begun:
+                await answer(Request(scope), problem)(scope, receive, reply.send)
         except Exception as error:
             said = fault(error)
             if not reply.begun:
@@ -129,6 +149,11 @@ class Guard:
         if visit.bearer is not None:
             return await self._of_bearer(visit, visit.bearer)
         return await self._of_session(visit) if visit.session else None
+
+    async def _still(self, visit: Visit) -> None:
+        """Raise ProblemDetails once whoever has an answer that goes on and on is out by now."""
+        if await self._who(visit) is None:
+            raise nobody()
 
     async def _of_bearer(self, visit: Visit, token: str) -> Person:
         digest = digest_of(token)

@@ -11,8 +11,11 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from deployments.board.acts.people import new_login
+from deployments.board.beside import Beside
+from deployments.board.guard import Guard
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.tries import LOGINS, Tries
 from tests.board.conftest import OpenBoard, board_at
@@ -219,6 +222,36 @@ async def tried(open_board: OpenBoard, address: str, count: int = LOGINS + 1) ->
         answer = await open_board.nobody.get("/login?code=csb_wrong", headers=headers)
         told.append(answer.status_code)
     return told
+
+
+@pytest.mark.parametrize("comes_by", ["token", "session"])
+async def test_a_stream_ends_for_whoever_is_revoked(comes_by: str, open_board: OpenBoard) -> None:
+    sent: list[Message] = []
+
+    async def events(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"first", "more_body": True})
+        await open_board.admin.delete("/api/v1/people/Rita")
+        await send({"type": "http.response.body", "body": b"second", "more_body": True})
+
+    async def collect(message: Message) -> None:
+        sent.append(message)
+
+    async def leave() -> Message:
+        return {"type": "http.disconnect"}
+
+    _, cookie = await session_of(open_board, "reviewer")
+    bearer = f"Bearer {open_board.people['reviewer'].token}"
+    headers = {"authorization": bearer} if comes_by == "token" else {"cookie": cookie}
+    headers["host"] = urlsplit(open_board.origin).netloc
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"",
+             "headers": [(n.encode(), v.encode()) for n, v in headers.items()]}  # fmt: skip
+    tries = Tries(open_board.board.clock, most=9)
+    guard = Guard(events, open_board.board, tries, Beside(), look_again=0.0)
+
+    await guard(scope, leave, collect)
+
+    assert [message.get("body") for message in sent] == [None, b"first"]
 
 
 async def test_it_is_not_told_why_a_code_lets_nobody_in(open_board: OpenBoard) -> None:

@@ -100,3 +100,21 @@ async def test_a_key_of_another_form_is_refused(open_board: OpenBoard) -> None:
             "/api/v1/people", json=BEN, headers={"idempotency-key": key}
         )
         assert answer.status_code == 400
+
+
+async def test_a_file_sent_again_is_the_same_whatever_its_boundary(open_board: OpenBoard) -> None:
+    """Every program makes up a boundary of its own, and another one for the next try."""
+    sheet = b"id,tool,fields.product\nr1,product-launch,Kettle\n"
+    answers = [
+        await open_board.admin.post(
+            "/api/v1/sheets", files={"file": ("s.csv", text)}, headers={"idempotency-key": "one"}
+        )
+        for text in (sheet, sheet, sheet + b"r2,product-launch,Pan\n")
+    ]
+
+    first, second, other = answers
+    sent = {answer.request.headers["content-type"] for answer in answers}
+    assert len(sent) == 3
+    assert first.status_code == second.status_code == 201
+    assert first.json() == second.json()
+    assert other.status_code == 422
