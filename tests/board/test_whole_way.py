@@ -5,6 +5,7 @@ PICTURES=FOLDER python -m pytest tests/board/test_whole_way.py     takes a pictu
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -15,12 +16,20 @@ from tests.board.whole_board import WholeBoard, whole_board
 
 COLUMNS = "id,tool,fields.product,title,duration_seconds,aspect_ratio,language,captions"
 FILMS = {
-    "hero": "product-launch,Copper kettle,The Kettle That Hums,5,9:16,en,both",
-    "hero-de": "product-launch,Kupferkessel,Der Kessel singt,5,9:16,de,both",
-    "how": "explainer,Copper kettle,Why Copper Boils First,5,16:9,en,both",
-    "shop": "announcement,The corner shop,We Open When It Sings,5,1:1,en,both",
+    "hero": "product-launch,Copper kettle,The Kettle That Hums{},5,9:16,en,both",
+    "hero-de": "product-launch,Kupferkessel,Der Kessel singt{},5,9:16,de,both",
+    "how": "explainer,Copper kettle,Why Copper Boils First{},5,16:9,en,both",
+    "shop": "announcement,The corner shop,We Open When It Sings{},5,1:1,en,both",
 }
-SHEET = "\n".join([COLUMNS, *(f"{row},{cells}" for row, cells in FILMS.items())]) + "\n"
+
+
+def sheet_of(words: str = "") -> str:
+    """A sheet of four films; with other words in their titles they are other films."""
+    rows = [f"{row},{cells}".format(words) for row, cells in FILMS.items()]
+    return "\n".join([COLUMNS, *rows]) + "\n"
+
+
+SHEET = sheet_of()
 MISTAKEN = SHEET.replace("16:9", "16:19").replace("\nshop,", "\nhero,")
 WITHIN = 60_000
 
@@ -91,6 +100,82 @@ async def test_from_a_sheet_with_mistakes_to_kept_films(
         "shop": (1, "keep"),
     }
     assert len(board.service.bought()) == 6
+
+
+async def test_the_same_without_scripts(board: WholeBoard, chromium: Browser) -> None:
+    context = await chromium.new_context(base_url=board.url, java_script_enabled=False)
+    context.set_default_timeout(WITHIN)
+    async with watched(context):
+        page = await context.new_page()
+        await log_in(page, board)
+        await page.get_by_role("link", name="New campaign").first.click()
+        await hand_in(page, "plain.csv", sheet_of(" Again"))
+        await page.get_by_role("button", name="Approve 4 rows for").click()
+        await until_delivered(page, "plain")
+        await page.get_by_role("link", name="Films").first.click()
+        await picture(page, "11-without-scripts")
+        about = page.locator("#about")
+        await about.get_by_role("button", name="Keep").click()
+        await expect(about).to_have_attribute("data-row", "hero-de")
+        await about.get_by_role("button", name="Reject").click()
+        await about.get_by_label("Note").fill("slower")
+        await about.get_by_role("button", name="voice").click()
+        await expect(about).to_have_attribute("data-row", "how")
+        await page.get_by_role("button", name="Retake 1 rejected").click()
+        await page.get_by_role("button", name="Approve 1 row for").click()
+        await until_delivered(page, "plain")
+        await page.goto("/c/plain/films?review=none")
+        await page.get_by_role("checkbox", name="all 3 that match").check()
+        await page.get_by_role("button", name="Keep selected").click()
+        await expect(page.get_by_text("3 films kept.").last).to_be_visible()
+        await page.get_by_role("link", name="Report").click()
+        await expect(page.get_by_text("of 4 films")).to_be_visible()
+    rows = board.desk.rows("plain")
+    assert {line["review"] for line in rows.values()} == {"keep"}
+    assert rows["hero-de"]["take"] == 2
+
+
+async def test_a_run_does_not_notice_that_the_board_was_killed(
+    board: WholeBoard, chromium: Browser
+) -> None:
+    context = await chromium.new_context(base_url=board.url)
+    context.set_default_timeout(WITHIN)
+    page = await context.new_page()
+    await log_in(page, board)
+    await page.get_by_role("link", name="New campaign").first.click()
+    await hand_in(page, "killed.csv", sheet_of(" at Night"))
+    await page.get_by_role("button", name="Approve 4 rows for").click()
+    await expect(page.get_by_role("table", name="Rows")).to_be_visible(timeout=WITHIN)
+
+    await asyncio.to_thread(board.kill)
+    await expect(page.get_by_text("Not live since")).to_be_visible(timeout=WITHIN)
+    await picture(page, "12-not-live")
+    await asyncio.to_thread(board.start_again)
+
+    await expect(page.get_by_text("Not live since")).to_be_hidden(timeout=WITHIN)
+    await expect(page.get_by_role("status", name="Progress")).to_contain_text(
+        "4 of 4 delivered", timeout=WITHIN
+    )
+    keys = [str(line["key"]) for line in board.desk.rows("killed").values()]
+    assert board.service.charged(keys) == dict.fromkeys(keys, 1)
+
+
+async def log_in(page: Page, board: WholeBoard) -> None:
+    """Come in by the token, as the one-time address is used up."""
+    await page.goto("/login")
+    await page.get_by_label("Token").fill(board.said["token"])
+    await page.get_by_role("button", name="Log in").click()
+
+
+async def until_delivered(page: Page, campaign: str) -> None:
+    """Look again and again, as somebody does whose page is not live."""
+    progress = page.get_by_role("status", name="Progress")
+    for _ in range(60):
+        await page.goto(f"/c/{campaign}")
+        if "4 of 4 delivered" in await progress.inner_text():
+            return
+        await asyncio.sleep(1)
+    await expect(progress).to_contain_text("4 of 4 delivered")
 
 
 async def hand_in(page: Page, name: str, text: str) -> None:
