@@ -1,27 +1,24 @@
 """What every setting is: its name, its default, how its value is written, and what it is for.
 
-Where settings come from is in `tasks.settings`. No library reads them: every command pays for this.
+Where settings come from is in `tasks.settings`.
 """
-
-# `_setting` makes a field, as the library's own function does.
-# ruff: noqa: RUF009
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from tasks.credits import parse_credits
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, ConfigurationError
 from tasks.film_checks import CHECKS
-from tasks.redact import Secret
 
 if TYPE_CHECKING:
     from tasks.credentials import Login, Register
@@ -32,31 +29,16 @@ else:
 T = TypeVar("T")
 
 
-class WrongSetting(Exception):
-    """What is said of the setting `name` cannot be read; the arguments are why, and a remedy."""
+def _read(parse: Callable[[str], T | None], words: str) -> BeforeValidator:
+    """Return what reads a value; one that `parse` makes nothing of is said to be `words`."""
 
-    def __init__(self, name: str, *words: str) -> None:
-        super().__init__(*words)
-        self.name = name
-
-
-class _Read:
-    """Stands in the type of a setting, and makes of its text what the type says."""
-
-    def __init__(self, parse: Callable[[str], Any], words: str | None = None) -> None:
-        self._parse = parse
-        self._words = words
-
-    def __call__(self, value: str) -> Any:
-        """Read a value; one that `parse` makes nothing of is said to be `words`."""
-        found = self._parse(value)
-        if found is None and self._words is not None:
-            raise ValueError(f' "{value}" is {self._words}')
+    def read(value: str | None) -> T:
+        found = None if value is None else parse(value)
+        if found is None:
+            raise ValueError(f' "{value}" is {words}')
         return found
 
-
-def _read(parse: Callable[[str], T | None], words: str) -> _Read:
-    return _Read(parse, words)
+    return BeforeValidator(read)
 
 
 def service_address(value: str) -> str | None:
@@ -100,8 +82,8 @@ def _percent(value: str) -> Decimal | None:
     return None if amount is None else amount / 100
 
 
-def _split(separator: str, text: str) -> Iterator[str]:
-    return filter(None, map(str.strip, re.split(separator, text)))
+def _split(separator: str) -> BeforeValidator:
+    return BeforeValidator(lambda text: [w.strip() for w in re.split(separator, text) if w.strip()])
 
 
 def _lease(value: str) -> float | None:
@@ -119,12 +101,12 @@ def _vendor(value: str) -> str | None:
 
 
 Url = Annotated[str, _read(service_address, "not an http(s) address; nothing was spent")]
-Seconds = Annotated[float, _Read(_seconds)]
+Seconds = Annotated[float, BeforeValidator(_seconds)]
 Lease = Annotated[float, _read(_lease, "too short; 1s is the least")]
 Count = Annotated[int, _read(_count, "not a whole number from 1 to 512")]
 Truth = Annotated[bool, _read({"yes": True, "no": False}.get, "neither yes nor no")]
 Amount = Annotated[Decimal, _read(parse_credits, "not an amount of credits; nothing was spent")]
-Amounts = Annotated[dict[str, Decimal], _Read(_amounts)]
+Amounts = Annotated[dict[str, Decimal], BeforeValidator(_amounts)]
 Percent = Annotated[Decimal, _read(_percent, "not a part of a price; write it like 10%")]
 Place = Annotated[
     str, _read({"keyring": "keyring", "file": "file"}.get, "neither keyring nor file")
@@ -147,29 +129,30 @@ PicturesWanted = Annotated[
 ]
 Checks = Annotated[frozenset[str], _read(_checks, f"no list of {', '.join(CHECKS)}")]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
-Key = Annotated[Secret, _Read(Secret)]
-Secrets = Annotated[
-    tuple[Secret, ...], _Read(lambda text: tuple(map(Secret, _split(r"[\s,]", text))))
-]
-Words = Annotated[frozenset[str], _Read(lambda text: frozenset(_split(",", text)))]
+Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
+Words = Annotated[frozenset[str], _split(",")]
 
 
-def _setting(default: str | None, words: str) -> Any:
+def _setting(default: str | Callable[[dict[str, Any]], str] | None, words: str) -> Any:
     """Return a setting as people read of it: its default as they would write it, what it is."""
-    return field(default=default, metadata={"default": default, "words": words})
+    if callable(default):
+        return Field(default_factory=default, description=words)
+    return Field(default, description=words, validate_default=True)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """What a command runs with; durations in seconds. Made by `read`."""
+class Settings(BaseModel):
+    """What a command runs with; durations in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     home: Path
     base_url: Url | None = _setting(None, "the service's REST root; ends in /api/v1")
     auth_url: Url | None = _setting(None, "the service's login root")
     mcp_url: Url | None = _setting(None, "the service's MCP root")
-    api_key: Key | None = _setting(None, "the organisation's key (mav_...); a secret")
+    api_key: SecretStr | None = _setting(None, "the organisation's key (mav_...); a secret")
     ledger: str = _setting(
-        "", "SQLAlchemy URL of the ledger; default a SQLite file under .callsheet/"
+        lambda above: f"sqlite:///{above['home'] / 'ledger.db'}",
+        "SQLAlchemy URL of the ledger; default a SQLite file under .callsheet/",
     )
     store: str = _setting("deliveries/", "where films go: s3://bucket/prefix or a folder")
     webhook_url: Url | None = _setting(
@@ -238,7 +221,7 @@ class Settings:
         "Service", "vendor part of the webhook headers' names, X-Service-Signature"
     )
     #: What `callsheet login` kept for the profile, and the login of these that is in force.
-    kept_logins: Register | None = field(default=None, repr=False)
+    kept_logins: Register | None = Field(None, repr=False)
     login: Login | None = None
     #: Where `api_key` came from: CALLSHEET_API_KEY, CALLSHEET_API_KEY_FILE or a profile's name.
     key_source: str | None = None
@@ -246,19 +229,6 @@ class Settings:
     ledger_is_named: bool = False
     #: Where this user's runs are noted, a sheet each; None where nothing is to be noted.
     notes: Path | None = None
-
-    @classmethod
-    def read(cls, said: Mapping[str, Any]) -> Settings:
-        """Return what was said, texts as people write them; raise WrongSetting for the first."""
-        values = {"ledger": f"sqlite:///{said['home'] / 'ledger.db'}", **said}
-        for name, (default, read) in _READ.items():
-            text = values.get(name, default)
-            if isinstance(text, str):
-                try:
-                    values[name] = read(text)
-                except ValueError as error:
-                    raise WrongSetting(name, *error.args) from error
-        return cls(**values)
 
     @property
     def spool(self) -> Path:
@@ -294,7 +264,7 @@ class Settings:
         Asks the keyring, should the login be kept there: call it where the key is needed.
         """
         if self.api_key:
-            return self.api_key.reveal()
+            return self.api_key.get_secret_value()
         if self.login:
             return self._kept_key
         if self.kept_logins and self.kept_logins.trouble:
@@ -316,21 +286,10 @@ class Settings:
         return key_of(self.login)
 
 
-def _readers() -> Iterator[tuple[str, tuple[str | None, _Read]]]:
-    kinds = get_type_hints(Settings, include_extras=True)
-    for one in fields(Settings):
-        kind = kinds[one.name]
-        for part in (kind, *get_args(kind)):
-            for read in getattr(part, "__metadata__", ()):
-                yield one.name, (one.metadata["default"], read)
-
-
 #: Every setting: its default, and what it is.
 KNOWN: dict[str, tuple[str | None, str]] = {
-    one.name: (one.metadata["default"] or None, one.metadata["words"])
-    for one in fields(Settings)
-    if one.metadata
+    name: (None if field.default_factory else field.default or None, field.description)
+    for name, field in Settings.model_fields.items()
+    if field.description
 }
 SECRETS = ("api_key", "webhook_secret")
-#: The settings that are more than a text, with their defaults and what reads them.
-_READ = dict(_readers())

@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr
-from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
 
@@ -42,17 +41,6 @@ _QUIET = ("httpx", "httpcore", "hpack", "aiohttp", "botocore", "urllib3", "s3tra
 _values: set[str] = set()
 #: stderr is the whole process's: one report at a time.
 _reporting = threading.RLock()
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """A text that shows itself to whoever asks for it, and in no log and no traceback."""
-
-    _text: str = field(repr=False)
-
-    def reveal(self) -> str:
-        """Return the text."""
-        return self._text
 
 
 def register_secret(value: str) -> None:

@@ -15,9 +15,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from tasks.errors import ConfigurationError
 from tasks.home import find_home, is_here
-from tasks.known_settings import KNOWN, SECRETS, Settings, WrongSetting, service_address
+from tasks.known_settings import KNOWN, SECRETS, Settings, service_address
 from tasks.profiles import Found, read_profile, read_secret
 
 if TYPE_CHECKING:
@@ -49,8 +51,8 @@ def load_settings(
         sheet=sheet,
     )
     try:
-        return Settings.read(sources.values())
-    except WrongSetting as error:
+        return Settings.model_validate(sources.values())
+    except ValidationError as error:
         raise sources.refusal(error) from None
 
 
@@ -84,10 +86,12 @@ class _Sources:
             said = {**place(said), **said}
         return said
 
-    def refusal(self, error: WrongSetting) -> ConfigurationError:
+    def refusal(self, error: ValidationError) -> ConfigurationError:
         """Return what is to be said of a setting that is wrong: where it is, and why."""
-        words, *remedy = error.args
-        place = self._origins.get(error.name, PREFIX + error.name.upper())
+        problem = error.errors()[0]
+        name = str(problem["loc"][0])
+        words, *remedy = problem["ctx"]["error"].args
+        place = self._origins.get(name, PREFIX + name.upper())
         return ConfigurationError(f"{place}{words}", remedy="".join(remedy) or None)
 
     def _given(self, _: Mapping[str, Any]) -> dict[str, Any]:

@@ -164,11 +164,11 @@ def test_reading_commands_do_not_pay_for_prefect_pandas_or_boto3(module: str) ->
     assert done.stdout.strip() == ""
 
 
-#: What a command does not pay for, besides Prefect and the like: a sheet is read with pydantic.
+#: What a command does not pay for, besides Prefect and the like.
 NOT_PAID_FOR = {
     "check": {"httpx", "tenacity", "alembic", "sqlalchemy"},
-    "status": {"httpx", "tenacity", "alembic", "pydantic", "sqlalchemy.dialects.postgresql"},
-    "rows": {"httpx", "tenacity", "alembic", "pydantic", "sqlalchemy.dialects.postgresql"},
+    "status": {"httpx", "tenacity", "alembic", "tasks.sheet", "sqlalchemy.dialects.postgresql"},
+    "rows": {"httpx", "tenacity", "alembic", "tasks.sheet", "sqlalchemy.dialects.postgresql"},
 }
 
 

@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from tasks.credentials.private_file import make_private_folder, read_private, write_private
 from tasks.errors import ConfigurationError
-from tasks.redact import Secret, register_secret
+from tasks.redact import register_secret
 
 #: A retired secret is taken for so long: the last retry of a delivery comes after some six hours
 #: (specification, section 6).
@@ -92,10 +94,10 @@ class LiveSecrets:
     """
 
     def __init__(
-        self, folder: Path, given: Sequence[Secret], *, clock: Callable[[], float]
+        self, folder: Path, given: Sequence[SecretStr], *, clock: Callable[[], float]
     ) -> None:
         self._folder = folder
-        plain = [secret.reveal() for secret in given]
+        plain = [secret.get_secret_value() for secret in given]
         self._given = [(GIVEN, secret.encode()) for secret in plain]
         self._clock = clock
         self._changed: int | None = -1

@@ -11,11 +11,10 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tasks.clock import UnixClock
 from tasks.engine.lanes.evidence import Baseline
@@ -154,7 +153,7 @@ def fitted(settings: Settings, limit: int | None) -> Settings:
     if limit is None or needed <= limit:
         return settings
     part = max(0, limit - OTHER_FILES) / (needed - OTHER_FILES)
-    fewer: dict[str, Any] = {lane: max(1, int(part * getattr(settings, lane))) for lane in lanes}
+    fewer = {lane: max(1, int(part * getattr(settings, lane))) for lane in lanes}
     log.warning(
         "this process may have %d files open and its lanes want %d: there are fewer (%s); "
         "`ulimit -n %d` before it lets them be",
@@ -163,7 +162,7 @@ def fitted(settings: Settings, limit: int | None) -> Settings:
         ", ".join(f"{lane} {count}" for lane, count in fewer.items()),
         needed,
     )
-    return replace(settings, **fewer)
+    return settings.model_copy(update=fewer)
 
 
 def organisation_of(settings: Settings) -> str:

@@ -569,7 +569,7 @@ async def test_a_delivery_that_nobody_signed_does_not_count_as_heard(here: Place
     """A program at our address that says 200 to everything is no receiver."""
     with answering() as other:
         other.answer = answering_with(200)
-        settings = replace(here.at.settings, webhook_url=other.url)
+        settings = here.at.settings.model_copy(update={"webhook_url": other.url})
         status = await Place(replace(here.at, settings=settings)).ensure(SHORT)
     assert status.made
     assert not status.heard

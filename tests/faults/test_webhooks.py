@@ -90,7 +90,7 @@ def test_a_signed_lie_is_not_believed(production: Production) -> None:
         parked = production.run("--max-wait", "1s")
         assert parked.status == 5
         video = production.row()["video_id"]
-        secret = hears.settings.webhook_secret[0].reveal()
+        secret = hears.settings.webhook_secret[0].get_secret_value()
         for number, said in enumerate((video, "vid_of_a_stranger", "no video at all")):
             body = body_about(said, kind="video.deleted", number=number)
             assert post(hears.address, body, signed=signature(body, secret)).status == 200

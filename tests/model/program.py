@@ -49,7 +49,9 @@ from tests.model.virtual_time import Died, Fuse, VirtualTime
 
 ORGANISATION = "studio"
 #: One worker a lane: visits go one after the other.
-SETTINGS = replace(load_settings(environ={}), submits=1, watches=1, deliveries=1)
+SETTINGS = load_settings(environ={}).model_copy(
+    update={"submits": 1, "watches": 1, "deliveries": 1}
+)
 #: One row is read at a time, and one at most waits to begin.
 PAGE = 1
 #: So many turns of the loop let whoever is due come by.
@@ -151,13 +153,14 @@ class Program:
         ledger = cast(Any, self.ledger)
         rules = self.rules
         self.at = Context(
-            settings=replace(
-                SETTINGS,
-                horizon=rules.horizon,
-                deadline=rules.deadline,
-                captions_wait=rules.captions_wait,
-                evidence_wait=rules.evidence_wait,
-                clip_keys=rules.clip_keys,
+            settings=SETTINGS.model_copy(
+                update={
+                    "horizon": rules.horizon,
+                    "deadline": rules.deadline,
+                    "captions_wait": rules.captions_wait,
+                    "evidence_wait": rules.evidence_wait,
+                    "clip_keys": rules.clip_keys,
+                }
             ),
             ledger=ledger,
             service=client,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import stat
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from tasks.errors import ConfigurationError
 from tasks.home import find_home, make_home
-from tasks.redact import Secret
 from tasks.settings import KNOWN, Settings, load_settings
 
 
@@ -38,7 +37,7 @@ def test_without_anything_the_defaults_hold(tmp_path: Path):
 
 
 def test_every_setting_that_is_known_is_in_force(tmp_path: Path):
-    assert set(KNOWN) <= {one.name for one in fields(Settings)}
+    assert set(KNOWN) <= set(Settings.model_fields)
 
 
 def test_the_environment_wins_over_the_profile_and_that_over_the_default(
@@ -129,7 +128,7 @@ def test_a_secret_may_come_from_a_file_which_wins(tmp_path: Path):
     (tmp_path / "key").write_text("mav_file\n")
     found = load(tmp_path, api_key="mav_plain", api_key_file=str(tmp_path / "key"))
     assert found.api_key is not None
-    assert found.api_key.reveal() == "mav_file"
+    assert found.api_key.get_secret_value() == "mav_file"
 
 
 def test_a_profile_names_a_secret_file_beside_itself(tmp_path: Path, profiles: Path):
@@ -137,7 +136,7 @@ def test_a_profile_names_a_secret_file_beside_itself(tmp_path: Path, profiles: P
     (profiles / "studio.key").write_text("mav_beside\n")
     found = load(tmp_path, "studio")
     assert found.api_key is not None
-    assert found.api_key.reveal() == "mav_beside"
+    assert found.api_key.get_secret_value() == "mav_beside"
 
 
 @pytest.mark.parametrize(("text", "words"), [(None, "cannot be read"), (" \n", "empty")])
@@ -187,7 +186,7 @@ def test_a_secret_is_revealed_where_it_is_needed(tmp_path: Path):
     settings = load(tmp_path, api_key=" mav_canary ", base_url="https://h/api/v1/")
     assert settings.service() == ("https://h/api/v1", "mav_canary")
     assert type(settings.service()[1]) is str
-    assert isinstance(settings.api_key, Secret)
+    assert isinstance(settings.api_key, SecretStr)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -137,7 +136,7 @@ async def carry(
     work = await play.ledger.read(lambda connection: Work(order(connection)))
     at = cast(Any, play.at)
     one = {"submits": 1, "deliveries": 1}
-    at = Context(**{**vars(at), "settings": replace(at.settings, **one)})
+    at = Context(**{**vars(at), "settings": at.settings.model_copy(update=one)})
     async with Engine(stage.campaign, at, deliver=deliver, page=page) as engine:
         service.engine = engine
         if cancelled:
