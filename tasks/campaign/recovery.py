@@ -19,15 +19,18 @@ from tasks.duration import say_duration
 from tasks.engine.context import Context
 from tasks.errors import SpendRefused, StoreError
 from tasks.ledger import (
+    VERDICTS,
     Campaign,
     CampaignRow,
     Delivered,
     PastTake,
+    Review,
     has_paid,
     restore_count,
     restore_take,
     rows_of,
 )
+from tasks.ledger.reviews import BY, NOTE, REASON
 from tasks.store import object_name
 from tasks.suggest import again_with
 
@@ -147,7 +150,20 @@ async def _past_take(
         video_id=video_id,
         sent_at=_sent_at(line, made_at) or made_at,
         files=await _files(at, row, line, number),
+        review=_review(line, made_at),
+        checks=line.checks if line.film_take == number else None,
     )
+
+
+def _review(line: ManifestRow, made_at: float) -> Review | None:
+    """Return what somebody had said of the film of the take that a line tells of."""
+    verdict = next((one for one in VERDICTS if one == line.review), None)
+    if verdict is None or line.film_take != line.take:
+        return None
+    reason, note = (line.review_reason or "")[:REASON], (line.review_note or "")[:NOTE]
+    by = (line.reviewed_by or "somebody")[:BY]
+    # When exactly, the manifest does not tell.
+    return Review(verdict=verdict, reason=reason or None, note=note or None, by=by, at=made_at)
 
 
 async def _files(at: Context, row: CampaignRow, line: ManifestRow, number: int) -> list[Delivered]:

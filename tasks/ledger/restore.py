@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -11,7 +11,9 @@ from sqlalchemy import Connection, insert, update
 from tasks.credits import to_micro
 from tasks.ledger.accounts import count_past
 from tasks.ledger.deliveries import Delivered, keep_files
+from tasks.ledger.film_findings import FilmFindings, keep_findings
 from tasks.ledger.moves import move
+from tasks.ledger.reviews import Review, restore_review
 from tasks.ledger.schema import rows, takes
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow
@@ -30,6 +32,9 @@ class PastTake:
     video_id: str
     sent_at: float
     files: Sequence[Delivered] = ()
+    #: What somebody said of its film, and what was found when that was inspected.
+    review: Review | None = None
+    checks: Mapping[str, str] | None = None
 
 
 def restore_count(connection: Connection, row: CampaignRow, *, nth: int) -> None:
@@ -76,6 +81,10 @@ def restore_take(connection: Connection, row: CampaignRow, past: PastTake, *, at
         update(rows).where(rows.c.id == row.id).values(take_id=take_id, quoted=price, nth=past.nth)
     )
     keep_files(connection, take_id, past.files, at=at)
+    if past.files and past.checks:
+        keep_findings(connection, take_id, FilmFindings(checks=past.checks))
+    if past.files and past.review is not None:
+        restore_review(connection, row, take_id, past.review, at=at)
     held = 0 if settled else (price or 0)
     spent = cost if settled else 0
     count_past(connection, row, take_id=take_id, at=past.sent_at, reserved=held, cost=spent)

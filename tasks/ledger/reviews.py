@@ -18,6 +18,7 @@ from tasks.ledger.kept import deliver_kept
 from tasks.ledger.moves import storable
 from tasks.ledger.outlines import pages_of
 from tasks.ledger.schema import deliveries, events, reviews, rows, takes
+from tasks.ledger.values import CampaignRow
 
 Verdict = Literal["keep", "reject"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -34,6 +35,8 @@ REASONS: Mapping[str, str] = {
 REVIEW_COLUMNS = ("verdict", "reason", "note", "by", "at")
 #: Characters of a reason and of a note at most.
 REASON, NOTE = 40, 2000
+#: Characters of who said it at most.
+BY = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -177,6 +180,17 @@ def review_all(
         same += sum(standing == verdict for standing in before.values())
         stood += len(films) - len(mine) - sum(v == verdict for v in before.values())
     return Reviewed(made, same, stood)
+
+
+def restore_review(
+    connection: Connection, row: CampaignRow, take_id: int, said: Review, *, at: float
+) -> None:
+    """Put back what an earlier, lost ledger knew to have been said of a take."""
+    keys = {"take_id": take_id, "campaign_id": row.campaign_id, "row_id": row.id}
+    connection.execute(insert(reviews).values(**keys, **_values(said)))
+    words = f"{said.words} (known from the store's manifest)"
+    event = {**keys, "at": at, "kind": "review", "new": said.verdict, "words": storable(words)}
+    connection.execute(insert(events).values(**event))
 
 
 def review_of(connection: Connection, take_id: int, *, locked: bool = False) -> Review | None:

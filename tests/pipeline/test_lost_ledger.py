@@ -30,6 +30,10 @@ def test_what_was_delivered_is_found_in_the_store_and_nobody_is_asked(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(3))
+    desk.run(sheet, "--budget", "500")
+    desk.call("review", name, "r001", "keep", "--by", "Ann")
+    desk.call("review", name, "r002", "reject", "--because", "voice", "--note", "too deep")
+    # Whatever a run finds to be new comes into the manifest.
     first = desk.run(sheet, "--budget", "500")
     before, creates = desk.rows(name), studio.calls()["create"]
     lose_the_ledger(desk)
@@ -40,6 +44,8 @@ def test_what_was_delivered_is_found_in_the_store_and_nobody_is_asked(
     assert studio.calls()["create"] == creates
     assert again.json["credits"]["charged"] == first.json["credits"]["charged"]
     assert desk.rows(name) == before
+    assert [row["review"] for row in before.values()] == ["keep", "reject", None]
+    assert all(row["checks"] for row in before.values())
 
 
 def test_a_clip_that_was_delivered_is_not_made_twice(
