@@ -185,7 +185,8 @@ class _Carrier:
 
     async def _refused(self, error: SpendRefused) -> RunEnd:
         """End a run that may not spend; films that it had begun before are still brought home."""
-        if isinstance(error, MovedOn):
+        # What a run has begun was paid for on its plan, which stays whose word that was.
+        if isinstance(error, MovedOn) and self._run.begun_at is None:
             await self._plan_anew(error)
         words = _say(error)
         try:

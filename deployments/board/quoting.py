@@ -47,6 +47,12 @@ async def quote_plan(board: Board, plan_id: str) -> None:
     except (CallsheetError, ProblemDetails) as error:
         await board.write(partial(void_plan, plan_id=plan.id, old="quoting", words=_words(error)))
         return
+    except Exception:
+        # Not left as it is: it would be asked for again and again.
+        log.exception("a plan has no prices")
+        words = "a fault in Callsheet; nothing was spent"
+        await board.write(partial(void_plan, plan_id=plan.id, old="quoting", words=words))
+        return
     crashpoint("board: the prices of a plan are known")
     total = parse_credits(document["credits"]["total"])
     assert total is not None

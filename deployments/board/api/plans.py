@@ -62,7 +62,11 @@ class PlanLineOut(BaseModel):
 
 
 class PlanOut(BaseModel):
-    """A plan; amounts in credits, null where there is none or nobody could read it."""
+    """A plan; amounts in credits, null where there is none or nobody could read it.
+
+    `elsewhere` are rows that another campaign has paid for, `retiring` those that have left the
+    sheet: both are approved with it.
+    """
 
     plan: str
     state: PlanState
@@ -76,6 +80,10 @@ class PlanOut(BaseModel):
     budget: Number | None
     left: Number | None
     balance: Number | None
+    elsewhere: list[dict[str, Any]]
+    retiring: list[str]
+    notes: list[str]
+    because: str | None
     expires_at: str | None
     words: str | None
     refusal: str | None
