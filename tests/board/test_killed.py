@@ -27,10 +27,8 @@ def name(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     "point",
     [
-        "ledger: after the commit (runs.claim_run)",
         "ledger: after the commit (steps._approve)",
         "service: after the answer (create)",
-        "run: before its end is noted",
     ],
 )
 async def test_a_killed_run_is_carried_on_and_no_row_is_charged_twice(
@@ -51,8 +49,6 @@ async def test_other_takes_that_are_killed_are_paid_once(
 @pytest.mark.parametrize(
     "point",
     [
-        "board: the prices of a plan are known",
-        "board: before a plan is approved",
         "ledger: after the commit (approval.approve_on_board)",
         "board: after a run is started",
     ],

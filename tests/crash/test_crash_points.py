@@ -53,7 +53,7 @@ ELSEWHERE = {
     "board: before a run is started": KILLED_BOARD,
     "board: after a run is started": KILLED_BOARD,
     "run: what was approved is in the rows": KILLED_RUN,
-    "run: before its end is noted": KILLED_RUN,
+    "run: before its end is noted": BOARD + "test_other_takes_that_are_killed_are_paid_once",
     "spool: the note is written": "tests/unit/store/test_fetch_after_a_kill.py"
     "::test_a_killed_download_is_resumed_by_the_next_process",
 }
