@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from decimal import Decimal
 from functools import partial
+from typing import Any
 
 import httpx
 import pytest
 
 from tasks.brief import Brief
 from tasks.ledger import STATES, State, find_plan, review
+from tasks.ledger.plans import begin_plan, finish_plan, void_plan
 from tests.board.conftest import OpenBoard
 from tests.board.filmed import filmed
 from tests.campaigns import Stage, brief
@@ -123,6 +126,67 @@ async def plan_rows(board: OpenBoard, answer: httpx.Response) -> list[str]:
     return list(plan.terms["rows"])
 
 
+def priced_at(credits: int) -> dict[str, Any]:
+    """What a plan of two rows says, one of which is paid for."""
+    one = {"why": None, "tool": None, "duration_seconds": 8, "aspect_ratio": "9:16",
+           "language": "en", "charged": 0}  # fmt: skip
+    return {
+        "campaign": "spring",
+        "credits": {"total": credits, "unpriced": 0, "committed": 12, "budget": 20,
+                    "left": 8, "balance": None},
+        "rows": [
+            {"row": "a", "action": "make", "title": EVIL, "quoted": credits, **one},
+            {"row": "b", "action": "nothing", "title": "B", "quoted": 12, **one},
+        ],
+        "retiring": ["gone"],
+        "refusal": None,
+    }  # fmt: skip
+
+
+async def a_plan(
+    board: OpenBoard, name: str, credits: int, *, until: float = 1e10, replaces: str | None = None
+) -> None:
+    """Put a plan in the ledger that is ready, perhaps in the place of another one."""
+
+    def change(one: Any) -> None:
+        begin_plan(one, name, kind="run", campaign="spring", terms={}, by="Ann", at=1.0)
+        told = {"document": priced_at(credits), "total": Decimal(credits), "expires_at": until}
+        finish_plan(one, name, campaign="spring", **told)
+        if replaces:
+            void_plan(one, replaces, old="ready", words="a: 5 then", replaced_by=name)
+
+    await board.ledger.write(change)
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "words", "absent"),
+    [
+        ("approver", "ready", ["Approve 1 row for 5 credits", "3 <small>of 20", "1 row left"], []),
+        ("approver", "dear", ["Approve 1 row for 9 credits", "1 credit too many"], []),
+        ("viewer", "ready", ["Somebody who may approve"], ["<button class=\"button primary"]),
+        ("approver", "late", ["stopped holding", "Plan again"], [">Approve"]),
+        ("approver", "old", ["stands no more", "/plans/new"], [">Approve", "Plan again"]),
+        ("approver", "new", ["Something has moved on", "It was 5 credits, it is 6 credits now",
+                             "Price before", "Approve 1 row for 6 credits"], []),
+    ],
+)  # fmt: skip
+async def test_a_plan_says_what_it_costs_and_whether_it_may_be_approved(
+    open_board: OpenBoard, role: str, name: str, words: list[str], absent: list[str]
+) -> None:
+    await a_plan(open_board, "ready", 5)
+    await a_plan(open_board, "dear", 9)
+    await a_plan(open_board, "late", 5, until=2.0)
+    await a_plan(open_board, "old", 5)
+    await a_plan(open_board, "new", 6, replaces="old")
+
+    page = await (await open_board.form(role)).get(f"/plans/{name}")
+
+    told = " ".join(page.text.split())
+    assert [one for one in words if one not in told] == []
+    assert [one for one in absent if one in told] == []
+    assert EVIL not in page.text
+
+
 @pytest.mark.parametrize(
     ("pressed", "rows"),
     [
@@ -135,7 +199,7 @@ async def plan_rows(board: OpenBoard, answer: httpx.Response) -> list[str]:
     ids=str,
 )
 async def test_retake_is_about_what_is_ticked_else_shown_else_failed(
-    open_board: OpenBoard, pressed: dict[str, object], rows: list[str]
+    open_board: OpenBoard, pressed: dict[str, Any], rows: list[str]
 ) -> None:
     await in_every_state(open_board)
     browser = await open_board.form("admin")
@@ -324,7 +388,9 @@ async def test_the_stream_sends_what_changed_of_the_rows_on_the_page_and_all_aft
         _, again = await Stream(answer).next()
 
     assert 'hx-target="#chips"' in first
-    assert f"row-{a}" not in first + f"row-{b}"
+    assert f"row-{a}" not in first
+    assert f"row-{b}" not in first + second
+    assert "Show 2 more rows" in again
     assert f'hx-target="#row-{a}"' in second
     assert "quoted" in second
     assert f'hx-target="#row-{a}"' in again

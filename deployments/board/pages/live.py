@@ -42,7 +42,7 @@ ALOUD = 8
 
 @router.get("")
 async def live(request: Request, board: TheBoard, person: Viewer, campaign: str) -> Response:
-    """Show the rows that the address asks for; with `HX-Request` the part with the table alone."""
+    """Show the rows that the address asks for."""
     found = await board.read(partial(find_campaign, name=campaign))
     if found is None and await see_runs(board, person, campaign, limit=1):
         return page(request, "starting.html", person, campaign=campaign)
@@ -52,7 +52,7 @@ async def live(request: Request, board: TheBoard, person: Viewer, campaign: str)
     asked = view.asked
     read = partial(shown_rows, campaign_id=found.id, which=asked.which, sort=asked.sort)
     shown = await board.read(partial(read, after=asked.after, limit=asked.limit))
-    told = await _told(board, person, found, view)
+    told = await _told(board, person, found, view, len(shown.rows))
     told["cancelled"] = request.query_params.get("cancelled", "")
     return page(request, "live.html", person, rows=shown.rows, next=shown.next, at=at, **told)
 
@@ -79,13 +79,19 @@ async def campaign_of(board: Board, name: str) -> Campaign:
     return found
 
 
-async def _told(board: Board, person: Person, campaign: Campaign, view: RowView) -> dict[str, Any]:
-    """Return what the parts of the page are filled with, but for its rows."""
+async def _told(
+    board: Board, person: Person, campaign: Campaign, view: RowView, shown: int
+) -> dict[str, Any]:
+    """Return what the parts of a page that shows so many rows are filled with, but for these."""
     match = partial(count_shown, campaign_id=campaign.id, which=view.which)
     tally = await board.read(partial(tally_of, campaign=campaign))
     counts = await board.read(partial(counts_of, campaign_id=campaign.id))
     runs = await see_runs(board, person, campaign.name, limit=1)
+    matching = tally.total if view.which.is_empty else await board.read(match)
+    # Rows that came since, and would be on the first page if that were asked for now.
+    came = 0 if view.asked.after else min(matching, view.asked.limit) - shown
     return {
+        "more": came,
         "run": runs[0] if runs else None,
         "tab": "board",
         "campaign": campaign.name,
@@ -95,7 +101,7 @@ async def _told(board: Board, person: Person, campaign: Campaign, view: RowView)
         "for_a_person": FOR_A_PERSON,
         "tally": tally,
         "counts": counts,
-        "matching": tally.total if view.which.is_empty else await board.read(match),
+        "matching": matching,
     }
 
 
@@ -156,7 +162,7 @@ class _Sent:
 
     async def _now(self) -> dict[str, str]:
         """Return every part of the page as it is now, by the id of its element."""
-        told = await _told(self.board, self.person, self.campaign, self.view)
+        told = await _told(self.board, self.person, self.campaign, self.view, len(self.numbers))
 
         def show(template: str, **more: Any) -> str:
             return filled(self.request, template, self.person, **told, **more)
