@@ -39,6 +39,8 @@ $(VENV)/.browser: $(VENV)/.installed-dev
 
 demo: $(VENV)/.installed
 	$(BIN)/callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400
+	@echo "Look at the films in a browser, keep them or have them made again:"
+	@echo "  $(BIN)/callsheet board --sandbox --open"
 
 test: $(VENV)/.installed-dev $(VENV)/.browser
 	$(BIN)/python -m pytest -n 4 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache

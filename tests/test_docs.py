@@ -115,6 +115,12 @@ def test_the_readme_is_short_and_has_no_gaps() -> None:
     assert "FIGURES" not in README
 
 
+def test_the_readme_shows_a_small_picture_of_the_board() -> None:
+    (name,) = re.findall(r"!\[[^]]+\]\(([^)]+\.png)\)", README)
+
+    assert (ROOT / name).stat().st_size < 200_000
+
+
 def test_every_command_answers_for_itself() -> None:
     for parser in commands().values():
         assert {"--json", "--profile", "--verbose"} <= {

@@ -46,7 +46,7 @@ from tasks.ledger.shown import PAGE
 ORDERS = {"sheet": "In the order of the sheet", "worst": "Worst first", "since": "Newest first"}
 #: What the form above the films asks for itself.
 FIELDS = ("sort", "q", "language", "ratio", "tool")
-TALL = ("9:16", "4:5", "3:4", "2:3")
+TALL, WIDE = ("9:16", "4:5", "3:4", "2:3"), ("16:9", "4:3", "3:2", "21:9")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,6 @@ class FilmDesk:
             card = await self.card(view, view.open or first.row)
             told = {**await self.opened(view, card), "films": cards}
         more = replace(view, after=found.next).address(self.root) if found.next else None
-        tall = sum(row.ratio in TALL for row in found.rows)
         return told | {
             "tab": "films",
             "tally": tally,
@@ -97,7 +96,7 @@ class FilmDesk:
             "sorts": ORDERS,
             "choices": _choices(view, variety),
             "kept": [pair for pair in replace(view, after=None).pairs() if pair[0] not in FIELDS],
-            "wide": tall * 2 < len(cards),
+            "shape": _shape(found.rows),
             "until": self.board.clock(),
             "other_look": replace(view, strips=not view.strips).address(self.root, open=view.open),
         }
@@ -174,6 +173,13 @@ class FilmDesk:
         return await self.board.read(
             partial(shown_rows, campaign_id=self.campaign.id, which=which, **how)
         )
+
+
+def _shape(rows: Sequence[ShownRow]) -> str:
+    """Return the shape in which most of these films are seen well."""
+    tall = sum(row.ratio in TALL for row in rows)
+    wide = sum(row.ratio in WIDE for row in rows)
+    return "tall" if tall > 2 * wide else "landscape" if wide > 2 * tall else "square"
 
 
 def _choices(view: FilmView, variety: Variety) -> list[tuple[str, str, str, list[str]]]:

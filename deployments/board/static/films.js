@@ -351,7 +351,7 @@
     const of = Number(all.dataset.count).toLocaleString("en");
     document.getElementById("selected").textContent = number
       ? `${number.toLocaleString("en")} of ${of} selected`
-      : "Tick films to decide many at once";
+      : "None ticked";
     bulk.classList.toggle("is-idle", !number);
     for (const button of bulk.querySelectorAll("button")) button.disabled = !number;
   }
