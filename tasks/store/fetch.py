@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from tasks.clock import Clock, Random, Sleep, utc_now
 from tasks.errors import FilmError, StoreError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tasks.connections import Answer
     from tasks.store.redirects import Redirects
 
+T = TypeVar("T")
 FreshUrl = Callable[[], Awaitable[str]]
 
 _POLICY = RetryPolicy(first=0.5, longest=30.0, jitter=0.5)
@@ -34,7 +35,7 @@ _PROGRESS = 1024 * 1024
 _LONGEST_WAIT = 300.0
 #: A film of so many bytes is hashed and written in less time than a thread takes to be told of it.
 _SMALL = 256 * 1024
-_THREADS = 4
+_THREADS = 8
 
 
 class Fetcher:
@@ -76,17 +77,28 @@ class Fetcher:
         Raises FilmError for bytes that are no film, StoreError when the bytes or the room for
         them cannot be had, and whatever `fresh_url` raises.
         """
-        part = Part(self._spool, name)
+        # Names are made and changed in threads: while the disk syncs other films, they wait for it.
+        part = await self._opened(name)
         try:
             if part.left:
                 await asyncio.to_thread(part.resume)
             await self._fill(part, fresh_url)
-            return part.finish()
+            return await _ended(self._run(part.finish))
         except FilmError:
             part.discard()
             raise
         finally:
             part.close()
+
+    async def _opened(self, name: str) -> Part:
+        opening = self._run(lambda: Part(self._spool, name))
+        try:
+            return await _ended(opening)
+        except asyncio.CancelledError:
+            if opening.exception() is None:
+                # Nobody else may have it for as long as it is open.
+                opening.result().close()
+            raise
 
     async def _fill(self, part: Part, fresh_url: FreshUrl) -> None:
         download = _Download(part, fresh_url, self._attempt, self._flush)
@@ -121,7 +133,8 @@ class Fetcher:
                 answer.close()
         except NETWORK_ERRORS as error:
             return Trouble(f"the connection broke ({type(error).__name__})")
-        if trouble is None:
+        if trouble is None and part.source.total is None:
+            # Only the film itself can tell whether it is whole. Others are written at the end.
             await self._flush(part)
         return trouble or await check_whole(part)
 
@@ -169,8 +182,11 @@ class Fetcher:
             part.flush()
 
     def _put(self, part: Part) -> asyncio.Future[None]:
-        loop = asyncio.get_running_loop()
-        return loop.run_in_executor(self._threads, part.put, part.block())
+        block = part.block()
+        return self._run(lambda: part.put(block))
+
+    def _run(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     @cached_property
     def _redirects(self) -> Redirects:
@@ -184,15 +200,15 @@ class Fetcher:
         return ThreadPoolExecutor(_THREADS, thread_name_prefix="callsheet-spool")
 
 
-async def _ended(writing: asyncio.Future[None]) -> None:
-    """Wait for a block to be written, also when cancelled: its file is about to be closed."""
+async def _ended(writing: asyncio.Future[T]) -> T:
+    """Wait for a thread to end, also when cancelled: its file is about to be closed."""
     try:
         await asyncio.wait({writing})
     except asyncio.CancelledError:
         await asyncio.wait({writing})
         writing.exception()  # what was cancelled has no use for it
         raise
-    writing.result()
+    return writing.result()
 
 
 class _Download:
