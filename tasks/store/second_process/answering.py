@@ -15,9 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import av  # noqa: F401  (the first film does not wait for it)
 
-import tasks.store.folder  # noqa: F401  (nor the first that is stored)
 from tasks.crash import arm
-from tasks.store.film import inspect_film
+from tasks.store.folder import put_files
 from tasks.store.second_process.frames import Answered, Asked, Frames, Passed, frame
 
 #: Decoding keeps a core busy, writing waits for the disk: neither is to keep the other waiting.
@@ -44,7 +43,7 @@ class Answering:
                 if isinstance(order, Passed):
                     self._passed[order.number].set()
                 else:
-                    threads = self._looking if order.work is inspect_film else self._writing
+                    threads = self._writing if order.work is put_files else self._looking
                     threads.submit(self._answer, order)
 
     def stop_at(self, name: str, _: object) -> None:
