@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from tests.launcher import Process
-from tests.programs import Desk
+from tests.programs import Desk, sandbox, simple_sheet
 
 
 @pytest.fixture
@@ -62,6 +62,23 @@ def test_it_stops_in_order(number: int, desk: Desk) -> None:
     with socket.socket() as probe:
         host, port = ready["url"].removeprefix("http://").split(":")
         assert probe.connect_ex((host, int(port))) != 0
+
+
+def test_a_stream_of_events_does_not_hold_it_up(desk: Desk) -> None:
+    desk.sheet("spring.csv", simple_sheet(1))
+    with sandbox(desk.folder / "sandbox") as service:
+        desk.environ |= service.environ
+        assert desk.run("spring.csv").status == 0
+        with board(desk) as (ready, process), httpx.Client() as client:
+            bearer = {"authorization": f"Bearer {ready['token']}"}
+            address = f"{ready['url']}/api/v1/campaigns/spring/events"
+            with client.stream("GET", address, headers=bearer) as events:
+                assert next(events.iter_lines())
+                process.terminate()
+                out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    assert "Traceback" not in out + err
 
 
 def test_the_admins_token_is_kept_and_made_anew_when_lost(desk: Desk) -> None:

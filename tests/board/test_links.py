@@ -62,6 +62,36 @@ async def test_a_link_that_ended_lets_nobody_in_and_whoever_is_in_out(
     assert (await mara.get("/")).headers["location"] == "/login?next=/"
 
 
+@pytest.mark.parametrize(
+    ("rights", "campaign", "status"),
+    [(["see"], "spring", 403), (["decide"], "autumn", 403), (["decide"], "spring", 404)],
+)
+async def test_a_link_decides_where_it_may(
+    rights: list[str], campaign: str, status: int, open_board: OpenBoard
+) -> None:
+    made = await link(open_board, rights=rights)
+    mara = await guest(open_board, made["address"])
+
+    path = f"/api/v1/campaigns/{campaign}/rows/r1/review"
+    answer = await mara.post(path, json={"verdict": "keep", "take": 1})
+
+    # There is no such row: whoever may decide is told so.
+    assert answer.status_code == status, answer.text
+
+
+@pytest.mark.parametrize(("rights", "status"), [(["see"], 403), (["download"], 404)])
+async def test_a_link_downloads_where_it_may(
+    rights: list[str], status: int, open_board: OpenBoard
+) -> None:
+    made = await link(open_board, rights=rights)
+    mara = await guest(open_board, made["address"])
+
+    seen = await mara.get("/api/v1/films/spring/r1/1.mp4")
+    taken = await mara.get("/api/v1/films/spring/r1/1.mp4?download")
+
+    assert (seen.status_code, taken.status_code) == (404, status)
+
+
 async def test_links_are_listed_with_whom_they_are_for(open_board: OpenBoard) -> None:
     await link(open_board, rights=["decide"])
 

@@ -62,7 +62,7 @@ async def logout(request: Request, board: TheBoard) -> Response:
     visit: Visit = request.state.visit
     if visit.session:
         await log_out(board, visit.session)
-    response = RedirectResponse("/login", 303, {"Clear-Site-Data": '"cache"'})
+    response = RedirectResponse("/login", 303)
     _set_cookie(response, visit, "", 0)
     return response
 
