@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -30,6 +31,7 @@ from tasks.ledger import (
     ask_run,
     ask_to_cancel,
     end_run,
+    ensure_campaign,
     find_campaign,
     find_plan,
     find_run,
@@ -42,6 +44,7 @@ from tasks.ledger import (
     unbegun_run,
     void_plan,
 )
+from tasks.sheet import Sheet
 
 #: Other plans of a campaign wait for so long, in seconds, until an approved one is in its rows.
 UNBEGUN = 120.0
@@ -56,8 +59,11 @@ def approve_on_board(
     by: str,
     allowance: Decimal | None,
     at: float,
+    sheet: Sheet | None = None,
 ) -> BoardRun:
     """Approve a plan as it was shown; return its run. Again, and by whoever: the same run.
+
+    `sheet` is the one that was planned: a new campaign is in the ledger from here on.
 
     Raises MovedOn when it does not stand any more, AllowanceSpent when it is more than `allowance`
     (credits a day, UTC) lets the person approve, SpendRefused for a campaign cancelled meanwhile.
@@ -69,6 +75,9 @@ def approve_on_board(
     _check_allowance(connection, plan, by=by, allowance=allowance, at=at)
     if not approve_plan(connection, plan.id, terms=terms.as_json(), by=by, at=at):
         raise MovedOn("the plan does not stand any more; nothing was approved or spent")
+    if sheet is not None and find_campaign(connection, plan.campaign) is None:
+        made = partial(ensure_campaign, sheet=sheet.address, sheet_digest=sheet.digest)
+        made(connection, plan.campaign, at=at, origin=sheet.origin, sandbox=terms.sandbox)
     if plan.kind == "retake":
         _approve_takes(connection, plan.id, terms, at=at)
     ask_run(connection, run_id, plan_id=plan.id, campaign=plan.campaign, by=by, at=at)

@@ -66,6 +66,8 @@ async def test_a_sheet_becomes_films_once_somebody_approved(
     assert (plan["campaign"], plan["counts"], plan["budget"]) == (name, {"make": 3}, 100)
     assert plan["total"] == sum(row["credits"] for row in plan["rows"])
     run = await approved(board.approver, plan)
+    # Whoever follows the answer finds the campaign, whether its run has begun or not.
+    assert (await board.viewer.get(f"{API}/campaigns/{name}")).status_code == 200
     over = await ended(board.viewer, run)
     assert (over["exit"], over["started_by"]) == (0, "Ann")
     assert set((await states(board, name)).values()) == {"delivered"}

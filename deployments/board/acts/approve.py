@@ -32,6 +32,7 @@ from tasks.engine.context import open_service
 from tasks.engine.lanes.price import Price, Priceable
 from tasks.errors import AllowanceSpent, MovedOn
 from tasks.ledger import BoardRun, KeptPlan, find_campaign, run_for
+from tasks.sheet import Sheet
 
 #: Prices are asked for again for so long, in seconds; a run holds all others against the plan.
 CHECK = 5.0
@@ -68,13 +69,15 @@ async def approve(
     if budget is not None:
         terms = replace(terms, budget=budget)
     _check_sandbox(board, terms)
+    sheet: Sheet | None = None
     if plan.kind == "run":
-        await _check_run(board, person, plan, terms)
+        sheet = await _check_run(board, person, plan, terms)
     else:
         await _check_retake(board, person, plan, terms)
     change = partial(
         approve_on_board,
         plan=plan,
+        sheet=sheet,
         terms=terms,
         run_id=board.token(),
         by=person.name,
@@ -120,7 +123,8 @@ def _check_sandbox(board: Board, terms: PlanTerms) -> None:
         )
 
 
-async def _check_run(board: Board, person: Person, plan: KeptPlan, terms: PlanTerms) -> None:
+async def _check_run(board: Board, person: Person, plan: KeptPlan, terms: PlanTerms) -> Sheet:
+    """Return the sheet as it was planned; raise ProblemDetails for what has moved on."""
     assert plan.document is not None
     assert plan.sheet_id is not None
     if plan.document["refusal"]:
@@ -145,6 +149,7 @@ async def _check_run(board: Board, person: Person, plan: KeptPlan, terms: PlanTe
     if moved:
         raise await _moved_on(board, person, plan, moved)
     _check_budget(now.budget, now.committed, now.total, unpriced=now.unpriced)
+    return found.sheet
 
 
 async def _check_retake(board: Board, person: Person, plan: KeptPlan, terms: PlanTerms) -> None:
