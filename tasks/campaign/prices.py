@@ -34,6 +34,8 @@ Tell = Callable[[int, int], None]
 TROUBLED = 8
 #: Rows that are kept together at most: others are let into the ledger in between.
 KEPT = 256
+#: Less than this is not waited for, in seconds: timers are no more exact than that.
+APART = 0.001
 
 
 async def ask_prices(
@@ -81,6 +83,7 @@ class _Asking(Generic[P]):
         self._fresh: list[tuple[P, Price]] = []
         self._there = asyncio.Event()
         self._over = False
+        self._apart = _Apart()
 
     async def ask(self, wanted: Iterable[P], at_once: int) -> None:
         briefs: dict[str, list[P]] = {}
@@ -91,9 +94,11 @@ class _Asking(Generic[P]):
             briefs.setdefault(same, []).append(one)
         keeping = asyncio.create_task(self._keep_all(), name="quotes kept")
         waiting = iter(briefs.values())
+        workers = min(at_once, len(briefs))
+        self._apart = _Apart(workers)
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(at_once, len(briefs))):
+                for _ in range(workers):
                     group.create_task(self._work(waiting, keeping))
         except ExceptionGroup as several:
             # The first is the cause; the others are the same trouble seen by other rows.
@@ -106,6 +111,7 @@ class _Asking(Generic[P]):
 
     async def _work(self, waiting: Iterator[list[P]], keeping: asyncio.Task[None]) -> None:
         for rows in waiting:
+            await self._apart.wait()
             if keeping.done():
                 return
             await self._ask(rows)
@@ -113,8 +119,12 @@ class _Asking(Generic[P]):
                 self._tell(len(self.prices) + len(self.troubled), self._total)
 
     async def _ask(self, rows: list[P]) -> None:
+        loop = asyncio.get_running_loop()
+        sent = loop.time()
         try:
             price = await brief_price(self._service, rows[0])
+            if rows[0].operation == CREATE:
+                self._apart.took(loop.time() - sent)
         except ServiceError as error:
             alone = isinstance(error, TROUBLE) and (self.prices or len(self.troubled) < TROUBLED)
             if not alone:
@@ -135,3 +145,28 @@ class _Asking(Generic[P]):
             while self._fresh and self._keep is not None:
                 group, self._fresh = self._fresh[:KEPT], self._fresh[KEPT:]
                 await self._keep(group)
+
+
+class _Apart:
+    """Has requests leave one after the other where answers take long; seconds of the loop's clock.
+
+    Answers that come together are handled by turns, step by step, and are all done at the same
+    time: what follows them would go out together as well, for ever, and with each round the service
+    would have nothing to do while all are handled.
+    """
+
+    def __init__(self, at_once: int = 1) -> None:
+        self._at_once = max(1, at_once)
+        self._next = 0.0
+        self._takes = 0.0
+
+    async def wait(self) -> None:
+        """Wait until the next request may leave: at most for half of its share of an answer."""
+        now = asyncio.get_running_loop().time()
+        due, self._next = self._next, max(now, self._next) + self._takes / self._at_once / 2
+        if due - now > APART:
+            await asyncio.sleep(due - now)
+
+    def took(self, seconds: float) -> None:
+        """Learn what an answer takes from the quickest: the others may have waited for us."""
+        self._takes = min(self._takes or seconds, seconds)

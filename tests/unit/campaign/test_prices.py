@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from decimal import Decimal
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ from tasks.errors import (
 )
 from tasks.service import Quote
 from tests.campaigns import brief
+from tests.model.virtual_time import VirtualLoop, VirtualTime
 from tests.unit.engine.test_poll import told
 
 
@@ -51,6 +53,20 @@ class Estimates:
     async def list_videos(self) -> Any:
         return
         yield
+
+
+class SlowEstimates(Estimates):
+    """Answers after 50 ms; sending and hearing costs the caller 0.5 ms, in several steps."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        super().__init__()
+        self._time = time
+
+    async def estimate(self, request: Mapping[str, Any]) -> Quote:
+        for wait in (0.0, 0.05, 0.0, 0.0, 0.0):
+            self._time.now += 0.0001
+            await asyncio.sleep(wait)
+        return Quote(amount=Decimal(12), seconds=None, raw={})
 
 
 async def prices_of(service: Estimates, rows: Sequence[Brief], **options: Any) -> dict[str, Price]:
@@ -139,3 +155,13 @@ async def test_a_ledger_that_cannot_be_written_ends_it():
     with pytest.raises(OSError, match="no"):
         await prices_of(service, briefs(*map(str, range(1000))), keep=keep)
     assert len(service.asked) < 1000
+
+
+def test_answers_that_come_at_once_do_not_keep_the_service_waiting_for_ever():
+    rows = briefs(*(f"Tea {n}" for n in range(1600)))
+    time = VirtualTime()
+    with closing(VirtualLoop(time)) as loop:
+        asking = ask_prices(cast(Any, SlowEstimates(time)), rows, at_once=16, clock=time.seconds)
+        loop.run_until_complete(asking)
+        # A hundred rounds of 50 ms; 16 x 0.5 ms longer each, if all are handled together.
+        assert 5.0 < loop.time() < 5.2
