@@ -63,8 +63,10 @@ class SlowEstimates(Estimates):
         self._time = time
 
     async def estimate(self, request: Mapping[str, Any]) -> Quote:
-        for wait in (0.0, 0.05, 0.0, 0.0, 0.0):
-            self._time.now += 0.0001
+        for wait, steps in ((0.05, 2), (0.0, 3)):
+            for _ in range(steps):
+                self._time.now += 0.0001
+                await asyncio.sleep(0)
             await asyncio.sleep(wait)
         return Quote(amount=Decimal(12), seconds=None, raw={})
 
