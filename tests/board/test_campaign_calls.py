@@ -61,6 +61,7 @@ ROWS = {
     "q=TEA+3": "r3",
     "row=r1&row=r4": "r1 r4",
     "film=false": "r4",
+    "state=&tag=&review=&q=&flagged=&film=&takes=&since=&until=&sort=": "r0 r1 r2 r3 r4",
     "sort=since&limit=500&state=planned": "r4",
 }
 
@@ -79,6 +80,8 @@ async def test_rows_are_found_by_their_address_page_by_page(open_board: OpenBoar
             after = page["next"]
             assert page["total"] == len(names.split()), query
         assert found == names.split(), query
+    empty = await open_board.viewer.get(f"{API}/spring/rows?after=&limit=")
+    assert len(empty.raise_for_status().json()["rows"]) == 5
     (row,) = (await open_board.viewer.get(f"{API}/spring/rows?row=r2")).json()["rows"]
     assert (row["state"], row["charged"], row["review"]) == ("delivered", 12, "reject")
     assert row["deliveries"][0]["kind"] == "mp4"
@@ -89,7 +92,7 @@ REFUSED = [
     ("spring/rows?state=done", 422), ("spring/rows?review=kept", 422), ("spring/rows?limit=0", 422),
     ("spring/rows?limit=501", 422), ("spring/rows?after=x", 422), ("spring/rows?sort=best", 422),
     ("spring/rows/nobody", 404), ("summer", 404), ("summer/rows", 404), ("summer/events", 404),
-    ("spring/events?after=x", 422),
+    ("spring/events?after=x", 422), ("spring/rows?q=%00", 400), ("spring%00/rows", 400),
 ]  # fmt: skip
 
 

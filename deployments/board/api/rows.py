@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from deployments.board.asked import AskedRows, rows_in
 from deployments.board.board import TheBoard
@@ -27,11 +27,16 @@ from tasks.ledger import (
     whole_row,
 )
 from tasks.ledger.filters import ReviewFilter
+from tasks.ledger.shown import MOST, PAGE
 from tasks.redact import redacted
 
 router = APIRouter(prefix="/campaigns/{campaign}/rows", tags=["rows"])
 Amount = int | float
 Verdict = Literal["keep", "reject"]
+Counted = Annotated[int, Field(ge=1, le=10**9)]
+Limit = Annotated[int, Field(ge=1, le=MOST)]
+#: What stands empty in an address asks for nothing.
+EMPTY = BeforeValidator(lambda value: None if value == "" else value)
 
 
 class DeliveredFile(BaseModel):
@@ -140,16 +145,16 @@ def filters(
     request: Request,
     state: Annotated[list[str] | None, Query(description="failed; held,failed; repeated")] = None,
     tag: Annotated[str | None, Query(max_length=200)] = None,
-    review: Annotated[ReviewFilter | None, Query(description="none: films undecided on")] = None,
+    review: Annotated[ReviewFilter | None, EMPTY, Query(description="none: undecided")] = None,
     q: Annotated[str | None, Query(max_length=200, description="in id, title, reason")] = None,
-    flagged: Annotated[bool | None, Query(description="something was found wrong")] = None,
-    film: Annotated[bool | None, Query(description="whether there is a film")] = None,
+    flagged: Annotated[bool | None, EMPTY, Query(description="something was found wrong")] = None,
+    film: Annotated[bool | None, EMPTY, Query(description="whether there is a film")] = None,
     language: Annotated[str | None, Query(max_length=200)] = None,
     ratio: Annotated[str | None, Query(max_length=200)] = None,
     tool: Annotated[str | None, Query(max_length=200)] = None,
-    takes: Annotated[int | None, Query(ge=1, description="at least so many takes")] = None,
-    since: Annotated[float | None, Query(description="film delivered later (Unix)")] = None,
-    until: Annotated[float | None, Query(description="film delivered no later (Unix)")] = None,
+    takes: Annotated[Counted | None, EMPTY, Query(description="at least so many takes")] = None,
+    since: Annotated[float | None, EMPTY, Query(description="film delivered later (Unix)")] = None,
+    until: Annotated[float | None, EMPTY, Query(description="delivered no later")] = None,
     row: Annotated[list[str] | None, Query(description="these rows alone")] = None,
 ) -> AskedRows:
     """Read which rows are asked for; the parameters above are what the address may hold."""
@@ -165,9 +170,11 @@ async def rows(
     person: Viewer,
     known: TheCampaign,
     asked: Filters,
-    sort: Annotated[Sort, Query(description="worst: most that was found wrong first")] = "sheet",
+    sort: Annotated[
+        Sort | None, EMPTY, Query(description="sheet unless given; worst: most found wrong first")
+    ] = None,
     after: Annotated[str | None, Query(description="`next` of the page before")] = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    limit: Annotated[Limit | None, EMPTY, Query(description="100 unless given")] = None,
 ) -> RowPage:
     """List the rows that match, page by page."""
     page = await board.read(
@@ -175,9 +182,9 @@ async def rows(
             shown_rows,
             campaign_id=known.id,
             which=asked.which,
-            sort=sort,
-            after=after,
-            limit=limit,
+            sort=sort or "sheet",
+            after=after or None,
+            limit=limit or PAGE,
         )
     )
     numbers = [row.id for row in page.rows]
