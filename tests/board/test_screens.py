@@ -367,8 +367,16 @@ class Stream:
                     return number, "\n".join(text)
         raise AssertionError("the stream has ended")
 
+    async def until(self, words: str) -> tuple[str, str]:
+        """Return the id of the message that has these words, and all up to it."""
+        found = ""
+        while words not in found:
+            number, text = await self.next()
+            found += text
+        return number, found
 
-async def test_the_stream_sends_what_changed_of_the_rows_on_the_page_and_all_after_a_cut(
+
+async def test_the_stream_sends_the_page_once_and_then_what_changed_of_its_rows(
     open_board: OpenBoard,
 ) -> None:
     stage = await Stage.set(open_board.ledger, *map(brief, "abc"))
@@ -380,18 +388,17 @@ async def test_the_stream_sends_what_changed_of_the_rows_on_the_page_and_all_aft
 
     async with browser.stream("GET", only) as answer:
         stream = Stream(answer)
+        _, whole = await stream.until('hx-target="#progress"')
         await stage.quote("b")
-        _, first = await stream.next()
+        _, first = await stream.until('hx-target="#chips"')
         await stage.quote("a")
-        number, second = await stream.next()
+        number, second = await stream.until(f'hx-target="#row-{a}"')
     async with browser.stream("GET", only, headers={"Last-Event-ID": number}) as answer:
-        _, again = await Stream(answer).next()
+        _, again = await Stream(answer).until(f'hx-target="#row-{a}"')
 
-    assert 'hx-target="#chips"' in first
+    assert f'hx-target="#row-{a}"' in whole
     assert f"row-{a}" not in first
-    assert f"row-{b}" not in first + second
-    assert "Show 2 more rows" in again
-    assert f'hx-target="#row-{a}"' in second
+    assert f"row-{b}" not in whole + first + second + again
     assert "quoted" in second
-    assert f'hx-target="#row-{a}"' in again
     assert 'hx-target="#progress"' in again
+    assert "Show 2 more rows" in again

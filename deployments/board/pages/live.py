@@ -47,26 +47,24 @@ async def live(request: Request, board: TheBoard, person: Viewer, campaign: str)
     if found is None and await see_runs(board, person, campaign, limit=1):
         return page(request, "starting.html", person, campaign=campaign)
     found = found or await campaign_of(board, campaign)
-    at = await board.read(partial(last_event, campaign_id=found.id))
     view = RowView(rows_in(request.query_params))
     asked = view.asked
     read = partial(shown_rows, campaign_id=found.id, which=asked.which, sort=asked.sort)
     shown = await board.read(partial(read, after=asked.after, limit=asked.limit))
     told = await _told(board, person, found, view, len(shown.rows))
     told["cancelled"] = request.query_params.get("cancelled", "")
-    return page(request, "live.html", person, rows=shown.rows, next=shown.next, at=at, **told)
+    return page(request, "live.html", person, rows=shown.rows, next=shown.next, **told)
 
 
 @router.get("/live")
 async def stream(
-    request: Request, board: TheBoard, person: Viewer, campaign: str, at: int = 0, rows: str = ""
+    request: Request, board: TheBoard, person: Viewer, campaign: str, rows: str = ""
 ) -> Response:
-    """Send the parts of the page that change; `rows` are those on it, `at` is the event it had."""
+    """Send all parts of the page once, then those that change; `rows` are those on it."""
     found = await campaign_of(board, campaign)
     numbers = [int(one) for one in rows.split(",")[:500] if one.isdecimal()]
     view = RowView(rows_in(request.query_params))
-    again = "last-event-id" in request.headers
-    sent = _Sent(request, person, board, found, view, numbers, at=-1 if again else at)
+    sent = _Sent(request, person, board, found, view, numbers)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(sent.messages(), media_type="text/event-stream", headers=headers)
 
@@ -126,18 +124,13 @@ class _Sent:
     campaign: Campaign
     view: RowView
     numbers: list[int]
-    at: int
     parts: dict[str, str] = field(default_factory=dict)
 
     async def messages(self) -> AsyncIterator[str]:
         """Yield server-sent events until nobody listens."""
-        before = self.at
-        event = await self._last()
-        fresh = event == before
-        stirred, idle, aloud = 0 if fresh else STIRRED, 0, ALOUD
-        if fresh:
-            # The page has it all: this is what later ones are compared with.
-            self._differing(await self._now())
+        # The page may be of a moment before this one: what it has is made good by sending all.
+        event = before = await self._last()
+        stirred, idle, aloud = STIRRED, 0, ALOUD
         yield "retry: 1000\n\n"
         for _ in range(LASTS):
             if event != before:
