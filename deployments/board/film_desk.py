@@ -34,6 +34,7 @@ from tasks.ledger import (
     ShownRow,
     Variety,
     count_shown,
+    counts_of,
     find_campaign,
     shown_rows,
     tally_of,
@@ -70,10 +71,9 @@ class FilmDesk:
 
     async def shown(self, view: FilmView, since: float | None) -> dict[str, Any]:
         """Return what the whole page shows."""
-        found, chips, matching, tally, variety = await asyncio.gather(
+        found, chips, tally, variety = await asyncio.gather(
             self._page(view),
             self.chips(view, since),
-            self.count(view.which),
             self.board.read(partial(tally_of, campaign=self.campaign)),
             self.board.read(partial(variety_of, campaign_id=self.campaign.id)),
         )
@@ -89,8 +89,8 @@ class FilmDesk:
             "tally": tally,
             "chips": chips,
             "rejected": await self.count(RowFilter(film=True, review="reject", states=RETAKEABLE)),
-            "total": await self.count(RowFilter(film=True)),
-            "matching": matching,
+            "total": 0 if cards else await self.count(RowFilter(film=True)),
+            "matching": await self._matching(view, chips),
             "more": more,
             "page_size": PAGE,
             "sorts": ORDERS,
@@ -136,9 +136,24 @@ class FilmDesk:
 
     async def chips(self, view: FilmView, since: float | None) -> list[FilmChip]:
         """Return the choices among the films, counted by the ledger."""
-        which = narrowed(view, since)
-        counted = await asyncio.gather(*(self.count(one.which) for one in which.values()))
-        return chips_of(view, self.root, dict(zip(which, counted, strict=True)), since)
+        counts = await self._plain_counts(view)
+        for words, one in narrowed(view, since).items():
+            if words not in counts:
+                counts[words] = await self.count(one.which)
+        return chips_of(view, self.root, counts, since)
+
+    async def _plain_counts(self, view: FilmView) -> dict[str, int]:
+        """Return what the ledger counts from its indexes alone, where all films are asked about."""
+        if replace(view.which, review=None, flagged=None, since=None) != RowFilter(film=True):
+            return {}
+        found = await self.board.read(partial(counts_of, campaign_id=self.campaign.id))
+        words = {"Undecided": "none", "Kept": "keep", "Rejected": "reject"}
+        decided = {word: found.reviews[verdict] for word, verdict in words.items()}
+        return {"All": found.films, "Flagged": found.flagged, **decided}
+
+    async def _matching(self, view: FilmView, chips: Sequence[FilmChip]) -> int:
+        counted = next((chip.count for chip in chips if chip.chosen), None)
+        return await self.count(view.which) if counted is None else counted
 
     async def count(self, which: RowFilter) -> int:
         """Return how many films match."""
