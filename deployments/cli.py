@@ -44,7 +44,9 @@ def carry_out(words: Sequence[str]) -> int:
         # The servers that a command brings along inherit it.
         raise_file_limit()
         with lasting():
-            command = importlib.import_module(f"deployments.commands.{args.command}")
+            command = importlib.import_module(
+                f"deployments.commands.{args.command.replace('-', '_')}"
+            )
         status: int = command.main(args)
         sys.stdout.flush()
         return status

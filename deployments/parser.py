@@ -37,6 +37,7 @@ COMMANDS = {
     "reconcile": ("compare the ledger with what the service says", "ledger"),
     "export": ("rows, takes, events or costs, for spreadsheets and programs", "ledger"),
     "review": ("keep or reject the film of a row, with a reason", "ledger"),
+    "contact-sheet": ("a campaign's films on one page or picture, to be sent", "ledger"),
     "retake": ("another take of rows: a new film at a price that is asked about", "ledger"),
     "cancel": ("cancel rows or a whole campaign, also while a run is at work", "ledger"),
     "video": ("every operation on videos, directly", "direct"),
@@ -147,5 +148,6 @@ def _parser_of(command: str, prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--profile", metavar="NAME", help="settings from a TOML profile")
     parser.add_argument("-v", "--verbose", action="store_true", help="say more")
-    getattr(importlib.import_module(f"deployments.arguments.{part}_commands"), command)(parser)
+    arguments = importlib.import_module(f"deployments.arguments.{part}_commands")
+    getattr(arguments, command.replace("-", "_"))(parser)
     return parser

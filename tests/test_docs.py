@@ -44,7 +44,7 @@ def test_the_states_picture_shows_only_moves_there_are() -> None:
 
 
 def test_every_command_is_in_the_readme_and_the_other_way_round() -> None:
-    told = set(re.findall(r"^\| `callsheet (\w+)` \|", README, re.MULTILINE))
+    told = set(re.findall(r"^\| `callsheet ([\w-]+)` \|", README, re.MULTILINE))
 
     assert told == set(commands())
 

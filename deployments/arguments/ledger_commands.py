@@ -54,6 +54,13 @@ def resolve(parser: ArgumentParser) -> None:
     _take_sandbox(parser)
 
 
+def contact_sheet(parser: ArgumentParser) -> None:
+    """Give `callsheet contact-sheet` its arguments."""
+    _take_campaign(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="FILE.html or .jpg")
+    parser.add_argument("--select", metavar="EXPR", help="only these rows: tag:x,language:en|de")
+
+
 def verify(parser: ArgumentParser) -> None:
     """Give `callsheet verify` its arguments."""
     _take_campaign(parser)

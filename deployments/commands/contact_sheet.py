@@ -1,0 +1,69 @@
+"""`callsheet contact-sheet`: a campaign's films on one sheet, to be sent to somebody."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+from deployments.commands.ledger import campaign_of, reading
+from deployments.commands.options import settings_of
+from deployments.signals import run_command
+from deployments.terminal import console_for, plain, print_json
+from tasks.aftercare.contact_sheet import (
+    MOST_IN_JPEG,
+    SheetFilm,
+    as_html,
+    as_jpeg,
+    films_on_sheet,
+)
+from tasks.aftercare.export import whole_file
+from tasks.aftercare.film_pictures import Pictures
+from tasks.aftercare.verify import Places
+from tasks.campaign.selection import parse_selection
+from tasks.errors import BadInput
+from tasks.plural import count
+from tasks.suggest import suggest
+
+#: The letters that the sandbox's films are written in: a system may have none.
+LETTERING = Path(str(files("deployments.sandbox.film"))) / "fonts" / "DejaVuSans.ttf"
+
+
+def main(args: Namespace) -> int:
+    """Write the sheet; contacts no service, and the store only where films are in a bucket."""
+    ending = Path(args.output).suffix.lower()
+    if ending not in (".html", ".htm", ".jpg", ".jpeg"):
+        raise BadInput(
+            f"{args.output} is neither a page nor a picture", remedy="end it in .html or .jpg"
+        )
+    campaign, films = run_command(_films(args))
+    if not films:
+        raise BadInput(
+            f"{campaign} has no films to show", remedy=f"`{suggest('rows', campaign)}` says why"
+        )
+    if ending in (".jpg", ".jpeg") and len(films) > MOST_IN_JPEG:
+        raise BadInput(
+            f"{count(len(films), 'film')} are too many for one picture",
+            remedy="make a page (-o FILE.html), or choose some: --select tag:x",
+        )
+    made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    page = ending in (".html", ".htm")
+    data = as_html(campaign, films, made) if page else as_jpeg(campaign, films, LETTERING)
+    with whole_file(Path(args.output)) as out:
+        out.write(data)
+    words = f"{count(len(films), 'film')} of {campaign} in {args.output} ({len(data)} bytes)"
+    console_for(args).print(plain(words))
+    if args.json:
+        document = {"campaign": campaign, "films": len(films), "bytes": len(data)}
+        print_json({**document, "file": args.output, "exit": 0})
+    return 0
+
+
+async def _films(args: Namespace) -> tuple[str, list[SheetFilm]]:
+    settings, chosen = settings_of(args), parse_selection(args.select)
+    async with reading(args) as ledger, Places() as places:
+        campaign = await campaign_of(ledger, args.campaign)
+        folder = settings.home / "board" / "pictures"
+        pictures = Pictures(places, spool=settings.spool, folder=folder)
+        return campaign.name, await films_on_sheet(ledger, campaign, pictures, chosen)

@@ -1,0 +1,204 @@
+"""A campaign's films on one sheet, for mails: pictures of each, what it is, and how it stands.
+
+HTML that needs nothing else (no film in it, no address, no script), or one large JPEG. What is in
+the ledger of sheets, services and people is text here, never markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasks.aftercare.film_pictures import Pictures
+from tasks.campaign.selection import Selection
+from tasks.duration import say_duration
+from tasks.ledger import Campaign, Ledger, RowFilter, ShownRow, find_take_film, rows_of, shown_rows
+from tasks.plural import count
+
+if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
+
+#: Films of a JPEG at most: beyond, mail programs and viewers give up.
+MOST_IN_JPEG = 400
+#: One film of a JPEG in pixels: the room of its picture, and that of its words.
+_CELL, _WORDS, _GAP = 260, 64, 16
+_PAPER, _INK, _FAINT, _WRONG = (250, 250, 249), (24, 24, 27), (113, 113, 122), (180, 35, 24)
+_VERDICTS = {"keep": "kept", "reject": "rejected", None: "nobody has decided"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetFilm:
+    """One film on the sheet; pictures are JPEGs, None where none can be made."""
+
+    row: ShownRow
+    poster: bytes | None
+    strip: bytes | None
+
+    @property
+    def facts(self) -> str:
+        """What it is, in one line."""
+        row = self.row
+        length = None if row.seconds is None else say_duration(round(row.seconds))
+        said = (row.row, f"take {row.film_take}", length, row.ratio, row.language)
+        return " · ".join(str(one) for one in said if one)
+
+    @property
+    def wrong(self) -> list[str]:
+        """What was found wrong with it."""
+        return [words for words in self.row.checks.values() if words != "ok"]
+
+    @property
+    def verdict(self) -> str:
+        """What people say of it."""
+        review = self.row.review
+        why = f": {review.because}" if review is not None and review.because else ""
+        return f"{_VERDICTS[self.row.verdict]}{why}"
+
+
+async def films_on_sheet(
+    ledger: Ledger, campaign: Campaign, pictures: Pictures, chosen: Selection
+) -> list[SheetFilm]:
+    """Return the chosen rows' films, in the order of the sheet, with their pictures."""
+    rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    wanted = {row.id for row in rows if chosen(row, row.asked(), row.state)}
+    films: list[SheetFilm] = []
+    after: str | None = None
+    while True:
+        page = partial(shown_rows, campaign_id=campaign.id, which=RowFilter(film=True), after=after)
+        shown = await ledger.read(page)
+        for row in shown.rows:
+            if row.id in wanted and row.film_take is not None:
+                films.append(await _film(ledger, campaign, pictures, row, row.film_take))
+        if shown.next is None:
+            return films
+        after = shown.next
+
+
+async def _film(
+    ledger: Ledger, campaign: Campaign, pictures: Pictures, row: ShownRow, take: int
+) -> SheetFilm:
+    query = partial(find_take_film, campaign=campaign.name, row=row.row, take=take)
+    found = await ledger.read(query)
+    if found is None:
+        return SheetFilm(row=row, poster=None, strip=None)
+    poster, strip = await pictures.find(found, "poster"), await pictures.find(found, "strip")
+    return SheetFilm(row=row, poster=poster, strip=strip)
+
+
+def as_html(campaign: str, films: Sequence[SheetFilm], at: str) -> bytes:
+    """Return the sheet as a page that stands by itself; `at` says when it was made."""
+    figures = "\n".join(_figure(film) for film in films)
+    title = f"{escape(campaign)}: {count(len(films), 'film')}"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
+        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<header><h1>{title}</h1><p>{escape(_sums(films))} · {escape(at)}</p></header>\n"
+        f"<main>\n{figures}\n</main>\n</body>\n</html>\n"
+    ).encode()
+
+
+def _sums(films: Sequence[SheetFilm]) -> str:
+    verdicts = [film.row.verdict for film in films]
+    kept, rejected = verdicts.count("keep"), verdicts.count("reject")
+    flagged = sum(bool(film.wrong) for film in films)
+    undecided = len(films) - kept - rejected
+    return f"{kept} kept, {rejected} rejected, {undecided} undecided; {flagged} with a finding"
+
+
+def _figure(film: SheetFilm) -> str:
+    title = escape(film.row.title)
+    pictures = "".join(
+        f'<img class="{kind}" src="data:image/jpeg;base64,{base64.b64encode(data).decode()}" '
+        f'alt="{escape(alt)}">'
+        for kind, data, alt in (
+            ("poster", film.poster, f"{film.row.title}: a moment of it"),
+            ("strip", film.strip, f"{film.row.title}: ten moments of it"),
+        )
+        if data
+    )
+    wrong = "".join(f'<p class="wrong">{escape(words)}</p>' for words in film.wrong)
+    verdict = f'<p class="{film.row.verdict or "open"}">{escape(film.verdict)}</p>'
+    return (
+        f"<figure>{pictures or '<p>no picture can be made of it</p>'}<figcaption><h2>{title}</h2>"
+        f"<p>{escape(film.facts)}</p>{wrong}{verdict}</figcaption></figure>"
+    )
+
+
+_STYLE = """
+:root{color-scheme:light dark;--paper:#fafaf9;--ink:#18181b;--faint:#63636b;--line:#e4e4e7;
+--wrong:#b42318;--keep:#067647}
+@media(prefers-color-scheme:dark){:root{--paper:#131316;--ink:#f4f4f5;--faint:#a1a1aa;
+--line:#2e2e33;--wrong:#f97066;--keep:#47cd89}}
+body{margin:0;padding:24px;background:var(--paper);color:var(--ink);
+font:14px/1.45 system-ui,sans-serif}
+h1{font-size:20px;margin:0}h2{font-size:15px;margin:0;overflow-wrap:anywhere}
+p{margin:2px 0;color:var(--faint);overflow-wrap:anywhere}
+main{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:20px;
+margin-top:20px}
+figure{margin:0;border:1px solid var(--line);border-radius:8px;padding:12px;break-inside:avoid}
+.poster{display:block;height:260px;max-width:100%;object-fit:contain;margin:0 auto}
+.strip{display:block;width:100%;margin:8px 0}
+.wrong,.reject{color:var(--wrong)}.keep{color:var(--keep)}
+"""
+
+
+def as_jpeg(campaign: str, films: Sequence[SheetFilm], lettering: Path) -> bytes:
+    """Return the sheet as one picture; `lettering` is the font that it is written in."""
+    from PIL import Image, ImageDraw
+
+    columns = max(1, min(6, len(films)))
+    lines = -(-len(films) // columns)
+    width = columns * (_CELL + _GAP) + _GAP
+    sheet = Image.new("RGB", (width, 48 + lines * (_CELL + _WORDS + _GAP) + _GAP), _PAPER)
+    pen = _Pen(ImageDraw.Draw(sheet), lettering)
+    pen.write((_GAP, _GAP), f"{campaign}: {count(len(films), 'film')}", 20, width - 2 * _GAP)
+    for number, film in enumerate(films):
+        down, across = divmod(number, columns)
+        x, y = _GAP + across * (_CELL + _GAP), 48 + down * (_CELL + _WORDS + _GAP)
+        if film.poster:
+            with Image.open(io.BytesIO(film.poster)) as poster:
+                poster.thumbnail((_CELL, _CELL))
+                place = (x + (_CELL - poster.width) // 2, y + _CELL - poster.height)
+                sheet.paste(poster.convert("RGB"), place)
+        pen.write((x, y + _CELL + 4), film.row.title, 14, _CELL)
+        pen.write((x, y + _CELL + 23), film.facts, 11, _CELL, _FAINT)
+        told = film.wrong[0] if film.wrong else film.verdict
+        pen.write((x, y + _CELL + 40), told, 11, _CELL, _WRONG if film.wrong else _FAINT)
+    out = io.BytesIO()
+    sheet.save(out, "JPEG", quality=82)
+    return out.getvalue()
+
+
+class _Pen:
+    """Writes single lines."""
+
+    def __init__(self, draw: ImageDraw, lettering: Path) -> None:
+        self._draw, self._lettering = draw, lettering
+
+    def write(
+        self,
+        place: tuple[int, int],
+        text: str,
+        size: int,
+        room: int,
+        ink: tuple[int, int, int] = _INK,
+    ) -> None:
+        """Write a line in a room of so many pixels; what does not fit ends in dots."""
+        from PIL import ImageFont
+
+        font = ImageFont.truetype(str(self._lettering), size)
+        line = " ".join(text.split())[:200]
+        if self._draw.textlength(line, font) > room:
+            while line and self._draw.textlength(f"{line}…", font) > room:
+                line = line[:-1]
+            line = f"{line}…"
+        self._draw.text(place, line, ink, font)

@@ -1,0 +1,78 @@
+"""`callsheet contact-sheet`: films on one page, or one picture, that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+
+import pytest
+from PIL import Image
+
+from tests.programs import Desk
+
+SHEET = """id,tool,fields.product,aspect_ratio,duration_seconds,title,language
+one,product-launch,Tea,9:16,5,<script>alert(1)</script> & Grüße,de
+two,product-launch,Coffee,16:9,5,The second,en
+"""
+
+
+@pytest.fixture
+def campaign(desk: Desk, name: str) -> str:
+    """Two films, one of which somebody rejected."""
+    ended = desk.run(desk.sheet(f"{name}.csv", SHEET))
+    assert ended.status == 0, ended.err
+    words = ["--because", "wording", "--note", "says <b>tee</b>"]
+    assert desk.call("review", name, "one", "reject", *words).status == 0
+    return name
+
+
+def test_a_page_holds_everything_and_no_markup_of_others(desk: Desk, campaign: str) -> None:
+    ended = desk.call("contact-sheet", campaign, "-o", "films.html", "--json")
+    assert ended.status == 0, ended.err
+    page = (desk.folder / "films.html").read_text()
+    assert (ended.json["films"], ended.json["bytes"]) == (2, len(page.encode()))
+    sources = re.findall(r'src="([^"]+)"', page)
+    assert len(sources) == 4
+    sizes = []
+    for source in sources:
+        kind, _, data = source.partition(",")
+        assert kind == "data:image/jpeg;base64"
+        sizes.append(Image.open(io.BytesIO(base64.b64decode(data))).size)
+    assert sizes[1::2] == [(900, 160), (1600, 90)]
+    assert not re.search(r"<(script|video|link|iframe|b)\b|https?://|url\(", page)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; Grüße" in page
+    assert "rejected: wording: says &lt;b&gt;tee&lt;/b&gt;" in page
+    assert "0 kept, 1 rejected, 1 undecided; 2 with a finding" in page
+    assert "it is 1.0 s long, 5 s were asked for" in page
+
+
+def test_a_picture_shows_the_chosen_films(desk: Desk, campaign: str) -> None:
+    widths = []
+    for words in ((), ("--select", "language:en")):
+        ended = desk.call("contact-sheet", campaign, "-o", "films.jpg", *words)
+        assert ended.status == 0, ended.err
+        with Image.open(desk.folder / "films.jpg") as picture:
+            assert picture.format == "JPEG"
+            widths.append(picture.width)
+            # It has more than paper on it.
+            assert picture.convert("L").entropy() > 1
+    assert widths[0] > widths[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-o", "films.pdf"], "neither a page nor a picture"),
+        (["-o", "nowhere/films.html"], "there is no folder"),
+        (["-o", "films.html", "--select", "language:fr"], "has no films to show"),
+        ([], "-o"),
+    ],
+)
+def test_what_cannot_be_written_is_said(
+    desk: Desk, campaign: str, words: list[str], told: str
+) -> None:
+    ended = desk.call("contact-sheet", campaign, *words)
+    assert ended.status == 2
+    assert told in ended.err
+    assert not list(desk.folder.glob("films.*"))
