@@ -111,9 +111,9 @@ async def kill_board(folder: Path, service: Sandbox, name: str, kill: Kill) -> T
     desk = Desk(folder, service.environ)
     trace = folder / "trace"
     order = Hook(trace, kill.point, kill.nth).as_json()
-    async with _open(desk, order) as who:
-        # It may be gone at any moment.
-        with suppress(httpx.HTTPError, json.JSONDecodeError):
+    # It may be gone at any moment, also before it says that it is ready.
+    with suppress(httpx.HTTPError, json.JSONDecodeError):
+        async with _open(desk, order) as who:
             plan = await plan_for(who, f"{name}.csv", simple_sheet(ROWS))
             await ended(who, await approved(who, plan))
     address = f"sqlite:///{folder / '.callsheet' / 'ledger.db'}"
