@@ -116,6 +116,13 @@ def pipeline(options: Options) -> Iterator[Result]:
     yield Result("the pipeline, slow tests", counts, found.failed, found.seconds)
 
 
+def board(options: Options) -> Iterator[Result]:
+    """What the tests of the board leave out because it takes long."""
+    found = run_tests(slow_files("tests/board"))
+    counts = Counter({"slow tests": found.passed})
+    yield Result("the board, slow tests", counts, found.failed, found.seconds)
+
+
 def model(options: Options) -> Iterator[Result]:
     """Stories told by chance, against the program with virtual time."""
     from tests.model.torture import run
@@ -159,6 +166,7 @@ PARTS: Mapping[str, Part] = {
     "at-once": two_at_once,
     "faults": faults,
     "pipeline": pipeline,
+    "board": board,
     "model": model,
     "mutations": mutations,
     "secrets": secrets,
