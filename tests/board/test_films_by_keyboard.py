@@ -132,6 +132,15 @@ async def test_of_two_people_the_second_sees_who_was_first(
     await ann.keyboard.press("a")
     await expect(ann.locator("#decided-row-1")).to_contain_text("kept")
 
+    # What does not reach the board is said where it was decided, and the film is as it was.
+    await ann.route("**/review", lambda route: route.abort())
+    await ann.keyboard.press("1")
+    lost = ann.locator("#film-row-1").get_by_role("alert")
+    await expect(lost).to_contain_text("This was not noted")
+    await ann.unroute("**/review")
+    await ann.keyboard.press("1")
+    await expect(ann.locator("#decided-row-1")).to_contain_text("rejected: wording")
+
 
 async def test_nobody_is_kept_out_of_the_films(open_board: OpenBoard, chromium: Browser) -> None:
     files = stored(open_board.board.settings.store)

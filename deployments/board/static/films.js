@@ -97,7 +97,7 @@
       stage(fresh.getElementById("stage"));
       put(fresh, "about");
       cues();
-      history.replaceState(null, "", address);
+      history.replaceState(null, "", address.split("#")[0]);
     } catch (error) {
       if (error.name !== "AbortError") tell("What is known of this film could not be read.");
     }
@@ -288,9 +288,7 @@
       put(fresh, `decided-${card.dataset.row}`, "which");
       if (card === current() && aboutIs(card)) put(fresh, "about"), cues();
     } catch (error) {
-      card.querySelector(".decided").dataset.review = before.verdict;
-      tell(`That was not kept: the board does not answer (${error.message}). Try again.`);
-      card.classList.add("is-lost");
+      lose(card, before.verdict, error.message);
       return false;
     } finally {
       card.classList.remove("is-pending");
@@ -300,6 +298,19 @@
     if (answer.ok && remember && before.verdict !== verdict) undone.push(before);
     if (answer.ok) tell(`${card.dataset.row}: ${WORDS[verdict]}.`);
     return answer.ok;
+  }
+
+  /** Say on its card that a decision came to nothing; the film is as it was. */
+  function lose(card, verdict, why) {
+    const place = card.querySelector(".decided");
+    const words = document.createElement("p");
+    place.dataset.review = verdict;
+    place.querySelectorAll(".mistake").forEach((one) => one.remove());
+    words.className = "mistake";
+    words.setAttribute("role", "alert");
+    words.textContent = `This was not noted (${why}). Decide again.`;
+    place.append(words);
+    card.classList.add("is-lost");
   }
 
   const WORDS = { keep: "kept", reject: "rejected", "": "undecided again" };
@@ -473,6 +484,8 @@
     const verdict = name === "reason" ? "reject" : value;
     const reason = name === "reason" ? value : undefined;
     const note = form.querySelector("textarea")?.value;
+    // Who rejects on the card is asked why beside it.
+    if (verdict === "reject" && !reason && card !== current()) choose(card, { focus: false });
     decide(card, { verdict, reason, note });
   });
 
