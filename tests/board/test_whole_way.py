@@ -180,5 +180,6 @@ async def make_again(page: Page) -> None:
     await page.reload()
     await page.get_by_role("button", name="Retake 2 rejected").click()
     await expect(page.get_by_role("button", name="Approve 2 rows for")).to_be_visible()
+    await expect(page.get_by_text("wording: it is a kettle, no teapot")).to_be_visible()
     await picture(page, "06-retake")
     await page.get_by_role("button", name="Approve 2 rows for").click()

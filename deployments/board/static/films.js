@@ -8,6 +8,8 @@
   const HOVER_MS = 250;
   const FRAMES = 10;
   const DETAILS_MS = 80;
+  /** As in the style sheet: the player is above the films, not beside them. */
+  const NARROW = window.matchMedia("(max-width: 900px)");
   const player = document.getElementById("player");
   const bulk = document.getElementById("bulk");
   const said = document.getElementById("said");
@@ -416,6 +418,7 @@
       const seconds = Number(card.dataset.seconds);
       const at = strip && seconds ? (Math.floor(x * FRAMES) / FRAMES) * seconds : null;
       choose(card, { at, play: event.detail > 0 && at !== null });
+      if (NARROW.matches) document.getElementById("film").scrollIntoView();
     });
   }
 
