@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from deployments.board.acts.sheets import kept_sheet, parsed, problem_json
 from deployments.board.board import Board
+from deployments.board.moment import iso
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import Person
 from tasks.campaign.board_plan import PlanTerms, spending_rows
@@ -184,6 +184,4 @@ def _line(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _moment(seconds: float | None) -> str | None:
-    if seconds is None:
-        return None
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return None if seconds is None else iso(seconds)

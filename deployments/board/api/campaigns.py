@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from deployments.board.board import TheBoard
 from deployments.board.known import TheCampaign
+from deployments.board.moment import Moment
 from deployments.board.who import Viewer
 from tasks.credits import as_number
 from tasks.ledger import Campaign, Counts, Tally, all_campaigns, counts_of, tally_of
@@ -42,7 +43,7 @@ class CampaignLine(BaseModel):
     budget: Amount | None
     sandbox: bool | None
     owner: str | None
-    created_at: float
+    created_at: Moment
 
 
 class FilmCounts(BaseModel):
@@ -92,7 +93,7 @@ async def one_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> W
     tally = await board.read(partial(tally_of, campaign=known))
     counts = await board.read(partial(counts_of, campaign_id=known.id))
     line = line_of(known, tally)
-    return WholeCampaign(**line.model_dump(), films=_films(counts), tags=dict(counts.tags))
+    return WholeCampaign(**dict(line), films=_films(counts), tags=dict(counts.tags))
 
 
 def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:

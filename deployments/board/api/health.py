@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from deployments.board.board import TheBoard
 from deployments.board.health import Wellness
+from deployments.board.moment import Moment
 from deployments.board.who import Viewer
 from tasks.ledger.acts import acts_of
 
@@ -23,7 +24,7 @@ class CheckedPart(BaseModel):
     state: Wellness
     words: str
     remedy: str | None
-    checked_at: float | None
+    checked_at: Moment | None
 
 
 class Checked(BaseModel):
@@ -37,7 +38,7 @@ class Done(BaseModel):
     """One thing that somebody did; `at` in Unix seconds."""
 
     id: int
-    at: float
+    at: Moment
     by: str
     act: str
     campaign: str | None

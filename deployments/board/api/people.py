@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from deployments.board.acts import links, people
 from deployments.board.board import TheBoard
+from deployments.board.moment import Moment
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import Admin, Person, Role, Viewer
 from tasks.credits import as_number
@@ -35,9 +36,9 @@ class ListedPerson(Somebody):
     """A person as the list of people has them; moments are Unix seconds."""
 
     invited_by: str | None
-    invited_at: float
-    revoked_at: float | None
-    seen_at: float | None
+    invited_at: Moment
+    revoked_at: Moment | None
+    seen_at: Moment | None
 
 
 class Everybody(BaseModel):
@@ -70,9 +71,9 @@ class ListedLink(BaseModel):
     name: str
     rights: list[Right]
     made_by: str
-    made_at: float
-    expires_at: float
-    revoked_at: float | None
+    made_at: Moment
+    expires_at: Moment
+    revoked_at: Moment | None
 
 
 class Links(BaseModel):
@@ -118,7 +119,7 @@ async def everybody(board: TheBoard, person: Admin) -> Everybody:
 async def invite(board: TheBoard, person: Admin, wanted: Invite) -> Invitation:
     """Invite somebody."""
     made = await people.invite(board, person.name, **wanted.model_dump())
-    return Invitation(**_somebody(made.person).model_dump(), login=made.login, token=made.token)
+    return Invitation(**dict(_somebody(made.person)), login=made.login, token=made.token)
 
 
 @router.delete("/people/{name}")
@@ -166,7 +167,7 @@ def _somebody(person: Person) -> Somebody:
 
 def _listed(one: Invited) -> ListedPerson:
     return ListedPerson(
-        **_somebody(one.person).model_dump(),
+        **dict(_somebody(one.person)),
         invited_by=one.invited_by,
         invited_at=one.invited_at,
         revoked_at=one.revoked_at,

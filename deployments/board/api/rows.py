@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from deployments.board.asked import AskedRows, rows_in
 from deployments.board.board import TheBoard
 from deployments.board.known import TheCampaign
+from deployments.board.moment import Moment
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import Viewer
 from tasks.campaign.report import row_documents
@@ -88,7 +89,7 @@ class TakeReview(BaseModel):
     reason: str | None
     note: str | None
     by: str
-    at: float
+    at: Moment
 
 
 class TakeLine(BaseModel):
@@ -100,12 +101,12 @@ class TakeLine(BaseModel):
     quoted: Amount | None
     reserved: Amount | None
     charged: Amount | None
-    intended_at: float
-    accepted_at: float | None
-    refused_at: float | None
-    ready_at: float | None
-    delivered_at: float | None
-    abandoned_at: float | None
+    intended_at: Moment
+    accepted_at: Moment | None
+    refused_at: Moment | None
+    ready_at: Moment | None
+    delivered_at: Moment | None
+    abandoned_at: Moment | None
     deliveries: list[DeliveredFile]
     seconds: float | None
     review: TakeReview | None
@@ -118,7 +119,7 @@ class EventLine(BaseModel):
     """One line of a history; with kind `state` from which state to which the row went."""
 
     id: int
-    at: float
+    at: Moment
     kind: str
     row: str | None
     take: int | None
@@ -132,7 +133,7 @@ class WholeRowLine(RowLine):
 
     title: str
     operation: str
-    since: float
+    since: Moment
     line: int
     tags: list[str]
     notes: str | None

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from deployments.board.acts.runs import carry_on, see_run
 from deployments.board.board import TheBoard
+from deployments.board.moment import Moment
 from deployments.board.who import Approver, Viewer
 
 router = APIRouter(prefix="/runs", tags=["runs"])
@@ -24,13 +25,13 @@ class RunOut(BaseModel):
     plan_id: str
     campaign: str
     started_by: str
-    asked_at: float
+    asked_at: Moment
     place: str | None
-    begun_at: float | None
-    ended_at: float | None
+    begun_at: Moment | None
+    ended_at: Moment | None
     exit: int | None
     words: str | None
-    due_at: float | None
+    due_at: Moment | None
 
 
 @router.get("/{run}", response_model=RunOut)

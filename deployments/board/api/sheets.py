@@ -16,6 +16,7 @@ from deployments.board.acts.sheets import (
     see_sheet,
 )
 from deployments.board.board import TheBoard
+from deployments.board.moment import Moment
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.upload import body_in, upload_in
 from deployments.board.who import Reviewer
@@ -75,7 +76,7 @@ class InboxSheet(BaseModel):
 
     name: str
     bytes: int
-    modified_at: float
+    modified_at: Moment
 
 
 _BODY: dict[str, Any] = {

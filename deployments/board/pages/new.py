@@ -24,7 +24,7 @@ from deployments.board.board import Board, TheBoard
 from deployments.board.page import page
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.upload import HandedForm, upload_in
-from deployments.board.who import Approver, Person
+from deployments.board.who import Person, Reviewer
 from tasks.campaign.board_plan import PlanTerms
 from tasks.credits import parse_credits
 from tasks.errors import BadInput, Problem, SheetError
@@ -37,7 +37,7 @@ MENDABLE = 100_000
 
 @router.get("/new")
 async def new(
-    request: Request, board: TheBoard, person: Approver, sheet: str | None = None
+    request: Request, board: TheBoard, person: Reviewer, sheet: str | None = None
 ) -> Response:
     """Show the form, and where `sheet` names one what was found in it."""
     seen = None if sheet is None else await see_sheet(board, person, sheet)
@@ -46,7 +46,7 @@ async def new(
 
 
 @router.post("/new")
-async def check(request: Request, board: TheBoard, person: Approver) -> Response:
+async def check(request: Request, board: TheBoard, person: Reviewer) -> Response:
     """Look at a sheet: its mistakes, or its plan."""
     handed = await upload_in(request)
     form = _Filled.of(handed.texts)

@@ -14,7 +14,7 @@ from deployments.board.acts.plans import PlanView, plan_anew, plan_of_sheet, see
 from deployments.board.board import Board, TheBoard
 from deployments.board.page import page, part
 from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Approver, Person, Viewer
+from deployments.board.who import Approver, Person, Reviewer, Viewer
 from tasks.campaign.board_plan import PlanTerms
 from tasks.credits import parse_credits
 from tasks.errors import BadInput
@@ -74,7 +74,7 @@ async def approved(
 async def again(
     request: Request,
     board: TheBoard,
-    person: Approver,
+    person: Reviewer,
     plan_id: str,
     campaign: Annotated[str, Form()] = "",
     budget: Annotated[str, Form()] = "",
