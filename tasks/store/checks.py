@@ -101,7 +101,7 @@ def judge_frozen(
         return OK
     if span > 0.95 * seconds:
         return "the picture stands still throughout"
-    return f"the picture stands still from {begin:.1f} s to {end:.1f} s"
+    return f"the picture stands still from {round(begin, 1):g} s to {round(end, 1):g} s"
 
 
 def _longest_still(
@@ -139,7 +139,7 @@ def judge_clipping(at_top: float) -> str:
 def judge_length(seconds: float, asked: float) -> str:
     """Judge a film's length against the one that was asked for, in seconds."""
     if abs(seconds - asked) > max(_LENGTH_SECONDS, _LENGTH_PART * asked):
-        return f"it is {seconds:.1f} s long, {asked:g} s were asked for"
+        return f"it is {round(seconds, 1):g} s long, {asked:g} s were asked for"
     return OK
 
 
@@ -153,7 +153,8 @@ def judge_captions(text: str, seconds: float | None) -> str:
         if end < begin:
             return f"cue {number} of the captions ends before it begins"
         if seconds is not None and end > seconds + _CAPTIONS_LATE:
-            return f"cue {number} of the captions ends at {end:.1f} s, the film at {seconds:.1f} s"
+            ends, film = round(end, 1), round(seconds, 1)
+            return f"cue {number} of the captions ends at {ends:g} s, the film at {film:g} s"
     return OK
 
 

@@ -12,7 +12,7 @@ from deployments.parser import build_parser
 
 COMMANDS = next(a.choices for a in build_parser()._actions if a.dest == "command")
 #: These wait for somebody, or for work, wherever they are.
-WAITING = {"login", "receive", "sandbox"}
+WAITING = {"board", "login", "receive", "sandbox"}
 
 
 @pytest.fixture(autouse=True)
