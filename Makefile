@@ -43,7 +43,7 @@ demo: $(VENV)/.installed
 	@echo "  $(BIN)/callsheet board --sandbox --open"
 
 test: $(VENV)/.installed-dev $(VENV)/.browser
-	$(BIN)/python -m pytest -n 4 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
+	$(BIN)/python -m pytest -n 6 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
 
 # What shows within a minute or two that another Python will do: make quick PYTHON=python3.13
 quick:

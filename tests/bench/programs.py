@@ -190,6 +190,8 @@ def desk_at(address: str, rows: int, folder: Path) -> Desk:
     environ = {
         "CALLSHEET_BASE_URL": f"{address}/api/v1",
         "CALLSHEET_API_KEY": "mav_bench",
+        # No script makes posters; what films are checked for is found all the same.
+        "CALLSHEET_PICTURES": "no",
         **settings,
     }
     desk = Desk(folder, environ)

@@ -1,18 +1,45 @@
-"""What takes long on the board: many films, and its death while a run is at work."""
+"""What takes long on the board: many films, other looks, and deaths while a run is at work."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.board.conftest import OpenBoard
+from tests.board.kills import Kill, kill_board, kill_run
 from tests.board.looking import picture
 from tests.board.test_films_by_keyboard import decide_by_keyboard
+from tests.board.test_killed import name, service
+from tests.board.test_screens_in_a_browser import look_through
 from tests.board.test_whole_way import WITHIN, board, hand_in, log_in, sheet_of
 from tests.board.whole_board import WholeBoard
+from tests.programs import Sandbox
 
-__all__ = ["board"]
+__all__ = ["board", "name", "service"]
+
+
+@pytest.mark.parametrize("how", ["dark", "phone"])
+async def test_nobody_is_kept_out_of_a_page(
+    open_board: OpenBoard, chromium: Browser, how: str
+) -> None:
+    await look_through(open_board, chromium, how)
+
+
+async def test_a_run_that_is_killed_once_its_plan_is_approved_is_carried_on(
+    tmp_path: Path, service: Sandbox, name: str
+) -> None:
+    kill = Kill("ledger: after the commit (steps._approve)")
+    assert (await kill_run(tmp_path, service, name, kill)).findings == []
+
+
+async def test_a_board_that_is_killed_once_a_run_is_started_starts_no_other(
+    tmp_path: Path, service: Sandbox, name: str
+) -> None:
+    kill = Kill("board: after a run is started")
+    assert (await kill_board(tmp_path, service, name, kill)).findings == []
 
 
 async def test_a_hundred_decisions_of_300_films_by_keyboard_alone(

@@ -24,13 +24,7 @@ def name(tmp_path: Path) -> str:
     return f"c-{abs(hash(str(tmp_path))):x}"
 
 
-@pytest.mark.parametrize(
-    "point",
-    [
-        "ledger: after the commit (steps._approve)",
-        "service: after the answer (create)",
-    ],
-)
+@pytest.mark.parametrize("point", ["service: after the answer (create)"])
 async def test_a_killed_run_is_carried_on_and_no_row_is_charged_twice(
     tmp_path: Path, service: Sandbox, name: str, point: str
 ) -> None:
@@ -46,13 +40,7 @@ async def test_other_takes_that_are_killed_are_paid_once(
     assert trial.findings == []
 
 
-@pytest.mark.parametrize(
-    "point",
-    [
-        "ledger: after the commit (approval.approve_on_board)",
-        "board: after a run is started",
-    ],
-)
+@pytest.mark.parametrize("point", ["ledger: after the commit (approval.approve_on_board)"])
 async def test_a_board_that_is_killed_leaves_one_run_and_one_charge_a_row(
     tmp_path: Path, service: Sandbox, name: str, point: str
 ) -> None:

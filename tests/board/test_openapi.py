@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from schemathesis.engine.events import ScenarioFinished
     from schemathesis.schemas import BaseSchema
 
-EXAMPLES = 2
 #: A stream without an end; tests of its own look at it.
 STREAM = "/api/v1/campaigns/{campaign}/events"
 #: A good request may name what is not there, or be of two minds: no schema can say so.
@@ -37,12 +36,18 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def schema(ready: dict[str, Any]) -> BaseSchema:
+def examples() -> int:
+    """How many requests are made up for an operation; `make torture` makes up more."""
+    return 1
+
+
+@pytest.fixture(scope="module")
+def schema(ready: dict[str, Any], examples: int) -> BaseSchema:
     said = {
         "auth": {"openapi": {"token": {"bearer": ready["token"]}}},
         "continue-on-failure": True,
         "checks": {"positive_data_acceptance": {"expected-statuses": USUAL}},
-        "generation": {"max-examples": EXAMPLES, "deterministic": True, "no-shrink": True},
+        "generation": {"max-examples": examples, "deterministic": True, "no-shrink": True},
         "operations": [{"include-path": STREAM, "enabled": False}],
     }
     # Not above: every process that collects the tests would import it.

@@ -14,8 +14,8 @@ from tests.programs import Desk, simple_sheet
 
 #: The sandbox's films are a second long here, whatever is asked for.
 WRONG = {
-    "length": "it is 1.0 s long, 5 s were asked for",
-    "captions": "cue 1 of the captions ends at 1.6 s, the film at 1.0 s",
+    "length": "it is 1 s long, 5 s were asked for",
+    "captions": "cue 1 of the captions ends at 1.6 s, the film at 1 s",
 }
 FINE = {"black": "ok", "frozen": "ok", "silence": "ok", "clipping": "ok"}
 
