@@ -130,7 +130,7 @@ async def play(ledger: Ledger, steps) -> None:
         await game.check()
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(step, min_size=10, max_size=40))
 def test_the_account_is_the_sum_over_the_takes(made_file: Path, tmp_path: Path, steps):
     copy = tmp_path / "ledger.db"

@@ -149,7 +149,7 @@ async def test_every_filter_finds_what_a_look_at_each_row_finds_in_every_order(l
     for (case, (which, holds)), sort in product(FILTERS.items(), SORTS):
         wanted = sorted(filter(holds, everything), key=ORDERS[sort])
         names = [row.row for row in wanted]
-        for limit in (4, 500):
+        for limit in (4, 500) if sort == "sheet" else (6,):
             found = await paged(stage, which, sort, limit)
             assert [row.row for row in found] == names, (case, sort, limit)
         if sort == "sheet":
