@@ -54,6 +54,7 @@ log = logging.getLogger("callsheet.run")
 #: A run that parks without a moment is taken up again after this long, in seconds.
 PAUSE = 60.0
 LOOK = "look at the new plan and approve that"
+OVERTAKEN = "another sheet of the campaign was run since; nothing more of this one is begun"
 
 #: What goes along with a run while it lasts: signals, progress.
 Watch = Callable[[Run], AbstractContextManager[object]]
@@ -130,6 +131,8 @@ class _Carrier:
             self._check_stands(self._plan)
             if self._plan.kind == "retake":
                 return self._end_of(await self._carry_rows(self._paid_for()))
+            if await self._is_overtaken():
+                return await self._bring_home(OVERTAKEN)
             return self._end_of(await self._carry_sheet())
         except Parked as error:
             return RunEnd(exit_status=5, words=_say(error), due_at=error.until.timestamp())
@@ -188,7 +191,21 @@ class _Carrier:
         # What a run has begun was paid for on its plan, which stays whose word that was.
         if isinstance(error, MovedOn) and self._run.begun_at is None:
             await self._plan_anew(error)
-        words = _say(error)
+        return await self._bring_home(_say(error))
+
+    async def _is_overtaken(self) -> bool:
+        """Whether another sheet of the campaign was run since this one was taken into the ledger.
+
+        To go back to this one would undo what is newer, and pay for what nobody wants any more.
+        """
+        if self._run.begun_at is None:
+            return False
+        assert self._plan.document is not None
+        digest = (await self._campaign()).sheet_digest
+        return bool(digest != self._plan.document["sheet"]["sha256"])
+
+    async def _bring_home(self, words: str) -> RunEnd:
+        """Pay for nothing more but what was approved; `words` say why the run goes no further."""
         try:
             if names := await self._begun():
                 rest = self._end_of(await self._carry_rows(names))

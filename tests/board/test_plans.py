@@ -115,6 +115,24 @@ async def test_two_who_approve_one_plan_have_one_run(
     assert (await board.approver.post(path)).json() == answers[0].json()
 
 
+async def test_a_run_does_not_go_back_to_its_sheet_once_another_was_run(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    old = await approved(
+        board.approver, await plan_for(board.reviewer, f"{name}.csv", simple_sheet(2))
+    )
+    await ended(board.viewer, old)
+    newer = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3))
+    await ended(board.viewer, await approved(board.approver, newer))
+
+    assert (await board.approver.post(f"{API}/runs/{old}/carry-on")).status_code in (200, 202)
+    over = await ended(board.viewer, old)
+
+    assert (over["exit"], "another sheet" in over["words"]) == (4, True)
+    assert set((await states(board, name)).values()) == {"delivered"}
+    assert charged(service, await keys(board, name)) == 3
+
+
 async def test_a_plan_that_another_approval_overtook_leads_to_a_new_one(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
