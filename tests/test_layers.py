@@ -28,6 +28,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tasks/webhooks": {"tasks/engine"} | BELOW_ENGINE,
     "tasks/campaign": {"tasks/webhooks", "tasks/engine"} | BELOW_ENGINE,
     "tasks/aftercare": {"tasks/campaign", "tasks/webhooks", "tasks/engine"} | BELOW_ENGINE,
+    "tasks/nights": {"tasks/aftercare", "tasks/campaign", "tasks/webhooks", "tasks/engine"}
+    | BELOW_ENGINE,
+    "tasks/notices": {"tasks/nights", "tasks/aftercare"} | BELOW_ENGINE,
     "flows": {"tasks"},
     "deployments": {"tasks", "flows", "deployments/sandbox"},
     "deployments/sandbox": set(),
@@ -45,6 +48,8 @@ BELONGS = {
         "tasks/webhooks",
         "tasks/campaign",
         "tasks/aftercare",
+        "tasks/nights",
+        "tasks/notices",
     },
     "alembic": {"tasks/ledger"},
     "fastapi": {"deployments/sandbox", "deployments"},

@@ -16,6 +16,7 @@ from tasks.ledger import (
     all_campaigns,
     open_ledger,
     schema_board,  # noqa: F401
+    schema_nights,  # noqa: F401
     takes_of,
     unsettled_calls,
 )

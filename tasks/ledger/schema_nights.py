@@ -1,0 +1,89 @@
+"""The ledger's tables of nights: which were swept, what lies in the inboxes, pauses, notices.
+
+The same database as `schema`. Amounts are millionths of a credit, moments are Unix seconds (UTC).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, String, Table, Text
+from sqlalchemy import UniqueConstraint as Unique
+
+from tasks.ledger.schema import Id, metadata
+
+# One sweep of an inbox of sheets, named by its date: whoever sweeps it holds it, and renews that.
+nights = Table(
+    "nights",
+    metadata,
+    Column("id", Id, primary_key=True),
+    # A name of `nights.toml`, or the place that was typed.
+    Column("inbox", String(200), nullable=False),
+    # The date in the schedule's zone, as 2026-11-22.
+    Column("date", String(10), nullable=False),
+    Column("zone", String(64), nullable=False),
+    # The process or flow run that sweeps, or swept.
+    Column("place", String(200)),
+    Column("begun_at", Float, nullable=False),
+    Column("renewed_at", Float, nullable=False),
+    Column("ended_at", Float),
+    # As of the command line.
+    Column("exit", Integer),
+    # What the standing approval of this night has approved by now.
+    Column("approved", BigInteger, nullable=False, server_default="0"),
+    # Why nothing was swept: paused, superseded.
+    Column("skipped", Text),
+    # What came of it, as JSON, for the digest.
+    Column("report", Text),
+    Unique("inbox", "date"),
+)
+
+# Sheets as they were last seen in an inbox.
+inbox_sheets = Table(
+    "inbox_sheets",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("inbox", String(200), nullable=False),
+    # Its path or key below the inbox.
+    Column("name", Text, nullable=False),
+    # Size and time of a file, size and ETag of an object; and since when they stand still.
+    Column("version", String(200), nullable=False),
+    Column("seen_at", Float, nullable=False),
+    # Of the version that a night has dealt with: sha256 of the bytes (hex), and what came of it.
+    Column("dealt_version", String(200)),
+    Column("digest", String(64)),
+    Column("campaign", String(200)),
+    Column("outcome", String(20)),
+    # Nights in a row in which it failed, and the last of them.
+    Column("failures", Integer, nullable=False, server_default="0"),
+    Column("failed_on", String(10)),
+    Column("set_aside_at", Float),
+    Unique("inbox", "name"),
+)
+
+# Nights that are not wanted for a while: of an inbox, or of all ("*").
+pauses = Table(
+    "pauses",
+    metadata,
+    Column("inbox", String(200), primary_key=True),
+    # Null: until somebody says so.
+    Column("until", Float),
+    Column("by", String(200), nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+# Messages to people, written down before they are sent; each is made once, by its key.
+notices = Table(
+    "notices",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("key", String(200), nullable=False, unique=True),
+    Column("inbox", String(200), nullable=False),
+    # digest, trouble, silence, sample
+    Column("kind", String(20), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("made_at", Float, nullable=False),
+    Column("sent_at", Float),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    # Why the last try failed, without addresses.
+    Column("error", Text),
+    Index(None, "inbox", "made_at"),
+)

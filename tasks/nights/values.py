@@ -1,0 +1,99 @@
+"""What a night is made of and what comes of it: the values that nights, notices and flows share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal
+
+from tasks.credits import as_number
+
+#: What became of a sheet in a night.
+Outcome = Literal[
+    "unchanged", "delivered", "needs-person", "not-approved", "invalid", "parked", "set-aside"
+]
+#: Exit statuses of the command line, from what is well to what is worst.
+BY_GRAVITY = (0, 5, 3, 4, 2, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SheetReport:
+    """What became of one sheet of an inbox in a night.
+
+    `rows` counts its campaign's rows by state, with `total`; `charged` is what this night was
+    charged for it, in credits; `problems` are sentences, each with its cell.
+    """
+
+    sheet: str
+    campaign: str | None
+    outcome: Outcome
+    rows: Mapping[str, int] = field(default_factory=dict)
+    charged: Decimal = Decimal(0)
+    problems: tuple[str, ...] = ()
+    #: As of the command line, had the sheet been run by hand.
+    exit_status: int = 0
+    #: One sentence for people: why it stands as it does, and what helps.
+    words: str | None = None
+    #: What the plan would cost that was not approved, in credits.
+    asked: Decimal | None = None
+    #: Set aside for films under way, and the campaign's budget for all its runs, in credits.
+    reserved: Decimal = Decimal(0)
+    budget: Decimal | None = None
+    #: Rows whose films this night delivered, and rows that need a person, by id.
+    delivered: tuple[str, ...] = ()
+    needing: tuple[str, ...] = ()
+    #: Where the board shows it.
+    link: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `callsheet nightly --json` tells it."""
+        told: dict[str, Any] = {
+            "sheet": self.sheet,
+            "campaign": self.campaign,
+            "outcome": self.outcome,
+            "rows": dict(self.rows),
+            "charged": as_number(self.charged),
+            "problems": list(self.problems),
+        }
+        more = {"words": self.words, "link": self.link}
+        told |= {name: value for name, value in more.items() if value is not None}
+        if self.asked is not None:
+            told["asked"] = as_number(self.asked)
+        return told
+
+
+@dataclass(frozen=True, kw_only=True)
+class NightReport:
+    """What came of one sweep of one inbox; moments are Unix seconds."""
+
+    inbox: str
+    #: The date in the schedule's zone, as 2026-11-22, and the zone.
+    night: str
+    zone: str
+    begun_at: float
+    ended_at: float
+    sheets: tuple[SheetReport, ...] = ()
+    #: Why nothing was swept: paused, superseded, another sweep is at it.
+    skipped: str | None = None
+
+    @property
+    def charged(self) -> Decimal:
+        """Credits that the night was charged, over all its sheets."""
+        return sum((sheet.charged for sheet in self.sheets), Decimal(0))
+
+    @property
+    def exit_status(self) -> int:
+        """The worst of the sheets'."""
+        found = {sheet.exit_status for sheet in self.sheets}
+        return max(found, key=BY_GRAVITY.index, default=0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `callsheet nightly --json` tells it."""
+        told: dict[str, Any] = {
+            "night": self.night,
+            "sheets": [sheet.as_json() for sheet in self.sheets],
+            "charged": as_number(self.charged),
+            "exit": self.exit_status,
+        }
+        return told if self.skipped is None else {**told, "skipped": self.skipped}
