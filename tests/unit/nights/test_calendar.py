@@ -1,0 +1,146 @@
+"""Which night it is, and when the next one is: also when clocks are set forward and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from tasks.errors import ConfigurationError
+from tasks.nights.calendar import (
+    check_schedule,
+    five_fields,
+    last_due,
+    name_of,
+    next_due,
+    night_of,
+    read_zone,
+)
+
+BERLIN, AUCKLAND, YORK = "Europe/Berlin", "Pacific/Auckland", "America/New_York"
+TWO, HALF_PAST = "0 2 * * *", "30 2 * * *"
+
+
+def utc(words: str) -> float:
+    """Return a moment that is written in UTC."""
+    return datetime.fromisoformat(words).replace(tzinfo=UTC).timestamp()
+
+
+def said(at: float | None) -> str | None:
+    """Return a moment in UTC, as the tables have it."""
+    return None if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
+
+
+#: A schedule and its zone, a moment (UTC), the date of its night, when that and the next are due.
+NIGHTS = [
+    # A night lasts until the next one.
+    (TWO, BERLIN, "2026-11-22 01:00", "2026-11-22", "2026-11-22 01:00", "2026-11-23 01:00"),
+    (TWO, BERLIN, "2026-11-22 23:59", "2026-11-22", "2026-11-22 01:00", "2026-11-23 01:00"),
+    (TWO, BERLIN, "2026-11-23 00:59", "2026-11-22", "2026-11-22 01:00", "2026-11-23 01:00"),
+    # It has the date of its schedule's zone, not of UTC or of whoever asks.
+    ("0 22 * * *", BERLIN, "2026-11-23 03:00", "2026-11-22",
+     "2026-11-22 21:00", "2026-11-23 21:00"),
+    ("0 1 * * *", AUCKLAND, "2026-11-21 12:30", "2026-11-22",
+     "2026-11-21 12:00", "2026-11-22 12:00"),
+    ("0 23 * * *", YORK, "2026-11-23 05:00", "2026-11-22", "2026-11-23 04:00", "2026-11-24 04:00"),
+    ("@daily", "UTC", "2026-11-22 17:00", "2026-11-22", "2026-11-22 00:00", "2026-11-23 00:00"),
+    # Clocks go forward, from 02:00 to 03:00: what is meant for between comes at three, once.
+    (HALF_PAST, BERLIN, "2026-03-29 00:59", "2026-03-28", "2026-03-28 01:30", "2026-03-29 01:00"),
+    (HALF_PAST, BERLIN, "2026-03-29 01:00", "2026-03-29", "2026-03-29 01:00", "2026-03-30 00:30"),
+    (TWO, BERLIN, "2026-03-29 12:00", "2026-03-29", "2026-03-29 01:00", "2026-03-30 00:00"),
+    # Clocks go back, from 03:00 to 02:00: what is meant for an hour that is there twice comes once.
+    (HALF_PAST, BERLIN, "2026-10-25 00:29", "2026-10-24", "2026-10-24 00:30", "2026-10-25 00:30"),
+    (HALF_PAST, BERLIN, "2026-10-25 00:30", "2026-10-25", "2026-10-25 00:30", "2026-10-26 01:30"),
+    (HALF_PAST, BERLIN, "2026-10-25 01:10", "2026-10-25", "2026-10-25 00:30", "2026-10-26 01:30"),
+    (HALF_PAST, BERLIN, "2026-10-25 01:40", "2026-10-25", "2026-10-25 00:30", "2026-10-26 01:30"),
+    ("30 1 * * *", YORK, "2026-11-01 06:00", "2026-11-01", "2026-11-01 05:30", "2026-11-02 06:30"),
+    ("30 2 * * *", AUCKLAND, "2026-04-04 14:00", "2026-04-05",
+     "2026-04-04 13:30", "2026-04-05 14:30"),
+    # Every hour means every hour that passes, in these nights too.
+    ("0 * * * *", BERLIN, "2026-10-25 01:20", "2026-10-25", "2026-10-25 01:00", "2026-10-25 02:00"),
+    # Once a week: until the next one it is that night.
+    ("0 2 * * MON", BERLIN, "2026-11-22 17:00", "2026-11-16",
+     "2026-11-16 01:00", "2026-11-23 01:00"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cron", "zone", "at", "date", "begun", "then"), NIGHTS)
+def test_a_night_lasts_until_the_next_and_has_its_date_in_the_zone(
+    cron: str, zone: str, at: str, date: str, begun: str, then: str
+) -> None:
+    night = night_of(utc(at), cron=cron, timezone=zone)
+
+    assert (night.date, night.zone, said(night.due_at)) == (date, zone, begun)
+    assert said(next_due(utc(at), cron=cron, timezone=zone)) == then
+
+
+#: What a scheduler meant (UTC), when the sweep begins, and the date of its night.
+DUE = [
+    # Its clock is ahead of ours.
+    (TWO, "2026-11-23 01:00", "2026-11-23 00:58", "2026-11-23"),
+    # It sees a change of clocks otherwise than we do.
+    (HALF_PAST, "2026-03-29 00:30", "2026-03-29 00:31", "2026-03-29"),
+    # By a day late, with no newer run: it is tonight's.
+    (TWO, "2026-11-21 01:00", "2026-11-22 09:00", "2026-11-22"),
+    # Somebody started it by hand.
+    (TWO, "2026-11-22 17:00", "2026-11-22 17:00", "2026-11-22"),
+    (None, "2026-11-22 23:30", "2026-11-22 23:30", "2026-11-23"),
+]
+
+
+@pytest.mark.parametrize(("cron", "due", "at", "date"), DUE)
+def test_what_a_scheduler_meant_counts_where_it_is_later(
+    cron: str | None, due: str, at: str, date: str
+) -> None:
+    assert night_of(utc(at), cron=cron, timezone=BERLIN, due=utc(due)).date == date
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone"),
+    [(TWO, BERLIN), (HALF_PAST, BERLIN), ("45 23 * * *", YORK), ("15 0 * * *", "America/Havana")],
+)
+def test_every_day_of_a_year_has_one_night(cron: str, zone: str) -> None:
+    at: float | None = utc("2026-01-01 12:00")
+    dates = set()
+    for _ in range(365):
+        assert at is not None
+        at = next_due(at, cron=cron, timezone=zone)
+        assert at is not None
+        assert last_due(at, cron=cron, timezone=zone) == at
+        dates.add(night_of(at, cron=cron, timezone=zone).date)
+
+    assert len(dates) == 365
+
+
+@pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        (lambda: check_schedule("2 o'clock", None), "is not a schedule"),
+        (lambda: check_schedule("0 2 * *", None), "is not a schedule"),
+        (lambda: check_schedule("0 0 2 * * *", None), "is not a schedule"),
+        (lambda: check_schedule("0 25 * * *", None), "is not a schedule"),
+        (lambda: check_schedule("0 2 L * *", None), "is not a schedule"),
+        (lambda: check_schedule("0 2 * * FRI#2", None), "is not a schedule"),
+        (lambda: check_schedule("0 2 31 2 *", None), "is not a schedule"),
+        (lambda: check_schedule("0 2 30 2 MON,TUE", "Mars/Olympus"), "no time zone"),
+        (lambda: read_zone("../../etc/passwd"), "no time zone"),
+        (lambda: read_zone(""), "no time zone"),
+    ],
+)
+def test_what_is_no_schedule_or_zone_is_refused(check: Callable[[], object], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        check()
+
+
+def test_a_schedule_may_be_a_name_of_crons() -> None:
+    check_schedule("@daily", BERLIN)
+    assert five_fields(" @Weekly ") == "0 0 * * 0"
+    assert five_fields("*/5 8-18 * jan-mar mon-fri") == "*/5 8-18 * JAN-MAR MON-FRI"
+
+
+def test_without_a_zone_it_is_the_machines() -> None:
+    assert name_of(read_zone(None, environ={"TZ": AUCKLAND})) == AUCKLAND
+    assert name_of(read_zone(None, environ={"TZ": f":{BERLIN}"})) == BERLIN
+    # Whatever this machine has, it has one.
+    assert read_zone(None, environ={"TZ": "no such zone"})
