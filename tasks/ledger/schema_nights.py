@@ -70,19 +70,27 @@ pauses = Table(
     Column("at", Float, nullable=False),
 )
 
-# Messages to people, written down before they are sent; each is made once, by its key.
+# Messages to people, one for each address, written down before they are sent; each is made once,
+# by its key.
 notices = Table(
     "notices",
     metadata,
     Column("id", Id, primary_key=True),
     Column("key", String(200), nullable=False, unique=True),
     Column("inbox", String(200), nullable=False),
-    # digest, trouble, silence, sample
+    # digest, trouble, silence
     Column("kind", String(20), nullable=False),
+    # The address that it is for: which of them, not what it is.
+    Column("address", String(32), nullable=False),
     Column("subject", Text, nullable=False),
+    # What it tells of, as JSON: the troubles with the night since which they last, the films.
+    Column("about", Text, nullable=False),
+    # What is to be sent, as JSON; null once it was, or was given up.
+    Column("letter", Text),
     Column("made_at", Float, nullable=False),
     Column("sent_at", Float),
     Column("tries", Integer, nullable=False, server_default="0"),
+    Column("tried_at", Float),
     # Why the last try failed, without addresses.
     Column("error", Text),
     Index(None, "inbox", "made_at"),

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.credits import as_number
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 #: What became of a sheet in a night.
 Outcome = Literal[
@@ -97,3 +101,19 @@ class NightReport:
             "exit": self.exit_status,
         }
         return told if self.skipped is None else {**told, "skipped": self.skipped}
+
+    def as_text(self) -> str:
+        """Return all of it as the ledger keeps it (`nights.report`)."""
+        return _form().dump_json(self).decode()
+
+    @classmethod
+    def read(cls, text: str) -> NightReport:
+        """Read what `as_text` wrote, or an earlier release."""
+        return _form().validate_json(text)
+
+
+@cache
+def _form() -> TypeAdapter[NightReport]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(NightReport)
