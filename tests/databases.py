@@ -46,7 +46,7 @@ def empty_ledger(address: str) -> None:
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-        tables = [name for (name,) in found if name != "alembic_version"]
+        tables = [name for (name,) in found if name != "callsheet_version"]
         connection.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY")  # type: ignore[call-overload]
 
 

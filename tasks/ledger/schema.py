@@ -24,6 +24,9 @@ from sqlalchemy import (
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
 REVISION = "0013"
+#: The table that says which one a database is at. Alembic's own name for it is in the database of
+#: every application that uses Alembic, Prefect's among them.
+VERSION_TABLE = "callsheet_version"
 
 #: SQLite counts up only in a column that it calls INTEGER.
 Id = BigInteger().with_variant(Integer, "sqlite")

@@ -103,11 +103,11 @@ def test_a_ledger_of_a_newer_release_is_refused(production: Production) -> None:
     production.asks_for(1)
     production.run()
     with sqlite3.connect(production.ledger) as ledger:
-        (now,) = ledger.execute("SELECT version_num FROM alembic_version").fetchone()
-        ledger.execute("UPDATE alembic_version SET version_num = '9999'")
+        (now,) = ledger.execute("SELECT version_num FROM callsheet_version").fetchone()
+        ledger.execute("UPDATE callsheet_version SET version_num = '9999'")
     is_told(production.run(), "newer")
     with sqlite3.connect(production.ledger) as ledger:
-        ledger.execute("UPDATE alembic_version SET version_num = ?", (now,))
+        ledger.execute("UPDATE callsheet_version SET version_num = ?", (now,))
     production.ends_well()
 
 

@@ -129,7 +129,7 @@ def test_a_newer_ledger_is_refused(desk: Desk, tmp_path: Path, name: str) -> Non
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     desk.run(sheet)
     with sqlite3.connect(tmp_path / ".callsheet" / "ledger.db") as ledger:
-        ledger.execute("UPDATE alembic_version SET version_num = '9999'")
+        ledger.execute("UPDATE callsheet_version SET version_num = '9999'")
 
     ended = desk.run(sheet)
 

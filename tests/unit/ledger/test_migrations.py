@@ -9,7 +9,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.engine import make_url
 
 from tasks.ledger import (
@@ -20,13 +20,18 @@ from tasks.ledger import (
     takes_of,
     unsettled_calls,
 )
-from tasks.ledger.schema import REVISION, metadata
+from tasks.ledger.schema import REVISION, VERSION_TABLE, metadata
 
 
 async def test_migrations_produce_the_schema(ledger_address: str):
     def differences(connection):
         context = MigrationContext.configure(
-            connection, opts={"compare_type": True, "compare_server_default": True}
+            connection,
+            opts={
+                "compare_type": True,
+                "compare_server_default": True,
+                "version_table": VERSION_TABLE,
+            },
         )
         return compare_metadata(context, metadata)
 
@@ -85,3 +90,20 @@ async def test_a_ledger_of_the_first_release_is_brought_up_to_date(ledger_addres
         (campaign,) = await ledger.read(all_campaigns)
         assert await ledger.read(unsettled_calls) == []
     assert (campaign.name, campaign.charged) == ("spring", 7)
+
+
+async def test_a_ledger_of_before_goes_on_with_a_version_table_of_its_own(ledger_address: str):
+    make_older(
+        ledger_address,
+        "0012",
+        CAMPAIGN.format("spring", 7_000_000),
+        "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)",
+        f"INSERT INTO alembic_version SELECT version_num FROM {VERSION_TABLE}",
+        f"DROP TABLE {VERSION_TABLE}",
+    )
+    async with await open_ledger(ledger_address, create=False) as ledger:
+        (campaign,) = await ledger.read(all_campaigns)
+        names = await ledger.read(lambda connection: inspect(connection).get_table_names())
+    assert (campaign.name, campaign.charged) == ("spring", 7)
+    assert VERSION_TABLE in names
+    assert "alembic_version" not in names

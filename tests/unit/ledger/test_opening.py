@@ -16,6 +16,7 @@ from sqlalchemy.engine import make_url
 from tasks.errors import LedgerError
 from tasks.ledger import all_campaigns, ensure_campaign, open_ledger
 from tasks.ledger.schema import REVISION
+from tests.databases import PostgresServer
 
 
 @pytest.fixture
@@ -91,16 +92,51 @@ async def test_an_empty_database_becomes_a_ledger(ledger_address: str, file: Pat
 
 async def test_a_newer_ledger_is_refused_and_left_alone(ledger_address: str):
     await (await open_ledger(ledger_address)).aclose()
-    run(ledger_address, "UPDATE alembic_version SET version_num = '9999'")
+    run(ledger_address, "UPDATE callsheet_version SET version_num = '9999'")
     error = await refusal(ledger_address)
     assert f"schema 9999, which is newer than this Callsheet knows ({REVISION})" in str(error)
     assert "upgrade Callsheet" in (error.remedy or "")
     await refusal(ledger_address, create=False)
 
 
-async def test_a_database_with_something_else_in_it_is_refused(ledger_address: str):
-    run(ledger_address, "CREATE TABLE campaigns (something_else INTEGER)")
-    assert "already exists" in str(await refusal(ledger_address))
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        (("campaigns",), "is another application's: it has campaigns, and no ledger"),
+        (("alembic_version", "orders"), "is another application's: it has alembic_version, orders"),
+        (("alembic_version", "flow_run", "events"), "is Prefect's own: it has events"),
+    ],
+)
+async def test_a_database_of_another_application_is_refused_and_left_alone(
+    ledger_address: str, tables: tuple[str, ...], words: str
+):
+    for table in tables:
+        run(ledger_address, f"CREATE TABLE {table} (version_num VARCHAR(32))")
+    for create in (True, False):
+        error = await refusal(ledger_address, create=create)
+        assert words in str(error)
+        assert "CALLSHEET_LEDGER" in (error.remedy or "")
+
+
+async def test_a_database_with_tables_of_others_besides_is_a_place_for_a_ledger(
+    ledger_address: str,
+):
+    run(ledger_address, "CREATE TABLE spatial_ref_sys (srid INTEGER)")
+    async with await open_ledger(ledger_address) as ledger:
+        await ledger.write(write_one)
+
+
+async def test_a_schema_of_its_own_is_a_place_beside_another_application_on_postgres(
+    postgres: PostgresServer,
+):
+    address = postgres.new_database()
+    run(address, "CREATE TABLE alembic_version (version_num VARCHAR(32))")
+    run(address, "CREATE SCHEMA callsheet")
+    own = f"{address}{'&' if '?' in address else '?'}options=-csearch_path%3Dcallsheet"
+    async with await open_ledger(own) as ledger:
+        await ledger.write(write_one)
+    async with await open_ledger(own, create=False) as ledger:
+        assert len(await ledger.read(all_campaigns)) == 1
 
 
 async def test_a_damaged_file_is_named(file: Path):
