@@ -5,15 +5,13 @@ Speaks to the server's own interface; imports nothing of Prefect.
 
 from __future__ import annotations
 
-import base64
 import logging
-import os
 import time
 from typing import Any
 
 import httpx
 
-from deployments.servers import configured_url
+from deployments.prefect_address import PrefectAddress, prefect_address
 from tasks.ledger import BoardRun
 
 log = logging.getLogger("callsheet.board")
@@ -47,12 +45,14 @@ class FlowRuns:
 
         Asked again for the same turn of a run, Prefect returns the same flow run.
         """
-        url = configured_url()
-        if not url:
+        at = prefect_address()
+        if at is None:
             return None
         try:
-            async with _client(url) as client:
+            async with _client(at) as client:
                 found = await client.get(f"deployments/name/{FLOW}/{DEPLOYMENT}")
+                if found.status_code in (401, 403):
+                    log.warning("%s: a run starts without it", at.refusal())
                 if found.status_code != 200 or not found.json().get("work_pool_name"):
                     return None
                 deployment = found.json()["id"]
@@ -72,12 +72,12 @@ class FlowRuns:
     async def end_of(self, place: str) -> str | None:
         """Return how a flow run ended, for people; None while it has not, or nobody can tell."""
         now = time.monotonic()
-        url = configured_url()
-        if not url or now - self._asked.get(place, -AGE) < AGE:
+        at = prefect_address()
+        if at is None or now - self._asked.get(place, -AGE) < AGE:
             return None
         self._asked[place] = now
         try:
-            async with _client(url) as client:
+            async with _client(at) as client:
                 found = await client.get(f"flow_runs/{place.removeprefix(_PLACE)}")
                 state: dict[str, Any] = found.json().get("state") or {}
         except (httpx.HTTPError, ValueError):
@@ -87,10 +87,6 @@ class FlowRuns:
         return f"Prefect says of its flow run: {state.get('name') or state['type']}"
 
 
-def _client(url: str) -> httpx.AsyncClient:
-    headers = {}
-    if key := os.environ.get("PREFECT_API_KEY"):
-        headers["Authorization"] = f"Bearer {key}"
-    elif said := os.environ.get("PREFECT_API_AUTH_STRING"):
-        headers["Authorization"] = f"Basic {base64.b64encode(said.encode()).decode()}"
-    return httpx.AsyncClient(base_url=f"{url.rstrip('/')}/", headers=headers, timeout=10)
+def _client(at: PrefectAddress) -> httpx.AsyncClient:
+    base = f"{at.url.rstrip('/')}/"
+    return httpx.AsyncClient(base_url=base, headers=at.headers(), verify=at.tls(), timeout=10)

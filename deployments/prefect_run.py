@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.status import Status
 
-from deployments.servers import GONE, SERVER, PrefectServer, find_or_start, is_healthy
+from deployments.servers import GONE, SERVER, PrefectServer, find_or_start
 from deployments.signals import STOPPED
 from tasks.campaign.run import Run
 from tasks.duration import say_duration
@@ -180,7 +180,7 @@ async def _loss_of(server: PrefectServer) -> None:
     answered = clock()
     while clock() - answered < GONE:
         await asyncio.sleep(ASK)
-        if await asyncio.to_thread(is_healthy, server.url):
+        if await asyncio.to_thread(server.answers):
             answered = clock()
 
 

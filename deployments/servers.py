@@ -19,15 +19,12 @@ import subprocess
 import sys
 import threading
 import time
-import tomllib
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
+from deployments.prefect_address import MEND, PrefectAddress, ServerAnswer, prefect_address
 from tasks.errors import CallsheetError
 
 #: How long a server may take to come up; the first time it makes its database.
@@ -53,15 +50,16 @@ SERVER = {
 class PrefectServer:
     """A server whose address is `url`; `stop` ends it if it is our child."""
 
-    def __init__(self, url: str, child: subprocess.Popen[bytes] | None = None) -> None:
-        self.url = url
+    def __init__(self, at: PrefectAddress, child: subprocess.Popen[bytes] | None = None) -> None:
+        self.url = at.url
+        self._at = at
         self._child = child
         self._limit = GONE if child is None else START_LIMIT
         self._deadline = time.monotonic() + self._limit
 
     def is_up(self) -> bool:
         """Return whether it answers by now; raise CallsheetError if it will not come up."""
-        if is_healthy(self.url):
+        if self.answers():
             return True
         if self._child is not None and self._child.poll() is not None:
             raise CallsheetError(
@@ -76,6 +74,10 @@ class PrefectServer:
             )
         return False
 
+    def answers(self) -> bool:
+        """Whether it answers right now."""
+        return self._at.answers()
+
     def wait(self) -> None:
         """Wait until it answers; raise CallsheetError if it does not come up."""
         while not self.is_up():
@@ -89,52 +91,38 @@ class PrefectServer:
 
 def find_or_start(home: Path) -> PrefectServer:
     """Return a healthy server that is configured, else start a child; does not wait for it."""
-    configured = configured_url()
-    if configured and is_healthy(configured):
+    configured = prefect_address()
+    if configured is None:
+        return _start(home / "prefect")
+    health = configured.health()
+    if health is ServerAnswer.UP:
         return PrefectServer(configured)
-    if configured:
-        print(
-            f"the Prefect server at {configured} does not answer: this run brings its own",
-            file=sys.stderr,
-        )
+    if health is ServerAnswer.REFUSED:
+        words, remedy = configured.refusal(), f"\n  {MEND}"
+    else:
+        words, remedy = f"the Prefect server at {configured.url} does not answer", ""
+    print(f"{words}: this run brings its own{remedy}", file=sys.stderr)
     return _start(home / "prefect")
 
 
-def configured_url() -> str | None:
-    """Return the API address from the environment or Prefect's active profile."""
-    if os.environ.get("PREFECT_API_URL"):
-        return os.environ["PREFECT_API_URL"]
-    home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect")
-    path = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
-    with contextlib.suppress(OSError, tomllib.TOMLDecodeError):
-        profiles: dict[str, Any] = tomllib.loads(path.read_text())
-        active = os.environ.get("PREFECT_PROFILE") or profiles.get("active")
-        url = profiles.get("profiles", {}).get(active, {}).get("PREFECT_API_URL")
-        return str(url) if url else None
-    return None
-
-
-def is_healthy(url: str) -> bool:
-    """Whether a Prefect API answers at `url`."""
-    try:
-        with urllib.request.urlopen(f"{url.rstrip('/')}/health", timeout=2) as answer:
-            return bool(answer.status == 200)
-    except (OSError, ValueError, urllib.error.URLError):
-        return False
+#: Of the environment it inherits nothing that is meant for a team's own server: neither the
+#: database of that nor the password it asks for.
+NOT_INHERITED = ("CALLSHEET_", "PREFECT_API_", "PREFECT_SERVER_", "PREFECT_PROFILE")
 
 
 def _start(home: Path) -> PrefectServer:
+    home = home.absolute()
     home.mkdir(parents=True, exist_ok=True)
     port = _free_port()
     url = f"http://127.0.0.1:{port}/api"
-    environ = {name: v for name, v in os.environ.items() if not name.startswith("CALLSHEET_")}
+    environ = {name: v for name, v in os.environ.items() if not name.startswith(NOT_INHERITED)}
     environ |= {
         **SERVER,
         "PREFECT_HOME": str(home),
         "PREFECT_API_URL": url,
-        "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{home / 'history.db'}",
+        "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{home / 'history.db'}",
     }
-    command = [sys.executable, "-m", "deployments.servers", "uvicorn", "--factory"]
+    command = [sys.executable, "-P", "-m", "deployments.servers", "uvicorn", "--factory"]
     command += ["prefect.server.api.server:create_app", "--host", "127.0.0.1"]
     command += ["--port", str(port), "--log-level", "error", "--timeout-graceful-shutdown", "2"]
     with (home / "server.log").open("ab") as log:
@@ -144,10 +132,12 @@ def _start(home: Path) -> PrefectServer:
             stdout=log,
             stderr=log,
             env=environ,
+            # Prefect's files in the folder that people work in are for the servers they name.
+            cwd=home,
             # Ctrl-C in the terminal is for the run, which stops its server afterwards.
             start_new_session=True,
         )
-    return PrefectServer(url, child)
+    return PrefectServer(PrefectAddress(url=url, stands_in="this run"), child)
 
 
 def _free_port() -> int:
@@ -172,7 +162,7 @@ def sandbox(
     """
     state.mkdir(parents=True, exist_ok=True)
     port = _port_before(state) if keep_port else 0
-    command = [sys.executable, "-m", "deployments.sandbox", "--port", str(port), "--json"]
+    command = [sys.executable, "-P", "-m", "deployments.sandbox", "--port", str(port), "--json"]
     command += ["--exit-with-parent", "--state", str(state), "--allow-loopback-webhooks"]
     command += ["--time-scale", time_scale or TIME_SCALE]
     with (state / "sandbox.log").open("ab") as log:

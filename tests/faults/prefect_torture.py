@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from deployments.prefect_address import PrefectAddress
 from deployments.servers import SERVER, PrefectServer
 from tests.faults.production import Production
 
@@ -103,7 +104,7 @@ def prefect(home: Path) -> Iterator[tuple[str, Callable[[], None], Callable[[], 
                     stderr=log,
                 )
             )
-        PrefectServer(url, running[-1]).wait()
+        PrefectServer(PrefectAddress(url=url, stands_in="this test"), running[-1]).wait()
 
     def kill() -> None:
         running[-1].kill()
