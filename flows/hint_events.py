@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from tasks.engine.owner import is_dead
+from tasks.engine.owner import is_at_work
 from tasks.errors import CallsheetError
 from tasks.ledger import Hint, Ledger, TrackedVideo, tracked_videos
 from tasks.redact import redact
@@ -155,8 +155,7 @@ class HintEvents:
 
 def _is_attended(found: TrackedVideo, now: float) -> bool:
     """Whether a run carries the campaign: its lease has not lapsed, nor is its process gone."""
-    alive = found.owner is not None and (found.owner_until or 0) > now
-    return alive and not is_dead(found.owner or "")
+    return is_at_work(found.owner, found.owner_until, at=now)
 
 
 def _resource(name: str, label: str, *, role: str | None = None) -> Resource:

@@ -183,7 +183,7 @@ def start_process(board: Board, run_id: str) -> subprocess.Popen[bytes]:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with file.open("ab") as written:
         child = subprocess.Popen(
-            [sys.executable, "-m", "deployments.board.run_process", run_id],
+            [sys.executable, "-P", "-m", "deployments.board.run_process", run_id],
             stdin=subprocess.PIPE,
             stdout=written,
             stderr=written,

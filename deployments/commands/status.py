@@ -19,7 +19,7 @@ from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.credits import as_number, as_text
-from tasks.engine.owner import name_of
+from tasks.engine.owner import is_at_work, name_of
 from tasks.ledger import (
     Account,
     Campaign,
@@ -40,6 +40,8 @@ class CampaignStatus:
 
     campaign: Campaign
     tally: Tally
+    #: Who is at work on it. The ledger also has processes that are gone.
+    owner: str | None = None
 
 
 def main(args: Namespace) -> int:
@@ -75,7 +77,8 @@ async def _read(args: Namespace) -> tuple[list[CampaignStatus], list[Account]]:
 
 async def _read_campaign(ledger: Ledger, campaign: Campaign) -> CampaignStatus:
     tally = await ledger.read(partial(tally_of, campaign=campaign))
-    return CampaignStatus(campaign, tally)
+    at_work = is_at_work(campaign.owner, campaign.owner_until, at=time.time())
+    return CampaignStatus(campaign, tally, campaign.owner if at_work else None)
 
 
 def _limits(settings: Settings, at: float) -> list[Account]:
@@ -107,9 +110,9 @@ def _show_campaigns(found: list[CampaignStatus], console: Console) -> None:
         console.print("(budgets are for a campaign's whole life, over every run)")
     console.print()
     for one in found:
-        if one.campaign.owner:
+        if one.owner:
             since = say_moment(one.campaign.owner_since)
-            who = name_of(one.campaign.owner)
+            who = name_of(one.owner)
             words = f"{one.campaign.name} is being run by {who} since {since}"
             console.print(plain(words))
 
@@ -144,7 +147,7 @@ def status_document(found: CampaignStatus) -> dict[str, Any]:
         "sheet": campaign.sheet,
         "rows": tally.as_json(),
         "credits": tally.credits_as_json(),
-        "owner": campaign.owner,
+        "owner": found.owner,
     }
 
 

@@ -43,7 +43,7 @@ async def make_film(plan: FilmPlan, path: Path) -> None:
     """
     part = path.with_name(f"{path.name}.part")
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "deployments.sandbox.film", str(part)),
+        *(sys.executable, "-P", "-m", "deployments.sandbox.film", str(part)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from deployments.board.known import TheCampaign
 from deployments.board.moment import Moment
 from deployments.board.who import Viewer
 from tasks.credits import as_number
+from tasks.engine.owner import is_at_work
 from tasks.ledger import Campaign, Counts, Tally, all_campaigns, counts_of, tally_of
 
 router = APIRouter(prefix="/campaigns", tags=["campaigns"])
@@ -98,6 +100,7 @@ async def one_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> W
 
 def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:
     """Return a campaign as the calls say it."""
+    at_work = is_at_work(campaign.owner, campaign.owner_until, at=time.time())
     return CampaignLine(
         campaign=campaign.name,
         sheet=campaign.sheet,
@@ -105,7 +108,7 @@ def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:
         credits=CampaignCredits.model_validate(tally.credits_as_json()),
         budget=as_number(tally.budget),
         sandbox=campaign.sandbox,
-        owner=campaign.owner,
+        owner=campaign.owner if at_work else None,
         created_at=campaign.created_at,
     )
 

@@ -1,0 +1,61 @@
+"""`callsheet status` speaks of who is at work on a campaign, and of nobody who is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+
+from tasks.engine.owner import this_process
+from tasks.ledger import acquire_lease, ensure_campaign, open_ledger
+from tests.here import Here
+
+#: Who has the campaign, how long ago the lease began, and whether somebody is at work.
+OWNERS = {
+    "this process": (0, True),
+    "a process that has ended": (0, False),
+    "a process that began with the number of this one": (0, False),
+    "another machine": (0, True),
+    "another machine, silent since": (600, False),
+}
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_only_who_is_at_work_is_named(here: Here, name: str, owner: str) -> None:
+    began, at_work = OWNERS[owner]
+    asyncio.run(_have(here, name, _owner(owner), time.time() - began))
+
+    told = here.call("status")
+    (line,) = here.call("status", "--json").json["campaigns"]
+
+    assert told.status == 0
+    assert (f"{name} is being run by" in told.out) is at_work
+    assert (line["owner"] is not None) is at_work
+
+
+def _owner(who: str) -> str:
+    host, pid, started, place = this_process().split(":")
+    if who.startswith("another"):
+        return f"elsewhere:{pid}:{started}:there:1"
+    if who == "a process that has ended":
+        with subprocess.Popen([sys.executable, "-c", ""]) as other:
+            other.wait()
+        pid = str(other.pid)
+    if "began" in who:
+        started = "1"
+    assert pid != str(os.getpid()) or "ended" not in who
+    return f"{host}:{pid}:{started}:{place}:1"
+
+
+async def _have(here: Here, name: str, owner: str, at: float) -> None:
+    async with await open_ledger(f"sqlite:///{here.folder}/.callsheet/ledger.db") as ledger:
+        made = partial(ensure_campaign, name=name, sheet="s", sheet_digest="d", at=at)
+        campaign = await ledger.write(made)
+        await ledger.write(
+            partial(acquire_lease, campaign=campaign, owner=owner, at=at, seconds=60)
+        )
