@@ -227,6 +227,8 @@ class Settings(BaseModel):
     key_source: str | None = None
     #: Whether somebody named the ledger; else it is where the home is.
     ledger_is_named: bool = False
+    #: What is not wrong, and still not as it should be: sentences for people.
+    remarks: tuple[str, ...] = ()
     #: Where this user's runs are noted, a sheet each; None where nothing is to be noted.
     notes: Path | None = None
 
@@ -292,4 +294,5 @@ KNOWN: dict[str, tuple[str | None, str]] = {
     for name, field in Settings.model_fields.items()
     if field.description
 }
-SECRETS = ("api_key", "webhook_secret")
+#: What may come from a file as well. The ledger's address has a password in it, as a rule.
+SECRETS = ("api_key", "webhook_secret", "ledger")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Collection
 from pathlib import Path
@@ -12,10 +14,14 @@ from tasks.errors import ConfigurationError
 
 
 class Found(NamedTuple):
-    """A setting as it is written, and where: what a person is told when it is wrong."""
+    """A setting as it is written, and where: what a person is told when it is wrong.
+
+    `file` is the one that a secret was read from.
+    """
 
     value: str
     where: str
+    file: Path | None = None
 
 
 def read_profile(
@@ -39,9 +45,10 @@ def read_profile(
     found: dict[str, Found] = {}
     for name, value in table.items():
         where = f"profile {path}, line {_line_of(name, text)}: {name}"
-        secret = name.removesuffix("_file")
+        secret, file = name.removesuffix("_file"), None
         if name.endswith("_file") and secret in secrets:
-            value = read_secret(where, path.parent / str(value))
+            file = path.parent / str(value)
+            value = read_secret(where, file)
             name = secret
         elif name not in known:
             raise ConfigurationError(
@@ -53,7 +60,7 @@ def read_profile(
             value = ",".join(f"{key}={entry}" for key, entry in value.items())
         elif not isinstance(value, str | int):
             raise ConfigurationError(f"{where} is not a text or a whole number")
-        found[name] = Found(str(value), where)
+        found[name] = Found(str(value), where, file)
     return found
 
 
@@ -72,6 +79,28 @@ def read_secret(name: str, path: Path) -> str:
     if not secret:
         raise ConfigurationError(f"{name} names {path}, which is empty")
     return secret
+
+
+def remark_on(found: Found) -> str | None:
+    """Return what is to be said of a secret's file that everybody on this machine can read.
+
+    What an orchestrator puts into a container is readable there, and nobody else is.
+    """
+    if found.file is None or os.name == "nt":
+        return None
+    try:
+        mode = stat.S_IMODE(found.file.stat().st_mode)
+        real = found.file.resolve()
+    except OSError:
+        return None
+    mounted = real.is_relative_to("/run/secrets") or any(p.startswith("..") for p in real.parts)
+    if mounted or not mode & (stat.S_IROTH | stat.S_IWOTH):
+        return None
+    can = "change" if mode & stat.S_IWOTH else "read"
+    return (
+        f"{found.where} names {found.file}, which everybody on this machine can {can}: "
+        f"chmod 600 {found.file}"
+    )
 
 
 def _find_profile(profile: str, folder: Path) -> Path:

@@ -10,6 +10,7 @@ is stands in `tasks.known_settings`.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,7 +21,7 @@ from pydantic import ValidationError
 from tasks.errors import ConfigurationError
 from tasks.home import find_home, is_here
 from tasks.known_settings import KNOWN, SECRETS, Settings, service_address
-from tasks.profiles import Found, read_profile, read_secret
+from tasks.profiles import Found, read_profile, read_secret, remark_on
 
 if TYPE_CHECKING:
     from tasks.credentials import Register
@@ -78,13 +79,16 @@ class _Sources:
         self._notes = notes_folder(environ)
         self._home = find_home(folder, sheet, self._notes)
         self._origins: dict[str, str] = {}
+        self._remarks = [
+            f"{variable} is no setting, and nothing is made of it" for variable in _unknown(environ)
+        ]
 
     def values(self) -> dict[str, Any]:
         """Return what all places say, one after the other; the first word counts."""
         said: dict[str, Any] = {}
         for place in (self._given, self._in_environment, self._in_profile, self._kept):
             said = {**place(said), **said}
-        return said
+        return {**said, "remarks": tuple(self._remarks)}
 
     def refusal(self, error: ValidationError) -> ConfigurationError:
         """Return what is to be said of a setting that is wrong: where it is, and why."""
@@ -124,6 +128,8 @@ class _Sources:
 
     def _noted(self, found: Mapping[str, Found]) -> dict[str, str]:
         for name, one in found.items():
+            if name not in self._origins and (remark := remark_on(one)):
+                self._remarks.append(remark)
             self._origins.setdefault(name, one.where)
         return {name: one.value.strip() for name, one in found.items() if one.value.strip()}
 
@@ -136,8 +142,9 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Found]:
             continue
         if name.removesuffix("_file") in SECRETS:
             # `API_KEY_FILE` comes after `API_KEY`, and wins.
-            text = read_secret(variable, Path(value)) if name.endswith("_file") else value
-            found[name.removesuffix("_file")] = Found(text, variable)
+            file = Path(value) if name.endswith("_file") else None
+            text = read_secret(variable, file) if file else value
+            found[name.removesuffix("_file")] = Found(text, variable, file)
         elif name in KNOWN:
             found[name] = Found(value, variable)
         elif meant := _meant(name):
@@ -157,6 +164,25 @@ def _meant(name: str) -> str | None:
         return name.removesuffix("_file")
     names = [*KNOWN, *(f"{secret}_file" for secret in SECRETS)]
     return next(iter(get_close_matches(name, names, n=1, cutoff=0.85)), None)
+
+
+#: What Kubernetes tells every container of a service called callsheet.
+_ORCHESTRATORS = re.compile(
+    r"(\w+_)?(SERVICE_HOST=|SERVICE_PORT(_\w+)?=|PORT=(tcp|udp)://|PORT_\d+_(TCP|UDP)(_\w+)?=)"
+)
+
+
+def _unknown(environ: Mapping[str, str]) -> list[str]:
+    """Return the variables of ours by their name that are nobody's setting."""
+    names = {*KNOWN, *(f"{secret}_file" for secret in SECRETS)}
+    return [
+        variable
+        for variable in sorted(environ)
+        if variable.startswith(PREFIX)
+        and environ[variable].strip()
+        and (name := variable.removeprefix(PREFIX)).lower() not in names
+        and not _ORCHESTRATORS.match(f"{name}={environ[variable]}")
+    ]
 
 
 def _kept(register: Register | None, base_url: str | None) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,16 @@ def settings_of(args: Namespace, overrides: Mapping[str, str] | None = None) -> 
     """Return the settings in force for a command, and for its sheet if it has one."""
     sheet = getattr(args, "sheet", None)
     overrides = overrides or getattr(args, "overrides", None)
-    return load_settings(profile=args.profile, overrides=overrides, sheet=sheet)
+    settings = load_settings(profile=args.profile, overrides=overrides, sheet=sheet)
+    for remark in settings.remarks:
+        _note(remark)
+    return settings
+
+
+@cache
+def _note(words: str) -> None:
+    """Say something once, however often the settings are asked for."""
+    print(f"note {words}", file=sys.stderr)
 
 
 def ledger_note(settings: Settings, sheet: str) -> str | None:

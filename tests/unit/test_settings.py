@@ -161,10 +161,56 @@ def test_a_slip_in_a_name_is_told_with_what_was_meant(tmp_path: Path, name: str,
 
 
 @pytest.mark.parametrize(
-    "name", ["service_host", "service_port", "port", "port_8788_tcp", "port_8788_tcp_addr", "home"]
-)
+    "name",
+    ["service_host", "service_port", "board_service_port_http", "port", "board_port",
+     "port_8788_tcp", "port_8788_tcp_addr"],
+)  # fmt: skip
 def test_what_an_orchestrator_names_after_a_service_is_left_alone(tmp_path: Path, name: str):
-    assert load(tmp_path, **{name: "tcp://10.0.0.7:8788"}).day_budget is None
+    assert load(tmp_path, **{name: "tcp://10.0.0.7:8788"}).remarks == ()
+
+
+@pytest.mark.parametrize("name", ["home", "colour", "board_port"])
+def test_a_variable_that_is_nobodys_setting_is_pointed_out(tmp_path: Path, name: str):
+    (remark,) = load(tmp_path, **{name: "8788"}).remarks
+    assert remark == f"CALLSHEET_{name.upper()} is no setting, and nothing is made of it"
+    assert load(tmp_path, **{name: " "}).remarks == ()
+
+
+@pytest.mark.parametrize(("mode", "word"), [(0o644, "read"), (0o646, "change")])
+def test_a_secret_that_everybody_can_read_is_pointed_out(tmp_path: Path, mode: int, word: str):
+    (tmp_path / "key").write_text("mav_file\n")
+    (tmp_path / "key").chmod(mode)
+    (remark,) = load(tmp_path, api_key_file=str(tmp_path / "key")).remarks
+    assert remark.startswith(f"CALLSHEET_API_KEY_FILE names {tmp_path}/key, which everybody")
+    assert f"can {word}" in remark
+    assert remark.endswith(f"chmod 600 {tmp_path}/key")
+
+
+def test_a_secret_of_its_owner_or_of_a_container_is_nothing_to_speak_of(tmp_path: Path):
+    (tmp_path / "key").write_text("mav_file\n")
+    (tmp_path / "key").chmod(0o640)
+    assert load(tmp_path, api_key_file=str(tmp_path / "key")).remarks == ()
+    # So Kubernetes mounts them: a link to a folder that it changes as a whole.
+    (tmp_path / "..2026").mkdir()
+    (tmp_path / "..2026" / "key").write_text("mav_mounted\n")
+    (tmp_path / "mounted").symlink_to(tmp_path / "..2026" / "key")
+    assert load(tmp_path, api_key_file=str(tmp_path / "mounted")).remarks == ()
+
+
+def test_a_file_of_a_profile_that_everybody_can_read_is_pointed_out(tmp_path: Path, profiles: Path):
+    (profiles / "studio.toml").write_text('api_key_file = "studio.key"\n')
+    (profiles / "studio.key").write_text("mav_beside\n")
+    (profiles / "studio.key").chmod(0o604)
+    (remark,) = load(tmp_path, "studio").remarks
+    assert "line 1: api_key_file names" in remark
+
+
+def test_the_ledgers_address_may_come_from_a_file(tmp_path: Path):
+    (tmp_path / "address").write_text("postgresql://u:hush@h/d\n")
+    (tmp_path / "address").chmod(0o600)
+    found = load(tmp_path, ledger_file=str(tmp_path / "address"))
+    assert (found.ledger, found.ledger_is_named) == ("postgresql://u:hush@h/d", True)
+    assert found.remarks == ()
 
 
 def test_only_a_secret_may_come_from_a_file(tmp_path: Path):
