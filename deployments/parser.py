@@ -48,6 +48,7 @@ COMMANDS = {
     "board": ("the dashboard: from a sheet to approved films, in a browser", "server"),
     "receive": ("hear webhooks until stopped: hints where to look, never believed", "server"),
     "sandbox": ("run the whole video service on this machine", "server"),
+    "doctor": ("is everything here as Callsheet needs it? changes nothing", "server"),
 }
 
 

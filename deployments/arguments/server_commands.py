@@ -1,4 +1,4 @@
-"""What the commands take that stay up: the board, the receiver of webhooks, and the sandbox."""
+"""What the commands take that stay up, board, receiver and sandbox, and `doctor`."""
 
 from __future__ import annotations
 
@@ -55,6 +55,10 @@ def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> Ar
 
 def receive(parser: ArgumentParser) -> None:
     """Give `callsheet receive` its arguments: none of its own."""
+
+
+def doctor(parser: ArgumentParser) -> None:
+    """Give `callsheet doctor` its arguments: none of its own."""
 
 
 def sandbox(parser: ArgumentParser) -> None:
