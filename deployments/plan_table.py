@@ -6,7 +6,6 @@ What is the same in every row is said once above the table, so that it fits into
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 
 from rich.console import Console
 from rich.text import Text
@@ -14,9 +13,9 @@ from rich.text import Text
 from deployments.listing import ListedLine, show_lines
 from deployments.terminal import plain
 from tasks.brief import CREATE
+from tasks.campaign.plan_words import sums_of, warnings_of, why_of
 from tasks.campaign.values import Plan, PlanLine
-from tasks.credits import as_text, in_credits
-from tasks.ledger import ACTIONS
+from tasks.credits import as_text
 from tasks.plural import count
 from tasks.suggest import suggest
 
@@ -42,30 +41,6 @@ def show_plan(plan: Plan, console: Console) -> None:
         console.print(plain(words))
 
 
-def warnings_of(plan: Plan) -> list[str]:
-    """Return what a person may not have meant, a sentence each."""
-    found = [
-        f"{count(len(one.costs), 'of these rows is', 'of these rows are')} campaign "
-        f"{one.campaign}'s, already paid for there ({in_credits(one.credits)}): a run makes "
-        f"{'it' if len(one.costs) == 1 else 'them'} again"
-        for one in plan.elsewhere
-    ]
-    if plan.needs_word:
-        gone = len(plan.retiring)
-        found.append(
-            f"{gone:,} of the campaign's {count(plan.live, 'row')} {'is' if gone == 1 else 'are'} "
-            "not in the sheet any more: is it whole? A run asks, and without a terminal takes "
-            "--retire or a saved plan"
-        )
-    return found
-
-
-def sums_of(plan: Plan) -> list[str]:
-    """Return what a plan comes to, a sentence each: films, lengths, account and budget."""
-    words = [_films(plan), _lengths(plan), _account(plan), _budget(plan)]
-    return [one for one in words if one]
-
-
 def _people(person: int, plan: Plan) -> str:
     words = count(person, "row needs a person", "rows need a person")
     if all(line.state in (None, "planned") for line in plan.lines if line.action == "person"):
@@ -75,7 +50,7 @@ def _people(person: int, plan: Plan) -> str:
 
 def _show_table(plan: Plan, touched: Sequence[PlanLine], console: Console) -> None:
     columns = {name: [show(line) for line in touched] for name, show in _COLUMNS.items()}
-    why = [_why(line) for line in touched]
+    why = [why_of(line) for line in touched]
     same = {name: cells[0] for name, cells in columns.items() if _is_said_once(name, cells)}
     if console.is_terminal and console.width < WIDE:
         del columns["film"]
@@ -132,13 +107,6 @@ def _credits(line: PlanLine) -> str:
     return as_text(line.priced) if line.spends else "-"
 
 
-def _why(line: PlanLine) -> str:
-    """Explain what is not plain from the word itself, and what was paid for the row before."""
-    words = line.why or ("" if line.action == "make" else ACTIONS[line.action])
-    before = f"{in_credits(line.charged)} paid before" if line.spends and line.charged else ""
-    return "; ".join(filter(None, (words, before)))
-
-
 _COLUMNS: dict[str, Callable[[PlanLine], str]] = {
     "row": lambda line: line.row,
     "what": _what,
@@ -150,58 +118,3 @@ _COLUMNS: dict[str, Callable[[PlanLine], str]] = {
     "film": lambda line: line.title,
 }
 _SAID_ONCE = ("what", "by", "length", "ratio", "lang")
-
-
-def _films(plan: Plan) -> str:
-    actions = dict.fromkeys(ACTIONS, 0)
-    for line in plan.lines:
-        actions[line.action] += 1
-    if not plan.moves_anything:
-        words = "nothing to do, 0 credits"
-    else:
-        words = f"{count(len(plan.spending), 'film')} for {in_credits(plan.total)}"
-    if plan.unpriced:
-        words += f" and {plan.unpriced:,} at a price the service did not say"
-    if actions["continue"]:
-        carried = count(actions["continue"], "row is", "rows are")
-        words += f"; {carried} paid for before and carried on, 0 credits"
-    if actions["nothing"]:
-        words += f"; {actions['nothing']:,} delivered before, 0 credits"
-    return words
-
-
-def _lengths(plan: Plan) -> str:
-    """Say whose length, and so whose price, the sheet leaves to the service."""
-    left = [line for line in plan.spending if line.length is None and line.leaves_length]
-    if not left:
-        return ""
-    words = count(len(left), "row leaves", "rows leave") + " the length to the service; "
-    words += "its price is" if len(left) == 1 else "their prices are"
-    told = sorted({line.priced_for for line in left if line.priced_for is not None})
-    if not told:
-        return f"{words} for a length it did not say"
-    span = f"{told[0]:g}" if len(told) == 1 else f"{told[0]:g} to {told[-1]:g}"
-    some = any(line.priced_for is None for line in left)
-    return f"{words} for {span} s" + (" where it said so" if some else "")
-
-
-def _account(plan: Plan) -> str:
-    """Say what the service's account holds, and what it lacks for this plan."""
-    if plan.balance is None or not plan.spending:
-        return ""
-    words = f"the service's account has {in_credits(plan.balance)}"
-    short = plan.total - plan.balance
-    return f"{words}: {in_credits(short)} short for this plan" if short > 0 else words
-
-
-def _budget(plan: Plan) -> str:
-    if plan.budget is None:
-        return ""
-    words = f"budget for the campaign's whole life: {in_credits(plan.budget)}"
-    if plan.committed:
-        words += f", {as_text(plan.committed)} charged or set aside before"
-    left = plan.budget - plan.committed - (plan.total if plan.spending else Decimal(0))
-    after = " after this plan" if plan.spending else ""
-    return f"{words}, " + (
-        f"{as_text(left)} left{after}" if left >= 0 else f"{as_text(-left)} over it{after}"
-    )

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from rich.console import Console
@@ -106,7 +108,10 @@ class PrefectBeside:
         await begun.wait()
         try:
             server = await self._up()
-            flow = await asyncio.to_thread(importlib.import_module, "flows.campaign")
+            flow, logs = [
+                await asyncio.to_thread(importlib.import_module, name)
+                for name in ("flows.campaign", "flows.prefect_logs")
+            ]
             while True:
                 if await asyncio.to_thread(server.is_up):
                     break
@@ -127,7 +132,9 @@ class PrefectBeside:
             "select": run.options.select,
             "profile": self._profile,
         }
-        self._flow = asyncio.create_task(flow.run_campaign(**arguments), name="flow run")
+        self._flow = asyncio.create_task(
+            _to_its_last_word(flow.run_campaign(**arguments), logs), name="flow run"
+        )
         await self._follow(run, self._flow, server)
 
     async def _up(self) -> PrefectServer:
@@ -160,6 +167,14 @@ class PrefectBeside:
             if not flow.done():
                 self.left = True
                 await _let_go(flow)
+
+
+async def _to_its_last_word(showing: Coroutine[Any, Any, Any], logs: ModuleType) -> Any:
+    """Have the run shown, and all that was said of it: its server may be ended next."""
+    try:
+        return await showing
+    finally:
+        await logs.send_prefect_logs()
 
 
 async def _let_go(flow: asyncio.Task[Any]) -> None:
@@ -211,8 +226,13 @@ def _point_at(server: PrefectServer, *, verbose: bool) -> None:
     """Set Prefect up before it is imported: its address, and no talk of its own."""
     os.environ["PREFECT_API_URL"] = server.url
     os.environ["PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED"] = "false"
-    os.environ["PREFECT_LOGGING_TO_API_ENABLED"] = "false"
     os.environ["DO_NOT_TRACK"] = SERVER["DO_NOT_TRACK"]
     if not verbose:
-        os.environ["PREFECT_LOGGING_LEVEL"] = "CRITICAL"
         os.environ["PREFECT_LOGGING_INTERNAL_LEVEL"] = "CRITICAL"
+        # What it logs is for its page, at the levels that its own settings say.
+        for handler in logging.root.handlers:
+            handler.addFilter(_is_not_prefects)
+
+
+def _is_not_prefects(record: logging.LogRecord) -> bool:
+    return record.name.partition(".")[0] != "prefect"

@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from deployments.progress_line import bar_line, log_line, picture
+from deployments.progress_line import bar_line, picture
+from tasks.campaign.progress_words import QUIET, LinePace, log_line
 from tasks.engine.progress import Snapshot
 
 if TYPE_CHECKING:
     from rich.live import Live
 
-#: Seconds between two lines where nothing can be painted over: at least, a part of what the run
-#: has taken so far, at most. What has not changed is said once in so many.
-SOONEST, PART, LATEST, QUIET = 5.0, 0.25, 60.0, 15.0
-#: New words on what is waited for may come so soon.
-WORDS = 2.0
 #: Quotes that take longer than so many seconds are shown, and painted so often.
 LONG, OFTEN = 0.5, 0.25
 
@@ -46,8 +42,7 @@ class ProgressView:
         self._clock = clock
         self._now = now
         self._live: Live | None = None
-        self._said: tuple[object, ...] | None = None
-        self._at: float | None = None
+        self._pace = LinePace(clock)
         self._quoting_since: float | None = None
         self._over = False
 
@@ -72,17 +67,17 @@ class ProgressView:
         """Show of how many rows the price is known, where that takes a while."""
         now = self._clock()
         if self._quoting_since is None:
-            self._quoting_since = self._at = now
+            self._quoting_since = self._pace.at = now
         if done >= total:
-            self._quoting_since = self._at = None
+            self._quoting_since = self._pace.at = None
             self._clear()
             return
         terminal = self._console.is_terminal
-        last = self._quoting_since if self._at is None else self._at
+        last = self._quoting_since if self._pace.at is None else self._pace.at
         pause = (OFTEN if self._live else LONG) if terminal else QUIET
         if now - last < pause:
             return
-        self._at = now
+        self._pace.at = now
         words = f"quoting {done:,} of {total:,}"
         if terminal:
             width, plain = self._console.width, self._console.options.ascii_only
@@ -106,16 +101,5 @@ class ProgressView:
             self._live = None
 
     def _say(self, snapshot: Snapshot) -> None:
-        counts = (tuple(snapshot.rows.items()), snapshot.done)
-        said, now = (counts, snapshot.waits_for), self._clock()
-        if self._at is not None and self._said is not None:
-            finished = snapshot.done == snapshot.to_do and said != self._said
-            pause = min(LATEST, max(SOONEST, PART * snapshot.seconds))
-            if snapshot.waits_for != self._said[1]:
-                pause = WORDS
-            elif said == self._said:
-                pause = max(QUIET, pause)
-            if now - self._at < pause and not finished:
-                return
-        self._said, self._at = said, now
-        self._console.print(log_line(snapshot, self._now()), markup=False)
+        if self._pace.allows(snapshot):
+            self._console.print(log_line(snapshot, self._now()), markup=False)

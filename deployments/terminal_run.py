@@ -23,6 +23,7 @@ from deployments.signals import stopping
 from deployments.terminal import ask, at_terminal, consent, console_for, plain, print_json, say
 from flows.pipeline import PLAIN, followed, run_pipeline
 from tasks.campaign.plan import check_retirement, check_saved_plan
+from tasks.campaign.progress_words import say_outcome
 from tasks.campaign.run import Run, open_run, refuse_hidden, say_hidden
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.credits import as_text, in_credits
@@ -136,7 +137,7 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
     assert run.plan is not None
     if run.plan.moves_anything:
         await show_urgent_rows(run, console)
-    console.print(plain(sums_of(outcome)))
+    console.print(plain(say_outcome(outcome)))
     console.print(plain(f"films: {run.at.store.address}"))
     if outcome.exit_status == 5:
         moment = outcome.parked_until
@@ -151,15 +152,6 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
             f"some rows need a person: `{suggest('rows', name)}` says which and why, "
             f"`{suggest('explain', name, 'ROW')}` what can be done about one"
         )
-
-
-def sums_of(outcome: RunOutcome) -> str:
-    """Say how many rows are where, what this run was charged, and what the campaign has cost."""
-    tally = outcome.tally
-    counts = ", ".join(f"{n:,} {state}" for state, n in tally.rows.items())
-    words = f"{counts}; this run was charged {in_credits(outcome.charged_this_run)}, "
-    words += f"the campaign has cost {in_credits(tally.charged)}"
-    return words + (f" and has {in_credits(tally.reserved)} set aside" if tally.reserved else "")
 
 
 @asynccontextmanager

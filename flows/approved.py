@@ -5,8 +5,8 @@ What was approved, and by whom, is in the ledger; the flow is given the number o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from prefect import flow
@@ -14,10 +14,10 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from flows.artifacts import ProgressArtifact
 from flows.campaign import AS_TASKS, ending
 from flows.carry_out import carry_out
 from flows.prefect_logs import redact_prefect_logs
+from flows.shown import publish_report, showing
 from tasks.campaign.run import Run
 from tasks.settings import load_settings
 from tasks.suggest import suggest_for
@@ -39,18 +39,8 @@ async def carry_approved(run: str, profile: str | None = None) -> State[dict[str
     redact_prefect_logs()
     suggest_for(profile)
     settings = load_settings(profile=profile)
-    artifact = ProgressArtifact()
-
-    @contextmanager
-    def watch(carried: Run) -> Iterator[None]:
-        carried.listeners.append(artifact.hear)
-        yield
-
     place = f"prefect:{flow_run.id}"
-    try:
-        end = await carry_out(run, settings, AS_TASKS, place=place, watch=watch)
-    finally:
-        await artifact.settle()
+    end = await carry_out(run, settings, AS_TASKS, place=place, watch=_watch)
     if end is None:
         return Completed(name="Attended", message="somebody else carries it, or it is over")
     if end.outcome is not None and end.exit_status in (0, 3, 5):
@@ -58,3 +48,10 @@ async def carry_approved(run: str, profile: str | None = None) -> State[dict[str
     if end.exit_status == 5:
         return Completed(name="Parked", message=end.words)
     return Failed(message=end.words)
+
+
+@asynccontextmanager
+async def _watch(run: Run) -> AsyncIterator[None]:
+    async with showing(run):
+        yield
+    await publish_report(run)

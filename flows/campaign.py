@@ -19,9 +19,9 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed
 
-from flows.artifacts import ProgressArtifact, publish_report
 from flows.pipeline import Steps, follow, run_pipeline
 from flows.prefect_logs import redact_prefect_logs
+from flows.shown import publish_report, showing
 from tasks.campaign.plan import check_retirement
 from tasks.campaign.run import Approval, Run, no_approval, open_run
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
@@ -119,15 +119,10 @@ async def _run(options: RunOptions, approval: Approval, profile: str | None) -> 
     suggest_for(profile)
     settings = load_settings(profile=profile, sheet=options.sheet)
     async with open_run(options, settings, approval) as run:
-        artifact = ProgressArtifact()
-        run.listeners.append(artifact.hear)
-        try:
-            # The command line's run does not wait for Prefect, which goes along with it.
-            road = run_pipeline if run.taken is None else follow
+        # The command line's run does not wait for Prefect, which goes along with it.
+        road = run_pipeline if run.taken is None else follow
+        async with showing(run):
             outcome = await road(run, AS_TASKS)
-        finally:
-            run.listeners.remove(artifact.hear)
-            await artifact.settle()
         await publish_report(run)
     return ending(outcome)
 

@@ -12,9 +12,9 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.artifacts import publish_report
 from flows.campaign import AS_TASKS, ending, run_of
 from flows.pipeline import carry
+from flows.shown import publish_report, showing
 from tasks.campaign.steps import carry_only
 from tasks.errors import Parked
 from tasks.ledger import UNDER_WAY, rows_of
@@ -43,6 +43,7 @@ async def carry_on(
             await carry_only(run, found, [row.row for row in rows if row.state in UNDER_WAY])
         except Parked as other:
             return Completed(name="Attended", message=str(other), data={"campaign": campaign})
-        outcome = await carry(run, AS_TASKS, campaign)
+        async with showing(run):
+            outcome = await carry(run, AS_TASKS, campaign)
         await publish_report(run)
     return ending(outcome)

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -57,7 +57,7 @@ LOOK = "look at the new plan and approve that"
 OVERTAKEN = "another sheet of the campaign was run since; nothing more of this one is begun"
 
 #: What goes along with a run while it lasts: signals, progress.
-Watch = Callable[[Run], AbstractContextManager[object]]
+Watch = Callable[[Run], AbstractAsyncContextManager[object]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ class _Carrier:
             run.sheet = await name_campaign(run.at.ledger, sheet, options)
             # The plan was made with them, or without.
             run.hidden_wanted = _wanted
-            with self._watch(run):
+            async with self._watch(run):
                 campaign = await prepare(run, self._steps)
                 await self._note_begun()
                 return await carry(run, self._steps, campaign)
@@ -177,7 +177,7 @@ class _Carrier:
         options = RunOptions(sheet=found.sheet or found.name, sandbox=self._terms.sandbox)
         async with open_run(options, self._settings, no_approval) as run:
             await run.at.store.check()
-            with self._watch(run):
+            async with self._watch(run):
                 await carry_only(run, found, names, wait=None)
                 await self._note_begun()
                 return await carry(run, self._steps, found.name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from prefect.logging.handlers import APILogHandler
+
 from tasks.redact import install
 
 
@@ -15,3 +17,8 @@ def redact_prefect_logs() -> None:
     names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "prefect"]
     loggers = [logging.root, *map(logging.getLogger, names)]
     install(handler for logger in loggers for handler in logger.handlers)
+
+
+async def send_prefect_logs() -> None:
+    """Send what was logged and has not been sent yet; Prefect itself does so at the exit alone."""
+    await APILogHandler.aflush()

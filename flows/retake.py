@@ -12,9 +12,9 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from flows.artifacts import publish_report
 from flows.campaign import AS_TASKS, ending, run_of
 from flows.pipeline import carry
+from flows.shown import publish_report, showing
 from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
 from tasks.campaign.quote import check_budget
 from tasks.campaign.selection import parse_selection
@@ -63,7 +63,8 @@ async def retake_rows(
         by = "approved by the flow's parameter"
         await approve_offers(run.at, chosen, found, by=by, because=because, budget=None)
         await carry_only(run, chosen, [offer.row.row for offer in found])
-        outcome = await carry(run, AS_TASKS, chosen.name)
+        async with showing(run):
+            outcome = await carry(run, AS_TASKS, chosen.name)
         await publish_report(run)
     return ending(outcome)
 

@@ -100,6 +100,10 @@ def _vendor(value: str) -> str | None:
     return value if value.isascii() and value.replace("-", "").isalnum() else None
 
 
+def _film_links(value: str) -> str | None:
+    return value if value == "signed" else service_address(value)
+
+
 Url = Annotated[str, _read(service_address, "not an http(s) address; nothing was spent")]
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 Lease = Annotated[float, _read(_lease, "too short; 1s is the least")]
@@ -129,6 +133,7 @@ PicturesWanted = Annotated[
 ]
 Checks = Annotated[frozenset[str], _read(_checks, f"no list of {', '.join(CHECKS)}")]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
+FilmLinks = Annotated[str, _read(_film_links, "neither signed nor an http(s) address")]
 Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
 Words = Annotated[frozenset[str], _split(",")]
 
@@ -217,6 +222,14 @@ class Settings(BaseModel):
     )
     inbox: str | None = _setting(None, "folder whose sheets the board offers")
     prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
+    board_url: Url | None = _setting(
+        None, "where people open the board, for links on Prefect's pages and in messages"
+    )
+    film_links: FilmLinks | None = _setting(
+        None,
+        "what a film is linked to on Prefect's pages: signed, or the address at which the store is "
+        "read; default the board",
+    )
     webhook_vendor: Vendor = _setting(
         "Service", "vendor part of the webhook headers' names, X-Service-Signature"
     )

@@ -149,7 +149,7 @@ def test_prefect_is_imported_by_flows_and_verbs_alone() -> None:
     }
     verbs = {f"tasks/{verb}" for verb in VERBS}
     assert importers - verbs <= {
-        str(path.relative_to(ROOT).with_suffix("")) for path in (ROOT / "flows").glob("*.py")
+        str(path.relative_to(ROOT).with_suffix("")) for path in (ROOT / "flows").rglob("*.py")
     }
     assert not any("prefect.server" in module for path in FILES for module in imports_of(path))
 

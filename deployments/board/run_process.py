@@ -12,13 +12,13 @@ import logging
 import pickle
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from datetime import datetime
 
-from deployments.progress_line import log_line
 from deployments.signals import stopping
 from flows.carry_out import carry_out
 from flows.pipeline import PLAIN
+from tasks.campaign.progress_words import log_line
 from tasks.campaign.run import Run
 from tasks.engine.owner import this_process
 from tasks.engine.progress import Snapshot
@@ -47,8 +47,8 @@ def main(run_id: str) -> int:
     return end.exit_status
 
 
-@contextlib.contextmanager
-def _watched(run: Run) -> Iterator[None]:
+@contextlib.asynccontextmanager
+async def _watched(run: Run) -> AsyncIterator[None]:
     """End in order at a signal, and write now and then how far it is."""
     last = 0.0
 

@@ -7,6 +7,7 @@ they are in `steps`.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
@@ -40,6 +41,8 @@ from tasks.settings import Settings
 from tasks.sheet import Sheet
 
 T = TypeVar("T")
+log = logging.getLogger("callsheet.run")
+
 #: Says who approves a plan; raises SpendRefused to say no.
 Approval = Callable[[Plan], Awaitable[str]]
 #: Says whether rows that the workbook hides are wanted, by id; raises SpendRefused to stop.
@@ -58,6 +61,9 @@ class Run:
     on_plan: Callable[[Plan], None] | None = None
     on_wait: Callable[[str], None] | None = None
     on_hints: Callable[[str], None] | None = None
+    #: Hears both of it, in a log; `said` has what was said before anybody heard.
+    on_said: Callable[[str], None] | None = None
+    said: list[str] = field(default_factory=list)
     #: Hears of how many rows the price is known, and how many are asked for.
     on_quotes: Callable[[int, int], None] | None = None
     listeners: list[Listener] = field(default_factory=list)
@@ -104,6 +110,19 @@ class Run:
         self.plan = plan
         if self.options.select:
             self.picked = frozenset(line.row for line in plan.lines)
+
+    def say_wait(self, words: str) -> None:
+        """Say who has the campaign, which this run waits for."""
+        self._say(words, self.on_wait)
+
+    def say_hints(self, words: str) -> None:
+        """Say whether webhooks tell of films; where nobody hears, a log does."""
+        self._say(words, self.on_hints or (None if self.on_said else log.warning))
+
+    def _say(self, words: str, hear: Callable[[str], None] | None) -> None:
+        self.said.append(words)
+        for tell in filter(None, (hear, self.on_said)):
+            tell(words)
 
     def lose(self, because: str) -> None:
         """Begin nothing more, now or later in this run: another one has its campaign."""

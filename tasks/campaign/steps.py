@@ -7,7 +7,6 @@ durable is in the ledger.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
@@ -41,7 +40,7 @@ from tasks.campaign.settled import is_settled
 from tasks.campaign.values import Plan
 from tasks.engine.engine import Engine
 from tasks.engine.lanes.price import Price
-from tasks.engine.pages import Shard, Work
+from tasks.engine.pages import NAMED, Shard, Work
 from tasks.errors import StoreError, StoreUnusable
 from tasks.garbage import search_of_new
 from tasks.ledger import (
@@ -56,6 +55,7 @@ from tasks.ledger import (
     endings_of,
     ensure_campaign,
     find_account,
+    names_of_rows,
     pages_of,
     priced_rows,
     rows_to_carry,
@@ -68,8 +68,6 @@ from tasks.sheet import Sheet, SheetOptions, read_sheet
 from tasks.suggest import again_with
 from tasks.webhooks import Subscriber
 from tasks.webhooks.listener import following_hints
-
-log = logging.getLogger("callsheet.run")
 
 #: Rows that are in memory while their prices are asked for.
 QUOTED = 10_000
@@ -193,7 +191,7 @@ async def _hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
         clock=at.clock,
         lapse=at.settings.lease,
         wait=wait,
-        on_wait=run.on_wait,
+        on_wait=run.say_wait,
         on_lost=run.lose,
     )
     lease = await run.holding.enter_async_context(holding)
@@ -340,7 +338,7 @@ async def production(run: Run) -> AsyncIterator[list[Shard]]:
         run.engine = await stack.enter_async_context(engine)
         if run.lost:
             engine.stop(run.lost)
-        run.shards = work.shards()
+        run.shards = await _shards(run, work)
         engine.progress.expects(len(work))
         await stack.enter_async_context(_following_hints(run, engine) if work else nullcontext())
         ticker = asyncio.create_task(_tell(run, engine), name="progress")
@@ -352,13 +350,20 @@ async def production(run: Run) -> AsyncIterator[list[Shard]]:
                 listener(engine.snapshot())
 
 
+async def _shards(run: Run, work: Work) -> list[Shard]:
+    """Part what is carried; the rows that a shard is named after are not known yet where many."""
+    if len(work) <= NAMED:
+        return work.shards()
+    return work.shards(await run.at.ledger.read(partial(names_of_rows, numbers=work.ends())))
+
+
 def _following_hints(run: Run, engine: Engine) -> AbstractAsyncContextManager[None]:
     """Follow webhooks while the engine works, where there is an address for them."""
     at, wait = run.at, run.options.wait
     if wait == "poll" or not (at.settings.webhook_url or at.settings.webhook_secret):
         return nullcontext()
     who = Subscriber(settings=at.settings, ledger=at.ledger, service=at.service, clock=at.clock)
-    return following_hints(who, engine, say=run.on_hints or log.warning, strict=wait == "webhook")
+    return following_hints(who, engine, say=run.say_hints, strict=wait == "webhook")
 
 
 async def produce_step(campaign: str, shard: int, label: str) -> dict[State, int]:

@@ -1,8 +1,11 @@
 """Rows that are to be carried and are not in memory yet: which, in what order, and who waits.
 
-There may be a hundred thousand of them: a number and two bytes is all that is kept of each. What
+There may be a hundred thousand of them: two numbers and two bytes is all that is kept of each. What
 is under way is read first and all of it, since nobody knows what has become of it; what is
 approved is read a page at a time, as its lane has room. Knows no ledger: it names what to read.
+
+They go in an order of their own, but are waited for in the order of the sheet: a shard is a range
+of it, so that people find a row's among hundreds.
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ import heapq
 import itertools
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from tasks.brief import CREATE
+from tasks.errors import shorten
 from tasks.ledger import STATES, RowToCarry, State
 
 #: Rows in a page: so many more are read once fewer than so many have yet to begin in a lane, or are
@@ -24,6 +28,8 @@ from tasks.ledger import STATES, RowToCarry, State
 PAGE = 1000
 #: So many rows are known by name: each is a shard of its own where there are no more.
 NAMED = 200
+#: Characters of a row's name where it says with another one what a shard is of.
+SHOWN = 40
 
 #: What is under way, and what has yet to begin, by the lane it begins in.
 Queue = Literal["under way", "submit", "submit_unkeyed"]
@@ -37,6 +43,7 @@ class Work:
         self.numbers = array("q")
         #: The first rows by name, NAMED at most.
         self.names: list[str] = []
+        self._positions = array("i")
         self._states = bytearray()
         self._creates = bytearray()
         for waiting in found:
@@ -50,6 +57,7 @@ class Work:
         if len(self) < NAMED:
             self.names.append(waiting.row)
         self.numbers.append(waiting.number)
+        self._positions.append(waiting.position)
         self._states.append(STATES.index(waiting.state))
         self._creates.append(waiting.operation == CREATE)
 
@@ -63,16 +71,38 @@ class Work:
             return "under way"
         return "submit" if clip_keys or self._creates[place] else "submit_unkeyed"
 
-    def shards(self) -> list[Shard]:
-        """Part the rows among NAMED shards at most, none much larger than another."""
-        count = min(NAMED, len(self))
-        if len(self) == count:
-            labels = self.names
-        else:
-            labels = [f"shard {n + 1} of {count}" for n in range(count)]
-        return [
-            Shard(self, range(n, len(self), count), label=label) for n, label in enumerate(labels)
+    def ends(self) -> list[int]:
+        """Return the numbers of the rows that shards begin and end with."""
+        return [self.numbers[place] for part in self._parts() for place in (part[0], part[-1])]
+
+    def shards(self, names: Mapping[int, str] | None = None) -> list[Shard]:
+        """Part the rows among NAMED shards at most, each a range of the sheet and none much larger
+        than another; `names` are those of the `ends`, where there are more rows than NAMED.
+
+        The one that has the row which goes next comes first.
+        """
+        known = {**dict(zip(self.numbers, self.names, strict=False)), **(names or {})}
+        found = [
+            Shard(self, _ascending(part), label=self._label(part, known)) for part in self._parts()
         ]
+        return sorted(found, key=lambda shard: shard.places[0])
+
+    def _parts(self) -> list[Sequence[int]]:
+        """Part the places of all rows, in the order of the sheet."""
+        everyone: Sequence[int] = range(len(self))
+        if any(before > after for before, after in itertools.pairwise(self._positions)):
+            everyone = sorted(everyone, key=self._positions.__getitem__)
+        count = min(NAMED, len(self))
+        bounds = [len(self) * n // count for n in range(count + 1)] if count else []
+        return [everyone[start:end] for start, end in itertools.pairwise(bounds)]
+
+    def _label(self, part: Sequence[int], names: Mapping[int, str]) -> str:
+        first, last = (names.get(self.numbers[place], "?") for place in (part[0], part[-1]))
+        return first if len(part) == 1 else f"{shorten(first, SHOWN)} to {shorten(last, SHOWN)}"
+
+
+def _ascending(places: Sequence[int]) -> Sequence[int]:
+    return places if isinstance(places, range) else array("i", sorted(places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +110,7 @@ class Shard:
     """Rows that are waited for together, by their places in the order of all."""
 
     work: Work
-    places: range
+    places: Sequence[int]
     label: str
 
     def __len__(self) -> int:

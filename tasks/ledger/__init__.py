@@ -32,7 +32,7 @@ from tasks.ledger.cancel import (
     wake_stalled,
 )
 from tasks.ledger.catalogue import catalogue_of, keep_catalogue
-from tasks.ledger.counts import Counts, counts_of
+from tasks.ledger.counts import Counts, counts_of, tags_of
 from tasks.ledger.deliveries import (
     Delivered,
     RowFilm,
@@ -185,7 +185,7 @@ from tasks.ledger.subscriptions import (
 )
 from tasks.ledger.sync import Unsynced, sync_sheet
 from tasks.ledger.takes import accept, correct_charge, open_take, refuse, settle
-from tasks.ledger.urgency import urgent_rows
+from tasks.ledger.urgency import rows_for_a_person, urgent_rows
 from tasks.ledger.values import (
     CampaignRow,
     Event,
@@ -199,4 +199,4 @@ from tasks.ledger.values import (
 )
 from tasks.ledger.variety import Variety, variety_of
 from tasks.ledger.whole_row import ShownEvent, ShownTake, WholeRow, events_between, whole_row
-from tasks.ledger.work import RowToCarry, rows_to_carry
+from tasks.ledger.work import RowToCarry, names_of_rows, rows_to_carry

@@ -38,7 +38,7 @@ def counts_of(connection: Connection, campaign_id: int) -> Counts:
     return Counts(
         total=sum(by_state.values()),
         states={state: by_state[state] for state in STATES if state in by_state},
-        tags=_tags(connection, campaign_id),
+        tags=tags_of(connection, campaign_id),
         films=films,
         reviews={verdict: said.get(verdict, 0) for verdict in ("keep", "reject", "none")},
         flagged=count_shown(connection, campaign_id, RowFilter(flagged=True)),
@@ -53,7 +53,8 @@ def _reviews(connection: Connection, campaign_id: int) -> dict[str, int]:
     return dict(connection.execute(query.group_by(verdicts.c.verdict)).tuples().all())
 
 
-def _tags(connection: Connection, campaign_id: int) -> Mapping[str, int]:
+def tags_of(connection: Connection, campaign_id: int) -> Mapping[str, int]:
+    """Return how many rows of a campaign have each tag."""
     query = (
         select(rows.c.tags, func.count())
         .where(rows.c.campaign_id == campaign_id, rows.c.tags != "[]")

@@ -48,6 +48,18 @@ def urgent_rows(
     return rows_by_number(connection, [*found, *(row.number for row in ordered)])
 
 
+def rows_for_a_person(
+    connection: Connection,
+    campaign_id: int,
+    *,
+    limit: int,
+    wanted: Callable[[str], bool] | None = None,
+) -> list[CampaignRow]:
+    """Return at most so many rows that need somebody, in sheet order; with `wanted` of those."""
+    found = _first(_in_states(connection, campaign_id, NEEDS_PERSON), wanted, limit)
+    return rows_by_number(connection, [*found])
+
+
 def _first(
     several: Iterable[_Named], wanted: Callable[[str], bool] | None, limit: int
 ) -> dict[int, _Named]:

@@ -18,8 +18,13 @@ class SignedAddresses:
     def __init__(self) -> None:
         self._buckets: dict[str, S3Calls] = {}
 
-    async def sign(self, uri: str, *, content_type: str, disposition: str) -> str:
-        """Return the signed address of `s3://bucket/key`; raise StoreError without credentials."""
+    async def sign(
+        self, uri: str, *, content_type: str, disposition: str, lasting: int = LASTING
+    ) -> str:
+        """Return the signed address of `s3://bucket/key`, to be read at for `lasting` seconds.
+
+        Raises StoreError without credentials.
+        """
         bucket, _, key = uri.removeprefix("s3://").partition("/")
         if bucket not in self._buckets:
             # The old way to sign says nothing of how the answer is to be given.
@@ -33,7 +38,7 @@ class SignedAddresses:
         return await said(
             self._buckets[bucket].call(
                 lambda client: client.generate_presigned_url(
-                    "get_object", Params=wanted, ExpiresIn=LASTING
+                    "get_object", Params=wanted, ExpiresIn=lasting
                 )
             )
         )

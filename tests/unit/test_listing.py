@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from deployments.listing import ListedLine, show_lines
-from deployments.plan_table import show_plan, sums_of
+from deployments.plan_table import show_plan
 from deployments.row_table import show_rows
+from tasks.campaign.plan_words import sums_of
 from tasks.campaign.report import row_document
 from tasks.campaign.values import Plan, PlanLine
 from tasks.credits import in_credits

@@ -10,8 +10,9 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from deployments.progress_line import LONGEST, SHORTEST, bar_line, log_line, picture
+from deployments.progress_line import LONGEST, SHORTEST, bar_line, picture
 from deployments.progress_view import ProgressView
+from tasks.campaign.progress_words import log_line
 from tasks.engine.progress import Snapshot, Speeds
 
 NOW = datetime(2026, 11, 22, 11, 27, 20, tzinfo=UTC)

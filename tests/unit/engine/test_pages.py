@@ -33,7 +33,7 @@ FULL: Mapping[Queue, int] = {"submit": 9, "submit_unkeyed": 9}
 
 def work_of(*waiting: tuple[State, str]) -> Work:
     return Work(
-        RowToCarry(n, f"r{n}", state, operation) for n, (state, operation) in enumerate(waiting)
+        RowToCarry(n, f"r{n}", state, operation, n) for n, (state, operation) in enumerate(waiting)
     )
 
 
@@ -46,14 +46,35 @@ def read_all(pages: Pages, unbegun: Mapping[Queue, int]) -> list[list[int]]:
 
 def test_shards_are_read_together_in_the_order_of_all_rows() -> None:
     work = work_of(*[("approved", CREATE)] * 450)
-    shards, pages = work.shards(), Pages(100)
+    names = {number: f"row-{number}" for number in work.ends()}
+    shards, pages = work.shards(names), Pages(100)
     for shard in reversed(shards):
         pages.add(shard, Batch())
     assert (len(shards), {len(shard) for shard in shards}) == (NAMED, {2, 3})
-    assert shards[0].label == "shard 1 of 200"
+    assert len(names) <= 2 * NAMED, "no more names are asked for than are shown"
+    assert [shard.label for shard in (shards[0], shards[-1])] == [
+        "row-0 to row-1",
+        "row-447 to row-449",
+    ]
+    assert [place for shard in shards for place in shard.places] == list(range(450))
     read = read_all(pages, {})
     assert [len(page) for page in read] == [100, 100, 100, 100, 50]
     assert [number for page in read for number in page] == list(range(450))
+
+
+def test_a_shard_is_a_range_of_the_sheet_in_whatever_order_its_rows_go() -> None:
+    # The last row of the sheet goes first, and so on.
+    backwards = (RowToCarry(n, f"r{n}", "approved", CREATE, 449 - n) for n in range(450))
+    work = Work(backwards)
+    shards, pages = work.shards({n: f"row-{449 - n}" for n in work.ends()}), Pages(100)
+    for shard in shards:
+        pages.add(shard, Batch())
+    # The one whose row goes first is begun first, under Prefect.
+    assert [shard.label for shard in (shards[0], shards[-1])] == [
+        "row-447 to row-449",
+        "row-0 to row-1",
+    ]
+    assert [number for page in read_all(pages, {}) for number in page] == list(range(450))
 
 
 def test_few_rows_are_shards_of_their_own_and_bear_their_names() -> None:

@@ -1,0 +1,114 @@
+"""How a campaign stands at the end of a run, on Prefect's page: every row, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from flows.shown.artifacts import (
+    LINES,
+    cell,
+    key_of,
+    link,
+    out_of_the_way,
+    page_of,
+    put_table,
+    put_words,
+    table_in_words,
+)
+from flows.shown.films import film_cells, row_cell
+from tasks.aftercare.advice import commands_for
+from tasks.campaign.report import row_documents
+from tasks.campaign.run import Run
+from tasks.credits import as_text, in_credits
+from tasks.ledger import NEEDS_PERSON, CampaignRow, Tally, pages_of, tally_of
+from tasks.suggest import suggest
+
+#: Rows that need somebody which the summary names; the table has all.
+NAMED = 20
+
+
+@out_of_the_way
+async def publish_report(run: Run) -> None:
+    """Publish the table of a run's rows and a summary: how it ended, or how it stands where it was
+    broken off."""
+    assert run.campaign is not None, "the rows are planned first"
+    key = key_of(run.campaign.name, "rows")
+    urgent, count = await run.urgent(LINES)
+    # Those that need somebody come first; both parts are in the order of the sheet.
+    rows = sorted(urgent, key=lambda row: (row.state not in NEEDS_PERSON, row.position))
+    words = f"The rows of {cell(run.campaign.name)}; amounts in credits"
+    if count > len(rows):
+        rest = f"`{suggest('rows', run.campaign.name)}` shows all"
+        words += f". {count - len(rows):,} more rows are not in this table: {rest}"
+    await put_table(key, await _table(run, rows), words=words)
+    tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
+    await put_words(key_of(run.campaign.name, "summary"), _summary(run, tally, rows, key))
+
+
+async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
+    assert run.campaign is not None
+    table: list[dict[str, Any]] = []
+    for page in pages_of(rows):
+        numbers = [row.id for row in page]
+        stand = partial(row_documents, campaign_id=run.campaign.id, numbers=numbers)
+        said = list(map(await run.at.ledger.read(stand), page))
+        films = await film_cells(run, said)
+        table += (
+            {
+                "row": row_cell(run, row["row"]),
+                "state": row["state"],
+                "charged": row["charged"],
+                "quoted": row["quoted"],
+                "set aside": row["reserved"],
+                "film": film,
+                "reason": "" if row["state"] == "delivered" else cell(row["reason"] or ""),
+            }
+            for row, film in zip(said, films, strict=True)
+        )
+    return table
+
+
+def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], key: str) -> list[str]:
+    assert run.campaign is not None
+    name, settings = run.campaign.name, run.at.settings
+    lines = [f"# {cell(name)}", ""]
+    lines += table_in_words(("state", "rows"), tally.rows.items())
+    lines += ["", _money(run, tally)]
+    if run.outcome is None:
+        lines += ["", "The run did not come to its end: this is how the campaign stands."]
+    elif run.outcome.words:
+        lines += ["", cell(run.outcome.words)]
+    lines += _for_somebody(run, [row for row in rows if row.state in NEEDS_PERSON])
+    page = page_of(key)
+    lines += ["", f"Row by row: {link(key, page)}"] if page else []
+    if settings.board_url:
+        lines += ["", f"On the board: {link(name, f'{settings.board_url}/c/{name}')}"]
+    return [*lines, "", f"Films: `{run.at.store.address}`"]
+
+
+def _money(run: Run, tally: Tally) -> str:
+    budget = "none" if tally.budget is None else as_text(tally.budget)
+    words = f"The campaign has cost {in_credits(tally.charged)}"
+    if tally.reserved:
+        words += f" and has {in_credits(tally.reserved)} set aside"
+    words += f"; its budget for all runs is {budget}."
+    if run.outcome is None:
+        return words
+    return f"This run was charged {in_credits(run.outcome.charged_this_run)}. {words}"
+
+
+def _for_somebody(run: Run, rows: Sequence[CampaignRow]) -> list[str]:
+    """Say which rows need somebody, why, and what that person would type first."""
+    if not rows:
+        return []
+    assert run.campaign is not None
+    lines = []
+    for row in rows[:NAMED]:
+        first = commands_for(run.campaign, row)[0]
+        does = f"`{first.line}`: {cell(first.does)}"
+        lines.append((row_cell(run, row.row), row.state, cell(row.reason or ""), does))
+    more = ["", f"... and {len(rows) - NAMED:,} more, in the table."] if len(rows) > NAMED else []
+    columns = ("row", "state", "why", "what to do")
+    return ["", "## What needs somebody", "", *table_in_words(columns, lines), *more]

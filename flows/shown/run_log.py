@@ -1,0 +1,168 @@
+"""What a run says in Prefect's log, and that it goes on.
+
+Its plan, who has its campaign, each change of its counts, every row that needs somebody, its end.
+
+Lines come with time, not with rows. The levels are Prefect's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from contextvars import copy_context
+from functools import partial
+from typing import Any
+
+from prefect.logging import get_run_logger
+from prefect.logging.handlers import APILogHandler
+from prefect.runtime import flow_run
+
+from flows.shown.artifacts import out_of_the_way
+from flows.shown.progress import ProgressArtifact
+from flows.shown.tags import tag_run
+from tasks.aftercare.advice import commands_for
+from tasks.campaign.plan_words import sums_of, warnings_of
+from tasks.campaign.progress_words import LinePace, log_line, say_outcome
+from tasks.campaign.run import Run, current_run
+from tasks.campaign.values import Plan
+from tasks.engine.progress import Snapshot
+from tasks.errors import CallsheetError
+from tasks.ledger import NEEDS_PERSON, CampaignRow, State, rows_for_a_person
+from tasks.redact import install, redact
+from tasks.suggest import suggest
+
+#: Rows that need somebody and are named in the log, at most.
+NAMED = 200
+#: Loggers whose warnings are of the run that they come from.
+OURS = "callsheet"
+
+
+@asynccontextmanager
+async def showing(run: Run) -> AsyncIterator[None]:
+    """Show a run in Prefect while it lasts: its tags, how far it is, and what it says."""
+    progress, said = ProgressArtifact(), RunLog(run)
+    run.listeners += [progress.hear, said.hear]
+    with said:
+        try:
+            yield
+        finally:
+            run.listeners.remove(progress.hear)
+            run.listeners.remove(said.hear)
+            await progress.settle()
+            await said.settle()
+
+
+class RunLog:
+    """Says what becomes of one run in the log of the flow run at hand, while it is entered."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._log = get_run_logger()
+        # It hears of tasks that are not the flow's.
+        self._flow = copy_context()
+        self._pace = LinePace(time.monotonic)
+        self._counts: object = None
+        self._needing = 0
+        self._named: set[tuple[str, State]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._handler = _handler_for(run)
+
+    def __enter__(self) -> None:
+        logging.getLogger(OURS).addHandler(self._handler)
+        run = self._run
+        for words in run.said:
+            self._say(words)
+        run.on_said = self._say
+        if run.plan is not None:
+            self._tell_plan(run.plan)
+        else:
+            run.on_plan = self._tell_plan
+        if run.campaign is not None:
+            self._do(tag_run(run))
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger(OURS).removeHandler(self._handler)
+        self._run.on_said = None
+
+    def hear(self, snapshot: Snapshot) -> None:
+        """Say how far the run is, where that has changed and there was no line just now."""
+        if not snapshot.to_do:
+            return
+        counts = (dict(snapshot.rows), snapshot.done, snapshot.waits_for)
+        if counts == self._counts or not self._pace.allows(snapshot):
+            return
+        self._counts = counts
+        self._say(log_line(snapshot))
+        needing = sum(snapshot.rows.get(state, 0) for state in NEEDS_PERSON)
+        if needing != self._needing:
+            self._needing = needing
+            self._do(self._name_rows())
+
+    async def settle(self) -> None:
+        """Name the rows that need somebody by now, and say how the run ended."""
+        await asyncio.gather(*self._tasks)
+        if self._run.campaign is None:
+            return
+        await self._name_rows(last=True)
+        if self._run.outcome is not None:
+            self._say(say_outcome(self._run.outcome))
+
+    def _say(self, words: str, level: int = logging.INFO) -> None:
+        # Prefect finds the run that a line is of by the context.
+        self._flow.copy().run(self._log.log, level, "%s", redact(words))
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, context=self._flow.copy())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _tell_plan(self, plan: Plan) -> None:
+        self._say(f"plan for {plan.campaign}: {'; '.join(sums_of(plan))}")
+        for account in plan.accounts:
+            self._say(f"{account}: {account.left} of {account.budget} credits are left")
+        for words in warnings_of(plan):
+            self._say(words, logging.WARNING)
+        self._do(tag_run(self._run))
+
+    @out_of_the_way
+    async def _name_rows(self, *, last: bool = False) -> None:
+        """Name the rows that need somebody and were not named yet, why, and what can be done."""
+        run = self._run
+        assert run.campaign is not None
+        wanted = None if run.is_about_all else run.has
+        read = partial(rows_for_a_person, campaign_id=run.campaign.id, limit=NAMED, wanted=wanted)
+        found = await run.at.ledger.read(read)
+        for row in found:
+            if (row.row, row.state) not in self._named and len(self._named) < NAMED:
+                self._named.add((row.row, row.state))
+                self._say(self._words_on(row), logging.WARNING)
+        if last and len(found) == NAMED:
+            every = f"`{suggest('rows', run.campaign.name)}`"
+            self._say(f"{every} names every row that needs somebody", logging.WARNING)
+
+    def _words_on(self, row: CampaignRow) -> str:
+        assert self._run.campaign is not None
+        first = commands_for(self._run.campaign, row)[0]
+        why = f": {row.reason}" if row.reason else ""
+        return f"row {row.row} is {row.state}{why}. {first.line}: {first.does}"
+
+
+def _handler_for(run: Run) -> logging.Handler:
+    """Return what brings a run's own warnings into the log of the flow run at hand."""
+    number = flow_run.id
+
+    def is_of_run(record: logging.LogRecord) -> bool:
+        # Taken for it by whoever sends it: it may come from a task that no flow has begun.
+        record.flow_run_id = number
+        try:
+            return current_run() is run
+        except CallsheetError:
+            return False
+
+    handler = APILogHandler(logging.getLogger("prefect.flow_runs").getEffectiveLevel())
+    handler.addFilter(is_of_run)
+    install([handler])
+    return handler

@@ -1,0 +1,27 @@
+"""By which tags a flow run is found: its campaign's name, and the tags of the sheet's rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from uuid import UUID
+
+from prefect.client.orchestration import get_client
+from prefect.runtime import flow_run
+
+from flows.shown.artifacts import out_of_the_way
+from tasks.campaign.run import Run
+from tasks.ledger import tags_of
+
+#: Tags of a sheet that a flow run bears, at most: those of most rows.
+MOST = 20
+
+
+@out_of_the_way
+async def tag_run(run: Run) -> None:
+    """Add a run's tags to those that its flow run has."""
+    assert run.campaign is not None
+    found = await run.at.ledger.read(partial(tags_of, campaign_id=run.campaign.id))
+    often = sorted(found, key=lambda tag: (-found[tag], tag))[:MOST]
+    tags = dict.fromkeys((*flow_run.tags, run.campaign.name, *often))
+    async with get_client() as client:
+        await client.update_flow_run(UUID(flow_run.id), tags=list(tags))
