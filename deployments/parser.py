@@ -40,6 +40,7 @@ COMMANDS = {
     "contact-sheet": ("a campaign's films on one page or picture, to be sent", "ledger"),
     "retake": ("another take of rows: a new film at a price that is asked about", "ledger"),
     "cancel": ("cancel rows or a whole campaign, also while a run is at work", "ledger"),
+    "nightly": ("sweep an inbox of sheets: what is new or changed is made", "night"),
     "video": ("every operation on videos, directly", "direct"),
     "webhooks": ("every operation on webhook subscriptions, directly", "direct"),
     "login": ("get a key for the service and keep it", "key"),

@@ -221,6 +221,9 @@ class Settings(BaseModel):
         "no", "yes to let the board fetch sheets from this machine and private networks"
     )
     inbox: str | None = _setting(None, "folder whose sheets the board offers")
+    nights: str | None = _setting(
+        None, "the file that lists inboxes of sheets; default nights.toml or configs/nights.toml"
+    )
     prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
     board_url: Url | None = _setting(
         None, "where people open the board, for links on Prefect's pages and in messages"

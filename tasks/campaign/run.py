@@ -31,6 +31,7 @@ from tasks.garbage import search_of_new
 from tasks.ledger import (
     Campaign,
     CampaignRow,
+    PricedRow,
     State,
     count_wanted,
     pages_of,
@@ -58,6 +59,8 @@ class Run:
     at: Context
     approval: Approval
     hidden_wanted: Wanted = field(default_factory=lambda: refuse_hidden)
+    #: Has its part in the transaction that approves rows; raises SpendRefused to undo all of it.
+    also_approves: Callable[[Connection, Sequence[PricedRow]], None] | None = None
     on_plan: Callable[[Plan], None] | None = None
     on_wait: Callable[[str], None] | None = None
     on_hints: Callable[[str], None] | None = None

@@ -283,6 +283,8 @@ def _approve(
     now = run.at.clock()
     if waiting:
         check_wanted(connection, run.campaign)
+        if run.also_approves is not None:
+            run.also_approves(connection, waiting)
         # Whoever approved saw that they are paid for elsewhere, and is not asked again.
         elsewhere = [one.campaign_id for one in run.plan.elsewhere]
         set_apart(connection, run.campaign.id, elsewhere)

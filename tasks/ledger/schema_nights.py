@@ -31,7 +31,7 @@ nights = Table(
     Column("approved", BigInteger, nullable=False, server_default="0"),
     # Why nothing was swept: paused, superseded.
     Column("skipped", Text),
-    # What came of it, as JSON, for the digest.
+    # What came of it so far, as JSON, over all its sweeps: for the digest.
     Column("report", Text),
     Unique("inbox", "date"),
 )
@@ -52,6 +52,12 @@ inbox_sheets = Table(
     Column("digest", String(64)),
     Column("campaign", String(200)),
     Column("outcome", String(20)),
+    # What the standing approval has approved of it in the night of that date.
+    Column("approved", BigInteger, nullable=False, server_default="0"),
+    Column("approved_on", String(10)),
+    # Of a sweep that is at it: what its campaign had been charged before, and its last event then.
+    Column("charged_before", BigInteger),
+    Column("event_before", BigInteger),
     # Nights in a row in which it failed, and the last of them.
     Column("failures", Integer, nullable=False, server_default="0"),
     Column("failed_on", String(10)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -50,6 +50,17 @@ class SheetReport:
     #: Where the board shows it.
     link: str | None = None
 
+    def after(self, earlier: SheetReport | None) -> SheetReport:
+        """Return what the night is to tell once another sweep of it has told this."""
+        if earlier is None:
+            return self
+        if self.outcome == "unchanged" and earlier.outcome == "delivered":
+            return earlier
+        delivered = dict.fromkeys((*earlier.delivered, *self.delivered))
+        charged = earlier.charged + self.charged
+        outcome = "delivered" if self.outcome == "unchanged" and delivered else self.outcome
+        return replace(self, outcome=outcome, charged=charged, delivered=tuple(delivered))
+
     def as_json(self) -> dict[str, Any]:
         """Return it as `callsheet nightly --json` tells it."""
         told: dict[str, Any] = {
@@ -80,6 +91,8 @@ class NightReport:
     sheets: tuple[SheetReport, ...] = ()
     #: Why nothing was swept: paused, superseded, another sweep is at it.
     skipped: str | None = None
+    #: Files that were still being written, by name: the next sweep takes them up.
+    waiting: tuple[str, ...] = ()
 
     @property
     def charged(self) -> Decimal:
@@ -100,7 +113,8 @@ class NightReport:
             "charged": as_number(self.charged),
             "exit": self.exit_status,
         }
-        return told if self.skipped is None else {**told, "skipped": self.skipped}
+        more = {"skipped": self.skipped, "waiting": list(self.waiting)}
+        return told | {name: value for name, value in more.items() if value}
 
     def as_text(self) -> str:
         """Return all of it as the ledger keeps it (`nights.report`)."""

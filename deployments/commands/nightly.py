@@ -1,0 +1,167 @@
+"""`callsheet nightly`: sweep an inbox of sheets once, as the schedule does every night."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from deployments.commands.options import budget_of, sandbox_for, settings_of
+from deployments.signals import STOPPED, on_signal, run_command
+from deployments.terminal import console_for, plain, print_json, say, table
+from flows.sweep import sweep
+from tasks.campaign.run import Run
+from tasks.credits import as_number, as_text, in_credits
+from tasks.duration import parse_duration
+from tasks.home import make_home
+from tasks.nights.calendar import night_of
+from tasks.nights.inboxes import Inbox, find_inboxes, with_terms
+from tasks.nights.values import BY_GRAVITY, NightReport, SheetReport
+from tasks.settings import Settings
+
+
+def main(args: Namespace) -> int:
+    """Sweep the inbox; the exit status is the worst of its sheets'."""
+    if make_home(settings_of(args).home):
+        say(f"made {settings_of(args).home} for the ledger and what else a night keeps")
+    with sandbox_for(args):
+        settings = settings_of(args)
+        settings.service()
+        nights = args.nights or settings.nights
+        found = find_inboxes(args.inbox, folder=Path.cwd(), file=Path(nights) if nights else None)
+        inboxes = [_typed(args, inbox) for inbox in found]
+        return run_command(_sweep(args, settings, inboxes))
+
+
+def _typed(args: Namespace, inbox: Inbox) -> Inbox:
+    """Return an inbox with what was typed in place of what is written of it."""
+    per_night = budget_of(args, "approve_up_to")
+    asked = None if per_night is None else "auto"
+    return with_terms(
+        inbox,
+        approval="plan-only" if args.plan_only else asked,
+        per_night=per_night,
+        per_sheet=budget_of(args, "per_sheet"),
+        budget=budget_of(args),
+        canary=args.canary or None,
+        max_wait=None if args.max_wait is None else parse_duration(args.max_wait),
+    ).check()
+
+
+async def _sweep(args: Namespace, settings: Settings, inboxes: Sequence[Inbox]) -> int:
+    console = console_for(args)
+    signals = _Signals()
+    reports: list[NightReport] = []
+    with on_signal(signals.stop):
+        for inbox in inboxes:
+            night = night_of(time.time(), cron=inbox.cron, timezone=inbox.timezone)
+            report = await sweep(
+                inbox,
+                settings,
+                night=night.date,
+                zone=night.zone,
+                watch=signals.watch,
+                tell=_tell,
+                stopped=lambda: signals.stopped,
+                sandbox=args.sandbox,
+            )
+            reports.append(report)
+            _show(report, console)
+    if args.json:
+        print_json(_document(reports, named=len(inboxes) > 1))
+    return _worst([5] * signals.stopped + [report.exit_status for report in reports])
+
+
+class _Signals:
+    """First signal: begin nothing more, and end in order. Second: at once."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._runs: list[Run] = []
+        self._main = asyncio.current_task()
+
+    def stop(self) -> None:
+        if self.stopped and self._main is not None:
+            self._main.cancel()
+        say("stopping: what is under way is let finish, a few seconds; once more ends it at once")
+        self.stopped = True
+        for run in self._runs:
+            run.lose(STOPPED)
+
+    @contextmanager
+    def watch(self, run: Run) -> Iterator[None]:
+        """Have a run stopped with the sweep."""
+        self._runs.append(run)
+        run.on_hints = say
+        if self.stopped:
+            run.lose(STOPPED)
+        try:
+            yield
+        finally:
+            self._runs.remove(run)
+
+
+def _tell(report: SheetReport) -> None:
+    """Say at once what became of a sheet, unless that is nothing."""
+    if report.outcome == "unchanged":
+        return
+    charged = f", charged {in_credits(report.charged)}" if report.charged else ""
+    say(
+        f"{report.sheet}: {report.outcome}{charged}" + (f": {report.words}" if report.words else "")
+    )
+    for problem in report.problems:
+        say(f"  {problem}")
+    if report.link:
+        say(f"  {report.link}")
+
+
+def _show(report: NightReport, console: Console) -> None:
+    """Show the night's table, and the last word."""
+    if report.skipped is not None:
+        say(f"nothing was swept: {report.skipped}")
+        return
+    shown = table(
+        f"{report.inbox}, night of {report.night}",
+        ["sheet", "campaign", "outcome", "delivered", "rows", "charged"],
+        numbers=["delivered", "rows", "charged"],
+    )
+    for one in report.sheets:
+        done, total = one.rows.get("delivered", 0), one.rows.get("total", 0)
+        charged = as_text(one.charged)
+        cells = [one.sheet, one.campaign or "", one.outcome, str(done), str(total), charged]
+        shown.add_row(*map(plain, cells))
+    if report.sheets:
+        console.print(shown)
+    for name in report.waiting:
+        say(f"{name} is still being written, or was left: the next sweep takes it up")
+    console.print(plain(f"{len(report.sheets)} sheets, charged {in_credits(report.charged)}"))
+
+
+def _document(reports: Sequence[NightReport], *, named: bool) -> dict[str, object]:
+    """Return what `--json` tells, of one inbox or of several."""
+    documents = [report.as_json() for report in reports]
+    if not named:
+        return documents[0]
+    sheets = [
+        {"inbox": report.inbox, **sheet}
+        for report, document in zip(reports, documents, strict=True)
+        for sheet in document["sheets"]
+    ]
+    return {
+        "night": max(report.night for report in reports),
+        "sheets": sheets,
+        "charged": sum(as_number(report.charged) or 0 for report in reports),
+        "exit": _worst([report.exit_status for report in reports]),
+        "inboxes": [
+            {"inbox": report.inbox, **doc} for report, doc in zip(reports, documents, strict=True)
+        ],
+    }
+
+
+def _worst(found: Sequence[int]) -> int:
+    return max(found, key=BY_GRAVITY.index, default=0)

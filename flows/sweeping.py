@@ -1,0 +1,86 @@
+"""What all sheets of a sweep share: ledger and terms, whose night it is, what came of it so far."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from flows.pipeline import Steps
+from tasks.campaign.run import Run
+from tasks.clock import Sleep, UnixClock
+from tasks.ledger import Ledger
+from tasks.ledger.nights import KeptNight
+from tasks.nights.inboxes import Inbox
+from tasks.nights.values import NightReport, SheetReport
+from tasks.settings import Settings
+
+log = logging.getLogger("callsheet.night")
+
+
+@dataclass(kw_only=True)
+class Sweeping:
+    """What all sheets of a sweep share."""
+
+    ledger: Ledger
+    settings: Settings
+    inbox: Inbox
+    night: KeptNight
+    place: str
+    steps: Steps
+    watch: Callable[[Run], AbstractContextManager[object]]
+    sandbox: bool
+    clock: UnixClock
+    sleep: Sleep
+    #: Why nothing more may be begun: the night is another's.
+    lost: str | None = None
+    _open: dict[int, Run] = field(default_factory=dict)
+    _told: dict[str, SheetReport] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.night.report is not None:
+            before = NightReport.read(self.night.report)
+            self._told = {sheet.sheet: sheet for sheet in before.sheets}
+        wait = self.inbox.max_wait
+        self.until = None if wait is None else asyncio.get_running_loop().time() + wait
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds that are left of the sweep."""
+        if self.until is None:
+            return None
+        return max(0.0, self.until - asyncio.get_running_loop().time())
+
+    def lose(self, because: str) -> None:
+        """Begin nothing more, in any run: another sweep has the night."""
+        self.lost = because
+        log.warning("%s", because)
+        for run in self._open.values():
+            run.lose(because)
+
+    def opened(self, run: Run) -> None:
+        """Know of a run that is open."""
+        self._open[id(run)] = run
+        if self.lost:
+            run.lose(self.lost)
+
+    def closed(self, run: Run) -> None:
+        """Know that a run is over."""
+        self._open.pop(id(run), None)
+
+    def tell(self, report: SheetReport) -> None:
+        """Take what became of a sheet into what is told of the night."""
+        self._told[report.sheet] = report.after(self._told.get(report.sheet))
+
+    def night_report(self, *, ended_at: float) -> NightReport:
+        """Return what came of the night so far, over all its sweeps."""
+        return NightReport(
+            inbox=self.inbox.name,
+            night=self.night.date,
+            zone=self.night.zone,
+            begun_at=self.night.begun_at,
+            ended_at=ended_at,
+            sheets=tuple(self._told[name] for name in sorted(self._told)),
+        )
