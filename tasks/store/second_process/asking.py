@@ -19,7 +19,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal, TypeVar
 
 from tasks.crash import crashpoint, is_armed
-from tasks.store.second_process.frames import Answered, Asked, Frames, Passed, frame
+from tasks.store.second_process.frames import (
+    Answered,
+    Asked,
+    Frames,
+    Passed,
+    frame,
+    load_answer,
+)
 
 T = TypeVar("T")
 #: `auto` starts it once it pays.
@@ -119,7 +126,7 @@ class _Link(asyncio.Protocol):
     def __init__(self, process: subprocess.Popen[bytes], lost: Callable[[_Link], None]) -> None:
         self.process = process
         self._lost = lost
-        self._frames = Frames()
+        self._frames = Frames(load_answer)
         self._number = 0
         self.is_there: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting: dict[int, asyncio.Future[Any]] = {0: self.is_there}

@@ -17,6 +17,7 @@ import pytest
 
 from tasks.errors import FilmError, StoreError
 from tasks.store import File, Film, SecondProcess, inspect_apart, open_store
+from tasks.store.inspection import inspect_closely_apart
 from tests.programs import ROOT
 
 HERE = "done here"
@@ -60,7 +61,9 @@ async def ends(pid: int) -> None:
 
 async def test_a_film_is_looked_at_and_stored_by_it(second, film, film_path, tmp_path) -> None:
     store = open_store(str(tmp_path / "films"), second)
+    pid = await second.do(os.getpid, here=here)
     found = await inspect_apart(film_path, second)
+    closely = await inspect_closely_apart(film_path, "full", second)
     spooled = tmp_path / "spooled.mp4"
     spooled.write_bytes(film)
     sha256 = "0" * 64
@@ -68,9 +71,12 @@ async def test_a_film_is_looked_at_and_stored_by_it(second, film, film_path, tmp
         await store.put(
             File(kind="mp4", name="a/a.mp4", source=spooled, sha256=sha256), metadata={}
         )
-    assert found == Film(2.0, 320, 180, has_sound=True)
+    assert found == closely.film == Film(2.0, 320, 180, has_sound=True)
+    assert closely.poster
+    assert closely.strip
     assert not (tmp_path / "films" / "a" / "a.mp4").exists()
-    assert await second.do(os.getpid, here=here) == second.pid != os.getpid()
+    # It was not lost on the way, which would have had all of it done here.
+    assert await second.do(os.getpid, here=here) == second.pid == pid != os.getpid()
     await store.aclose()
 
 
@@ -124,6 +130,19 @@ async def test_what_makes_no_sense_is_not_believed(second: SecondProcess) -> Non
     )
     await second.do(exec, code, here=here)
     assert await second.do(eval, "__import__('odd').A()", here=here) == HERE
+
+
+@pytest.mark.parametrize("call", ["__import__('os').system", "eval", "exec", "print"])
+async def test_an_answer_calls_nothing(second: SecondProcess, tmp_path: Path, call: str) -> None:
+    # What a film that took the second process over would answer with.
+    (tmp_path / "here").mkdir()
+    made = f"{tmp_path}/here/made"
+    words = f"touch {made}" if "system" in call else f"open({made!r}, 'w')"
+    code = f"type('A', (), {{'__reduce__': lambda _: ({call}, ({words!r},))}})()"
+
+    assert await second.do(eval, code, here=here) == HERE
+
+    assert not [*(tmp_path / "here").iterdir()]
 
 
 async def test_whoever_goes_away_meanwhile_takes_nothing_along(
