@@ -198,6 +198,16 @@ async def test_a_budget_that_is_too_small_is_said_and_may_be_given_with_the_appr
     assert (found.budget, found.charged) == (45, 45)
 
 
+async def test_a_plan_of_the_sandbox_is_no_plan_of_the_service(
+    tmp_path: Path, service: Sandbox, name: str
+) -> None:
+    async with board_at(tmp_path, environ=service.environ, sandbox=True) as board:
+        plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(1))
+    async with board_at(tmp_path, environ=service.environ) as board:
+        answer = await board.admin.post(f"{API}/plans/{plan['plan']}/approve")
+        assert (answer.status_code, "--sandbox" in answer.json()["detail"]) == (409, True)
+
+
 async def test_an_expired_plan_is_quoted_again(tmp_path: Path, service: Sandbox, name: str) -> None:
     environ = {**service.environ, "CALLSHEET_QUOTE_AGE": "1s"}
     async with board_at(tmp_path, environ=environ) as board:

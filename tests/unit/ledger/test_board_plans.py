@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from tasks.errors import AllowanceSpent, MovedOn
 from tasks.ledger import (
     KeptPlan,
     Ledger,
+    PlanKind,
     acts_of,
     approve_plan,
     claim_run,
@@ -28,19 +31,34 @@ from tasks.ledger import (
     run_again,
     run_for,
 )
+from tasks.ledger.reviews import review
+from tests.board.filmed import filmed
+from tests.campaigns import Stage
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
 
 
-async def ready(ledger: Ledger, plan_id: str, *, at: float = NOW, credits: int = 20) -> KeptPlan:
-    """Have a plan that waits for somebody's word; it holds for a quarter of an hour."""
-    begun = partial(ask_plan, plan_id=plan_id, kind="run", campaign="spring", terms={})
+async def ready(
+    ledger: Ledger,
+    plan_id: str,
+    *,
+    at: float = NOW,
+    credits: int = 20,
+    again: Mapping[str, Any] | None = None,
+) -> KeptPlan:
+    """Have a plan that waits for somebody's word; it holds for a quarter of an hour.
+
+    `again` is the row of which it would have another take, as it is shown.
+    """
+    kind: PlanKind = "retake" if again else "run"
+    begun = partial(ask_plan, plan_id=plan_id, kind=kind, campaign="spring", terms={})
     await ledger.write(partial(begun, by="Ann", at=at))
+    line = {"action": "retake", **again} if again else {"row": "r1", "action": "make"}
     document = {
         "campaign": "spring",
         "credits": {"unpriced": 0},
-        "rows": [{"row": "r1", "action": "make", "quoted": credits}],
+        "rows": [{**line, "quoted": credits}],
     }
     done = partial(finish_plan, plan_id=plan_id, campaign="spring", document=document)
     assert await ledger.write(partial(done, total=Decimal(credits), expires_at=at + 900))
@@ -113,6 +131,43 @@ async def test_a_plan_waits_until_an_approved_one_is_in_its_rows(ledger: Ledger)
         await approved(ledger, later, at=NOW + 3)
     await begun(ledger, run)
     assert await approved(ledger, later, at=NOW + 3)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"state": "failed"}, {"digest": "0" * 64}, {"nth": 2}, {"take_id": 4711}, {"row": "gone"}, {}],
+    ids=str,
+)
+async def test_another_take_is_of_what_was_shown_or_of_nothing(
+    ledger: Ledger, changed: dict[str, Any]
+):
+    stage = await filmed(ledger, 1)
+    plan = await ready(ledger, "p1", again={**await shown(stage, "row-1"), **changed})
+    if changed:
+        with pytest.raises(MovedOn, match="moved on in the meantime"):
+            await approved(ledger, plan)
+        assert (await stage.row("row-1")).state == "delivered"
+    else:
+        assert await approved(ledger, plan)
+        assert (await stage.row("row-1")).state == "approved"
+
+
+async def test_what_was_kept_since_it_was_shown_is_not_taken_again(ledger: Ledger):
+    stage = await filmed(ledger, 1)
+    line = await shown(stage, "row-1")
+    plan = await ready(ledger, "p1", again=line)
+    await stage.write(review, line["take_id"], "keep", by="Rita", at=NOW)
+    with pytest.raises(MovedOn, match="moved on in the meantime"):
+        await approved(ledger, plan)
+    assert (await stage.row("row-1")).state == "delivered"
+
+
+async def shown(stage: Stage, name: str) -> dict[str, Any]:
+    """Return a row as a plan of other takes shows it."""
+    row = await stage.row(name)
+    assert row.take is not None
+    seen = {"state": row.state, "digest": row.digest, "nth": row.nth}
+    return {"row": row.row, **seen, "take_id": row.take.id}
 
 
 async def test_an_allowance_is_for_a_day_and_for_all_plans_together(ledger: Ledger):
