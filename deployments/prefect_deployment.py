@@ -90,3 +90,9 @@ class FlowRuns:
 def _client(at: PrefectAddress) -> httpx.AsyncClient:
     base = f"{at.url.rstrip('/')}/"
     return httpx.AsyncClient(base_url=base, headers=at.headers(), verify=at.tls(), timeout=10)
+
+
+def client_of(at: PrefectAddress) -> httpx.Client:
+    """Return a client of the interface of a server, with its credentials."""
+    base = f"{at.url.rstrip('/')}/"
+    return httpx.Client(base_url=base, headers=at.headers(), verify=at.tls(), timeout=30)

@@ -133,7 +133,9 @@ class PrefectBeside:
             "profile": self._profile,
         }
         self._flow = asyncio.create_task(
-            _to_its_last_word(flow.run_campaign(**arguments), logs), name="flow run"
+            # It ends as the run does, which is no trouble of Prefect's.
+            _to_its_last_word(flow.run_campaign(**arguments, return_state=True), logs),
+            name="flow run",
         )
         await self._follow(run, self._flow, server)
 
@@ -159,9 +161,9 @@ class PrefectBeside:
                     f"the Prefect server at {server.url} is gone: the run goes on without it",
                     file=sys.stderr,
                 )
-            elif run.outcome is not None and not flow.cancelled() and (error := flow.exception()):
+            elif run.outcome is not None and (words := _trouble_of(flow)):
                 # What befell the run itself is told by the run.
-                print(f"Prefect does not show the end of it: {redact(str(error))}", file=sys.stderr)
+                print(f"Prefect does not show the end of it: {redact(words)}", file=sys.stderr)
         finally:
             loss.cancel()
             if not flow.done():
@@ -175,6 +177,16 @@ async def _to_its_last_word(showing: Coroutine[Any, Any, Any], logs: ModuleType)
         return await showing
     finally:
         await logs.send_prefect_logs()
+
+
+def _trouble_of(flow: asyncio.Task[Any]) -> str | None:
+    """Return what kept a flow run from ending as its run did; None where nothing did."""
+    if flow.cancelled():
+        return None
+    if error := flow.exception():
+        return str(error)
+    state = flow.result()
+    return state.message if state.name in ("Failed", "Crashed") else None
 
 
 async def _let_go(flow: asyncio.Task[Any]) -> None:

@@ -14,8 +14,10 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from flows.campaign import AS_TASKS, ending
+from flows.as_tasks import AS_TASKS
 from flows.carry_out import carry_out
+from flows.endings import NAMES, attended, ended, ending
+from flows.interruption import interruptible
 from flows.prefect_logs import redact_prefect_logs
 from flows.shown import publish_report, showing
 from tasks.campaign.run import Run
@@ -36,22 +38,28 @@ async def carry_approved(run: str, profile: str | None = None) -> State[dict[str
         run: the number that the board gave the run.
         profile: settings from a TOML profile.
     """
+    return await ended(_carry(run, profile))
+
+
+async def _carry(run: str, profile: str | None) -> State[Any]:
     redact_prefect_logs()
     suggest_for(profile)
     settings = load_settings(profile=profile)
     place = f"prefect:{flow_run.id}"
     end = await carry_out(run, settings, AS_TASKS, place=place, watch=_watch)
     if end is None:
-        return Completed(name="Attended", message="somebody else carries it, or it is over")
+        return attended("somebody else carries it, or it is over")
     if end.outcome is not None and end.exit_status in (0, 3, 5):
-        return ending(end.outcome)
+        # What is parked is taken up again by the board.
+        return ending(end.outcome, settings)
+    name, words = NAMES.get(end.exit_status, "Failed"), end.words
     if end.exit_status == 5:
-        return Completed(name="Parked", message=end.words)
-    return Failed(message=end.words)
+        return Completed(name=name, message=words, data={})
+    return Failed(name=name, message=words)
 
 
 @asynccontextmanager
 async def _watch(run: Run) -> AsyncIterator[None]:
-    async with showing(run):
+    async with showing(run), interruptible(run):
         yield
     await publish_report(run)

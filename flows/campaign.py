@@ -17,30 +17,22 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
-from prefect.states import Completed
 
-from flows.pipeline import Steps, follow, run_pipeline
+from flows.as_tasks import AS_TASKS
+from flows.endings import end, ended
+from flows.interruption import interruptible
+from flows.pipeline import follow, run_pipeline
 from flows.prefect_logs import redact_prefect_logs
 from flows.shown import publish_report, showing
 from tasks.campaign.plan import check_retirement
 from tasks.campaign.run import Approval, Run, no_approval, open_run
-from tasks.campaign.values import Plan, RunOptions, RunOutcome
+from tasks.campaign.values import Plan, RunOptions
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, SpendRefused
 from tasks.ledger import AtLimit, Campaign, find_campaign
-from tasks.plan_rows import plan_rows
-from tasks.produce_rows import produce_rows
-from tasks.quote_rows import quote_rows
-from tasks.read_sheet import read_sheet
-from tasks.report_campaign import report_campaign
 from tasks.settings import load_settings
 from tasks.sheet import HiddenRows
 from tasks.suggest import suggest_for
-
-AS_TASKS = Steps(read_sheet, plan_rows, quote_rows, produce_rows, report_campaign)
-
-#: The names of the states a run ends in, by exit status: automations can listen for them.
-ENDINGS = {0: "Completed", 3: "NeedsPerson", 5: "Parked"}
 
 _RETIRE = "run the flow with retire=true"
 
@@ -110,7 +102,7 @@ async def run_campaign(
         retire=retire,
         hidden_rows=hidden_rows,
     )
-    return await _run(options, _approved if approve else _unapproved, profile)
+    return await ended(_run(options, _approved if approve else _unapproved, profile))
 
 
 async def _run(options: RunOptions, approval: Approval, profile: str | None) -> State[Any]:
@@ -121,10 +113,10 @@ async def _run(options: RunOptions, approval: Approval, profile: str | None) -> 
     async with open_run(options, settings, approval) as run:
         # The command line's run does not wait for Prefect, which goes along with it.
         road = run_pipeline if run.taken is None else follow
-        async with showing(run):
+        async with showing(run), interruptible(run):
             outcome = await road(run, AS_TASKS)
         await publish_report(run)
-    return ending(outcome)
+    return await end(outcome, settings)
 
 
 def _amount(credits: float | None) -> Decimal | None:
@@ -161,10 +153,3 @@ async def run_of(
         if found is None:
             raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
         yield run, found
-
-
-def ending(outcome: RunOutcome) -> State[dict[str, Any]]:
-    """Return the state that a flow run ends in."""
-    counts = ", ".join(f"{count} {state}" for state, count in outcome.tally.rows.items())
-    name = ENDINGS.get(outcome.exit_status, "Completed")
-    return Completed(name=name, message=counts, data=outcome.as_json())

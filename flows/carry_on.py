@@ -10,9 +10,11 @@ from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
-from prefect.states import Completed
 
-from flows.campaign import AS_TASKS, ending, run_of
+from flows.as_tasks import AS_TASKS
+from flows.campaign import run_of
+from flows.endings import attended, end, ended
+from flows.interruption import interruptible
 from flows.pipeline import carry
 from flows.shown import publish_report, showing
 from tasks.campaign.steps import carry_only
@@ -36,14 +38,18 @@ async def carry_on(
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
+    return await ended(_carry_on(campaign, max_wait, profile))
+
+
+async def _carry_on(campaign: str, max_wait: str | None, profile: str | None) -> State[Any]:
     async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, found):
         rows = await run.at.ledger.read(partial(rows_of, campaign_id=found.id))
         await run.at.store.check()
         try:
             await carry_only(run, found, [row.row for row in rows if row.state in UNDER_WAY])
         except Parked as other:
-            return Completed(name="Attended", message=str(other), data={"campaign": campaign})
-        async with showing(run):
+            return attended(str(other), {"campaign": campaign})
+        async with showing(run), interruptible(run):
             outcome = await carry(run, AS_TASKS, campaign)
         await publish_report(run)
-    return ending(outcome)
+    return await end(outcome, run.at.settings)

@@ -15,13 +15,14 @@ from prefect.artifacts import acreate_table_artifact
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
+from flows.endings import ended, needs_person
 from flows.prefect_logs import redact_prefect_logs
 from tasks.aftercare.differences import Comparison
 from tasks.aftercare.reconcile import names_of, reconcile
 from tasks.engine.context import open_service, organisation_of
 from tasks.errors import BadInput
 from tasks.ledger import find_campaign, open_ledger
-from tasks.settings import load_settings
+from tasks.settings import Settings, load_settings
 from tasks.suggest import suggest_for
 
 #: Differences in the artifact at most.
@@ -42,20 +43,25 @@ async def reconcile_ledger(
         campaign: only this one; else every campaign of the ledger.
         profile: settings from a TOML profile.
     """
+    return await ended(_reconcile(campaign, profile))
+
+
+async def _reconcile(campaign: str | None, profile: str | None) -> State[Any]:
     redact_prefect_logs()
     suggest_for(profile)
-    comparison = await _compare(campaign, profile)
+    settings = load_settings(profile=profile)
+    comparison = await _compare(campaign, settings)
     shown: list[dict[str, Any]] = [one.as_json() for one in comparison.differences[:SHOWN]]
     await acreate_table_artifact(
         shown, key="callsheet-differences", description="Ledger and service differ here"
     )
     kinds = ", ".join(f"{n} {kind}" for kind, n in names_of(comparison.differences).items())
-    name = "NeedsPerson" if comparison.exit_status else "Completed"
-    return Completed(name=name, message=kinds or "nothing differs", data=comparison.as_json())
+    if comparison.exit_status:
+        return needs_person(kinds, comparison.as_json(), settings)
+    return Completed(message=kinds or "nothing differs", data=comparison.as_json())
 
 
-async def _compare(campaign: str | None, profile: str | None) -> Comparison:
-    settings = load_settings(profile=profile)
+async def _compare(campaign: str | None, settings: Settings) -> Comparison:
     async with await open_ledger(settings.ledger, create=False) as ledger:
         only = None
         if campaign is not None:

@@ -12,7 +12,10 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from flows.campaign import AS_TASKS, ending, run_of
+from flows.as_tasks import AS_TASKS
+from flows.campaign import run_of
+from flows.endings import end, ended
+from flows.interruption import interruptible
 from flows.pipeline import carry
 from flows.shown import publish_report, showing
 from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
@@ -48,6 +51,20 @@ async def retake_rows(
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """
+    return await ended(
+        _retake(campaign, select, at_most, because, max_wait=max_wait, profile=profile)
+    )
+
+
+async def _retake(
+    campaign: str,
+    select: str,
+    at_most: float | None,
+    because: str | None,
+    *,
+    max_wait: str | None,
+    profile: str | None,
+) -> State[Any]:
     async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, chosen):
         rows = await _choose(run.at.ledger, chosen, select)
         found = [offer for offer in await offers(run.at, chosen, rows) if not offer.refusal]
@@ -63,10 +80,10 @@ async def retake_rows(
         by = "approved by the flow's parameter"
         await approve_offers(run.at, chosen, found, by=by, because=because, budget=None)
         await carry_only(run, chosen, [offer.row.row for offer in found])
-        async with showing(run):
+        async with showing(run), interruptible(run):
             outcome = await carry(run, AS_TASKS, chosen.name)
         await publish_report(run)
-    return ending(outcome)
+    return await end(outcome, run.at.settings)
 
 
 async def _choose(ledger: Ledger, campaign: Campaign, select: str) -> list[CampaignRow]:

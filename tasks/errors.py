@@ -10,6 +10,7 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 ├── SpendRefused               exit 4   budget or approval stands in the way
 │   ├── MovedOn                         not what was planned any more: a new plan is needed
 │   └── AllowanceSpent                  more than somebody may approve in a day
+├── NeedsPerson                exit 3   finished, but some rows need a person
 ├── Parked                     exit 5   nothing to be done before a later moment
 ├── StoreError                          one write to the store did not succeed
 ├── FilmError                           bytes that are not the film (or captions) we asked for
@@ -134,6 +135,12 @@ class MovedOn(SpendRefused):
 
 class AllowanceSpent(SpendRefused):
     """This is more than the person may approve today; nothing was approved or spent."""
+
+
+class NeedsPerson(CallsheetError):
+    """Finished, but some rows need a person; `document` says how all of them stand."""
+
+    exit_status = 3
 
 
 class Parked(CallsheetError):

@@ -126,6 +126,14 @@ Use = Annotated[
     Literal["auto", "yes", "no"],
     _read({"auto": "auto", "yes": "yes", "no": "no"}.get, "neither auto, yes nor no"),
 ]
+NeedsPersonEnds = Annotated[
+    Literal["failed", "completed"],
+    _read({"failed": "failed", "completed": "completed"}.get, "neither failed nor completed"),
+]
+Cancels = Annotated[
+    Literal["unbegun", "all"],
+    _read({"unbegun": "unbegun", "all": "all"}.get, "neither unbegun nor all"),
+]
 _PICTURES: tuple[Literal["yes", "full", "poster", "no"], ...] = ("yes", "full", "poster", "no")
 PicturesWanted = Annotated[
     Literal["yes", "full", "poster", "no"],
@@ -225,6 +233,12 @@ class Settings(BaseModel):
         None, "the file that lists inboxes of sheets; default nights.toml or configs/nights.toml"
     )
     prefect_events: Truth = _setting("no", "yes to have the receiver tell Prefect of every hint")
+    prefect_needs_person: NeedsPersonEnds = _setting(
+        "failed", "the state of flow runs after which rows need a person: failed or completed"
+    )
+    prefect_cancel: Cancels = _setting(
+        "unbegun", "what to cancel with a flow run: unbegun rows, or all that is not made yet"
+    )
     board_url: Url | None = _setting(
         None, "where people open the board, for links on Prefect's pages and in messages"
     )

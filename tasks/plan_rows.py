@@ -9,8 +9,8 @@ from __future__ import annotations
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from tasks.campaign.run import take_or_follow
 from tasks.campaign.steps import plan_step
+from tasks.take_step import take_step
 
 
 @task(
@@ -22,4 +22,4 @@ from tasks.campaign.steps import plan_step
 )
 async def plan_rows(campaign: str) -> None:
     """Take the sheet's rows into the ledger."""
-    await take_or_follow(plan_step, campaign)
+    return await take_step(plan_step, campaign)

@@ -1,4 +1,4 @@
-"""Prefect task: carry one shard of the rows until each rests; return how many rest in each state.
+"""Prefect task: carry one shard of the rows until each rests; it ends as its rows did.
 
 Thin on purpose: what is done is in `tasks.campaign`, what has happened is in the ledger. Only
 ids pass through Prefect, and nothing is cached: doing it again is decided by the ledger.
@@ -6,12 +6,20 @@ ids pass through Prefect, and nothing is cached: doing it again is decided by th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from prefect import task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.states import Cancelled, Completed, Failed
 
-from tasks.campaign.run import take_or_follow
+from tasks.campaign.run import current_run
 from tasks.campaign.steps import produce_step
-from tasks.ledger import State
+from tasks.ledger import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, CampaignRow
+from tasks.ledger import State as RowState
+from tasks.take_step import take_step
+
+Counts = dict[RowState, int]
 
 
 @task(
@@ -21,6 +29,49 @@ from tasks.ledger import State
     cache_policy=NO_CACHE,
     persist_result=False,
 )
-async def produce_rows(campaign: str, shard: int, label: str) -> dict[State, int]:
-    """Carry one shard of the rows until each rests; return how many rest in each state."""
-    return await take_or_follow(produce_step, campaign, shard, label)
+async def produce_rows(campaign: str, shard: int, label: str) -> State[Counts]:
+    """Carry one shard of the rows until each rests; return a state that says where they do.
+
+    Its data is how many rest in each state.
+    """
+    states = await take_step(produce_step, campaign, shard, label)
+    if isinstance(states, State):
+        # It was left before it had begun.
+        return states
+    row = await _only(states, label)
+    if row is not None:
+        # An engine that was stopped knows no more of what became of it.
+        return end_of({row.state: 1}, row.reason, interrupted=current_run().interrupted)
+    return end_of(states, None, interrupted=current_run().interrupted)
+
+
+def end_of(
+    states: Mapping[RowState, int], reason: str | None, *, interrupted: str | None = None
+) -> State[Counts]:
+    """Return the state of a task run whose rows are in these states; `reason` is that of one.
+
+    A row that needs a person has failed, under its own name. One that is not done yet is neither:
+    the run goes no further with it.
+    """
+    present, data = [state for state, count in states.items() if count], dict(states)
+    alone = present[0] if sum(states.values()) == 1 else None
+    words = alone or ", ".join(f"{states[state]} {state}" for state in present)
+    words = "; ".join(filter(None, (words, reason)))
+    if NEEDS_PERSON.intersection(present):
+        return Failed(name=alone.capitalize() if alone else "NeedsPerson", message=words, data=data)
+    if interrupted is None and "quoted" in present:
+        return Failed(name="NeedsPerson", message=f"{words}; dearer than approved", data=data)
+    if (UNDER_WAY | NOT_BEGUN).intersection(present):
+        name = "Parked" if interrupted is None else "Cancelled"
+        words = "; ".join(filter(None, (words, interrupted)))
+        return Cancelled(name=name, message=words, data=data)
+    if present == ["cancelled"]:
+        return Cancelled(message=words, data=data)
+    return Completed(message=None if alone == "delivered" else words, data=data)
+
+
+async def _only(states: Mapping[RowState, int], label: str) -> CampaignRow | None:
+    """Return the row that has the shard to itself, where it is not simply delivered."""
+    if sum(states.values()) != 1 or states.get("delivered"):
+        return None
+    return next(iter(await current_run().named([label])), None)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from tasks.campaign.run import take_or_follow
 from tasks.campaign.steps import quote_step
+from tasks.take_step import take_step
 
 
 @task(
@@ -22,4 +22,4 @@ from tasks.campaign.steps import quote_step
 )
 async def quote_rows(campaign: str) -> None:
     """Ask what the rows would cost."""
-    await take_or_follow(quote_step, campaign)
+    return await take_step(quote_step, campaign)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from tasks.campaign.run import take_or_follow
 from tasks.campaign.steps import read_step
+from tasks.take_step import take_step
 
 
 @task(
@@ -22,4 +22,4 @@ from tasks.campaign.steps import read_step
 )
 async def read_sheet(sheet: str) -> str:
     """Read the campaign's sheet and return the campaign's name."""
-    return await take_or_follow(read_step, sheet)
+    return await take_step(read_step, sheet)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from tasks.campaign.run import take_or_follow
 from tasks.campaign.steps import report_step
+from tasks.take_step import take_step
 
 
 @task(
@@ -22,4 +22,4 @@ from tasks.campaign.steps import report_step
 )
 async def report_campaign(campaign: str) -> None:
     """Write manifest and status sheet into the store."""
-    await take_or_follow(report_step, campaign)
+    return await take_step(report_step, campaign)

@@ -55,7 +55,7 @@ BELONGS = {
     "fastapi": {"deployments/sandbox", "deployments"},
 }
 #: The values and Prefect tasks at the top of `tasks/`.
-VERBS = {"read_sheet", "plan_rows", "quote_rows", "produce_rows", "report_campaign"}
+VERBS = {"read_sheet", "plan_rows", "quote_rows", "produce_rows", "report_campaign", "take_step"}
 
 
 def folder_of(path: Path) -> str:
@@ -111,7 +111,7 @@ def test_imports_point_one_way() -> None:
     for path in FILES:
         here = folder_of(path)
         if here == "tasks":
-            allowed = {"tasks/campaign", "tasks/ledger"} if path.stem in VERBS else set()
+            allowed = {"tasks", "tasks/campaign", "tasks/ledger"} if path.stem in VERBS else set()
         else:
             allowed = MAY_IMPORT[here]
         for module in imports_of(path):

@@ -41,7 +41,7 @@ class ProgressArtifact:
     async def _send(self, *, pause: float) -> None:
         snapshot = self._latest
         assert snapshot is not None
-        done = 100.0 * snapshot.done / snapshot.to_do if snapshot.to_do else 100.0
+        done = percent_delivered(snapshot)
         words = ", ".join(f"{count} {state}" for state, count in snapshot.rows.items())
         if self._id is None:
             made = await acreate_progress_artifact(progress=done, description=words)
@@ -49,3 +49,10 @@ class ProgressArtifact:
         else:
             await aupdate_progress_artifact(self._id, progress=done, description=words)
         await asyncio.sleep(pause)
+
+
+def percent_delivered(snapshot: Snapshot) -> float:
+    """Return how much of a campaign is delivered, of what is wanted: rows that failed are not."""
+    unwanted = snapshot.rows.get("retired", 0) + snapshot.rows.get("cancelled", 0)
+    wanted = snapshot.total - unwanted
+    return 100.0 * snapshot.rows.get("delivered", 0) / wanted if wanted > 0 else 0.0

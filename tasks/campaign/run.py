@@ -92,6 +92,8 @@ class Run:
     charged_before: Decimal = Decimal(0)
     #: Why this run may not begin anything any more.
     lost: str | None = None
+    #: Who stopped it from outside and how, for people: where it is shown, or its machine.
+    interrupted: str | None = None
     #: When the time given with --max-wait is up, on the loop's clock.
     until: float | None = None
     holding: AsyncExitStack = field(default_factory=AsyncExitStack)

@@ -39,12 +39,18 @@ CancelMark = tuple[int, ...]
 
 
 def ask_to_cancel(
-    connection: Connection, campaign: Campaign, *, only: Collection[str] | None, at: float
+    connection: Connection,
+    campaign: Campaign,
+    *,
+    only: Collection[str] | None,
+    at: float,
+    begun: bool = True,
 ) -> list[CampaignRow]:
     """Cancel rows that have not begun and mark the takes that are under way.
 
     `only` names the rows; None is the whole campaign, and whatever is about to be approved in it.
-    Returns the rows as they were before. Asking twice changes nothing more.
+    Without `begun` what is under way is left to go on. Returns the rows as they were before.
+    Asking twice changes nothing more.
     """
     if only is None:
         this = campaigns.c.id == campaign.id
@@ -58,7 +64,7 @@ def ask_to_cancel(
             retake = suggest("retake", row.campaign, row.row, "--run")
             reason = f"cancelled by a person before it began: `{retake}` has it made after all"
             move(connection, row, "cancelled", at=at, reason=reason)
-        elif row.state in ("submitting", "rendering", "stalled"):
+        elif begun and row.state in ("submitting", "rendering", "stalled"):
             _mark(connection, row, at)
     return found
 

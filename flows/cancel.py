@@ -1,0 +1,126 @@
+"""Cancelling as a Prefect flow: from its page, what is rendering too, and what was set aside for it
+is released.
+
+The same steps as `callsheet cancel`. Starting the flow is the word of a person: nothing is asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from prefect import flow, get_run_logger
+from prefect.artifacts import acreate_table_artifact
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
+
+from flows.endings import NAMES, ended, needs_person
+from flows.prefect_logs import redact_prefect_logs
+from tasks.aftercare.cancel import Ending, carry_out, endings, exit_status, needs_service
+from tasks.campaign.selection import parse_selection
+from tasks.credits import as_number, in_credits
+from tasks.engine.context import connect
+from tasks.errors import BadInput
+from tasks.ledger import (
+    Campaign,
+    CampaignRow,
+    Ledger,
+    ask_to_cancel,
+    find_campaign,
+    open_ledger,
+    rows_of,
+)
+from tasks.settings import Settings, load_settings
+from tasks.suggest import suggest_for
+
+#: Rows in the artifact at most.
+SHOWN = 1000
+
+
+@flow(
+    name="cancel",
+    description="What is not made yet of a campaign will not be; what is set aside is released.",
+    flow_run_name="cancel {campaign}",
+    persist_result=False,
+)
+async def cancel_campaign(
+    campaign: str, select: str | None = None, profile: str | None = None
+) -> State[dict[str, Any]]:
+    """Cancel a campaign, or rows of it: also those whose films are rendering.
+
+    Args:
+        campaign: whose rows.
+        select: only these rows, as `tag:launch,language:en|de`.
+        profile: settings from a TOML profile.
+    """
+    return await ended(_cancel(campaign, select, profile))
+
+
+async def _cancel(name: str, select: str | None, profile: str | None) -> State[Any]:
+    redact_prefect_logs()
+    suggest_for(profile)
+    settings = load_settings(profile=profile)
+    async with await open_ledger(settings.ledger, create=False) as ledger:
+        campaign = await ledger.read(partial(find_campaign, name=name))
+        if campaign is None:
+            raise BadInput(f'there is no campaign "{name}" in the ledger')
+        chosen = await _choose(ledger, campaign, select)
+        ask = partial(ask_to_cancel, campaign=campaign, only=chosen, at=time.time())
+        before = await ledger.write(ask)
+        names = {row.row for row in before}
+        after = await _rows(ledger, campaign, names)
+    if needs_service(after):
+        async with connect(settings) as at:
+            await carry_out(at, campaign, names)
+            after = await _rows(at.ledger, campaign, names)
+    return await _told(campaign, endings(before, after), exit_status(after, before), settings)
+
+
+async def _choose(ledger: Ledger, campaign: Campaign, select: str | None) -> set[str] | None:
+    """Return the rows that are meant, by id; None for the whole campaign."""
+    if select is None:
+        return None
+    meant = parse_selection(select)
+    rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    found = {row.row for row in rows if meant(row, row.asked(), row.state)}
+    if not found:
+        raise BadInput(f"no row of {campaign.name} is meant by {select}")
+    return found
+
+
+async def _rows(ledger: Ledger, campaign: Campaign, names: Collection[str]) -> list[CampaignRow]:
+    found = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+    return [row for row in found if row.row in names]
+
+
+async def _told(
+    campaign: Campaign, found: Sequence[Ending], status: int, settings: Settings
+) -> State[Any]:
+    """Show what became of every row, and return the state that says so."""
+    touched = [one for one in found if one.old != one.new or one.released]
+    lines = [
+        {
+            "row": one.row,
+            "was": one.old,
+            "is": one.new,
+            "released": as_number(one.released),
+            "why": one.words,
+        }
+        for one in touched[:SHOWN]
+    ]
+    await acreate_table_artifact(
+        lines, key="callsheet-cancelled", description=f"Cancelled in {campaign.name}"
+    )
+    released = sum((one.released for one in found), Decimal(0))
+    states = Counter(one.new for one in touched)
+    words = ", ".join(f"{count} {state}" for state, count in states.items()) or "nothing to cancel"
+    words = f"{words}; {in_credits(released)} released"
+    get_run_logger().info(words)
+    document = {"campaign": campaign.name, "released": as_number(released), "exit": status}
+    if status == 3:
+        return needs_person(words, document, settings)
+    return Completed(name=NAMES.get(status, "Completed"), message=words, data=document)
