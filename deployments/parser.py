@@ -41,6 +41,7 @@ COMMANDS = {
     "retake": ("another take of rows: a new film at a price that is asked about", "ledger"),
     "cancel": ("cancel rows or a whole campaign, also while a run is at work", "ledger"),
     "nightly": ("sweep an inbox of sheets: what is new or changed is made", "night"),
+    "nights": ("list nights, pause them, have them started, see what they tell", "night"),
     "video": ("every operation on videos, directly", "direct"),
     "webhooks": ("every operation on webhook subscriptions, directly", "direct"),
     "login": ("get a key for the service and keep it", "key"),

@@ -1,0 +1,274 @@
+"""`callsheet nights install`: nights start by themselves, by Prefect or by the machine's own clock.
+
+Everything goes by `nights.toml`, so what was typed is written there first. Written beside the
+ledger: the file of Prefect's deployments, or the units of systemd's timers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from deployments.commands.options import settings_of
+from deployments.moments import say_moment
+from deployments.nights.lines import Job, crontab_lines, systemd_line, systemd_units, windows_line
+from deployments.nights.named_inboxes import file_of, named_inboxes
+from deployments.nights.prefect_file import NightDeployment, deploy, deployment_file
+from deployments.nights.terms import write_terms
+from deployments.prefect_address import MEND, PrefectAddress, ServerAnswer, prefect_address
+from deployments.terminal import console_for, plain, print_json
+from tasks.errors import BadInput
+from tasks.home import make_home
+from tasks.nights.calendar import check_schedule, name_of, next_due, read_zone
+from tasks.nights.inboxes import FILES, Inbox, listed_inboxes
+from tasks.settings import Settings
+
+#: The flows, by their modules.
+NIGHTLY, DIGEST = "flows.nightly.sweep_inbox", "flows.digest.tell_digest"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Something of an inbox that is to be started by a schedule: its night, or its digest."""
+
+    name: str
+    inbox: Inbox
+    entrypoint: str
+    words: tuple[str, ...]
+    cron: str
+    about: str
+
+
+async def install(args: Namespace) -> int:
+    """Have the nights of inboxes started: by the Prefect server that is there, else say how."""
+    settings, folder = settings_of(args), Path.cwd()
+    file, inboxes = _scheduled(args, settings)
+    make_home(settings.home)
+    starts = [start for inbox in inboxes for start in _starts(inbox)]
+    server = None if args.without_prefect else prefect_address()
+    if server is not None:
+        await asyncio.to_thread(_check, server)
+    document: dict[str, Any] = {"folder": str(folder), "file": str(file)}
+    # One that lies where it is looked for need not be named.
+    named = None if file.parent in (folder, folder / "configs") and not args.nights else file
+    if server is not None:
+        document |= await _deploy(args, settings, starts, server.url, folder=folder, file=named)
+    else:
+        document |= _lines(args, settings, starts, folder=folder, file=named)
+    document["nights"] = [_coming(inbox) for inbox in inboxes]
+    if args.json:
+        print_json(document)
+    return 0
+
+
+def _check(server: PrefectAddress) -> None:
+    """Raise BadInput where a server cannot be given anything."""
+    health = server.health()
+    if health is ServerAnswer.REFUSED:
+        raise BadInput(f"{server.refusal()}; nothing was installed", remedy=MEND)
+    if health is ServerAnswer.AWAY:
+        raise BadInput(
+            f"the Prefect server at {server.url} does not answer; nothing was installed",
+            remedy="start it, or add --without-prefect for cron, systemd or Windows",
+        )
+
+
+def _scheduled(args: Namespace, settings: Settings) -> tuple[Path, list[Inbox]]:
+    """Return the inboxes as they are scheduled, and the file that says so, once it does."""
+    if args.cron is not None or args.timezone is not None:
+        check_schedule(args.cron or "@daily", args.timezone)
+    named = file_of(args, settings)
+    there = next((one for one in FILES if one.is_file()), None)
+    file = (named or there or FILES[0]).absolute()
+    said = {"cron": args.cron, "timezone": args.timezone}
+    terms = {name: value for name, value in said.items() if value is not None}
+    found = [_named(inbox) for inbox in named_inboxes(args, settings, args.inboxes)]
+    for inbox in found:
+        if inbox.cron is None and args.cron is None:
+            raise BadInput(
+                f"nothing says when {inbox.name} is to be swept; nothing was installed",
+                remedy='add --cron "0 2 * * *" --timezone Europe/Berlin, or say it in nights.toml',
+            )
+    for inbox in found:
+        # Without a zone a schedule would be another one on another machine.
+        zone = {} if inbox.timezone or args.timezone else {"timezone": _own_zone()}
+        if write_terms(file, inbox, {**terms, **zone}):
+            print(f"{file} says now when {inbox.name} is swept", file=sys.stderr)
+    listed = {inbox.name: inbox for inbox in listed_inboxes(Path.cwd(), file)}
+    return file, [listed[inbox.name] for inbox in found]
+
+
+def _named(inbox: Inbox) -> Inbox:
+    """Return an inbox under a name that a file may list: of a place that is its last part."""
+    if "/" not in inbox.name and "\\" not in inbox.name:
+        return inbox
+    return replace(inbox, name=slug(inbox.place.rstrip("/").rpartition("/")[2]))
+
+
+def slug(name: str) -> str:
+    """Return a name as deployments, units and files may be called."""
+    return re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII).strip("-.") or "inbox"
+
+
+def _own_zone() -> str:
+    name = name_of(read_zone(None))
+    if name == "local":
+        raise BadInput(
+            "this machine's time zone has no name here; nothing was installed",
+            remedy="say it: --timezone Europe/Berlin",
+        )
+    return name
+
+
+def _starts(inbox: Inbox) -> list[Start]:
+    assert inbox.cron is not None, "it is scheduled"
+    night = Start(
+        name=f"nightly-{slug(inbox.name)}",
+        inbox=inbox,
+        entrypoint=NIGHTLY,
+        words=("nightly", inbox.name),
+        cron=inbox.cron,
+        about=f"The sheets of {inbox.name} become films",
+    )
+    if inbox.digest_at is None or not inbox.notify:
+        return [night]
+    hour, _, minute = inbox.digest_at.partition(":")
+    digest = Start(
+        name=f"digest-{slug(inbox.name)}",
+        inbox=inbox,
+        entrypoint=DIGEST,
+        words=("nights", "digest", inbox.name),
+        cron=f"{int(minute or 0)} {int(hour)} * * *",
+        about=f"What people are told of the nights of {inbox.name}",
+    )
+    return [night, digest]
+
+
+async def _deploy(
+    args: Namespace,
+    settings: Settings,
+    starts: Sequence[Start],
+    url: str,
+    *,
+    folder: Path,
+    file: Path | None,
+) -> Mapping[str, Any]:
+    """Write the deployments and give them to a server."""
+    said = {"nights": file, "profile": args.profile}
+    parameters = {name: str(value) for name, value in said.items() if value}
+    found = [
+        NightDeployment(
+            name=start.name,
+            entrypoint=start.entrypoint,
+            about=start.about,
+            cron=start.cron,
+            timezone=_zone(start.inbox),
+            parameters={"inbox": start.inbox.name, **parameters},
+        )
+        for start in starts
+    ]
+    written = settings.home / "nights.prefect.yaml"
+    written.write_text(deployment_file(found, file=written, folder=folder, pool=args.pool))
+    await asyncio.to_thread(deploy, written, url=url, folder=folder, pool=args.pool)
+    console = console_for(args)
+    for start in starts:
+        console.print(plain(f"{start.name}: {_when(start)}"))
+    console.print(plain(f"deployed on {url} from {written}, to run in {folder}"))
+    console.print(plain("a worker carries them, with the settings that a run needs:"))
+    worker = f"prefect worker start --pool {args.pool}"
+    console.print(plain(f"  {worker}"))
+    names = [start.name for start in starts]
+    return {"prefect": url, "deployments": names, "written": str(written), "worker": worker}
+
+
+def _lines(
+    args: Namespace,
+    settings: Settings,
+    starts: Sequence[Start],
+    *,
+    folder: Path,
+    file: Path | None,
+) -> Mapping[str, Any]:
+    """Write systemd's units, and say what is to be pasted where."""
+    said = {"--nights": file, "--profile": args.profile}
+    more = [word for name, value in said.items() if value for word in (name, str(value))]
+    units = settings.home / "systemd"
+    units.mkdir(exist_ok=True)
+    console, told = console_for(args), []
+    for start in starts:
+        job = Job(
+            name=f"callsheet-{start.name}",
+            words=(*_program(), *start.words, *more),
+            folder=folder,
+            cron=start.cron,
+            timezone=_zone(start.inbox),
+            about=start.about,
+        )
+        for name, text in systemd_units(job).items():
+            (units / name).write_text(text)
+        ways = {
+            "name": start.name,
+            "cron": crontab_lines(job),
+            "systemd": systemd_line(job, units),
+            "windows": windows_line(job),
+        }
+        told.append(ways)
+        _show_ways(console, start, ways)
+    console.print(plain(f"one of them will do; it goes to {folder} first, where the ledger is,"))
+    console.print(plain("and needs the settings that a run needs: a login, or a profile"))
+    return {"lines": told}
+
+
+def _show_ways(console: Console, start: Start, ways: Mapping[str, Any]) -> None:
+    """Show what this machine takes; `--json` has them all."""
+    console.print(plain(f"{start.name}: {_when(start)}"))
+    heads = {
+        "cron": "cron (`crontab -e`; a cron that does not know CRON_TZ goes by the machine's zone)",
+        "systemd": "or a systemd timer of your own user",
+    }
+    if os.name == "nt":
+        heads = {"windows": "a Windows task (by the machine's zone)"}
+    for name, head in heads.items():
+        lines = ways[name] if isinstance(ways[name], list) else [ways[name]]
+        console.print(plain(f"  {head}:"))
+        for line in lines:
+            console.print(plain(f"    {line or 'none: such a schedule has no line there'}"))
+
+
+def _program() -> tuple[str, ...]:
+    """Return how this command was started, by a whole path: cron has next to no PATH."""
+    beside = Path(sys.executable).with_name("callsheet")
+    found = str(beside) if beside.exists() else shutil.which("callsheet")
+    return (found,) if found else (sys.executable, "-m", "deployments.cli")
+
+
+def _zone(inbox: Inbox) -> str:
+    return name_of(read_zone(inbox.timezone))
+
+
+def _when(start: Start) -> str:
+    zone = start.inbox.timezone
+    coming = next_due(time.time(), cron=start.cron, timezone=zone)
+    return f"{start.cron} {_zone(start.inbox)}, next {say_moment(coming, zone=read_zone(zone))}"
+
+
+def _coming(inbox: Inbox) -> Mapping[str, Any]:
+    assert inbox.cron is not None, "it is scheduled"
+    coming = next_due(time.time(), cron=inbox.cron, timezone=inbox.timezone)
+    return {
+        "inbox": inbox.name,
+        "cron": inbox.cron,
+        "timezone": _zone(inbox),
+        "next_at": coming,
+    }

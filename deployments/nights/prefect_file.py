@@ -1,0 +1,128 @@
+"""Nights as deployments of Prefect's: written to a file, and given to its server.
+
+One deployment for each inbox: of two schedules of one deployment that come in the same minute
+Prefect starts one. Speaks to Prefect's own command alone, which knows server and credentials.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import CallsheetError
+from tasks.redact import redact
+
+#: How long `prefect deploy` may take, in seconds: it imports what it deploys.
+LIMIT = 300.0
+#: What it says of a work pool that is not there.
+_NO_POOL = "which does not exist"
+
+_HEAD = """\
+# Written by `callsheet nights install`, which writes it anew. To deploy it by hand, in the folder
+# that the nights belong to:
+#
+#   prefect --no-prompt deploy --all --prefect-file {file}
+#   prefect worker start --pool {pool}
+#
+# The worker needs the settings that a run needs (CALLSHEET_API_KEY, ...). A pause is in
+# the ledger (`callsheet nights pause`), and no matter of what is deployed here.
+name: callsheet
+pull: []
+
+deployments:
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NightDeployment:
+    """One deployment with its schedule; `entrypoint` is a flow's by its module."""
+
+    name: str
+    entrypoint: str
+    about: str
+    cron: str
+    timezone: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def deployment_file(
+    wanted: Iterable[NightDeployment], *, file: Path, folder: Path, pool: str
+) -> str:
+    """Return the Prefect file of some deployments whose runs are to be in a folder."""
+    head = _HEAD.format(file=file, pool=pool)
+    return head + "\n".join(_lines_of(one, folder=folder, pool=pool) for one in wanted)
+
+
+def _lines_of(one: NightDeployment, *, folder: Path, pool: str) -> str:
+    """Return a deployment as YAML; what stands in JSON is the same there."""
+    said = {name: _word(value) for name, value in vars(one).items()}
+    parameters = "".join(f"\n      {name}: {_word(v)}" for name, v in one.parameters.items())
+    return f"""\
+  - name: {said["name"]}
+    entrypoint: {said["entrypoint"]}
+    description: {said["about"]}
+    tags: [callsheet, nights]
+    parameters:{parameters}
+    schedules:
+      - slug: {said["name"]}
+        cron: {said["cron"]}
+        timezone: {said["timezone"]}
+    # Nights do not pile up: what comes while one is under way waits for its end, and then knows
+    # whether a newer one is due.
+    concurrency_limit:
+      limit: 1
+      collision_strategy: ENQUEUE
+    work_pool:
+      name: {_word(pool)}
+      job_variables:
+        working_dir: {_word(str(folder))}
+        env:
+          # What lies in that folder is no part of the program.
+          PYTHONSAFEPATH: "1"
+"""
+
+
+def _word(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def deploy(file: Path, *, url: str, folder: Path, pool: str) -> None:
+    """Give the deployments of a file to a server, and make their work pool unless it is there.
+
+    Raises CallsheetError with Prefect's own words.
+    """
+    words = ["deploy", "--all", "--prefect-file", str(file)]
+    told = _prefect(*words, url=url, folder=folder)
+    if told is not None and _NO_POOL in told:
+        _prefect("work-pool", "create", pool, "--type", "process", url=url, folder=folder)
+        told = _prefect(*words, url=url, folder=folder)
+    if told is not None:
+        raise CallsheetError(
+            f"Prefect did not take the nights: {redact(told)}",
+            remedy=f"{file} says how it is deployed by hand",
+        )
+
+
+def _prefect(*words: str, url: str, folder: Path) -> str | None:
+    """Run a command of Prefect's; return the last it said where it failed."""
+    own = {"PREFECT_API_URL": url, "NO_COLOR": "1", "PWD": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-m", "prefect", "--no-prompt", *words],
+        cwd=folder,
+        env={**os.environ, **own},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    if done.returncode == 0:
+        return None
+    return " ".join(done.stdout.split())[-600:]
