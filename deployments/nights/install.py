@@ -250,7 +250,7 @@ def _program() -> tuple[str, ...]:
     """Return how this command was started, by a whole path: cron has next to no PATH."""
     beside = Path(sys.executable).with_name("callsheet")
     found = str(beside) if beside.exists() else shutil.which("callsheet")
-    return (found,) if found else (sys.executable, "-m", "deployments.cli")
+    return (found,) if found else (sys.executable, "-P", "-m", "deployments.cli")
 
 
 def _zone(inbox: Inbox) -> str:

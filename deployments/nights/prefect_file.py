@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deployments.prefect_steps import find_python
 from tasks.errors import CallsheetError
 from tasks.redact import redact
 
@@ -82,8 +83,9 @@ def _lines_of(one: NightDeployment, *, folder: Path, pool: str) -> str:
       name: {_word(pool)}
       job_variables:
         working_dir: {_word(str(folder))}
+        # What lies in that folder is no part of the program.
+        command: {_word(find_python()["command"])}
         env:
-          # What lies in that folder is no part of the program.
           PYTHONSAFEPATH: "1"
 """
 
@@ -113,7 +115,7 @@ def _prefect(*words: str, url: str, folder: Path) -> str | None:
     """Run a command of Prefect's; return the last it said where it failed."""
     own = {"PREFECT_API_URL": url, "NO_COLOR": "1", "PWD": str(folder)}
     done = subprocess.run(
-        [sys.executable, "-m", "prefect", "--no-prompt", *words],
+        [sys.executable, "-P", "-m", "flows.own", "prefect", "--no-prompt", *words],
         cwd=folder,
         env={**os.environ, **own},
         stdin=subprocess.DEVNULL,
