@@ -45,6 +45,7 @@ RECORDED = {
 BOARD = "tests/board/test_killed.py::"
 KILLED_BOARD = BOARD + "test_a_board_that_is_killed_leaves_one_run_and_one_charge_a_row"
 KILLED_RUN = BOARD + "test_a_killed_run_is_carried_on_and_no_row_is_charged_twice"
+TOLD = "tests/unit/notices/test_telling.py::test_whoever_dies_leaves_it_to_the_next"
 #: A film of that length takes seconds to make: this one is visited by the long tests, and here.
 ELSEWHERE = {
     "board: the prices of a plan are known": KILLED_BOARD,
@@ -54,6 +55,9 @@ ELSEWHERE = {
     "board: after a run is started": KILLED_BOARD,
     "run: what was approved is in the rows": KILLED_RUN,
     "run: before its end is noted": BOARD + "test_other_takes_that_are_killed_are_paid_once",
+    "notices: written down": TOLD,
+    "notices: taken": TOLD,
+    "notices: sent": TOLD,
     "spool: the note is written": "tests/unit/store/test_fetch_after_a_kill.py"
     "::test_a_killed_download_is_resumed_by_the_next_process",
 }

@@ -1,0 +1,220 @@
+"""What of a night needs a person, for how long it has, and whether that is worth telling again.
+
+Pure: reports in, matters out. The same matter is told when it is new, and again after three nights,
+a week, and then every week: with the subject saying how long, instead of the same mail each day.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from tasks.credits import in_credits
+from tasks.ledger import NEEDS_PERSON
+from tasks.nights.values import NightReport, Outcome, SheetReport
+from tasks.notices.page_links import campaign_page
+from tasks.notices.values import Matter
+from tasks.plural import count
+from tasks.suggest import suggest, suggest_run
+
+#: Problems or rows that are named of one matter.
+NAMED = 4
+#: After so many nights the same is told again; later every week.
+AGAIN = (3, 7)
+#: In this order they are told: what costs the most to leave alone first.
+ORDER: Sequence[Outcome] = ("needs-person", "not-approved", "invalid", "parked", "set-aside")
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What a notice told of: its night, the marks of its matters, and films by campaign."""
+
+    night: str
+    marks: frozenset[str] = frozenset()
+    films: Mapping[str, int] | None = None
+
+    def as_text(self) -> str:
+        """Return it as the ledger keeps it."""
+        told = {"night": self.night, "marks": sorted(self.marks), "films": self.films or {}}
+        return json.dumps(told, sort_keys=True)
+
+    @classmethod
+    def read(cls, text: str) -> About:
+        """Read what `as_text` wrote."""
+        told = json.loads(text)
+        return cls(night=told["night"], marks=frozenset(told["marks"]), films=told["films"])
+
+
+def about(report: NightReport, matters: Iterable[Matter]) -> About:
+    """Return what a notice of a night tells of."""
+    films = {one.campaign or one.sheet: len(one.delivered) for one in report.sheets}
+    return About(
+        night=report.night,
+        marks=frozenset(matter.mark for matter in matters),
+        films={name: number for name, number in films.items() if number},
+    )
+
+
+def matters_of(
+    report: NightReport,
+    before: Sequence[NightReport] = (),
+    *,
+    board: str | None = None,
+    place: str | None = None,
+    reasons: Mapping[str, Sequence[str]] | None = None,
+) -> list[Matter]:
+    """Return what needs a person; `before` are the nights before it, the last first.
+
+    `place` is where the sheets lie, `reasons` are sentences of the rows that wait, by campaign.
+    What is parked goes on by itself: it is a matter from its second night in a row on.
+    """
+    found = []
+    for sheet in report.sheets:
+        kind = _kind(sheet)
+        if kind is None:
+            continue
+        since = _since(sheet, kind, before) or report.night
+        nights = (date.fromisoformat(report.night) - date.fromisoformat(since)).days + 1
+        if kind != "parked" or nights > 1:
+            lines = (reasons or {}).get(sheet.campaign or "", ())
+            matter = _matter(sheet, kind, board, place, lines)
+            found.append(replace(matter, since=since, nights=nights))
+    return sorted(found, key=lambda one: (ORDER.index(one.kind), -one.nights, one.sheet))
+
+
+def is_worth(now: About, last: About | None, matters: Sequence[Matter], *, quiet: bool) -> bool:
+    """Whether a night is to be told, after `last` was what was told before it.
+
+    New films, what is new or settled among the matters, and what has lasted for another while; a
+    quiet inbox is told nothing else.
+    """
+    if last is None:
+        return bool(now.films or now.marks) or not quiet
+    again = last.night == now.night
+    if now.films and not (again and now.films == last.films):
+        return True
+    settled = {mark for mark in last.marks - now.marks if not mark.startswith("set-aside")}
+    if now.marks - last.marks or settled:
+        return True
+    if any(_is_due_again(matter, last.night) for matter in matters):
+        return True
+    return not quiet and not again
+
+
+def longest(matters: Iterable[Matter]) -> int:
+    """Return for how many nights the oldest of the matters has lasted; 0 without any."""
+    lasting = (matter.nights for matter in matters if matter.kind != "set-aside")
+    return max(lasting, default=0)
+
+
+def steps(nights: int) -> int:
+    """Return how often something that lasts for so many nights was to be told again."""
+    return sum(nights >= step for step in AGAIN) + max(0, (nights - AGAIN[-1]) // 7)
+
+
+def _is_due_again(matter: Matter, told: str) -> bool:
+    then = (date.fromisoformat(told) - date.fromisoformat(matter.since)).days + 1
+    return matter.kind != "set-aside" and steps(matter.nights) > steps(then)
+
+
+def needing_of(sheet: SheetReport) -> int:
+    """Return how many rows of a sheet wait for a person."""
+    return sum(sheet.rows.get(state, 0) for state in NEEDS_PERSON) or len(sheet.needing)
+
+
+def _kind(sheet: SheetReport) -> Outcome | None:
+    if sheet.outcome in ("invalid", "not-approved", "set-aside"):
+        return sheet.outcome
+    if sheet.outcome == "needs-person" or needing_of(sheet):
+        # Also where nothing has changed since: it waits all the same.
+        return "needs-person"
+    return "parked" if sheet.outcome == "parked" else None
+
+
+def _since(sheet: SheetReport, kind: Outcome, before: Sequence[NightReport]) -> str | None:
+    """Return the first of the nights in a row before this one that met the same; None for none."""
+    since = None
+    for night in before:
+        if night.skipped is not None:
+            continue
+        then = next((one for one in night.sheets if one.sheet == sheet.sheet), None)
+        if then is None or _kind(then) != kind or not _is_same(sheet, then):
+            break
+        since = night.night
+    return since
+
+
+def _is_same(sheet: SheetReport, then: SheetReport) -> bool:
+    """Whether some of what is the matter was so then."""
+    mine, theirs = {*sheet.needing, *sheet.problems}, {*then.needing, *then.problems}
+    return not mine or not theirs or bool(mine & theirs)
+
+
+def _matter(
+    sheet: SheetReport,
+    kind: Outcome,
+    board: str | None,
+    place: str | None,
+    reasons: Sequence[str],
+) -> Matter:
+    told = sorted({*sheet.problems, *sheet.needing, f"{sheet.rows.get('total', 0)}"})
+    if kind == "parked":
+        told = []
+    mark = hashlib.sha256("\n".join([sheet.sheet, *told]).encode()).hexdigest()[:12]
+    # Rows say more of themselves in the ledger than by their ids.
+    lines = reasons or sheet.problems or sheet.needing
+    whole = max(len(lines), needing_of(sheet) if kind == "needs-person" else 0)
+    button, link, command = _way_on(sheet, kind, board, place)
+    return Matter(
+        mark=f"{kind}:{mark}",
+        kind=kind,
+        sheet=sheet.sheet,
+        campaign=sheet.campaign,
+        title=_title(sheet, kind),
+        words=sheet.words,
+        lines=tuple(lines[:NAMED]),
+        more=max(0, whole - NAMED) if lines else 0,
+        button=button if link else None,
+        link=link,
+        command=None if link else command,
+    )
+
+
+def _title(sheet: SheetReport, kind: Outcome) -> str:
+    if kind == "needs-person":
+        rows = needing_of(sheet) or 1
+        return f"{count(rows, 'film')} {'needs' if rows == 1 else 'need'} you"
+    if kind == "not-approved":
+        films = sheet.rows.get("total", 0)
+        what = count(films, "film") if films else "a plan"
+        price = f" for {in_credits(sheet.asked)}" if sheet.asked is not None else ""
+        waits = "waits" if films <= 1 else "wait"
+        return f"{what[:1].upper()}{what[1:]}{price} {waits} for your approval"
+    if kind == "invalid":
+        problems = len(sheet.problems)
+        return f"{count(problems, 'problem')} in {sheet.sheet}" if problems else sheet.sheet
+    if kind == "set-aside":
+        return f"{sheet.sheet} is set aside until it changes"
+    return f"{sheet.campaign or sheet.sheet} does not get on"
+
+
+def _way_on(
+    sheet: SheetReport, kind: Outcome, board: str | None, place: str | None
+) -> tuple[str, str | None, str | None]:
+    """Return what the button says, where it leads, and what to type where there is no board."""
+    path = f"{place.rstrip('/')}/{sheet.sheet}" if place else sheet.sheet
+    campaign, page = sheet.campaign or sheet.sheet, campaign_page(board, sheet.campaign)
+    if kind == "needs-person":
+        rows = needing_of(sheet)
+        label = f"Decide on {count(rows, 'film')}" if rows else "See what helps"
+        attention = campaign_page(board, sheet.campaign, "attention")
+        return label, attention or sheet.link, suggest("rows", campaign)
+    if kind == "not-approved":
+        price = f" for {in_credits(sheet.asked)}" if sheet.asked is not None else ""
+        return f"Look and approve{price}", sheet.link or page, suggest_run(path, campaign)
+    if kind in ("invalid", "set-aside"):
+        return "See every problem", sheet.link, suggest("check", path)
+    return "See where it stands", page or sheet.link, suggest("status", campaign)

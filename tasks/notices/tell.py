@@ -1,0 +1,176 @@
+"""Tells people of a night: gathers what there is to tell, decides whether, and has it sent.
+
+A digest is of all nights since the one before it, though mostly of one. A night that there is
+nothing to tell of is noted as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from functools import partial
+
+from tasks.clock import Sleep, UnixClock
+from tasks.known_settings import Settings
+from tasks.ledger import Ledger
+from tasks.ledger.notices import Notice, last_notice, reports_of
+from tasks.nights.calendar import read_zone
+from tasks.nights.inboxes import Inbox
+from tasks.nights.values import NightReport, SheetReport
+from tasks.notices.alarms import tell_silence
+from tasks.notices.contents import gather
+from tasks.notices.letters import digest_letter
+from tasks.notices.matters import About, about, is_worth
+from tasks.notices.publish import (
+    Sending,
+    note_quiet,
+    send_waiting,
+    unfailing,
+    write_down,
+)
+from tasks.notices.stills import with_pictures
+
+
+async def tell(
+    ledger: Ledger,
+    settings: Settings,
+    inbox: Inbox,
+    report: NightReport,
+    *,
+    clock: UnixClock,
+    sleep: Sleep = asyncio.sleep,
+) -> list[Sending]:
+    """Tell of a night that has ended: now, or where the inbox has a `digest_at`, once that is due.
+
+    Raises nothing: a night is what it is, whoever hears of it.
+    """
+    telling = _digest(ledger, settings, inbox, clock=clock, sleep=sleep, report=report)
+    return await unfailing(inbox, telling)
+
+
+async def digest(
+    ledger: Ledger,
+    settings: Settings,
+    inboxes: Sequence[Inbox],
+    *,
+    clock: UnixClock,
+    sleep: Sleep = asyncio.sleep,
+) -> list[Sending]:
+    """Send what is due of every inbox, alarms of silence too; called again it sends nothing twice.
+
+    Raises nothing.
+    """
+    sent: list[Sending] = []
+    for inbox in inboxes:
+        if inbox.notify:
+            silence = tell_silence(ledger, inbox, clock=clock, sleep=sleep)
+            due = _digest(ledger, settings, inbox, clock=clock, sleep=sleep)
+            sent += [*await unfailing(inbox, silence), *await unfailing(inbox, due)]
+    return sent
+
+
+async def _digest(
+    ledger: Ledger,
+    settings: Settings,
+    inbox: Inbox,
+    *,
+    clock: UnixClock,
+    sleep: Sleep,
+    report: NightReport | None = None,
+) -> list[Sending]:
+    if not inbox.notify:
+        return []
+    inbox = replace(inbox, board=inbox.board or settings.board_url)
+    await _write_digest(ledger, settings, inbox, report, now=clock())
+    return await send_waiting(ledger, inbox, clock=clock, sleep=sleep)
+
+
+async def _write_digest(
+    ledger: Ledger, settings: Settings, inbox: Inbox, report: NightReport | None, *, now: float
+) -> None:
+    nights = await _nights(ledger, inbox, report)
+    told = await ledger.read(partial(last_notice, inbox=inbox.name, kind="digest"))
+    quiet = await ledger.read(partial(last_notice, inbox=inbox.name, kind="quiet"))
+    new = _since(nights, told, quiet)
+    if not new or now < _due(inbox, new[0]):
+        return
+    night = merged(new)
+    before = [one for one in nights if one.night < night.night]
+    contents = await gather(ledger, inbox, night, before, now=now)
+    tells, last = about(night, contents.matters), About.read(told.about) if told else None
+    again = last is not None and last.night == night.night
+    # A second digest of a night is of something else than the first one.
+    window = f"{night.night} {tells.as_text()}" if again else night.night
+    alarmed = await _alarmed_since(ledger, inbox, told)
+    if not alarmed and not is_worth(tells, last, contents.matters, quiet=inbox.quiet):
+        window = f"{night.night} {night.ended_at}"
+        await note_quiet(ledger, inbox, window=window, about=tells.as_text(), now=now)
+        return
+    films = await with_pictures(ledger, settings, contents.films)
+    letter = digest_letter(replace(contents, films=films))
+    await write_down(
+        ledger, inbox, letter, kind="digest", window=window, about=tells.as_text(), now=now
+    )
+
+
+async def _nights(ledger: Ledger, inbox: Inbox, report: NightReport | None) -> list[NightReport]:
+    """Return the nights that have ended and were swept, the last first; with one not kept yet."""
+    kept = await ledger.read(partial(reports_of, inbox=inbox.name))
+    found = {night.night: night for night in map(NightReport.read, kept)}
+    # What is kept is of all sweeps of the night, and this one among them.
+    if report is not None and not _covers(found.get(report.night), report):
+        found[report.night] = report
+    swept = [night for night in found.values() if night.skipped is None]
+    return sorted(swept, key=lambda night: night.night, reverse=True)
+
+
+def _covers(kept: NightReport | None, report: NightReport) -> bool:
+    return kept is not None and kept.ended_at >= report.begun_at
+
+
+def _since(
+    nights: Sequence[NightReport], told: Notice | None, quiet: Notice | None
+) -> list[NightReport]:
+    """Return the nights that no digest knows of yet; of an inbox without any only the last."""
+    made = max((notice.made_at for notice in (told, quiet) if notice), default=None)
+    if made is None:
+        return list(nights[:1])
+    return [night for night in nights if night.ended_at > made]
+
+
+def _due(inbox: Inbox, night: NightReport) -> float:
+    """Return when the digest of a night is due: at once, or at the first `digest_at` after it."""
+    if inbox.digest_at is None:
+        return night.ended_at
+    zone = read_zone(None if night.zone == "local" else night.zone)
+    begun = datetime.fromtimestamp(night.begun_at, UTC).astimezone(zone)
+    at = time.fromisoformat(inbox.digest_at.zfill(5))
+    due = datetime.combine(begun.date(), at, zone)
+    if due < begun:
+        due = datetime.combine(begun.date() + timedelta(days=1), at, zone)
+    return due.timestamp()
+
+
+def merged(nights: Sequence[NightReport]) -> NightReport:
+    """Return several nights, the last first, as one: all their films, and how it stands now."""
+    sheets: dict[str, SheetReport] = {}
+    for night in reversed(nights):
+        for sheet in night.sheets:
+            then = sheets.get(sheet.sheet)
+            if then is not None:
+                films = dict.fromkeys((*then.delivered, *sheet.delivered))
+                charged = then.charged + sheet.charged
+                sheet = replace(sheet, delivered=tuple(films), charged=charged)
+            sheets[sheet.sheet] = sheet
+    return replace(nights[0], sheets=tuple(sheets[name] for name in sorted(sheets)))
+
+
+async def _alarmed_since(ledger: Ledger, inbox: Inbox, told: Notice | None) -> bool:
+    """Whether an alarm was the last that people heard: then they are told that it goes on."""
+    for kind in ("silence", "trouble"):
+        alarm = await ledger.read(partial(last_notice, inbox=inbox.name, kind=kind))
+        if alarm is not None and (told is None or told.made_at < alarm.made_at):
+            return True
+    return False

@@ -1,0 +1,128 @@
+"""Who hears of nights in tests: a mail server and a web server on this machine, real ones."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import cast
+
+
+@dataclass
+class Mailbox:
+    """What a mail server was handed; `refusing` has it take no mail at all."""
+
+    port: int = 0
+    letters: list[EmailMessage] = field(default_factory=list)
+    refusing: bool = False
+
+    def address(self, to: str = "ann@example.com") -> str:
+        """Return an address as apprise takes it."""
+        return f"mailto://127.0.0.1:{self.port}?from=callsheet@example.com&to={to}"
+
+    @property
+    def subjects(self) -> list[str]:
+        """The subjects of all mails, in order."""
+        return [str(letter["Subject"]) for letter in self.letters]
+
+
+@contextmanager
+def mailbox() -> Iterator[Mailbox]:
+    """Run a mail server that keeps what it is sent."""
+    box = Mailbox()
+
+    class Talk(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self._say("220 here")
+            while line := self.rfile.readline():
+                word = line.decode().split(None, 1)[0].upper()
+                if word == "DATA":
+                    self._say("354 go on")
+                    self._take()
+                elif word == "QUIT":
+                    self._say("221 bye")
+                    return
+                elif word == "RCPT" and box.refusing:
+                    self._say("550 nobody of that name")
+                else:
+                    self._say("250 fine")
+
+        def _take(self) -> None:
+            lines: list[bytes] = []
+            while (line := self.rfile.readline()) not in (b".\r\n", b""):
+                lines.append(line.removeprefix(b".") if line.startswith(b"..") else line)
+            read = email.message_from_bytes(b"".join(lines), policy=email.policy.default)
+            box.letters.append(cast("EmailMessage", read))
+            self._say("250 taken")
+
+        def _say(self, words: str) -> None:
+            self.wfile.write(f"{words}\r\n".encode())
+
+    with _serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Talk)) as port:
+        box.port = port
+        yield box
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request."""
+
+    method: str
+    path: str
+    body: str
+
+
+@dataclass
+class Watcher:
+    """What a web server was asked, and what it answers."""
+
+    port: int = 0
+    calls: list[Call] = field(default_factory=list)
+    status: int = 200
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def watcher() -> Iterator[Watcher]:
+    """Run a web server that answers everything alike."""
+    seen = Watcher()
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            length = int(self.headers.get("content-length") or 0)
+            body = self.rfile.read(length).decode()
+            seen.calls.append(Call(self.command, self.path, body))
+            self.send_response(seen.status)
+            self.end_headers()
+
+        do_GET = do_POST
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with _serving(ThreadingHTTPServer(("127.0.0.1", 0), Answer)) as port:
+        seen.port = port
+        yield seen
+
+
+@contextmanager
+def _serving(server: socketserver.BaseServer) -> Iterator[int]:
+    server.daemon_threads = True  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield int(server.server_address[1])
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
