@@ -12,7 +12,9 @@ import unicodedata
 from collections.abc import Callable, Coroutine, Iterable
 from functools import wraps
 from hashlib import sha256
+from textwrap import wrap
 from typing import Any, ParamSpec
+from uuid import UUID
 
 from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 from prefect.settings import PREFECT_UI_URL
@@ -24,6 +26,8 @@ log = logging.getLogger("callsheet.prefect")
 
 #: Lines of a table at most: its page draws them all at once.
 LINES = 1000
+#: Characters of a line in a cell.
+WIDE = 60
 #: Characters of a name in a key at most.
 _LONG = 60
 #: What Markdown would take for more than a letter: cells are drawn by it.
@@ -44,15 +48,24 @@ def key_of(name: str, kind: str) -> str:
 
 
 def page_of(key: str) -> str | None:
-    """Return the address of an artifact's page, its newest version first."""
+    """Return the address of a page with all versions of an artifact."""
+    return _below("artifacts/key", key)
+
+
+def _below(path: str, name: object) -> str | None:
     address = PREFECT_UI_URL.value()
-    return f"{address.rstrip('/')}/artifacts/key/{key}" if address else None
+    return f"{address.rstrip('/')}/{path}/{name}" if address else None
 
 
 def cell(text: object) -> str:
     """Return words as a cell shows them: one line, no secret, and no letter taken for a mark."""
     flat = " ".join(redact(str(text)).split())
     return _HEADS.sub(r"\\\1", _MARKS.sub(r"\\\g<0>", flat))
+
+
+def words_cell(text: object) -> str:
+    """Return a sentence as a cell shows it: on several lines, since a cell would not break one."""
+    return "  \n".join(cell(line) for line in wrap(redact(str(text)), WIDE))
 
 
 def link(text: str, address: str) -> str:
@@ -69,9 +82,10 @@ def table_in_words(columns: Iterable[str], lines: Iterable[Iterable[object]]) ->
     return ["| " + " | ".join(str(one).replace("|", r"\|") for one in row) + " |" for row in rows]
 
 
-async def put_table(key: str, lines: list[dict[str, Any]], *, words: str) -> None:
-    """Publish a table; `words` say above it what it is."""
-    await acreate_table_artifact(lines, key=key, description=words)
+async def put_table(key: str, lines: list[dict[str, Any]], *, words: str) -> str | None:
+    """Publish a table, with `words` above it on what it is; return the address of its page."""
+    made = await acreate_table_artifact(lines, key=key, description=words)
+    return _below("artifacts/artifact", made) if isinstance(made, UUID) else None
 
 
 async def put_words(key: str, lines: Iterable[str], *, words: str | None = None) -> None:

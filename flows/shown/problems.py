@@ -7,7 +7,7 @@ from typing import Any
 
 from prefect.logging import get_run_logger
 
-from flows.shown.artifacts import LINES, cell, key_of, out_of_the_way, put_table
+from flows.shown.artifacts import LINES, cell, key_of, out_of_the_way, put_table, words_cell
 from tasks.errors import CallsheetError, Problem, SheetError, shorten
 from tasks.plural import count
 from tasks.redact import redact
@@ -66,5 +66,5 @@ def _line(problem: Problem) -> dict[str, Any]:
         "row": cell(problem.row or ""),
         "cell": cell(problem.cell or problem.column or ""),
         "it says": "" if problem.value is None else cell(shorten(problem.value)),
-        "problem": cell(problem.message),
+        "problem": words_cell(problem.message),
     }

@@ -12,10 +12,10 @@ from flows.shown.artifacts import (
     key_of,
     link,
     out_of_the_way,
-    page_of,
     put_table,
     put_words,
     table_in_words,
+    words_cell,
 )
 from flows.shown.films import film_cells, row_cell
 from tasks.aftercare.advice import commands_for
@@ -42,9 +42,9 @@ async def publish_report(run: Run) -> None:
     if count > len(rows):
         rest = f"`{suggest('rows', run.campaign.name)}` shows all"
         words += f". {count - len(rows):,} more rows are not in this table: {rest}"
-    await put_table(key, await _table(run, rows), words=words)
+    page = await put_table(key, await _table(run, rows), words=words)
     tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
-    await put_words(key_of(run.campaign.name, "summary"), _summary(run, tally, rows, key))
+    await put_words(key_of(run.campaign.name, "summary"), _summary(run, tally, rows, page))
 
 
 async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
@@ -63,14 +63,14 @@ async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
                 "quoted": row["quoted"],
                 "set aside": row["reserved"],
                 "film": film,
-                "reason": "" if row["state"] == "delivered" else cell(row["reason"] or ""),
+                "reason": "" if row["state"] == "delivered" else words_cell(row["reason"] or ""),
             }
             for row, film in zip(said, films, strict=True)
         )
     return table
 
 
-def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], key: str) -> list[str]:
+def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], page: str | None) -> list[str]:
     assert run.campaign is not None
     name, settings = run.campaign.name, run.at.settings
     lines = [f"# {cell(name)}", ""]
@@ -81,8 +81,7 @@ def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], key: str) -> l
     elif run.outcome.words:
         lines += ["", cell(run.outcome.words)]
     lines += _for_somebody(run, [row for row in rows if row.state in NEEDS_PERSON])
-    page = page_of(key)
-    lines += ["", f"Row by row: {link(key, page)}"] if page else []
+    lines += ["", f"Row by row: {link('the table of rows', page)}"] if page else []
     if settings.board_url:
         lines += ["", f"On the board: {link(name, f'{settings.board_url}/c/{name}')}"]
     return [*lines, "", f"Films: `{run.at.store.address}`"]
@@ -104,11 +103,12 @@ def _for_somebody(run: Run, rows: Sequence[CampaignRow]) -> list[str]:
     if not rows:
         return []
     assert run.campaign is not None
-    lines = []
+    lines = ["", "## What needs somebody", ""]
     for row in rows[:NAMED]:
         first = commands_for(run.campaign, row)[0]
-        does = f"`{first.line}`: {cell(first.does)}"
-        lines.append((row_cell(run, row.row), row.state, cell(row.reason or ""), does))
-    more = ["", f"... and {len(rows) - NAMED:,} more, in the table."] if len(rows) > NAMED else []
-    columns = ("row", "state", "why", "what to do")
-    return ["", "## What needs somebody", "", *table_in_words(columns, lines), *more]
+        why = cell(row.reason or "no reason is known")
+        lines.append(f"- **{row_cell(run, row.row)}** is {row.state}: {why}")
+        lines.append(f"  - `{first.line}`: {cell(first.does)}")
+    if len(rows) > NAMED:
+        lines += ["", f"... and {len(rows) - NAMED:,} more, first in the table of rows."]
+    return lines
