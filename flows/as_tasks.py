@@ -7,6 +7,7 @@ from typing import Any
 from prefect.client.schemas.objects import State
 
 from flows.pipeline import Steps
+from flows.shown import link_rows
 from tasks.plan_rows import plan_rows
 from tasks.produce_rows import produce_rows
 from tasks.quote_rows import quote_rows
@@ -21,6 +22,7 @@ async def produce(campaign: str, shard: int, label: str) -> Any:
     """
     # Prefect's own types take it for a plain function here.
     state: State[Any] = await produce_rows(campaign, shard, label, return_state=True)  # type: ignore[misc]
+    link_rows(state, campaign, label)
     found = await state.aresult(raise_on_failure=False)
     if isinstance(found, BaseException):
         raise found

@@ -32,7 +32,7 @@ WIDE = 60
 _LONG = 60
 #: What Markdown would take for more than a letter: cells are drawn by it.
 _MARKS = re.compile(r"[\\`*\[<]|~(?=~)|(?<![^\W_])_|_(?![^\W_])")
-_HEADS = re.compile(r"^(#+|>|[+-]|\d+[.)])(?=\s)")
+_HEADS = re.compile(r"^(\d*)([#>+.)-])(?=#*\s)")
 
 
 def key_of(name: str, kind: str) -> str:
@@ -60,7 +60,12 @@ def _below(path: str, name: object) -> str | None:
 def cell(text: object) -> str:
     """Return words as a cell shows them: one line, no secret, and no letter taken for a mark."""
     flat = " ".join(redact(str(text)).split())
-    return _HEADS.sub(r"\\\1", _MARKS.sub(r"\\\g<0>", flat))
+    parts = flat.split("`")
+    if len(parts) % 2 == 0:
+        return _HEADS.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", flat))
+    # What stands in backticks is a command of ours.
+    parts[::2] = [_MARKS.sub(r"\\\g<0>", part) for part in parts[::2]]
+    return _HEADS.sub(r"\1\\\2", "`".join(parts))
 
 
 def words_cell(text: object) -> str:

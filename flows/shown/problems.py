@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -33,7 +34,8 @@ async def publish_problems(error: CallsheetError) -> str:
     if len(problems) > LOGGED:
         log.error("... and %s", count(len(problems) - LOGGED, "more problem"))
     if not problems:
-        log.error("%s", words)
+        # To wait, or to be approved, is no error.
+        log.log(logging.WARNING if error.exit_status in (4, 5) else logging.ERROR, "%s", words)
     if problems:
         await _publish_table(problems)
     return words

@@ -108,7 +108,8 @@ def _for_somebody(run: Run, rows: Sequence[CampaignRow]) -> list[str]:
         first = commands_for(run.campaign, row)[0]
         why = cell(row.reason or "no reason is known")
         lines.append(f"- **{row_cell(run, row.row)}** is {row.state}: {why}")
-        lines.append(f"  - `{first.line}`: {cell(first.does)}")
+        if first.line not in (row.reason or ""):
+            lines.append(f"  - `{first.line}`: {cell(first.does)}")
     if len(rows) > NAMED:
         lines += ["", f"... and {len(rows) - NAMED:,} more, first in the table of rows."]
     return lines

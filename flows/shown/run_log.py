@@ -16,11 +16,12 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any
 
+from prefect.client.schemas.objects import State
 from prefect.logging import get_run_logger
 from prefect.logging.handlers import APILogHandler
 from prefect.runtime import flow_run
 
-from flows.shown.artifacts import out_of_the_way
+from flows.shown.artifacts import key_of, out_of_the_way, page_of
 from flows.shown.progress import ProgressArtifact
 from flows.shown.tags import tag_run
 from tasks.aftercare.advice import commands_for
@@ -30,7 +31,7 @@ from tasks.campaign.run import Run, current_run
 from tasks.campaign.values import Plan
 from tasks.engine.progress import Snapshot
 from tasks.errors import CallsheetError
-from tasks.ledger import NEEDS_PERSON, CampaignRow, State, rows_for_a_person
+from tasks.ledger import NEEDS_PERSON, CampaignRow, rows_for_a_person
 from tasks.redact import install, redact
 from tasks.suggest import suggest
 
@@ -55,6 +56,19 @@ async def showing(run: Run) -> AsyncIterator[None]:
             await said.settle()
 
 
+def link_rows(state: State[Any], campaign: str, label: str) -> None:
+    """Say in the log of a task run that carried several rows where each of them is found."""
+    run, page = state.state_details.task_run_id, page_of(key_of(campaign, "rows"))
+    counts = state.data if isinstance(state.data, dict) else {}
+    if run is None or page is None or sum(counts.values()) < 2:
+        return
+    words = ", ".join(f"{count} {name}" for name, count in counts.items())
+    # The flow's own logger, since the task is over.
+    get_run_logger().info(
+        "%s: %s; row by row: %s", redact(label), words, page, extra={"task_run_id": str(run)}
+    )
+
+
 class RunLog:
     """Says what becomes of one run in the log of the flow run at hand, while it is entered."""
 
@@ -66,7 +80,7 @@ class RunLog:
         self._pace = LinePace(time.monotonic)
         self._counts: object = None
         self._needing = 0
-        self._named: set[tuple[str, State]] = set()
+        self._named: set[tuple[str, str]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._handler = _handler_for(run)
 
@@ -146,8 +160,9 @@ class RunLog:
     def _words_on(self, row: CampaignRow) -> str:
         assert self._run.campaign is not None
         first = commands_for(self._run.campaign, row)[0]
-        why = f": {row.reason}" if row.reason else ""
-        return f"row {row.row} is {row.state}{why}. {first.line}: {first.does}"
+        words = f"row {row.row} is {row.state}: {row.reason or 'no reason is known'}"
+        # Most reasons say what helps.
+        return words if first.line in words else f"{words}; `{first.line}`: {first.does}"
 
 
 def _handler_for(run: Run) -> logging.Handler:

@@ -86,7 +86,6 @@ def shown(
     asyncio.run(_hold(folder, held, f"{name}-held"))
     orders: dict[str, dict[str, Any]] = {
         "bad": {"sheet": bad},
-        "plan": {"sheet": good, "budget": 100},
         "good": {"sheet": good, "approve": True, "budget": 100},
         "held": {"sheet": held, "approve": True, "max_wait": "1s"},
     }
@@ -109,21 +108,6 @@ def test_every_problem_of_a_sheet_is_there_with_its_cell(shown: Shown) -> None:
     for words in (end["words"], "\n".join(told)):
         assert 'row "r001", column duration_seconds: "abc" is not a whole number' in words
         assert 'row "r002", column aspect_ratio: "16:10" is not one of 9:16, 1:1, 16:9' in words
-
-
-def test_a_plan_that_nobody_approved_is_shown_with_its_prices(shown: Shown) -> None:
-    table = shown.artifact(f"callsheet-{shown.name}-plan")
-    words = shown.artifact(f"callsheet-{shown.name}-plan-summary")
-
-    prices = {line["row"]: (line["action"], line["price"]) for line in table}
-    assert prices == {"r001": ("make", 15), "r002": ("person", None), "r003": ("make", 15)}
-    assert "duration_seconds" in next(line["why"] for line in table if line["row"] == "r002")
-    # A cell is drawn by Markdown.
-    assert r"Film \*for two\* 1" in {line["film"] for line in table}
-    for said in ("2 films for 30 credits", "budget for the campaign's whole life: 100 credits",
-                 "the service's account has", "What to do", "`approve`"):  # fmt: skip
-        assert said in words
-    assert "2 films for 30 credits" in shown.said("plan")
 
 
 def test_the_table_has_every_row_with_what_it_cost_and_where_it_is_seen(shown: Shown) -> None:
