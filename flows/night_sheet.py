@@ -154,7 +154,7 @@ class NightSheet:
         except CallsheetError as error:
             return await self._report("parked", error=error)
         except Exception as error:
-            log.exception("a fault in Callsheet at %s", self.name)
+            log.debug("a fault in Callsheet at %s", self.name, exc_info=True)
             fault = CallsheetError(f"a fault in Callsheet: {error!r}")
             return await self._report("needs-person", error=fault)
         return await self._report_of(outcome)

@@ -41,11 +41,15 @@ RECORDED = {
     "deliveries.deliver",
 }
 
-#: Of the board's own points some are tried beside it, all by `python -m tests.board.kills`.
+#: Of the board's own points some are tried beside it, all by `python -m tests.board.kills`; those
+#: of a night by `python -m tests.pipeline.night_kills`.
 BOARD = "tests/board/test_killed.py::"
 KILLED_BOARD = BOARD + "test_a_board_that_is_killed_leaves_one_run_and_one_charge_a_row"
 KILLED_RUN = BOARD + "test_a_killed_run_is_carried_on_and_no_row_is_charged_twice"
 TOLD = "tests/unit/notices/test_telling.py::test_whoever_dies_leaves_it_to_the_next"
+KILLED_NIGHT = (
+    "tests/pipeline/test_nightly.py::test_a_night_that_is_killed_is_taken_up_within_the_same_limit"
+)
 #: A film of that length takes seconds to make: this one is visited by the long tests, and here.
 ELSEWHERE = {
     "board: the prices of a plan are known": KILLED_BOARD,
@@ -54,6 +58,12 @@ ELSEWHERE = {
     "board: before a run is started": KILLED_BOARD,
     "board: after a run is started": KILLED_BOARD,
     "run: what was approved is in the rows": KILLED_RUN,
+    "night: it is claimed": KILLED_NIGHT,
+    "night: a sheet is begun": KILLED_NIGHT,
+    "night: what was approved is in the rows": KILLED_NIGHT,
+    "night: the answer lies beside the sheet": KILLED_NIGHT,
+    "night: what became of the sheet is kept": KILLED_NIGHT,
+    "night: before its end is noted": KILLED_NIGHT,
     "run: before its end is noted": BOARD + "test_other_takes_that_are_killed_are_paid_once",
     "notices: written down": TOLD,
     "notices: taken": TOLD,

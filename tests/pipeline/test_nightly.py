@@ -1,0 +1,441 @@
+"""Nights: what is new or changed is made within what may be spent unasked, and the rest rests.
+
+Every proof of money is in the sandbox's own charge log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.sweep import sweep
+from tasks.campaign.run import Run
+from tasks.engine.progress import Snapshot
+from tasks.errors import BadInput
+from tasks.ledger import find_campaign, open_ledger, review, rows_of
+from tasks.ledger.nights import Pause, claim_night, find_night, pause, resume
+from tasks.nights.inboxes import Inbox
+from tasks.nights.values import NightReport, SheetReport
+from tasks.settings import Settings, load_settings
+from tests.pipeline.night_kills import WORDS, sweep_killed
+from tests.programs import Desk, Sandbox, simple_sheet
+from tests.stores import S3Server, moto_s3
+
+
+async def no_sleep(_: float) -> None:
+    """Look again at once."""
+
+
+@dataclass
+class Nights:
+    """An inbox that is a folder, and the nights in which it is swept."""
+
+    folder: Path
+    service: Sandbox
+    name: str
+    terms: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "inbox"
+
+    @property
+    def settings(self) -> Settings:
+        return load_settings(environ=self.service.environ, folder=self.folder)
+
+    def put(self, stem: str, text: str, *, old: bool = True) -> Path:
+        """Put a sheet there, as if it had lain there for a while."""
+        self.path.mkdir(exist_ok=True)
+        file = self.path / f"{self.name}-{stem}.csv"
+        file.write_text(text)
+        if old:
+            moment = time.time() - 1000
+            os.utime(file, (moment, moment))
+        return file
+
+    def inbox(self, **terms: Any) -> Inbox:
+        told = {"approval": "auto", "per_night": Decimal(1000), **self.terms, **terms}
+        return Inbox(name="spring", place=str(self.path), **told)
+
+    async def sweep(self, night: str = "2026-11-20", **terms: Any) -> NightReport:
+        """Sweep it once."""
+        inbox, asked = self.inbox(**terms.pop("inbox", {})), {"sleep": no_sleep, **terms}
+        return await sweep(inbox, self.settings, night=night, zone="UTC", **asked)
+
+    def answer(self, stem: str) -> dict[str, Any]:
+        """Return the answer beside a sheet."""
+        return dict(json.loads((self.path / f"{self.name}-{stem}.csv.callsheet.json").read_text()))
+
+    def report(self, stem: str) -> list[dict[str, str]]:
+        """Return the lines of the report beside a sheet."""
+        file = self.path / f"{self.name}-{stem}.csv.report.csv"
+        return list(csv.DictReader(file.read_text("utf-8-sig").splitlines()))
+
+
+@pytest.fixture
+def nights(tmp_path: Path, service: Sandbox, name: str) -> Nights:
+    return Nights(tmp_path, service, name)
+
+
+def said(report: NightReport) -> dict[str, str]:
+    """What became of each sheet, by the last part of its name."""
+    return {sheet.sheet.rpartition("-")[2][:-4]: sheet.outcome for sheet in report.sheets}
+
+
+def the_one(report: NightReport) -> SheetReport:
+    (sheet,) = report.sheets
+    return sheet
+
+
+def films(title: str, count: int = 2) -> str:
+    """A sheet of films that cost 15 credits each, none of which another sheet has."""
+    return simple_sheet(count, title=title).replace("Kettle", f"{title} kettle")
+
+
+BROKEN = "id,tool,title\na,,\nb,no-such-tool,B\n"
+
+
+async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights) -> None:
+    nights.put("unchanged", films("Unchanged"))
+    nights.put("changed", films("Changed"))
+    before = await nights.sweep("2026-11-19")
+    nights.put("good", films("Good"))
+    nights.put("changed", films("Changed", 3))
+    nights.put("broken", BROKEN)
+    nights.put("dear", films("Dear", 9))
+
+    night = await nights.sweep(inbox={"per_sheet": Decimal(100)})
+
+    assert said(before) == {"changed": "delivered", "unchanged": "delivered"}
+    assert said(night) == {
+        "broken": "invalid",
+        "changed": "delivered",
+        "dear": "not-approved",
+        "good": "delivered",
+        "unchanged": "unchanged",
+    }
+    assert (night.charged, night.exit_status) == (45, 2)
+    assert [one["problem"] for one in nights.report("broken")] == [
+        "has neither a tool nor a script: give one of them"
+    ]
+    assert nights.answer("broken")["problems"] == list(night.sheets[0].problems)
+    assert nights.answer("dear")["asked"] == 135
+    assert {line["credits"] for line in nights.report("dear")} == {"15"}
+    good = nights.answer("good")
+    assert (good["outcome"], good["rows"], good["charged"], good["delivered"]) == (
+        "delivered", {"total": 2, "delivered": 2}, 30, ["r001", "r002"]
+    )  # fmt: skip
+    assert all(Path(line["film"]).is_file() for line in nights.report("good"))
+
+    for stem in ("broken", "dear"):
+        (nights.path / f"{nights.name}-{stem}.csv").unlink()
+    calls = nights.service.calls()
+    times = {file: file.stat().st_mtime_ns for file in nights.path.iterdir()}
+    quiet = await nights.sweep("2026-11-21")
+    assert set(said(quiet).values()) == {"unchanged"}
+    assert (quiet.charged, quiet.exit_status) == (0, 0)
+    assert nights.service.calls() == calls
+    assert {file: file.stat().st_mtime_ns for file in nights.path.iterdir()} == times
+
+
+async def test_the_limit_of_a_night_holds_over_all_its_sweeps(nights: Nights) -> None:
+    nights.put("a", films("A"))
+    limit = {"per_night": Decimal(45)}
+    first = await nights.sweep(inbox=limit)
+    nights.put("b", films("B"))
+    again = await nights.sweep(inbox=limit)
+    next_night = await nights.sweep("2026-11-21", inbox=limit)
+
+    assert said(first) == {"a": "delivered"}
+    assert said(again) == {"a": "unchanged", "b": "not-approved"}
+    assert "15 of the 45 credits" in str(again.sheets[1].words)
+    assert said(next_night) == {"a": "unchanged", "b": "delivered"}
+    assert (first.charged, again.charged, next_night.charged) == (30, 0, 30)
+
+
+async def test_a_sheet_that_changes_twice_in_a_night_stays_within_its_own_limit(
+    nights: Nights,
+) -> None:
+    limit = {"per_sheet": Decimal(30)}
+    nights.put("a", films("A"))
+    assert said(await nights.sweep(inbox=limit)) == {"a": "delivered"}
+    nights.put("a", films("A", 3))
+    assert said(await nights.sweep(inbox=limit)) == {"a": "not-approved"}
+    assert said(await nights.sweep("2026-11-21", inbox=limit)) == {"a": "delivered"}
+
+
+async def test_what_is_said_of_a_night_is_said_of_all_its_sweeps(nights: Nights) -> None:
+    nights.put("a", films("A"))
+    await nights.sweep()
+    nights.put("a", films("A", 3))
+    await nights.sweep()
+    await nights.sweep()
+    async with await open_ledger(nights.settings.ledger) as ledger:
+        kept = await ledger.read(partial(find_night, inbox="spring", date="2026-11-20"))
+    assert kept is not None
+    told = NightReport.read(kept.report or "")
+    assert (said(told), told.charged, kept.exit) == ({"a": "delivered"}, 45, 0)
+    assert the_one(told).delivered == ("r001", "r002", "r003")
+
+
+async def test_without_a_word_beforehand_nothing_is_spent(nights: Nights, desk: Desk) -> None:
+    sheet = nights.put("a", films("A"))
+    charges = len(nights.service.charges())
+    report = the_one(await nights.sweep(inbox={"approval": "plan-only"}))
+    assert (report.outcome, report.exit_status, report.asked) == ("not-approved", 4, 30)
+    assert f"callsheet run {sheet}" in str(report.words)
+    assert len(nights.service.charges()) == charges
+    # Whoever is asked says yes in the morning.
+    assert desk.run(str(sheet)).status == 0
+    assert said(await nights.sweep("2026-11-21", inbox={"approval": "plan-only"})) == {
+        "a": "delivered"
+    }
+    assert the_one(await nights.sweep("2026-11-22")).outcome == "unchanged"
+
+
+def test_an_inbox_that_spends_has_a_limit() -> None:
+    with pytest.raises(BadInput, match="nothing says how much a night"):
+        Inbox(name="a", place="/a", approval="auto").check()
+
+
+async def test_the_budget_of_an_inbox_is_the_most_that_a_sheet_may_want(nights: Nights) -> None:
+    nights.put("a", films("A", 3))
+    report = the_one(await nights.sweep(inbox={"budget": Decimal(40)}))
+    assert (report.outcome, report.asked) == ("not-approved", 45)
+    assert "of the budget of 40" in str(report.words)
+
+
+async def test_a_file_that_is_still_written_to_is_left_to_the_next_sweep(nights: Nights) -> None:
+    file = nights.put("a", films("A", 1), old=False)
+
+    async def write_on(_: float) -> None:
+        with file.open("a") as more:
+            more.write(films("A", 2).splitlines()[-1] + "\n")
+
+    report = await nights.sweep(sleep=write_on)
+    assert (report.sheets, report.waiting) == ((), (file.name,))
+    assert said(await nights.sweep("2026-11-21", clock=lambda: time.time() + 10)) == {
+        "a": "delivered"
+    }
+
+
+async def test_what_is_no_sheet_or_is_ours_is_not_read(nights: Nights) -> None:
+    nights.put("a", films("A", 1))
+    await nights.sweep()
+    for other in (".hidden.csv", "~$a.xlsx", "a.csv.tmp", "script.txt", "note.md"):
+        (nights.path / other).write_text("x")
+    assert said(await nights.sweep()) == {"a": "unchanged"}
+
+
+async def test_a_script_beside_the_sheet_that_changes_changes_the_sheet(nights: Nights) -> None:
+    rows = "id,title,script,duration_seconds,aspect_ratio\na,A,@a.txt,5,9:16\n"
+    nights.put("a", rows)
+    (nights.path / "a.txt").write_text(f"{nights.name} one")
+    assert said(await nights.sweep()) == {"a": "delivered"}
+    (nights.path / "a.txt").write_text(f"{nights.name} another one")
+    report = the_one(await nights.sweep("2026-11-21"))
+    assert report.outcome == "delivered"
+    assert report.charged > 0
+
+
+async def test_a_sheet_that_fails_in_three_nights_is_left_alone_and_said_so_once(
+    nights: Nights,
+) -> None:
+    nights.put("a", BROKEN)
+    found = []
+    for night in ("2026-11-20", "2026-11-20", "2026-11-21", "2026-11-23", "2026-11-24"):
+        report = the_one(await nights.sweep(night))
+        found.append((report.outcome, report.exit_status, len(report.problems)))
+    assert found == [
+        ("invalid", 2, 1),
+        ("invalid", 2, 1),
+        ("invalid", 2, 1),
+        ("set-aside", 2, 1),
+        ("set-aside", 0, 0),
+    ]
+    assert nights.answer("a")["outcome"] == "set-aside"
+    nights.put("a", films("A", 1))
+    assert said(await nights.sweep("2026-11-25")) == {"a": "delivered"}
+
+
+@pytest.fixture
+async def left(tmp_path: Path, studio: Sandbox, name: str) -> Nights:
+    """A night that was left with its films under way: all are begun, none is finished."""
+    nights = Nights(tmp_path, studio, name)
+    nights.put("a", films("A"))
+    studio.plan_fault(on="render", do="slow", seconds=4, nth="1-2")
+
+    @contextmanager
+    def watch(run: Run) -> Iterator[None]:
+        def hear(snapshot: Snapshot) -> None:
+            if snapshot.rows.get("rendering") == 2:
+                run.stop("all are begun")
+
+        run.listeners.append(hear)
+        yield
+
+    report = the_one(await nights.sweep(watch=watch))
+    studio.clear_faults()
+    assert (report.outcome, report.exit_status) == ("parked", 5), report
+    return nights
+
+
+async def test_what_is_parked_is_carried_on_the_next_night(left: Nights) -> None:
+    report = the_one(await left.sweep("2026-11-21"))
+    assert (report.outcome, report.rows["delivered"]) == ("delivered", 2)
+    assert report.delivered == ("r001", "r002")
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"), [(BROKEN, "invalid"), (None, "not-approved")], ids=["broken", "dear"]
+)
+async def test_films_under_way_come_home_though_their_sheet_cannot_be_run(
+    left: Nights, text: str | None, outcome: str
+) -> None:
+    left.put("a", text or films("A", 9))
+    report = the_one(await left.sweep("2026-11-21", inbox={"per_night": Decimal(0)}))
+    assert (report.outcome, report.rows["delivered"]) == (outcome, 2)
+    assert report.delivered == ("r001", "r002")
+
+
+async def test_of_a_new_campaign_one_film_is_made_until_somebody_keeps_it(nights: Nights) -> None:
+    nights.put("a", films("A", 3))
+    wanted = {"canary": True}
+    first = the_one(await nights.sweep(inbox=wanted))
+    again = the_one(await nights.sweep("2026-11-21", inbox=wanted))
+    assert (first.outcome, first.exit_status, first.charged) == ("not-approved", 4, 15)
+    assert "the film of r001 is ready" in str(first.words)
+    assert (again.outcome, again.charged) == ("not-approved", 0)
+
+    await keep(nights, "r001")
+    assert said(await nights.sweep("2026-11-22", inbox=wanted)) == {"a": "delivered"}
+    assert nights.answer("a")["charged"] == 30
+
+
+async def keep(nights: Nights, row: str) -> None:
+    """Keep the film of a row, as a person does who has looked."""
+    async with await open_ledger(nights.settings.ledger) as ledger:
+        campaign = await ledger.read(partial(find_campaign, name=f"{nights.name}-a"))
+        assert campaign is not None
+        (found,) = await ledger.read(partial(rows_of, campaign_id=campaign.id, row=row))
+        assert found.take is not None
+        await ledger.write(
+            partial(review, take_id=found.take.id, verdict="keep", by="Alice", at=1.0)
+        )
+
+
+async def test_a_pause_is_kept_and_told(nights: Nights) -> None:
+    nights.put("a", films("A", 1))
+    async with await open_ledger(nights.settings.ledger) as ledger:
+        found = Pause(inbox="spring", until=None, by="Alice", at=1.0)
+        await ledger.write(partial(pause, found=found))
+    report = await nights.sweep()
+    assert (report.sheets, report.exit_status) == ((), 0)
+    assert report.skipped == "spring is paused until further notice by Alice"
+    async with await open_ledger(nights.settings.ledger) as ledger:
+        assert await ledger.write(partial(resume, inbox="spring"))
+    assert said(await nights.sweep()) == {"a": "delivered"}
+
+
+async def test_whoever_has_lost_the_night_approves_nothing(nights: Nights) -> None:
+    """A sweep that was stopped for so long that another one has its night by now."""
+    nights.put("a", films("A", 1))
+
+    class Stolen:
+        def __init__(self, _: Run) -> None: ...
+        def __enter__(self) -> None: ...
+        def __exit__(self, *_: object) -> None: ...
+
+    async def steal() -> None:
+        async with await open_ledger(nights.settings.ledger) as ledger:
+            await ledger.write(
+                partial(
+                    claim_night,
+                    inbox="spring",
+                    date="2026-11-21",
+                    zone="UTC",
+                    place="another",
+                    at=time.time() + 1e6,
+                    lapse=60,
+                    is_dead=lambda _: False,
+                )
+            )
+
+    stolen = asyncio.Event()
+
+    def watch(run: Run) -> Any:
+        inner = run.approval
+
+        async def late(plan: Any) -> str:
+            await steal()
+            stolen.set()
+            return await inner(plan)
+
+        run.approval = late
+        return Stolen(run)
+
+    charges = len(nights.service.charges())
+    report = the_one(await nights.sweep(watch=watch))
+    assert stolen.is_set()
+    assert (report.outcome, len(nights.service.charges())) == ("not-approved", charges)
+    assert "another sweep has this night" in str(report.words)
+
+
+def test_two_sweeps_at_once_are_one(nights: Nights, desk: Desk) -> None:
+    nights.put("a", films("A"))
+    nights.put("b", films("B"))
+    several = [desk.start(*WORDS) for _ in range(3)]
+    said = [process.communicate(timeout=300) for process in several]
+    documents = [json.loads(out) for out, _ in said]
+    assert sum(document["charged"] for document in documents) == 30, said
+    assert all(process.wait() in (0, 4) for process in several), said
+    log = [entry for entry in nights.service.charges() if nights.name in json.dumps(entry)]
+    assert len(log) <= 2
+
+
+@pytest.mark.parametrize(
+    "point",
+    ["ledger: after the commit (steps._approve)", "night: the answer lies beside the sheet"],
+)
+def test_a_night_that_is_killed_is_taken_up_within_the_same_limit(
+    tmp_path: Path, studio: Sandbox, name: str, point: str
+) -> None:
+    trial = sweep_killed(tmp_path, studio, name, point)
+    assert trial.killed
+    assert trial.findings == []
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[S3Server]:
+    with moto_s3() as server:
+        yield server
+
+
+def test_an_inbox_that_is_a_bucket(desk: Desk, name: str, bucket: S3Server) -> None:
+    desk.environ.update(bucket.environment())
+    client, key = bucket.client(), f"{name}/in/{name}.csv"
+    client.put_object(Bucket=bucket.bucket, Key=key, Body=films("S3").encode())
+    client.put_object(Bucket=bucket.bucket, Key=f"{name}/in/deeper/{name}.csv", Body=b"x")
+    words = ("nightly", f"s3://{bucket.bucket}/{name}/in/", "--approve-up-to", "100", "--json")
+    first, again = desk.call(*words), desk.call(*words)
+    assert (first.status, again.status) == (0, 0), first.err + again.err
+    assert [one["outcome"] for one in first.json["sheets"]] == ["delivered"]
+    assert [one["outcome"] for one in again.json["sheets"]] == ["unchanged"]
+    assert (first.json["charged"], again.json["charged"]) == (30, 0)
+    answer = json.loads(bucket.read(f"{key}.callsheet.json"))
+    assert (answer["outcome"], answer["rows"]["delivered"]) == ("delivered", 2)
+    assert b"r001" in bucket.read(f"{key}.report.csv")
+    # Nothing was moved or removed.
+    assert bucket.read(key) == films("S3").encode()

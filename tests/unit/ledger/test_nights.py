@@ -1,0 +1,182 @@
+"""A night belongs to one sweep at a time, and what it approves to no more than its limits."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tasks.errors import SpendRefused
+from tasks.ledger import Ledger
+from tasks.ledger.inbox_sheets import see_sheets, sheets_in
+from tasks.ledger.nights import (
+    LEFT,
+    KeptNight,
+    Pause,
+    approve_in_night,
+    claim_night,
+    end_night,
+    find_night,
+    nights_of,
+    pause,
+    pause_of,
+    renew_night,
+    resume,
+    skip_night,
+)
+
+NOW = 1_000.0
+LAPSE = 60.0
+
+
+async def claim(
+    ledger: Ledger,
+    place: str,
+    *,
+    date: str = "2026-11-20",
+    at: float = NOW,
+    dead: str | None = None,
+    inbox: str = "spring",
+) -> KeptNight:
+    return await ledger.write(
+        partial(
+            claim_night,
+            inbox=inbox,
+            date=date,
+            zone="UTC",
+            place=place,
+            at=at,
+            lapse=LAPSE,
+            is_dead=lambda other: other == dead,
+        )
+    )
+
+
+async def approve(ledger: Ledger, night: KeptNight, credits: int, **limits: Any) -> None:
+    terms = {"place": "one", "sheet": "a.csv", "per_night": Decimal(100), "per_sheet": None}
+    change = partial(approve_in_night, night_id=night.id, **{**terms, **limits})
+    await ledger.write(partial(change, credits=Decimal(credits)))
+
+
+async def see(ledger: Ledger, **seen: str) -> None:
+    names = {f"{name}.csv": version for name, version in seen.items()}
+    await ledger.write(partial(see_sheets, inbox="spring", seen=names, at=NOW))
+
+
+async def test_a_night_is_claimed_by_one(ledger: Ledger) -> None:
+    one, other = await claim(ledger, "one"), await claim(ledger, "another")
+    assert (one.place, other.place) == ("one", "one")
+    assert (await claim(ledger, "one", at=NOW + 1)).renewed_at == NOW + 1
+
+
+async def test_an_inbox_is_swept_by_one_whatever_the_date(ledger: Ledger) -> None:
+    await claim(ledger, "one")
+    assert (await claim(ledger, "another", date="2026-11-21")).place == "one"
+    assert await ledger.read(partial(find_night, inbox="spring", date="2026-11-21")) is None
+    assert (await claim(ledger, "another", inbox="autumn")).place == "another"
+
+
+@pytest.mark.parametrize(("at", "dead"), [(NOW + LAPSE, None), (NOW + 1, "one")])
+async def test_a_sweep_that_is_over_is_taken_up(ledger: Ledger, at: float, dead: str) -> None:
+    before = await claim(ledger, "one")
+    after = await claim(ledger, "another", at=at, dead=dead)
+    assert (after.id, after.place) == (before.id, "another")
+    renew = partial(renew_night, night_id=before.id, place="one", at=at)
+    assert not await ledger.write(renew)
+
+
+async def test_a_night_that_was_left_ends_when_a_later_one_begins(ledger: Ledger) -> None:
+    left = await claim(ledger, "one")
+    await claim(ledger, "another", date="2026-11-21", at=NOW + LAPSE)
+    found = await ledger.read(partial(find_night, inbox="spring", date="2026-11-20"))
+    assert found is not None
+    assert (found.ended_at, found.skipped) == (NOW + LAPSE, LEFT)
+    with pytest.raises(SpendRefused, match="another sweep has this night"):
+        await approve(ledger, left, 1)
+
+
+async def test_of_many_who_claim_at_once_one_has_the_night(ledger: Ledger) -> None:
+    found = await asyncio.gather(*(claim(ledger, f"p{n}") for n in range(9)))
+    assert len({night.place for night in found}) == 1
+
+
+async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Ledger) -> None:
+    await see(ledger, a="1")
+    night = await claim(ledger, "one")
+    await approve(ledger, night, 60)
+    ended = partial(end_night, night_id=night.id, place="one", exit_status=0, at=NOW + 1)
+    assert await ledger.write(ended)
+    with pytest.raises(SpendRefused, match="another sweep"):
+        await approve(ledger, night, 1)
+
+    night = await claim(ledger, "one", at=NOW + 2)
+    with pytest.raises(SpendRefused, match="40 of the 100 credits that may be spent in the night"):
+        await approve(ledger, night, 41)
+    await approve(ledger, night, 40)
+    (found,) = await ledger.read(partial(nights_of, inbox="spring", limit=9))
+    assert found.approved == 100
+
+
+async def test_what_is_approved_at_once_is_counted_one_after_the_other(ledger: Ledger) -> None:
+    await see(ledger, a="1")
+    night = await claim(ledger, "one")
+    several = [approve(ledger, night, 30) for _ in range(9)]
+    found = await asyncio.gather(*several, return_exceptions=True)
+    assert sum(one is None for one in found) == 3
+    assert all(isinstance(one, SpendRefused) for one in found if one is not None)
+
+
+async def test_a_sheet_has_a_limit_of_its_own_in_each_night(ledger: Ledger) -> None:
+    await see(ledger, a="1", b="1")
+    night, limit = await claim(ledger, "one"), {"per_sheet": Decimal(30)}
+    await approve(ledger, night, 20, **limit)
+    with pytest.raises(SpendRefused, match="30 credits that may be spent on one sheet"):
+        await approve(ledger, night, 11, **limit)
+    await approve(ledger, night, 30, sheet="b.csv", **limit)
+    await approve(ledger, night, 10, **limit)
+    # What was refused is not counted for the night either.
+    (found,) = await ledger.read(partial(nights_of, inbox=None, limit=9))
+    assert found.approved == 60
+
+    end = partial(end_night, night_id=night.id, place="one", exit_status=0, at=NOW)
+    await ledger.write(end)
+    await approve(ledger, await claim(ledger, "one", date="2026-11-21"), 30, **limit)
+
+
+async def test_a_version_that_is_as_before_stands_still(ledger: Ledger) -> None:
+    await see(ledger, a="1", b="1")
+    change = partial(see_sheets, inbox="spring", seen={"a.csv": "2", "b.csv": "1"}, at=NOW + 5)
+    await ledger.write(change)
+    known = await ledger.read(partial(sheets_in, inbox="spring"))
+    assert [(known[name].version, known[name].seen_at) for name in ("a.csv", "b.csv")] == [
+        ("2", NOW + 5),
+        ("1", NOW),
+    ]
+
+
+async def test_a_pause_ends_by_itself_or_by_a_word(ledger: Ledger) -> None:
+    asleep = partial(pause_of, inbox="spring")
+    for inbox, until in (("spring", NOW + 9), ("*", None)):
+        found = Pause(inbox=inbox, until=until, by="Alice", at=NOW)
+        await ledger.write(partial(pause, found=found))
+    own = await ledger.read(partial(asleep, at=NOW + 8))
+    assert own is not None
+    assert own.inbox == "spring"
+    later = await ledger.read(partial(asleep, at=NOW + 9))
+    assert later is not None
+    assert later.inbox == "*"
+    assert await ledger.write(partial(resume, inbox="*"))
+    assert not await ledger.write(partial(resume, inbox="*"))
+    assert await ledger.read(partial(asleep, at=NOW + 9)) is None
+
+
+async def test_a_night_that_is_skipped_says_why_and_may_be_swept_yet(ledger: Ledger) -> None:
+    named = {"inbox": "spring", "date": "2026-11-20", "zone": "UTC"}
+    skip = partial(skip_night, **named, why="paused", at=NOW)
+    assert await ledger.write(skip)
+    assert not await ledger.write(skip)
+    night = await claim(ledger, "one", at=NOW + 1)
+    assert (night.place, night.skipped, night.ended_at) == ("one", None, None)

@@ -1,0 +1,54 @@
+"""When a file in an inbox counts, and when it has changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tasks.ledger.inbox_sheets import SweptSheet
+from tasks.nights.places import SheetFile, is_sheet
+from tasks.nights.stability import OLD, STILL, is_as_dealt, is_whole, version_dealt
+
+NOW = 10_000.0
+FILE = SheetFile(name="a.csv", address="/a.csv", version="1", bytes=9, changed_at=NOW, beside="x")
+SEEN = SweptSheet(name="a.csv", version="1", seen_at=NOW - STILL)
+
+
+@pytest.mark.parametrize(
+    ("file", "known", "whole"),
+    [
+        (FILE, None, False),
+        (FILE, SEEN, True),
+        (FILE, replace(SEEN, seen_at=NOW - STILL / 2), False),
+        (FILE, replace(SEEN, version="0"), False),
+        (replace(FILE, changed_at=NOW - OLD), None, True),
+        (replace(FILE, bytes=0), SEEN, False),
+        (replace(FILE, bytes=0, changed_at=NOW - OLD), None, True),
+        (replace(FILE, changed_at=None), None, True),
+    ],
+    ids=["new", "still", "too soon", "changing", "old", "empty", "empty for long", "object"],
+)
+def test_a_file_counts_once_it_stands_still(
+    file: SheetFile, known: SweptSheet | None, *, whole: bool
+) -> None:
+    assert is_whole(file, known, now=NOW) is whole
+
+
+def test_what_lies_beside_counts_where_rows_may_point_to_it() -> None:
+    dealt = version_dealt(FILE, b"id,script\na,@a.txt\n")
+    plain = version_dealt(FILE, b"id,title\na,A\n")
+    moved = replace(FILE, beside="y")
+    assert is_as_dealt(FILE, replace(SEEN, dealt_version=dealt))
+    assert not is_as_dealt(moved, replace(SEEN, dealt_version=dealt))
+    assert is_as_dealt(moved, replace(SEEN, dealt_version=plain))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".a.csv", "~$a.xlsx", "a.csv.part", "a.txt", "a.pdf", "a.csv.callsheet.json",
+     "a.xlsx.report.csv"],
+)  # fmt: skip
+def test_what_is_hidden_half_or_ours_is_no_sheet(name: str) -> None:
+    assert not is_sheet(name)
+    assert is_sheet("a.CSV")
