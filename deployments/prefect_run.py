@@ -108,9 +108,9 @@ class PrefectBeside:
         await begun.wait()
         try:
             server = await self._up()
-            flow, logs = [
+            flow, logs, shown = [
                 await asyncio.to_thread(importlib.import_module, name)
-                for name in ("flows.campaign", "flows.prefect_logs")
+                for name in ("flows.campaign", "flows.prefect_logs", "flows.shown.tags")
             ]
             while True:
                 if await asyncio.to_thread(server.is_up):
@@ -132,11 +132,12 @@ class PrefectBeside:
             "select": run.options.select,
             "profile": self._profile,
         }
-        self._flow = asyncio.create_task(
-            # It ends as the run does, which is no trouble of Prefect's.
-            _to_its_last_word(flow.run_campaign(**arguments, return_state=True), logs),
-            name="flow run",
-        )
+        with shown.ours():
+            self._flow = asyncio.create_task(
+                # It ends as the run does, which is no trouble of Prefect's.
+                _to_its_last_word(flow.run_campaign(**arguments, return_state=True), logs),
+                name="flow run",
+            )
         await self._follow(run, self._flow, server)
 
     async def _up(self) -> PrefectServer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from prefect import Task
 from prefect.client.schemas.objects import State
 
 from flows.pipeline import Steps
@@ -16,17 +17,38 @@ from tasks.report_campaign import report_campaign
 
 
 async def produce(campaign: str, shard: int, label: str) -> Any:
-    """Carry a shard as a task run that ends as its rows did; return how many are in each state.
-
-    What became of rows is no failure of the step; what broke it is raised.
-    """
-    # Prefect's own types take it for a plain function here.
-    state: State[Any] = await produce_rows(campaign, shard, label, return_state=True)  # type: ignore[misc]
+    """Carry a shard as a task run that ends as its rows did; return how many are in each state."""
+    state = await _taken(produce_rows, campaign, shard, label)
     link_rows(state, campaign, label)
+    return await _result(state)
+
+
+def step_of(task: Task[..., Any]) -> Any:
+    """Return a step that is taken as a task run, which may end in a state of its own."""
+
+    async def step(*ids: str | int) -> Any:
+        return await _result(await _taken(task, *ids))
+
+    return step
+
+
+async def _taken(task: Task[..., Any], *ids: str | int) -> State[Any]:
+    state: State[Any] = await task(*ids, return_state=True)
+    return state
+
+
+async def _result(state: State[Any]) -> Any:
+    """Return what a step came to, whatever became of rows; raise what kept it from being taken."""
     found = await state.aresult(raise_on_failure=False)
     if isinstance(found, BaseException):
         raise found
     return found
 
 
-AS_TASKS = Steps(read_sheet, plan_rows, quote_rows, produce, report_campaign)
+AS_TASKS = Steps(
+    step_of(read_sheet),
+    step_of(plan_rows),
+    step_of(quote_rows),
+    produce,
+    step_of(report_campaign),
+)

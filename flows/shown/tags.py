@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import partial
 from uuid import UUID
 
+from prefect import tags
 from prefect.client.orchestration import get_client
 from prefect.runtime import flow_run
 
@@ -12,8 +14,15 @@ from flows.shown.artifacts import out_of_the_way
 from tasks.campaign.run import Run
 from tasks.ledger import tags_of
 
+#: What every flow run of ours bears, as its deployment says: automations go by it.
+OURS = "callsheet"
 #: Tags of a sheet that a flow run bears, at most: those of most rows.
 MOST = 20
+
+
+def ours() -> AbstractContextManager[object]:
+    """Have flow runs that begin meanwhile bear the tag of ours, without a deployment."""
+    return tags(OURS)
 
 
 @out_of_the_way

@@ -1,0 +1,232 @@
+"""What a flow run ends in, seen on a real Prefect server, and what its automations do then."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pytest
+
+from deployments.automations.__main__ import main as load
+from deployments.servers import PrefectServer
+from tests.programs import ROOT, Desk, Sandbox, simple_sheet
+
+#: The server is one for all that ask for it.
+pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+
+#: Makes the block that people are told by, then calls the campaign's flow for every line on stdin.
+PROGRAM = """
+import asyncio, json, sys
+from prefect import tags
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
+from flows.campaign import run_campaign
+
+async def main():
+    told = {"subject": "{{subject}}", "body": "{{body}}"}
+    block = CustomWebhookNotificationBlock(name="told", url=sys.argv[1], json_data=told)
+    await block.save("callsheet-told", overwrite=True)
+    print(flush=True)
+    for line in sys.stdin:
+        with tags("callsheet"):
+            state = await run_campaign(**json.loads(line), return_state=True)
+        found = await state.aresult(raise_on_failure=False)
+        error = type(found).__name__ if isinstance(found, BaseException) else None
+        end = {"type": state.type.value, "name": state.name, "words": state.message}
+        print(json.dumps({**end, "error": error}), flush=True)
+
+asyncio.run(main())
+"""
+
+
+@dataclass
+class Caller:
+    """A process that calls the campaign's flow, one run after the other."""
+
+    process: subprocess.Popen[str]
+    desk: Desk
+    client: httpx.Client
+    #: What was sent to people.
+    told: list[dict[str, str]]
+
+    def ask(self, **parameters: Any) -> None:
+        """Begin a run."""
+        assert self.process.stdin is not None
+        print(json.dumps(parameters), file=self.process.stdin, flush=True)
+
+    def end(self) -> dict[str, str]:
+        """Return the state that the run ended in."""
+        assert self.process.stdout is not None
+        return dict(json.loads(self.process.stdout.readline()))
+
+    def flow_run(self, campaign: str) -> dict[str, Any] | None:
+        """Return the flow run of a campaign, once there is one."""
+        words = {"flow_runs": {"name": {"like_": campaign}}}
+        found = self.client.post("/flow_runs/filter", json=words).json()
+        return next(iter(found), None)
+
+    def task_runs(self, campaign: str, count: int) -> dict[str, tuple[str, str]]:
+        """Return type and name of the state of so many of a campaign's task runs, by name."""
+        words = {"flow_runs": {"name": {"like_": campaign}}}
+
+        def over() -> list[dict[str, Any]]:
+            found = self.client.post("/task_runs/filter", json=words).json()
+            states = [one["state_type"] for one in found]
+            return found if not {"RUNNING", "PENDING"} & set(states) else []
+
+        wait(lambda: len(over()) >= count)
+        return {one["name"]: (one["state_type"], one["state_name"]) for one in over()}
+
+
+@pytest.fixture(scope="module")
+def caller(
+    tmp_path_factory: pytest.TempPathFactory, studio: Sandbox, server: PrefectServer
+) -> Iterator[Caller]:
+    """One process for all tests: it takes seconds to start. Every automation is loaded."""
+    folder = tmp_path_factory.mktemp("states")
+    desk = Desk(folder, {**studio.environ, "CALLSHEET_SUBMITS": "1", "PREFECT_API_URL": server.url})
+    path = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(ROOT)}
+    with _listener() as (url, told), httpx.Client(base_url=server.url, timeout=30) as client:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, url],
+            cwd=folder,
+            env={**path, **desk.environ},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=(folder / "said").open("w"),
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "\n", (folder / "said").read_text()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PREFECT_API_URL", server.url)
+            assert load(["--notify", "custom-webhook/callsheet-told"]) == 0
+        yield Caller(process, desk, client, told)
+        process.kill()
+        process.communicate()
+        automations = client.post("/automations/filter", json={}).json()
+        for one in automations:
+            client.delete(f"/automations/{one['id']}")
+
+
+def test_rows_that_need_a_person_fail_the_run_and_tell_somebody(
+    caller: Caller, studio: Sandbox, name: str
+) -> None:
+    studio.plan_fault(on="render", do="fail", nth=1)
+
+    caller.ask(sheet=caller.desk.sheet(f"{name}.csv", simple_sheet(2)), approve=True)
+    ended = caller.end()
+
+    studio.clear_faults()
+    assert (ended["type"], ended["name"]) == ("FAILED", "NeedsPerson")
+    assert (ended["words"], ended["error"]) == ("1 delivered, 1 failed", "NeedsPerson")
+    found = caller.task_runs(name, 6)
+    states = sorted(found[row] for row in ("r001", "r002"))
+    assert states == [("COMPLETED", "Completed"), ("FAILED", "Failed")]
+    (progress,) = _artifacts(caller, name, "progress")
+    assert progress["data"] == 50
+    wait(lambda: bool(caller.told))
+    (told,) = caller.told
+    assert told["subject"].startswith(name)
+    assert told["subject"].endswith("needs a person")
+    assert "1 delivered, 1 failed" in told["body"]
+
+
+def test_a_sheet_that_is_refused_has_its_cells_in_the_state_and_no_traceback(
+    caller: Caller, name: str
+) -> None:
+    text = simple_sheet(2).replace("9:16", "9:17")
+
+    caller.ask(sheet=caller.desk.sheet(f"{name}.csv", text), approve=True)
+    ended = caller.end()
+
+    assert (ended["type"], ended["name"], ended["error"]) == ("FAILED", "Invalid", "SheetError")
+    assert ended["words"].count("aspect_ratio") == 2
+    assert "Traceback" not in (caller.desk.folder / "said").read_text()
+
+
+def test_what_is_cancelled_on_the_page_begins_nothing_more_by_the_ledger(
+    caller: Caller, studio: Sandbox, name: str
+) -> None:
+    before = studio.calls().get("create", 0)
+    studio.plan_fault(on="create", do="slow", seconds=1.5)
+    studio.plan_fault(on="render", do="slow", seconds=600)
+
+    caller.ask(sheet=caller.desk.sheet(f"{name}.csv", simple_sheet(12)), approve=True)
+    wait(lambda: studio.calls().get("create", 0) >= before + 2)
+    flow_run = caller.flow_run(name)
+    assert flow_run is not None
+    asked = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
+    caller.client.post(f"/flow_runs/{flow_run['id']}/set_state", json=asked).raise_for_status()
+    ended = caller.end()
+
+    studio.clear_faults()
+    rows = caller.desk.rows(name)
+    begun = [row for row in rows.values() if row["state"] == "rendering"]
+    assert {row["state"] for row in rows.values()} == {"rendering", "cancelled"}
+    assert 2 <= len(begun) == studio.calls()["create"] - before < 12
+    assert (ended["type"], ended["name"]) == ("CANCELLED", "Cancelled")
+    said = (
+        f"{12 - len(begun)} rows not begun will not be made; {len(begun)} films keep rendering, "
+        f"{15 * len(begun)} credits set aside: `callsheet cancel {name}` releases them"
+    )
+    assert said in ended["words"]
+    assert said in _artifacts(caller, name, "markdown", key="callsheet-interruption")[-1]["data"]
+    found = caller.task_runs(name, 12 + 3)
+    assert {found[row] for row in rows} == {("CANCELLED", "Cancelled")}
+    # What it said holds: the rest is released, and the next run makes nothing of it.
+    ended_by_hand = caller.desk.call("cancel", name, "--yes", "--json")
+    assert ended_by_hand.json["credits"] == {"released": 15 * len(begun)}
+    again = caller.desk.run(f"{name}.csv")
+    assert again.json["rows"] == {"total": 12, "cancelled": 12}
+    assert not studio.charged([row["key"] for row in rows.values() if row["key"]])
+
+
+def wait(until: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + 90
+    while not until():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def _artifacts(
+    caller: Caller, campaign: str, kind: str, *, key: str | None = None
+) -> list[Mapping[str, Any]]:
+    """Return the artifacts of a kind of a campaign's flow run, the oldest first."""
+    found = caller.client.post(
+        "/artifacts/filter",
+        json={"flow_runs": {"name": {"like_": campaign}}, "sort": "CREATED_DESC"},
+    ).json()
+    return [one for one in reversed(found) if one["type"] == kind and key in (None, one["key"])]
+
+
+@contextmanager
+def _listener() -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Serve an address that people are told at; yield it, and what was told."""
+    told: list[dict[str, str]] = []
+
+    class Told(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Told) as listener:
+        threading.Thread(target=listener.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{listener.server_port}", told
+        finally:
+            listener.shutdown()
