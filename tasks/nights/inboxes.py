@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -48,7 +48,9 @@ class Inbox:
     max_wait: float | None = None
     #: Addresses of people, as apprise takes them; each may be `env:NAME` or `file:PATH`.
     notify: tuple[str, ...] = ()
-    #: Whether a night in which all went well is kept quiet about.
+    #: More addresses, by campaign: they hear of nothing else.
+    notify_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Whether a night without news is kept quiet about.
     quiet: bool = True
     #: When the digest is sent, as `08:00`; None: at the end of the sweep.
     digest_at: str | None = None
@@ -196,6 +198,12 @@ def _addresses(value: object) -> tuple[str, ...]:
     return tuple(_text(one) for one in value)
 
 
+def _addresses_of(value: object) -> Mapping[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise ValueError('is a table, like { spring = ["env:SPRING_MAIL"] }')
+    return {campaign: _addresses(one) for campaign, one in value.items()}
+
+
 def _approval(value: object) -> Approval:
     for approval in get_args(Approval):
         if value == approval:
@@ -211,6 +219,7 @@ _READERS: Mapping[str, Any] = {
     "canary": _switch,
     "quiet": _switch,
     "notify": _addresses,
+    "notify_of": _addresses_of,
     "max_wait": lambda value: parse_duration(_text(value)),
 }
 

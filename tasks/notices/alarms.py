@@ -94,7 +94,7 @@ async def tell_silence(
     An inbox that was never swept is given until its next night.
     """
     now = clock()
-    if inbox.cron is None:
+    if inbox.cron is None or not inbox.notify:
         return []
     expected = last_due(now, cron=inbox.cron, timezone=inbox.timezone)
     sweep = await ledger.read(partial(last_sweep, inbox=inbox.name, at=now))

@@ -171,9 +171,7 @@ def _expiring(
     plans = plans_expiring(connection, names, after=now, until=now + SOON)
     links = links_expiring(connection, names, after=now, until=now + SOON)
     found = [
-        Expiring(
-            words=f"the prices of {name}, not approved yet", at=at, link=plan_page(board, plan)
-        )
+        Expiring(words=f"the plan of {name}, not approved yet", at=at, link=plan_page(board, plan))
         for name, plan, at in plans
     ]
     found += [

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 from tasks.credits import in_credits
 from tasks.ledger import NEEDS_PERSON
+from tasks.nights.sheet_answers import names_of
 from tasks.nights.values import NightReport, Outcome, SheetReport
 from tasks.notices.page_links import campaign_page
 from tasks.notices.values import Matter
 from tasks.plural import count
+from tasks.redact import redact
 from tasks.suggest import suggest, suggest_run
 
 #: Problems or rows that are named of one matter.
@@ -174,13 +177,31 @@ def _matter(
         sheet=sheet.sheet,
         campaign=sheet.campaign,
         title=_title(sheet, kind),
-        words=sheet.words,
-        lines=tuple(lines[:NAMED]),
+        words=_words(sheet, kind),
+        lines=tuple(_line(sheet, line) for line in lines[:NAMED]),
         more=max(0, whole - NAMED) if lines else 0,
         button=button if link else None,
         link=link,
         command=None if link else command,
     )
+
+
+def _words(sheet: SheetReport, kind: Outcome) -> str | None:
+    """Return why it stands as it does, without what the title, the lines and the button say."""
+    if kind == "invalid" and sheet.problems:
+        return f"All of it is in {names_of(sheet.sheet)[1]}, beside the sheet."
+    if sheet.words is None:
+        return None
+    words = redact(sheet.words).partition("; nothing was spent")[0]
+    return words[:1].upper() + words[1:].rstrip(".") + "."
+
+
+def _line(sheet: SheetReport, line: str) -> str:
+    """Return a problem without the name of its sheet, which stands above it."""
+    said = redact(line)
+    if said.startswith(f"{sheet.sheet}:"):
+        return re.sub(r"^(\d+) ", r"line \1, ", said[len(sheet.sheet) + 1 :])
+    return said.removeprefix(f"{sheet.sheet} ").removeprefix(f"{sheet.sheet}, ")
 
 
 def _title(sheet: SheetReport, kind: Outcome) -> str:

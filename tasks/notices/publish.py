@@ -132,7 +132,9 @@ async def send_waiting(
     await ledger.write(partial(drop_old_letters, before=begun - STALE))
     addresses = {address.mark: address for address in addresses_of(inbox)}
     named = [one for one in waiting if one.address in addresses]
-    return [await _send(ledger, addresses[one.address], one, clock, sleep) for one in named]
+    # Side by side: one that does not answer keeps nobody else from hearing.
+    sending = [_send(ledger, addresses[one.address], one, clock, sleep) for one in named]
+    return list(await asyncio.gather(*sending))
 
 
 async def _send(

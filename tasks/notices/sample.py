@@ -6,6 +6,7 @@ import io
 import secrets
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain
 
 from tasks.clock import UnixClock
 from tasks.errors import CallsheetError
@@ -32,7 +33,7 @@ async def send_sample(inbox: Inbox, *, clock: UnixClock) -> list[Sending]:
     """Send a sample to every address of an inbox; return what became of each. Raises nothing."""
     now = clock()
     letter, sent = sample_letter(inbox, now=now), []
-    for written in inbox.notify:
+    for written in dict.fromkeys((*inbox.notify, *chain(*inbox.notify_of.values()))):
         failed: str | None
         try:
             address = read_address(written, folder=inbox.folder)

@@ -21,7 +21,7 @@ from tasks.redact import redact
 
 log = logging.getLogger("callsheet.notices")
 #: How long, in seconds, sending to one address may take in all.
-PATIENCE = 90.0
+PATIENCE = 60.0
 #: A message of so many characters is read in a chat; longer ones are cut.
 CHAT = 1800
 #: Apprise says why only in its log: one letter at a time listens to it.

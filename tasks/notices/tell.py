@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from functools import partial
+from pathlib import PurePath
 
 from tasks.clock import Sleep, UnixClock
+from tasks.errors import shorten
 from tasks.known_settings import Settings
 from tasks.ledger import Ledger
 from tasks.ledger.notices import Notice, last_notice, reports_of
 from tasks.nights.calendar import read_zone
-from tasks.nights.inboxes import Inbox
+from tasks.nights.inboxes import LONGEST, Inbox
 from tasks.nights.values import NightReport, SheetReport
 from tasks.notices.alarms import tell_silence
 from tasks.notices.contents import gather
@@ -64,10 +66,9 @@ async def digest(
     """
     sent: list[Sending] = []
     for inbox in inboxes:
-        if inbox.notify:
-            silence = tell_silence(ledger, inbox, clock=clock, sleep=sleep)
-            due = _digest(ledger, settings, inbox, clock=clock, sleep=sleep)
-            sent += [*await unfailing(inbox, silence), *await unfailing(inbox, due)]
+        silence = tell_silence(ledger, inbox, clock=clock, sleep=sleep)
+        due = _digest(ledger, settings, inbox, clock=clock, sleep=sleep)
+        sent += [*await unfailing(inbox, silence), *await unfailing(inbox, due)]
     return sent
 
 
@@ -80,17 +81,49 @@ async def _digest(
     sleep: Sleep,
     report: NightReport | None = None,
 ) -> list[Sending]:
-    if not inbox.notify:
+    if not (inbox.notify or inbox.notify_of):
         return []
-    inbox = replace(inbox, board=inbox.board or settings.board_url)
-    await _write_digest(ledger, settings, inbox, report, now=clock())
-    return await send_waiting(ledger, inbox, clock=clock, sleep=sleep)
+    now, nights = clock(), await _nights(ledger, inbox, report)
+    sent: list[Sending] = []
+    for told, campaign in audiences(replace(inbox, board=inbox.board or settings.board_url)):
+        await _write_digest(ledger, settings, told, _only(nights, campaign), now=now)
+        sent += await send_waiting(ledger, told, clock=clock, sleep=sleep)
+    return sent
+
+
+def audiences(inbox: Inbox) -> list[tuple[Inbox, str | None]]:
+    """Return who hears of what: those named for the inbox of all, others of one campaign each.
+
+    Each is told, and remembers what it was told, by a name of its own.
+    """
+    found: list[tuple[Inbox, str | None]] = [(inbox, None)] if inbox.notify else []
+    for campaign, addresses in inbox.notify_of.items():
+        name = shorten(f"{inbox.name}: {campaign}", LONGEST)
+        found.append((replace(inbox, name=name, notify=addresses), campaign))
+    return found
+
+
+def _only(nights: Sequence[NightReport], campaign: str | None) -> list[NightReport]:
+    """Return nights with the sheets of one campaign alone, or as they are."""
+    if campaign is None:
+        return list(nights)
+    return [
+        replace(
+            night,
+            sheets=tuple(
+                one
+                for one in night.sheets
+                # A sheet that could not be read has no campaign yet, but its own name.
+                if (one.campaign or PurePath(one.sheet).stem) == campaign
+            ),
+        )
+        for night in nights
+    ]
 
 
 async def _write_digest(
-    ledger: Ledger, settings: Settings, inbox: Inbox, report: NightReport | None, *, now: float
+    ledger: Ledger, settings: Settings, inbox: Inbox, nights: Sequence[NightReport], *, now: float
 ) -> None:
-    nights = await _nights(ledger, inbox, report)
     told = await ledger.read(partial(last_notice, inbox=inbox.name, kind="digest"))
     quiet = await ledger.read(partial(last_notice, inbox=inbox.name, kind="quiet"))
     new = _since(nights, told, quiet)
@@ -100,14 +133,16 @@ async def _write_digest(
     before = [one for one in nights if one.night < night.night]
     contents = await gather(ledger, inbox, night, before, now=now)
     tells, last = about(night, contents.matters), About.read(told.about) if told else None
-    again = last is not None and last.night == night.night
-    # A second digest of a night is of something else than the first one.
-    window = f"{night.night} {tells.as_text()}" if again else night.night
-    alarmed = await _alarmed_since(ledger, inbox, told)
-    if not alarmed and not is_worth(tells, last, contents.matters, quiet=inbox.quiet):
+    if not (
+        await _alarmed_since(ledger, inbox, told)
+        or is_worth(tells, last, contents.matters, quiet=inbox.quiet)
+    ):
         window = f"{night.night} {night.ended_at}"
         await note_quiet(ledger, inbox, window=window, about=tells.as_text(), now=now)
         return
+    # A second digest of a night is of something else than the first one.
+    again = last is not None and last.night == night.night
+    window = f"{night.night} {tells.as_text()}" if again else night.night
     films = await with_pictures(ledger, settings, contents.films)
     letter = digest_letter(replace(contents, films=films))
     await write_down(

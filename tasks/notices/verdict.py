@@ -34,7 +34,7 @@ def verdict_of(contents: Contents) -> str:
 
 def films_of(lines: Iterable[CampaignFigures]) -> tuple[int, int]:
     """Return how many films are ready, and of how many that are to be made."""
-    made = [line for line in lines if line.outcome not in ("not-approved", "invalid", "set-aside")]
+    made = [line for line in lines if line.outcome not in ("invalid", "set-aside")]
     return sum(line.ready for line in made), sum(line.total for line in made)
 
 

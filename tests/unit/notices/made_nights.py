@@ -55,7 +55,7 @@ BROKEN = SheetReport(
     sheet="broken.csv",
     campaign=None,
     outcome="invalid",
-    problems=('broken.csv:3, row "x", column language (C3): "gr" is no language',),
+    problems=('broken.csv:3 row "x", column language (C3): "gr" is no language',),
     exit_status=2,
 )
 DEAR = SheetReport(

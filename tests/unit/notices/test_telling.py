@@ -259,6 +259,23 @@ async def test_that_nothing_needs_anybody_any_more_is_told(desk: Desk, post: Mai
     assert post.subjects[1:] == ["Nothing to do: 1 campaign as it was"]
 
 
+async def test_some_hear_of_one_campaign_alone(desk: Desk, post: Mailbox) -> None:
+    desk.inbox = replace(desk.inbox, notify_of={"dear": (post.address("dee@example.com"),)})
+    await swept(desk.ledger, night("2026-11-21", MADE))
+    await swept(desk.ledger, night("2026-11-22", UNCHANGED, DEAR))
+    desk.now = at("2026-11-21", "08:00")
+    await desk.digest()
+    desk.now = MORNING
+
+    await desk.digest()
+    await desk.digest()
+
+    told = [(str(mail["To"]), str(mail["Subject"])) for mail in post.letters]
+    dear = "dear: 40 films for 120 credits wait for your approval"
+    assert told[-2:] == [("ann@example.com", dear), ("dee@example.com", dear)]
+    assert [to for to, _ in told].count("dee@example.com") == 1
+
+
 async def test_a_chat_hears_a_few_lines(desk: Desk, web: Watcher) -> None:
     desk.inbox = replace(desk.inbox, notify=(f"json://127.0.0.1:{web.port}/hooks/s3cr3thook",))
     await swept(desk.ledger, night("2026-11-22", FAILED))

@@ -50,7 +50,7 @@ SUBJECTS: list[tuple[Sequence[CampaignFigures], tuple[Matter, ...], str]] = [
     ([IDLE, IDLE], (), "Nothing to do: 2 campaigns as they were"),
     ([], (), "Nothing to do: no sheets"),
     ([WAITS, SUMMER, UNAPPROVED, REFUSED], of(FAILED, DEAR, BROKEN),
-     "4 campaigns: 49 of 52 films ready, 1 needs you, 1 approval to give, 1 sheet to mend, "
+     "4 campaigns: 49 of 92 films ready, 1 needs you, 1 approval to give, 1 sheet to mend, "
      "12 credits tonight"),
 ]  # fmt: skip
 
