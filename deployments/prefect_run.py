@@ -11,7 +11,7 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -40,11 +40,12 @@ WORTH_A_WORD = 1.0
 class PrefectBeside:
     """Prefect beside one run: a flow run that follows it, on a server that is there or brought."""
 
-    def __init__(self, home: Path, *, profile: str | None, verbose: bool) -> None:
+    def __init__(self, home: Path, *, asked: Mapping[str, Any], verbose: bool) -> None:
         #: Whether it was left in the middle: at the exit it would talk to its server for minutes.
         self.left = False
         self._home = home
-        self._profile = profile
+        #: The flow's parameters, as the run was asked for.
+        self._asked = asked
         self._verbose = verbose
         self._server: PrefectServer | None = None
         self._flow: asyncio.Task[Any] | None = None
@@ -124,14 +125,7 @@ class PrefectBeside:
                 print(f"  {remedy}", file=sys.stderr)
             return
         assert run.campaign is not None
-        arguments = {
-            # For the eyes alone: the run is open already, and what signs an address stays here.
-            "sheet": redact(run.options.sheet),
-            "campaign": run.campaign.name,
-            "budget": None if run.options.budget is None else float(run.options.budget),
-            "select": run.options.select,
-            "profile": self._profile,
-        }
+        arguments = {**self._asked, "campaign": run.campaign.name}
         with shown.ours():
             self._flow = asyncio.create_task(
                 # It ends as the run does, which is no trouble of Prefect's.

@@ -31,7 +31,8 @@ from tasks.errors import ConfigurationError
 from tasks.plural import count
 from tasks.redact import unsigned
 from tasks.settings import Settings
-from tasks.suggest import again_with, suggest, suggest_run
+from tasks.suggest import suggest, suggest_run
+from tasks.webhooks.listener import check_address
 
 
 async def run_here(
@@ -162,12 +163,8 @@ async def _receiver_beside(run: Run) -> AsyncIterator[None]:
     looking for them, which is said.
     """
     settings, wait = run.at.settings, run.options.wait
-    if wait == "webhook" and not (settings.webhook_url or settings.webhook_secret):
-        raise ConfigurationError(
-            "--wait webhook needs the public address of a receiver; nothing was spent",
-            remedy="set CALLSHEET_WEBHOOK_URL to an https address that leads to "
-            f"{settings.receiver}, or {again_with('--wait', 'auto')}",
-        )
+    if wait == "webhook":
+        check_address(settings)
     if wait == "poll" or not (settings.webhook_url or settings.webhook_secret):
         yield
         return

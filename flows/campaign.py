@@ -4,136 +4,174 @@ The road itself is in `flows.pipeline`; this gives each step to Prefect as a tas
 it is. Prefect's records are not a ledger and are never read back.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from pathlib import PurePosixPath
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, cast
 
 from prefect import flow
 from prefect.client.schemas.objects import State
-from prefect.runtime import flow_run
 
 from flows.as_tasks import AS_TASKS
-from flows.endings import end, ended
+from flows.consent import Consent
+from flows.endings import end, ended, not_approved
 from flows.interruption import interruptible
+from flows.parameters import Approve, Credits, NeedsPerson
 from flows.pipeline import follow, run_pipeline
 from flows.prefect_logs import redact_prefect_logs
+from flows.result import CampaignResult
+from flows.run_name import run_name
 from flows.shown import publish_report, showing
-from tasks.campaign.plan import check_retirement
-from tasks.campaign.run import Approval, Run, no_approval, open_run
-from tasks.campaign.values import Plan, RunOptions
+from tasks.campaign.plan import said_in
+from tasks.campaign.run import Run, no_approval, open_run
+from tasks.campaign.values import RunOptions, RunOutcome
+from tasks.credits import as_number, parse_credits
 from tasks.duration import parse_duration
-from tasks.errors import BadInput, SpendRefused
-from tasks.ledger import AtLimit, Campaign, find_campaign
-from tasks.settings import load_settings
+from tasks.errors import BadInput, NotApproved
+from tasks.ledger import AtLimit, Campaign, find_campaign, tally_of
+from tasks.settings import Settings, load_settings
 from tasks.sheet import HiddenRows
 from tasks.suggest import suggest_for
-
-_RETIRE = "run the flow with retire=true"
-
-
-def run_name() -> str:
-    """Name a flow run after its campaign and the minute it began."""
-    asked: dict[str, Any] = flow_run.parameters or {}
-    name = asked.get("campaign") or PurePosixPath(str(asked.get("sheet", ""))).stem or "campaign"
-    return f"{name} {datetime.now(UTC):%Y-%m-%d %H:%M}"
+from tasks.webhooks.listener import check_address
 
 
 @flow(
     name="campaign",
     description="A campaign sheet becomes finished films in the store.",
     flow_run_name=run_name,
-    persist_result=False,
 )
 async def run_campaign(
     sheet: str,
+    approve: Approve = "no",
+    budget: Credits | None = None,
     campaign: str | None = None,
-    budget: float | None = None,
     select: str | None = None,
-    max_wait: str | None = None,
-    approve: bool = False,
-    profile: str | None = None,
-    run_budget: float | None = None,
+    run_budget: Credits | None = None,
     at_limit: AtLimit | None = None,
-    delimiter: str | None = None,
+    max_wait: str | None = None,
+    plan: str | None = None,
+    if_running: Literal["wait", "leave"] = "wait",
+    wait: Literal["auto", "poll", "webhook"] = "auto",
     worksheet: str | None = None,
+    delimiter: str | None = None,
+    hidden_rows: HiddenRows | None = None,
     new_campaign: bool = False,
     same_campaign: bool = False,
     retire: bool = False,
-    hidden_rows: HiddenRows | None = None,
-) -> State[dict[str, Any]]:
+    pay_again: bool = False,
+    needs_person: NeedsPerson | None = None,
+    profile: str | None = None,
+) -> CampaignResult:
     """Run a campaign from its sheet.
 
     Args:
         sheet: a path, an https:// or an s3:// address.
-        campaign: a name instead of the sheet's own.
+        approve: whether the plan may be paid for. no: it is shown, and nothing new is paid for.
+            ask: it is shown, and the run waits for an answer on Prefect's page. yes: as quoted.
         budget: credits the campaign may cost in all, over every run.
+        campaign: a name instead of the sheet's own.
         select: only these rows, as `tag:launch,language:en|de`.
-        max_wait: park the run after this long, as `2h`.
-        approve: approve the plan as quoted; without it nothing new is paid for.
-        profile: settings from a TOML profile.
         run_budget: credits this run alone may set aside.
         at_limit: begin nothing more at the end of a budget (stop), or what still fits (fit).
-        delimiter: what separates the cells of a CSV.
+        max_wait: park the run after this long, as `2h`.
+        plan: the file of a plan saved with `callsheet plan -o`; what is approved is what it says,
+            or nothing.
+        if_running: while another run has the campaign, wait for it, or leave.
+        wait: find films by webhooks where they come through (auto), by looking (poll), or not
+            without webhooks (webhook).
         worksheet: which worksheet of an XLSX.
+        delimiter: what separates the cells of a CSV.
+        hidden_rows: leave out the rows that a workbook hides (skip), or make films of them (read).
         new_campaign: make films again that another campaign has paid for.
         same_campaign: the campaign goes on with this sheet, though it comes from elsewhere and
             differs.
         retire: retire rows that left the sheet, however many.
-        hidden_rows: leave out the rows that a workbook hides (skip), or make films of them (read).
+        pay_again: make films that a lost ledger may have paid for, too long ago for their keys.
+        needs_person: how the run ends where rows need a person, else as the setting
+            `prefect_needs_person` says; what ends failed raises in a flow that calls this one.
+        profile: settings from a TOML profile.
     """
     options = RunOptions(
         sheet=sheet,
         campaign=campaign,
-        budget=_amount(budget),
+        budget=parse_credits(budget),
         select=select,
-        max_wait=None if max_wait is None else parse_duration(max_wait),
-        run_budget=_amount(run_budget),
+        run_budget=parse_credits(run_budget),
         at_limit=at_limit,
+        if_running=if_running,
+        wait=wait,
         delimiter=delimiter,
         worksheet=worksheet,
+        hidden_rows=hidden_rows,
         new_campaign=new_campaign,
         same_campaign=same_campaign,
         retire=retire,
-        hidden_rows=hidden_rows,
+        pay_again=pay_again,
+        saved_plan=plan is not None,
     )
-    return await ended(_run(options, _approved if approve else _unapproved, profile))
+    saved = None if plan is None else Path(plan)
+    running = _run(options, approve, saved, max_wait, needs_person, profile)
+    # A flow may return a state; whoever calls it gets its data.
+    return cast(CampaignResult, await ended(running))
 
 
-async def _run(options: RunOptions, approval: Approval, profile: str | None) -> State[Any]:
+async def _run(
+    options: RunOptions,
+    approve: Approve,
+    saved: Path | None,
+    max_wait: str | None,
+    needs_person: NeedsPerson | None,
+    profile: str | None,
+) -> State[Any]:
     """Run a campaign, or go along with the run that is open already, and show how far it is."""
     redact_prefect_logs()
     suggest_for(profile)
     settings = load_settings(profile=profile, sheet=options.sheet)
-    async with open_run(options, settings, approval) as run:
+    if needs_person is not None:
+        settings = settings.model_copy(update={"prefect_needs_person": needs_person})
+    options = _whole(options, saved, max_wait, settings)
+    async with open_run(options, settings, no_approval) as run:
+        if run.taken is None:
+            consent = Consent(run, approve, saved=saved)
+            run.approval, run.before_approval = consent.approve, consent.see
         # The command line's run does not wait for Prefect, which goes along with it.
         road = run_pipeline if run.taken is None else follow
-        async with showing(run), interruptible(run):
-            outcome = await road(run, AS_TASKS)
+        try:
+            async with showing(run), interruptible(run):
+                outcome = await road(run, AS_TASKS)
+        except NotApproved as refusal:
+            return not_approved(str(refusal), await unapproved(run))
         await publish_report(run)
     return await end(outcome, settings)
 
 
-def _amount(credits: float | None) -> Decimal | None:
-    return None if credits is None else Decimal(str(credits))
-
-
-async def _approved(plan: Plan) -> str:
-    check_retirement(plan, _RETIRE)
-    return "approved by the flow's parameter"
-
-
-async def _unapproved(plan: Plan) -> str:
-    check_retirement(plan, _RETIRE)
-    raise SpendRefused(
-        f"the plan of {plan.campaign} is not approved; nothing was spent",
-        remedy="look at it with `callsheet plan SHEET`, then run the flow with approve=true",
+def _whole(
+    options: RunOptions, saved: Path | None, max_wait: str | None, settings: Settings
+) -> RunOptions:
+    """Return the options with what has to be read first. Raises BadInput where that fails."""
+    if options.wait == "webhook":
+        check_address(settings)
+    said = [] if saved is None else said_in(saved)
+    return replace(
+        options,
+        max_wait=None if max_wait is None else parse_duration(max_wait),
+        new_campaign=options.new_campaign or "new_campaign" in said,
+        same_campaign=options.same_campaign or "same_campaign" in said,
     )
+
+
+async def unapproved(run: Run) -> dict[str, Any]:
+    """Return how a campaign stands whose plan nobody has approved: a `CampaignResult`."""
+    assert run.campaign is not None
+    assert run.plan is not None
+    tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
+    outcome = RunOutcome(
+        campaign=run.campaign.name, tally=tally, charged_this_run=Decimal(0), exit_status=4
+    )
+    return {**outcome.as_json(), "asked": as_number(run.plan.total)}
 
 
 @asynccontextmanager

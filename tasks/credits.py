@@ -60,6 +60,10 @@ def is_above(price: Decimal | None, limit: Decimal | None) -> bool:
     return limit is not None and (price is None or price > limit)
 
 
+@overload
+def as_number(amount: Decimal) -> int | float: ...
+@overload
+def as_number(amount: Decimal | None) -> int | float | None: ...
 def as_number(amount: Decimal | None) -> int | float | None:
     """Return `amount` for JSON: an int where it is whole."""
     if amount is None:

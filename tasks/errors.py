@@ -8,6 +8,7 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 │   ├── LedgerError                     the ledger cannot be opened or used
 │   └── StoreUnusable                   the store cannot be written to
 ├── SpendRefused               exit 4   budget or approval stands in the way
+│   ├── NotApproved                     nobody has approved the plan
 │   ├── MovedOn                         not what was planned any more: a new plan is needed
 │   └── AllowanceSpent                  more than somebody may approve in a day
 ├── NeedsPerson                exit 3   finished, but some rows need a person
@@ -127,6 +128,10 @@ class SpendRefused(CallsheetError):
     """The budget or a missing approval stands in the way; nothing was spent."""
 
     exit_status = 4
+
+
+class NotApproved(SpendRefused):
+    """Nobody has approved the plan; nothing was spent."""
 
 
 class MovedOn(SpendRefused):

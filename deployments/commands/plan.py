@@ -21,16 +21,13 @@ from deployments.progress_view import ProgressView
 from deployments.signals import run_command
 from deployments.terminal import console_for, print_json
 from tasks.campaign.plan import plan_document, save_plan
-from tasks.campaign.priced_plan import PricedPlan, plan_with_prices
+from tasks.campaign.priced_plan import PricedPlan, plan_from
 from tasks.campaign.prices import Tell
 from tasks.campaign.quote import check_budget
 from tasks.campaign.values import Plan, RunOptions
 from tasks.errors import CallsheetError, SpendRefused
-from tasks.ledger import open_ledger
-from tasks.ledger.database import ledger_file, ledger_url
 from tasks.redact import unsigned
 from tasks.settings import Settings
-from tasks.sheet import read_sheet
 from tasks.suggest import suggest_run
 
 
@@ -78,7 +75,6 @@ def _run_of(args: Namespace, plan: Plan, *words: str) -> str:
 
 
 async def _plan(args: Namespace, settings: Settings, tell: Tell) -> PricedPlan:
-    sheet = await read_sheet(args.sheet, sheet_options(args, settings))
     options = RunOptions(
         sheet=args.sheet,
         budget=budget_of(args),
@@ -86,9 +82,4 @@ async def _plan(args: Namespace, settings: Settings, tell: Tell) -> PricedPlan:
         sandbox=args.sandbox,
         **words_of(args),
     )
-    file = ledger_file(ledger_url(settings.ledger))
-    if file is not None and not file.exists():
-        # A plan makes nothing, not even an empty ledger.
-        return await plan_with_prices(None, sheet, options, settings, tell=tell)
-    async with await open_ledger(settings.ledger, create=False) as ledger:
-        return await plan_with_prices(ledger, sheet, options, settings, tell=tell)
+    return await plan_from(args.sheet, sheet_options(args, settings), options, settings, tell=tell)

@@ -12,6 +12,7 @@ from argparse import Namespace
 from contextlib import ExitStack
 
 from deployments.commands.options import ledger_note, settings_of
+from deployments.flow_parameters import flow_parameters
 from deployments.signals import run_command
 from tasks.duration import parse_duration
 from tasks.home import make_home
@@ -39,7 +40,7 @@ def main(args: Namespace) -> int:
 
         prefect = None
         if not args.without_prefect:
-            prefect = PrefectBeside(home, profile=args.profile, verbose=args.verbose)
+            prefect = PrefectBeside(home, asked=flow_parameters(args), verbose=args.verbose)
             stack.callback(prefect.stop)
         status = run_command(run_here(args, settings, prefect, max_wait=max_wait))
     if prefect is not None and prefect.left:

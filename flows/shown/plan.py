@@ -16,7 +16,6 @@ from flows.shown.artifacts import (
     put_words,
 )
 from tasks.campaign.plan_words import sums_of, warnings_of, why_of
-from tasks.campaign.run import Run
 from tasks.campaign.values import Plan, PlanLine
 from tasks.credits import as_number, as_text, in_credits
 from tasks.plural import count
@@ -25,21 +24,20 @@ from tasks.suggest import suggest_run
 
 
 @out_of_the_way
-async def publish_plan(run: Run, ways: Sequence[str] | None = None) -> None:
-    """Publish the plan of a run, which is quoted and not approved: a table of rows, and what it
-    comes to in words; `ways` say in sentences what a person can do about it (None: all of them).
+async def publish_plan(plan: Plan, ways: Sequence[str] | None = None) -> None:
+    """Publish a plan with its prices: a table of rows, and what it comes to in words.
+
+    `ways` say in sentences what a person can do about it, who has not approved it (None: all).
 
     Spends nothing, and changes nothing.
     """
-    plan = run.plan
-    assert plan is not None, "the rows are planned first"
     key = key_of(plan.campaign, "plan")
     shown = sorted(plan.lines, key=lambda line: line.action == "nothing")[:LINES]
     words = f"Plan for {plan.campaign}: what each row would be, and its price in credits"
     if len(plan.lines) > len(shown):
         words += f". {len(plan.lines) - len(shown):,} more rows: `callsheet plan SHEET --json`"
     await put_table(key, [_line(line) for line in shown], words=words)
-    lines = plan_in_words(plan, ways_on(run) if ways is None else ways)
+    lines = plan_in_words(plan, ways_on(plan) if ways is None else ways)
     if page := page_of(key):
         lines += ["", f"Row by row: {link(key, page)}"]
     await put_words(f"{key}-summary", lines)
@@ -65,10 +63,8 @@ def plan_in_words(plan: Plan, ways: Sequence[str]) -> list[str]:
     return lines
 
 
-def ways_on(run: Run) -> list[str]:
+def ways_on(plan: Plan) -> list[str]:
     """Return what a person can do about a plan that is not approved, a sentence each."""
-    plan = run.plan
-    assert plan is not None, "the rows are planned first"
     typed = suggest_run(unsigned(plan.sheet), plan.campaign)
     return [
         "**approve it**: run the deployment again with `approve` set to `yes`; with `ask` a run "

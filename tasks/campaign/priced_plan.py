@@ -17,9 +17,10 @@ from tasks.campaign.quote import ask_balance
 from tasks.campaign.values import Plan, RunOptions
 from tasks.clock import UnixClock
 from tasks.engine.context import open_service
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, open_ledger
+from tasks.ledger.database import ledger_file, ledger_url
 from tasks.settings import Settings
-from tasks.sheet import Sheet
+from tasks.sheet import Sheet, SheetOptions, read_sheet
 
 
 class PricedPlan(NamedTuple):
@@ -28,6 +29,26 @@ class PricedPlan(NamedTuple):
     sheet: Sheet
     plan: Plan
     match: Match
+
+
+async def plan_from(
+    address: str,
+    reading: SheetOptions,
+    options: RunOptions,
+    settings: Settings,
+    *,
+    tell: Tell | None = None,
+) -> PricedPlan:
+    """Read a sheet and return its plan with prices: `plan_with_prices`.
+
+    It makes nothing, not even an empty ledger. Raises SheetError with every problem.
+    """
+    sheet = await read_sheet(address, reading)
+    file = ledger_file(ledger_url(settings.ledger))
+    if file is not None and not file.exists():
+        return await plan_with_prices(None, sheet, options, settings, tell=tell)
+    async with await open_ledger(settings.ledger, create=False) as ledger:
+        return await plan_with_prices(ledger, sheet, options, settings, tell=tell)
 
 
 async def plan_unpriced(

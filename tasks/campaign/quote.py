@@ -128,6 +128,15 @@ def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | Non
         )
 
 
+def shortage(plan: Plan, at_limit: AtLimit | None = None) -> SpendRefused | None:
+    """Return what keeps a plan from fitting its budget: what `check_budget` raises, if anything."""
+    try:
+        check_budget(plan, at_limit)
+    except SpendRefused as refusal:
+        return refusal
+    return None
+
+
 def _without(plan: Plan) -> str:
     """Return the selection that leaves out the rows without a price."""
     return ",".join(f"!{line.row}" for line in plan.spending if line.priced is None)

@@ -26,7 +26,7 @@ from tasks.engine.context import Context, connect
 from tasks.engine.engine import Engine
 from tasks.engine.pages import Shard
 from tasks.engine.progress import Snapshot
-from tasks.errors import CallsheetError, SpendRefused
+from tasks.errors import CallsheetError, NotApproved, SpendRefused
 from tasks.garbage import search_of_new
 from tasks.ledger import (
     Campaign,
@@ -58,6 +58,8 @@ class Run:
     options: RunOptions
     at: Context
     approval: Approval
+    #: Sees the plan before it is held against its budget: may give another, or refuse.
+    before_approval: Callable[[Plan], Awaitable[None]] | None = None
     hidden_wanted: Wanted = field(default_factory=lambda: refuse_hidden)
     #: Has its part in the transaction that approves rows; raises SpendRefused to undo all of it.
     also_approves: Callable[[Connection, Sequence[PricedRow]], None] | None = None
@@ -244,4 +246,4 @@ async def refuse_hidden(rows: Sequence[str]) -> bool:
 
 async def no_approval(plan: Plan) -> str:
     """Approve nothing: for runs that only carry what was approved before."""
-    raise SpendRefused(f"the plan of {plan.campaign} is not approved; nothing was spent")
+    raise NotApproved(f"the plan of {plan.campaign} is not approved; nothing was spent")

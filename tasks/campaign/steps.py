@@ -255,6 +255,8 @@ async def approve_step(campaign: str) -> int:
         run.plan = replace(run.plan, accounts=await _limits(run, rows), balance=balance)
         run.on_plan(run.plan)
         run.on_plan = None
+    if run.before_approval is not None:
+        await run.before_approval(run.plan)
     if not run.options.pay_again:
         wanted = {line.row for line in run.plan.spending}
         refuse_too_old(run.recovery, wanted, horizon=run.at.settings.horizon)

@@ -142,6 +142,11 @@ class Plan:
         return sum(line.priced is None for line in self.spending)
 
     @property
+    def unapproved(self) -> bool:
+        """Whether something of it waits for an approval."""
+        return self.needs_word or any(line.state != "approved" for line in self.spending)
+
+    @property
     def moves_anything(self) -> bool:
         """Whether a run would do anything at all."""
         return any(line.spends or line.action == "continue" for line in self.lines)

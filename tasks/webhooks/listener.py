@@ -17,6 +17,7 @@ from typing import Protocol
 
 from tasks.errors import CallsheetError, ConfigurationError, LedgerError
 from tasks.ledger import Heard, hints_heard, latest_hint, listening
+from tasks.settings import Settings
 from tasks.suggest import again_with
 from tasks.webhooks.subscriber import Subscriber, SubscriptionStatus
 from tasks.webhooks.subscription import ensure_subscription
@@ -51,6 +52,16 @@ class CheckIntervals:
 
 
 CHECK_INTERVALS = CheckIntervals()
+
+
+def check_address(settings: Settings) -> None:
+    """Raise ConfigurationError where there is no address that webhooks could come to."""
+    if settings.webhook_url is None and not settings.webhook_secret:
+        raise ConfigurationError(
+            "--wait webhook needs the public address of a receiver; nothing was spent",
+            remedy="set CALLSHEET_WEBHOOK_URL to an https address that leads to "
+            f"{settings.receiver}, or {again_with('--wait', 'auto')}",
+        )
 
 
 @asynccontextmanager

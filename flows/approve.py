@@ -1,0 +1,84 @@
+"""An approval as a Prefect flow: for a deployment, an automation, or whoever starts it from there.
+
+What a run has priced, and nobody has approved, is approved and made; the sheet need not be there.
+"""
+
+from typing import Any, cast
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+
+from flows.as_tasks import AS_TASKS
+from flows.campaign import run_of, unapproved
+from flows.endings import end, ended, not_approved
+from flows.interruption import interruptible
+from flows.parameters import Credits
+from flows.pipeline import carry
+from flows.result import CampaignResult
+from flows.shown import publish_plan, publish_report, showing
+from tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
+from tasks.campaign.quote import check_budget
+from tasks.campaign.steps import carry_only
+from tasks.credits import as_text, in_credits, parse_credits
+from tasks.plural import count
+from tasks.redact import redact
+
+
+@flow(
+    name="approve",
+    description="What a run of a campaign has priced is approved, and its films are made.",
+    flow_run_name="approve {campaign}",
+)
+async def approve_campaign(
+    campaign: str,
+    at_most: Credits,
+    budget: Credits | None = None,
+    note: str | None = None,
+    max_wait: str | None = None,
+    profile: str | None = None,
+) -> CampaignResult:
+    """Approve the rows of a campaign that wait for it, and make their films.
+
+    Args:
+        campaign: whose rows.
+        at_most: credits that they may cost in all; beyond it nothing is approved.
+        budget: credits the campaign may cost in all, over every run.
+        note: why, for the rows' history.
+        max_wait: park the run after this long, as `2h`.
+        profile: settings from a TOML profile.
+    """
+    approving = _approve(campaign, at_most, budget, note, max_wait=max_wait, profile=profile)
+    # A flow may return a state; whoever calls it gets its data.
+    return cast(CampaignResult, await ended(approving))
+
+
+async def _approve(
+    campaign: str,
+    at_most: float,
+    budget: float | None,
+    note: str | None,
+    *,
+    max_wait: str | None,
+    profile: str | None,
+) -> State[Any]:
+    async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, found):
+        rows = await waiting_rows(run.at.ledger, found)
+        plan = waiting_plan(found, rows, parse_credits(budget))
+        run.campaign, run.plan = found, plan
+        limit = parse_credits(at_most)
+        assert limit is not None, "its type says what an amount is"
+        if rows:
+            await publish_plan(plan)
+        if plan.unpriced or plan.total > limit:
+            words = f"{in_credits(plan.total)} for {count(len(rows), 'film')}, and "
+            words += f"{as_text(limit)} at most: not approved; nothing was spent"
+            return not_approved(words, await unapproved(run))
+        check_budget(plan)
+        await run.at.store.check()
+        await carry_only(run, found, [row.row for row in rows])
+        by = "approved by the flow approve" + (f": {redact(note)}" if note else "")
+        await approve_waiting(run.at.ledger, found, plan, by=by, at=run.at.clock())
+        async with showing(run), interruptible(run):
+            outcome = await carry(run, AS_TASKS, campaign)
+        await publish_report(run)
+    return await end(outcome, run.at.settings)

@@ -1,0 +1,193 @@
+"""How a run of a flow comes by its approval: not at all, by a form on Prefect's page, or before.
+
+Approved is what the ledger's rows say. So a run that begins anew asks only for what nobody has
+approved yet, and asks again once the plan is another than the one that was shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Literal, cast
+
+from prefect.client.schemas.objects import FlowRunInput
+from prefect.context import FlowRunContext
+from prefect.flow_runs import apause_flow_run, asuspend_flow_run
+from prefect.input import RunInput
+from prefect.input.actions import afilter_flow_run_input
+from pydantic import Field
+
+from flows.parameters import Approve, Credits
+from flows.shown import publish_plan
+from tasks.campaign.plan import check_retirement, check_saved_plan
+from tasks.campaign.plan_words import sums_of, warnings_of
+from tasks.campaign.quote import check_budget, shortage
+from tasks.campaign.run import Run
+from tasks.campaign.values import Plan
+from tasks.credits import as_text, in_credits, parse_credits
+from tasks.errors import NotApproved, SpendRefused
+from tasks.plural import count
+from tasks.redact import redact
+
+#: How long an answer is waited for where a run cannot be suspended, in seconds: a day.
+PATIENCE = 86_400
+#: What a person can do about a plan that is published, beside what can always be done.
+_WAYS: Mapping[Approve, Sequence[str] | None] = {
+    "no": None,
+    "ask": ["**answer on this run's page**: Resume has a form, with a budget where one is needed"],
+    "yes": [],
+}
+#: What the keys of questions begin with, among the inputs of a flow run.
+_QUESTION = "plan-"
+
+
+class PlanApproval(RunInput):
+    """The form on Prefect's page: nothing is approved by leaving it as it is."""
+
+    approve: Literal["yes", "no"] = Field(description="make these films at this price, or none")
+    budget: Credits | None = Field(
+        default=None,
+        description="credits the campaign may cost in all, over every run; empty: as it is",
+    )
+    note: str | None = Field(default=None, description="why, for the history of the rows")
+
+
+class Consent:
+    """Says yes or no to the plan of a run, by the parameters of its flow and whoever is asked."""
+
+    def __init__(self, run: Run, approve: Approve, *, saved: Path | None = None) -> None:
+        self._run = run
+        self._approve = approve
+        self._saved = saved
+        #: Whose word the plan has, once somebody has answered.
+        self._word: str | None = None
+
+    async def see(self, plan: Plan) -> None:
+        """Publish the plan, and end a run that may not spend.
+
+        Raises NotApproved. Where the budget is too small, somebody who is asked may give another.
+        """
+        if plan.spending or plan.needs_word:
+            await publish_plan(plan, _WAYS[self._approve])
+        if not plan.unapproved:
+            await self._keep_budget(plan)
+        elif self._approve == "no":
+            raise NotApproved(
+                f"{_price_of(plan)} not approved; nothing was spent",
+                remedy="look at the plan, then run the flow with approve=yes or approve=ask",
+            )
+        elif self._approve == "ask" and not plan.unpriced and self._shortage(plan):
+            await self._ask(plan)
+
+    async def approve(self, plan: Plan) -> str:
+        """Return whose word a plan has. Raises NotApproved, or SpendRefused when it is moved."""
+        if self._saved is not None:
+            tolerance = self._run.at.settings.quote_tolerance
+            check_saved_plan(plan, self._saved, tolerance=tolerance)
+        if self._approve == "ask":
+            return self._word or await self._ask(plan)
+        if self._saved is not None:
+            return f"approved with the plan {self._saved}"
+        check_retirement(plan, "run the flow with retire=true")
+        return "approved by the flow's parameter"
+
+    async def _ask(self, plan: Plan) -> str:
+        """Return whose word it is once somebody has answered; the run goes by their budget."""
+        while True:
+            answer = await _answer(plan, refusal=self._shortage(plan))
+            if answer.approve == "no":
+                said = f": {redact(answer.note)}" if answer.note else ""
+                raise NotApproved(f"{_price_of(plan)} not approved{said}; nothing was spent")
+            asked, plan = plan, replace(plan, budget=_budget_of(answer, plan.budget))
+            self._run.plan = plan
+            # What still does not fit is asked with the new budget, once.
+            if not self._shortage(plan) or plan == asked:
+                break
+        check_budget(plan, self._run.options.at_limit)
+        note = f": {redact(answer.note)}" if answer.note else ""
+        self._word = f"approved on Prefect's page{note}"
+        return self._word
+
+    async def _keep_budget(self, plan: Plan) -> None:
+        """Go by the budget that was given with the approval, where this run was approved before."""
+        if self._approve != "ask" or not self._shortage(plan):
+            return
+        for answer in await _answers():
+            if answer.approve == "yes":
+                plan = replace(plan, budget=_budget_of(answer, plan.budget))
+        self._run.plan = plan
+
+    def _shortage(self, plan: Plan) -> SpendRefused | None:
+        return shortage(plan, self._run.options.at_limit)
+
+
+async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:
+    """Return what somebody answered about this very plan, once they have.
+
+    Until then the run is suspended: its process ends, and another begins it anew. One that cannot
+    be, of no deployment or of another flow, waits in its process.
+    """
+    form = PlanApproval.with_initial_data(description=_question(plan, refusal))
+    key = f"{_QUESTION}{_digest(plan)}"
+    if _can_be_suspended():
+        return await asuspend_flow_run(wait_for_input=form, key=key)
+    return await apause_flow_run(wait_for_input=form, key=key, timeout=PATIENCE)
+
+
+async def _answers() -> list[PlanApproval]:
+    """Return every answer that this flow run was given, the oldest first."""
+    asking = afilter_flow_run_input(key_prefix=f"suspended-{_QUESTION}", limit=200)
+    found = cast(list[FlowRunInput], await asking)
+    given = sorted((one for one in found if one.key.endswith("-response")), key=lambda one: one.id)
+    return [PlanApproval.load_from_flow_run_input(one) for one in given]
+
+
+def _can_be_suspended() -> bool:
+    context = FlowRunContext.get()
+    assert context is not None, "it is asked within a flow"
+    run = context.flow_run
+    return run is not None and run.deployment_id is not None and run.parent_task_run_id is None
+
+
+def _budget_of(answer: PlanApproval, planned: Decimal | None) -> Decimal | None:
+    return planned if answer.budget is None else parse_credits(answer.budget)
+
+
+def _digest(plan: Plan) -> str:
+    """Return what two plans have alike that mean the same to whoever approves them."""
+    asked = [
+        plan.campaign,
+        as_text(plan.budget),
+        [(line.row, line.action, line.digest, as_text(line.priced)) for line in plan.spending],
+        list(plan.retiring) if plan.needs_word else [],
+        [(one.campaign, sorted(one.costs)) for one in plan.elsewhere],
+    ]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
+
+
+def _price_of(plan: Plan) -> str:
+    """Say what a plan costs: `126 credits for 42 films are`."""
+    films = count(len(plan.spending), "film")
+    words = f"{in_credits(plan.total)} for {films}" if plan.spending else ""
+    if plan.unpriced:
+        words += f" ({plan.unpriced:,} without a readable price)"
+    if plan.needs_word:
+        words += (" and " if words else "") + f"{count(len(plan.retiring), 'row')} to be retired"
+    return f"{words} {'is' if words.startswith('1 credit for') else 'are'}"
+
+
+def _question(plan: Plan, refusal: SpendRefused | None) -> str:
+    """Return what stands above the form, in Markdown."""
+    films, *rest = sums_of(plan)
+    lines = [f"**{plan.campaign}: {films}**", *rest, *warnings_of(plan)]
+    if refusal is not None:
+        needed = as_text(plan.committed + plan.total)
+        lines.append(
+            f"That is more than is left: it takes a budget of {needed}, to be given below."
+        )
+    lines.append("Every row with its price is in the run's artifacts.")
+    return "\n\n".join(lines)

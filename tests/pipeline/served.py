@@ -1,0 +1,129 @@
+"""Flows that a process serves, as an engineer would: ours, and one of somebody's own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from deployments.servers import PrefectServer
+from tests.programs import Desk
+
+#: What somebody writes who has flows of their own.
+PROGRAM = """
+from prefect import flow
+from prefect.runner import Runner
+from prefect.states import Completed
+from flows.approve import approve_campaign
+from flows.campaign import run_campaign
+from flows.parameters import NeedsPerson
+from flows.plan import plan_campaign
+from tasks.errors import NeedsPerson as NeedsPersonError
+
+@flow
+async def mine(sheet: str, approve: bool = False, needs_person: NeedsPerson | None = None):
+    try:
+        result = await run_campaign(sheet=sheet, approve=approve, needs_person=needs_person)
+    except NeedsPersonError as error:
+        return Completed(message=f"raised, {error.document['rows']}")
+    spent = result["credits"]["charged_this_run"]
+    return Completed(message=f"{result['rows']['total']} rows, {spent} credits, {result['exit']}")
+
+if __name__ == "__main__":
+    # As `serve` does with one flow, and with several.
+    runner = Runner(name="served")
+    runner.add_flow(run_campaign, name="served")
+    runner.add_flow(mine, name="served")
+    for one in (plan_campaign, approve_campaign):
+        runner.add_deployment(one.to_deployment("served"))
+    print("served", flush=True)
+    import asyncio
+    asyncio.run(runner.start())
+"""
+#: A state that a run stays in until somebody does something.
+RESTING = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED", "PAUSED"}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A Prefect server, as a program of somebody's speaks to it."""
+
+    client: httpx.Client
+
+    def start(self, flow: str, name: str | None = None, **parameters: Any) -> str:
+        """Have a run of a served flow; return its id."""
+        found = self._ask("GET", f"/deployments/name/{flow}/served")
+        asked: dict[str, Any] = {"parameters": parameters, "state": {"type": "SCHEDULED"}}
+        if name is not None:
+            asked["name"] = name
+        return str(self._ask("POST", f"/deployments/{found['id']}/create_flow_run", asked)["id"])
+
+    def rest(self, run: str, *, after: str | None = None) -> dict[str, Any]:
+        """Wait until a run rests, in another state than the one of this id; return the run."""
+        until = time.monotonic() + 120
+        while True:
+            found = dict(self._ask("GET", f"/flow_runs/{run}"))
+            if found["state_type"] in RESTING and found["state_id"] != after:
+                return found
+            assert time.monotonic() < until, found
+            time.sleep(0.3)
+
+    def resume(self, run: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer the question that a run is suspended for."""
+        return dict(self._ask("POST", f"/flow_runs/{run}/resume", {"run_input": answer}))
+
+    def input(self, run: str, key: str) -> Any:
+        """Return an input of a run: the schema of the form, or what stands above it."""
+        found = self.client.get(f"/flow_runs/{run}/input/{key}")
+        return found.raise_for_status().json()
+
+    def artifacts(self, run: str) -> dict[str, Any]:
+        """Return what a run has published, by key."""
+        asked = {"artifacts": {"flow_run_id": {"any_": [run]}}}
+        found = self._ask("POST", "/artifacts/filter", asked)
+        return {str(one["key"]): one["data"] for one in found}
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        return self.client.request(method, path, json=body).raise_for_status().json()
+
+
+@contextmanager
+def served(desk: Desk, server: PrefectServer) -> Iterator[Server]:
+    """Serve the flows of the program above in the folder of a desk."""
+    (desk.folder / "mine.py").write_text(PROGRAM)
+    own = {
+        "PREFECT_API_URL": server.url,
+        "PREFECT_HOME": str(desk.folder / "home"),
+        "PREFECT_RUNNER_POLL_FREQUENCY": "1",
+        "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "true",
+        "DO_NOT_TRACK": "1",
+    }
+    with open(desk.folder / "served.log", "w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "mine.py"],
+            cwd=desk.folder,
+            env={**desk.environment(), **own},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            with httpx.Client(base_url=server.url, timeout=30) as client:
+                _wait_until_served(client, process)
+                yield Server(client)
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def _wait_until_served(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + 120
+    while client.get("/deployments/name/approve/served").status_code != 200:
+        assert process.poll() is None, "it does not serve"
+        assert time.monotonic() < until
+        time.sleep(0.2)

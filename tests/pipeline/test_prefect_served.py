@@ -1,0 +1,114 @@
+"""The flow as an engineer serves it: the price first, an answer on Prefect's page, then films."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from deployments.servers import PrefectServer
+from tests.pipeline.served import Server, served
+from tests.programs import Desk, Sandbox, simple_sheet
+
+#: The server is one for all that ask for it.
+pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory, service: Sandbox) -> Desk:
+    return Desk(tmp_path_factory.mktemp("served"), dict(service.environ))
+
+
+@pytest.fixture(scope="module")
+def page(desk: Desk, server: PrefectServer) -> Iterator[Server]:
+    with served(desk, server) as page:
+        yield page
+
+
+def test_a_run_that_is_not_approved_shows_its_price_and_is_no_alarm(
+    desk: Desk, page: Server, service: Sandbox, name: str
+) -> None:
+    before = service.calls().get("create", 0)
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2, title=name))
+
+    run = page.rest(page.start("campaign", name="friday", sheet=sheet))
+
+    assert (run["state_type"], run["state_name"]) == ("COMPLETED", "NotApproved")
+    assert "30 credits for 2 films are not approved" in run["state"]["message"]
+    # A name that somebody typed stays.
+    assert run["name"] == "friday"
+    assert f"callsheet-{name}-plan" in page.artifacts(run["id"])
+    assert service.calls().get("create", 0) == before
+
+
+def test_somebody_answers_on_the_page_and_is_asked_again_once_the_plan_has_moved(
+    desk: Desk, page: Server, service: Sandbox, name: str
+) -> None:
+    before = service.calls().get("create", 0)
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1, title=name))
+
+    asked = page.rest(page.start("campaign", sheet=sheet, approve="ask", budget=20))
+    keys = asked["state"]["state_details"]["run_input_keyset"]
+    assert asked["state_name"] == "Suspended", asked["state"]
+    assert asked["name"].startswith(name)
+    assert "1 film for 15 credits" in page.input(asked["id"], keys["description"])
+    # Nobody approves by pressing a button alone.
+    assert page.resume(asked["id"], {})["status"] == "REJECT"
+    desk.sheet(sheet, simple_sheet(2, title=name))
+    assert page.resume(asked["id"], {"approve": "yes"})["status"] == "ACCEPT"
+    again = page.rest(asked["id"], after=asked["state_id"])
+    keys = again["state"]["state_details"]["run_input_keyset"]
+    assert "2 films for 30 credits" in page.input(again["id"], keys["description"])
+    assert "it takes a budget of 30" in page.input(again["id"], keys["description"])
+    assert service.calls().get("create", 0) == before
+    answer = {"approve": "yes", "budget": 31, "note": "for Friday"}
+    assert page.resume(asked["id"], answer)["status"] == "ACCEPT"
+    over = page.rest(asked["id"], after=again["state_id"])
+
+    assert over["state_name"] == "Completed", over["state"]
+    assert over["name"] == asked["name"]
+    assert service.calls()["create"] == before + 2
+    history = desk.call("explain", name, "r001").out
+    assert "approved on Prefect's page: for Friday" in history
+    status: dict[str, Any] = desk.call("status", name, "--json").json
+    assert status["credits"]["budget"] == 31
+
+
+def test_a_flow_of_somebodys_own_calls_it_and_goes_by_its_result(
+    desk: Desk, page: Server, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1, title=name))
+
+    unapproved = page.rest(page.start("mine", sheet=sheet, approve=False))
+    approved = page.rest(page.start("mine", sheet=sheet, approve=True))
+
+    assert unapproved["state"]["message"] == "1 rows, 0 credits, 4"
+    assert approved["state"]["message"] == "1 rows, 15 credits, 0"
+    # A row that costs more than its sheet allows is for a person.
+    dear = simple_sheet(1, title=f"{name} too", columns=",max_credits", cells=",1")
+    sheet = desk.sheet(f"{name}-dear.csv", dear)
+    for ends, words in (("failed", "raised, {'total': 1, 'rejected': 1}"), ("completed", ", 3")):
+        run = page.rest(page.start("mine", sheet=sheet, approve=True, needs_person=ends))
+        assert words in run["state"]["message"]
+
+
+def test_what_a_run_has_priced_is_approved_without_its_sheet(
+    desk: Desk, page: Server, service: Sandbox, name: str
+) -> None:
+    before = service.calls().get("create", 0)
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(2, title=name))
+    planned = page.rest(page.start("plan", sheet=sheet, budget=20))
+    assert planned["state_name"] == "Completed", planned["state"]
+    assert "2 films for 30 credits" in planned["state"]["message"]
+    assert "10 too many" in planned["state"]["message"]
+    assert desk.call("status", name).status == 2
+    page.rest(page.start("campaign", sheet=sheet))
+    (desk.folder / sheet).unlink()
+
+    dear = page.rest(page.start("approve", campaign=name, at_most=29))
+    done = page.rest(page.start("approve", campaign=name, at_most=30, note="as agreed"))
+
+    assert (dear["state_name"], done["state_name"]) == ("NotApproved", "Completed"), done["state"]
+    assert service.calls()["create"] == before + 2
+    assert "approve: as agreed" in desk.call("explain", name, "r001").out

@@ -1,0 +1,74 @@
+"""Flows as Prefect handles them: sent to another process by value, shown as a form, named."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from prefect import Flow
+from prefect.utilities.callables import parameter_schema
+from prefect.utilities.names import generate_slug
+
+from flows.run_name import is_made_up
+
+ROOT = Path(__file__).parents[2]
+
+
+def _flows() -> dict[str, Flow[Any, Any]]:
+    modules = [importlib.import_module(f"flows.{p.stem}") for p in (ROOT / "flows").glob("*.py")]
+    found = [value for one in modules for value in vars(one).values() if isinstance(value, Flow)]
+    return {one.name: one for one in found}
+
+
+FLOWS = _flows()
+#: What each flow cannot do without, of the type that it is.
+NEEDED: dict[str, Any] = {"at_most": 1}
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_a_flow_knows_its_parameters_in_another_process(name: str) -> None:
+    arrived = cloudpickle.loads(cloudpickle.dumps(FLOWS[name]))
+
+    needed = parameter_schema(arrived).required
+    given = {one: NEEDED.get(one, "x") for one in needed}
+    assert given.items() <= arrived.validate_parameters(given).items()
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_the_form_says_what_each_parameter_is(name: str) -> None:
+    properties = parameter_schema(FLOWS[name]).properties
+
+    assert [one for one, shown in properties.items() if not shown.get("description")] == []
+
+
+def test_the_word_on_an_approval_may_be_a_truth_value() -> None:
+    campaign = FLOWS["campaign"]
+
+    def understood(said: object) -> object:
+        return campaign.validate_parameters({"sheet": "s", "approve": said})["approve"]
+
+    assert [understood(said) for said in (True, False, "ask")] == ["yes", "no", "ask"]
+
+
+@pytest.mark.parametrize(
+    ("name", "made_up"),
+    [
+        ("lambda3-vega-cloud", True),
+        ("theta-coronae-borealis", True),
+        ("spring-launch", False),
+        ("spring 2026-11-22 02:00", False),
+        ("Black Friday", False),
+        ("demo-2", False),
+    ],
+)
+def test_a_name_that_somebody_typed_is_told_from_one_that_prefect_made(
+    name: str, made_up: bool
+) -> None:
+    assert is_made_up(name) == made_up
+
+
+def test_a_name_of_a_run_without_one_is_told() -> None:
+    assert all(is_made_up(generate_slug(2)) for _ in range(50))
