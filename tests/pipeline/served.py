@@ -90,7 +90,13 @@ class Server:
         return {str(one["key"]): one["data"] for one in found}
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        return self.client.request(method, path, json=body).raise_for_status().json()
+        # Its database is busy at times, which every client of Prefect's is used to.
+        for _ in range(20):
+            answer = self.client.request(method, path, json=body)
+            if answer.status_code != 503:
+                break
+            time.sleep(0.5)
+        return answer.raise_for_status().json()
 
 
 @contextmanager

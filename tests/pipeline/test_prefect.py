@@ -9,6 +9,7 @@ import sys
 import time
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -25,10 +26,7 @@ import asyncio, json, sys
 from flows.campaign import run_campaign
 
 async def twice(sheet):
-    try:
-        await run_campaign(sheet=sheet, approve=False)
-    except Exception as error:
-        print(json.dumps(str(error)))
+    print(json.dumps(await run_campaign(sheet=sheet, approve=False)))
     print(json.dumps(await run_campaign(sheet=sheet, approve=True)))
 
 asyncio.run(twice(sys.argv[1]))
@@ -89,12 +87,16 @@ def test_a_server_that_runs_already_is_used(
 ) -> None:
     desk.environ["PREFECT_API_URL"] = server.url
 
-    ended = run(desk, desk.sheet(f"{name}.csv", simple_sheet(3)))
+    words = ("--run-budget", "60", "--at-limit", "fit", "--max-wait", "1h30m", "--select", "r*")
+    ended = run(desk, desk.sheet(f"{name}.csv", simple_sheet(3)), *words)
 
     assert ended.status == 0, ended.err
     assert ended.json["rows"] == {"total": 3, "delivered": 3}
     assert not (tmp_path / ".callsheet" / "prefect").exists()
     assert task_runs(server, name) == 3 + 4
+    # Its page says what was asked for, as it was typed.
+    typed = {"run_budget": 60.0, "at_limit": "fit", "max_wait": "1h30m", "select": "r*"}
+    assert {"approve": "yes", **typed}.items() <= parameters(server, name).items()
 
 
 def test_the_flow_pays_for_nothing_that_is_not_approved(
@@ -116,9 +118,18 @@ def test_the_flow_pays_for_nothing_that_is_not_approved(
     )
 
     refused, delivered = (json.loads(line) for line in done.stdout.splitlines())
-    assert "not approved" in refused
+    assert (refused["exit"], refused["asked"]) == (4, 15)
     assert delivered["rows"] == {"total": 1, "delivered": 1}
     assert service.calls()["create"] == before + 1
+
+
+def parameters(server: PrefectServer, campaign: str) -> dict[str, Any]:
+    import httpx
+
+    with httpx.Client(base_url=server.url) as client:
+        body = {"flow_runs": {"name": {"like_": campaign}}}
+        (found,) = client.post("/flow_runs/filter", json=body).json()
+    return dict(found["parameters"])
 
 
 def task_runs(server: PrefectServer, campaign: str) -> int:

@@ -88,7 +88,7 @@ def test_a_flow_of_somebodys_own_calls_it_and_goes_by_its_result(
     # A row that costs more than its sheet allows is for a person.
     dear = simple_sheet(1, title=f"{name} too", columns=",max_credits", cells=",1")
     sheet = desk.sheet(f"{name}-dear.csv", dear)
-    for ends, words in (("failed", "raised, {'total': 1, 'rejected': 1}"), ("completed", ", 3")):
+    for ends, words in (("failed", "raised, {'total': 1, 'held': 1}"), ("completed", ", 3")):
         run = page.rest(page.start("mine", sheet=sheet, approve=True, needs_person=ends))
         assert words in run["state"]["message"]
 
