@@ -39,6 +39,7 @@ COMMANDS = {
     "review": ("keep or reject the film of a row, with a reason", "ledger"),
     "contact-sheet": ("a campaign's films on one page or picture, to be sent", "ledger"),
     "retake": ("another take of rows: a new film at a price that is asked about", "ledger"),
+    "ledger": ("back a ledger up, restore it, check it, make it small", "ledger"),
     "cancel": ("cancel rows or a whole campaign, also while a run is at work", "ledger"),
     "nightly": ("sweep an inbox of sheets: what is new or changed is made", "night"),
     "nights": ("list nights, pause them, have them started, see what they tell", "night"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 
 from deployments.arguments.sheet_commands import BUDGET
 
@@ -155,3 +155,30 @@ def _take_rows(parser: ArgumentParser) -> None:
 
 def _take_sandbox(parser: ArgumentParser) -> None:
     parser.add_argument("--sandbox", action="store_true", help=_SANDBOX)
+
+
+def ledger(parser: ArgumentParser) -> None:
+    """Give `callsheet ledger` its verbs."""
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    backup = _verb(verbs, "backup", "copy it into one file, while runs are at work")
+    backup.add_argument("file", metavar="FILE", help="a new file, or a folder")
+    restore = _verb(verbs, "restore", "make it what a backup says; also from SQLite to PostgreSQL")
+    restore.add_argument("file", metavar="FILE", help="what `callsheet ledger backup FILE` made")
+    restore.add_argument(
+        "--instead", action="store_true", help="of the ledger that is there, which is kept beside"
+    )
+    _verb(verbs, "check", "is it whole, and does it add up? changes nothing")
+    _verb(verbs, "upgrade", "bring it to this Callsheet's schema, as every command does")
+    vacuum = _verb(verbs, "vacuum", "remove what nobody needs, and give its room back")
+    vacuum.add_argument(
+        "--forget-events", metavar="D", help="also the history before so long, as 400d, of "
+        "rows that rest; what was paid stays",
+    )  # fmt: skip
+
+
+def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> ArgumentParser:
+    made = verbs.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
+    made.add_argument("--json", action="store_true", default=SUPPRESS, help="one JSON document")
+    made.add_argument("--profile", metavar="NAME", default=SUPPRESS, help="settings of a profile")
+    made.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help="say more")
+    return made

@@ -12,9 +12,9 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.commands.ledger import reading
 from deployments.commands.named_rows import campaign_and_words, chosen_rows
 from deployments.commands.options import sandbox_for, settings_of
+from deployments.commands.reading import reading
 from deployments.signals import run_command
 from deployments.terminal import consent, console_for, plain, print_json, state_text, table
 from tasks.aftercare.cancel import LIVE, Ending, carry_out, endings, exit_status, needs_service

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
-from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
+from deployments.commands.reading import campaign_of, reading
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.aftercare.contact_sheet import (

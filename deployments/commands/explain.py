@@ -9,8 +9,8 @@ from functools import partial
 
 from rich.console import Console
 
-from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
+from deployments.commands.reading import campaign_of, reading
 from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, state_text

@@ -7,7 +7,7 @@ from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
-from deployments.commands.ledger import campaign_of, reading
+from deployments.commands.reading import campaign_of, reading
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.aftercare.export import BINARY, Format, export, format_of, whole_file

@@ -1,87 +1,114 @@
-"""What the commands that only read the ledger share: opening it, and finding the campaign."""
+"""`callsheet ledger`: keep a ledger safe and small: backup, restore, check, upgrade, vacuum.
+
+Each prints what it did as a sentence, or as one JSON document.
+"""
 
 from __future__ import annotations
 
+import os
+import time
 from argparse import Namespace
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import Callable, Mapping
+from getpass import getuser
 from pathlib import Path
-from shlex import quote
 
 from deployments.commands.options import settings_of
-from tasks.errors import BadInput, LedgerError, did_you_mean
-from tasks.home import LastRun
-from tasks.ledger import Campaign, Ledger, all_campaigns, find_campaign, open_ledger
+from deployments.terminal import console_for, plain, print_json, say
+from tasks.duration import parse_duration
+from tasks.ledger.backup import back_up, restore
+from tasks.ledger.maintenance import check_ledger, upgrade_ledger, vacuum_ledger
+from tasks.redact import redact
 from tasks.settings import Settings
+from tasks.sheet.limits import say_bytes
+
+Document = dict[str, object]
 
 
-@asynccontextmanager
-async def reading(args: Namespace) -> AsyncIterator[Ledger]:
-    """Open the ledger that is there; raise LedgerError when there is none.
-
-    What is not in it is looked for in the ledgers that this user's other runs were noted with, and
-    the way there is told.
-    """
-    settings = settings_of(args)
-    try:
-        async with await open_ledger(settings.ledger, create=False) as ledger:
-            yield ledger
-    except (NotHere, LedgerError) as error:
-        words = [getattr(args, "campaign", None), *(getattr(args, "words", None) or ())]
-        named = next((_campaign_in(word) for word in words if word), None)
-        if named is not None and (way := _way_to(named, settings, error)):
-            error.remedy = way
-        raise
+def main(args: Namespace) -> int:
+    """Carry out one verb; `check` returns 1 for a ledger that is not sound."""
+    return VERBS[args.verb](args, settings_of(args))
 
 
-class NotHere(BadInput):
-    """The ledger has no campaign of this name."""
+def _back_up(args: Namespace, settings: Settings) -> int:
+    made = back_up(settings.ledger, Path(args.file), by=_me(), at=time.time())
+    words = f"{made.path}: {made.lines:,} lines, {say_bytes(made.size)}, whole and proved"
+    _tell(args, words, {"file": str(made.path), "bytes": made.size, "lines": made.lines})
+    return 0
 
 
-async def campaign_of(ledger: Ledger, name: str | None) -> Campaign:
-    """Return the campaign named, or the newest when none is; raise NotHere for an unknown one."""
-    if name is not None:
-        found = await ledger.read(partial(find_campaign, name=name))
-        if found is not None:
-            return found
-    known = await ledger.read(all_campaigns)
-    if name is None and known:
-        return known[0]
-    if not known:
-        raise NotHere("the ledger has no campaigns yet", remedy="`callsheet run SHEET` makes one")
-    names = [campaign.name for campaign in known]
-    hint = did_you_mean(_campaign_in(name or ""), names)
-    raise NotHere(
-        f'there is no campaign "{name}" in the ledger{hint}',
-        remedy="`callsheet status` shows them: " + ", ".join(names[:20]),
+def _restore(args: Namespace, settings: Settings) -> int:
+    backup = Path(args.file)
+    found = restore(settings.ledger, backup, by=_me(), at=time.time(), instead=args.instead)
+    words = f"the ledger is what {backup} says: {found.lines:,} lines"
+    before = None if found.before is None else str(found.before)
+    if before:
+        words += f"; the one before it is in {before}"
+    _tell(args, words, {"lines": found.lines, "before": before})
+    say(
+        "what was paid for since that backup is not in it: run each sheet again, and its films "
+        "are found by their keys at no charge; `callsheet reconcile` shows what is left"
     )
+    return 0
 
 
-def _campaign_in(word: str) -> str:
-    """Return the campaign that a word means; a sheet is mostly run under its own name."""
-    from tasks.sheet.formats import SUFFIXES
-
-    return Path(word).stem if Path(word).suffix.lower() in SUFFIXES else word
-
-
-def _way_to(campaign: str, settings: Settings, error: BadInput) -> str | None:
-    """Return how to reach the ledger that has a campaign, where it is another of this user's."""
-    from tasks.campaign.glance import ledger_with
-
-    there_is_one = not isinstance(error, NotHere) and not _is_missing(settings)
-    if settings.ledger_is_named or there_is_one:
-        return None
-    run = ledger_with(campaign, settings)
-    return None if run is None else f"{campaign} is in another ledger: {_step(run)}"
-
-
-def _step(run: LastRun) -> str:
-    home = Path(run.home)
-    if run.ledger == f"sqlite:///{(home / 'ledger.db').resolve()}":
-        return f"`cd {quote(str(home.parent))}`, then run the same command again"
-    return f"set CALLSHEET_LEDGER={quote(run.ledger)}, then run the same command again"
+def _check(args: Namespace, settings: Settings) -> int:
+    found = check_ledger(settings.ledger)
+    document: Document = {
+        "problems": [one.words for one in found.problems],
+        "bytes": found.size,
+        "lines": found.lines,
+        "schema": found.schema,
+        "backup_at": found.backup_at,
+    }
+    backup = "no backup was ever made of it"
+    if found.backup_at is not None:
+        days = (time.time() - found.backup_at) / 86_400
+        backup = f"the last backup is {days:.1f} days old"
+    sound = "sound" if not found.problems else "not sound"
+    words = f"{sound}: {found.lines:,} lines, {say_bytes(found.size)}, schema {found.schema}"
+    for one in found.problems:
+        say(one.words)
+    _tell(args, f"{words}; {backup}", document)
+    return int(bool(found.problems))
 
 
-def _is_missing(settings: Settings) -> bool:
-    return not Path(settings.ledger.removeprefix("sqlite:///")).exists()
+def _upgrade(args: Namespace, settings: Settings) -> int:
+    old, new, kept = upgrade_ledger(settings.ledger, by=_me(), at=time.time())
+    words = f"the ledger has schema {new} already"
+    if old != new:
+        words = f"the ledger has schema {new}, it had {old}"
+        words += f"; what it was is in {kept}" if kept else ""
+    _tell(args, words, {"old": old, "new": new, "before": None if kept is None else str(kept)})
+    return 0
+
+
+def _vacuum(args: Namespace, settings: Settings) -> int:
+    since = None if args.forget_events is None else parse_duration(args.forget_events)
+    gone, before, after = vacuum_ledger(settings.ledger, at=time.time(), keep_events=since)
+    words = f"{gone:,} lines that nobody needs are gone; {say_bytes(before)} became "
+    _tell(args, words + say_bytes(after), {"gone": gone, "before": before, "after": after})
+    return 0
+
+
+VERBS: Mapping[str, Callable[[Namespace, Settings], int]] = {
+    "backup": _back_up,
+    "restore": _restore,
+    "check": _check,
+    "upgrade": _upgrade,
+    "vacuum": _vacuum,
+}
+
+
+def _tell(args: Namespace, words: str, document: Document) -> None:
+    if args.json:
+        print_json({**document, "exit": int(bool(document.get("problems")))})
+    else:
+        console_for(args).print(plain(redact(words)))
+
+
+def _me() -> str:
+    try:
+        return getuser()
+    except (OSError, KeyError):
+        # In a container nobody may have a name.
+        return f"user {os.getuid()}"

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 
-from deployments.commands.ledger import NotHere, campaign_of
+from deployments.commands.reading import NotHere, campaign_of
 from tasks.campaign.selection import choose_rows, parse_selection
 from tasks.errors import BadInput
 from tasks.ledger import Campaign, CampaignRow, Ledger, all_campaigns, rows_of

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import sandbox_for, settings_of
+from deployments.commands.reading import campaign_of, reading
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
 from tasks.aftercare.differences import Comparison, Difference

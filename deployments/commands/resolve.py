@@ -8,8 +8,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import budget_of, sandbox_for, settings_of
+from deployments.commands.reading import campaign_of, reading
 from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table

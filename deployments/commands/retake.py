@@ -10,9 +10,9 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.commands.ledger import reading
 from deployments.commands.named_rows import campaign_and_words, chosen_rows
 from deployments.commands.options import budget_of, sandbox_for, settings_of
+from deployments.commands.reading import reading
 from deployments.progress_view import ProgressView
 from deployments.row_table import show_urgent_rows
 from deployments.signals import run_command, stopping

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from rich.console import Console
 
-from deployments.commands.ledger import reading
 from deployments.commands.named_rows import campaign_and_words, chosen_rows
+from deployments.commands.reading import reading
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.aftercare.review import review_row, review_rows

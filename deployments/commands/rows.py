@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from deployments.commands.ledger import campaign_of, reading
+from deployments.commands.reading import campaign_of, reading
 from deployments.row_table import Document, show_rows
 from deployments.signals import run_command
 from deployments.terminal import console_for, print_json_lines

@@ -12,8 +12,8 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.commands.ledger import campaign_of, reading
 from deployments.commands.options import settings_of
+from deployments.commands.reading import campaign_of, reading
 from deployments.listing import ListedLine, show_lines
 from deployments.moments import say_moment
 from deployments.signals import run_command

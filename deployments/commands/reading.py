@@ -1,0 +1,87 @@
+"""What the commands that only read the ledger share: opening it, and finding the campaign."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from shlex import quote
+
+from deployments.commands.options import settings_of
+from tasks.errors import BadInput, LedgerError, did_you_mean
+from tasks.home import LastRun
+from tasks.ledger import Campaign, Ledger, all_campaigns, find_campaign, open_ledger
+from tasks.settings import Settings
+
+
+@asynccontextmanager
+async def reading(args: Namespace) -> AsyncIterator[Ledger]:
+    """Open the ledger that is there; raise LedgerError when there is none.
+
+    What is not in it is looked for in the ledgers that this user's other runs were noted with, and
+    the way there is told.
+    """
+    settings = settings_of(args)
+    try:
+        async with await open_ledger(settings.ledger, create=False) as ledger:
+            yield ledger
+    except (NotHere, LedgerError) as error:
+        words = [getattr(args, "campaign", None), *(getattr(args, "words", None) or ())]
+        named = next((_campaign_in(word) for word in words if word), None)
+        if named is not None and (way := _way_to(named, settings, error)):
+            error.remedy = way
+        raise
+
+
+class NotHere(BadInput):
+    """The ledger has no campaign of this name."""
+
+
+async def campaign_of(ledger: Ledger, name: str | None) -> Campaign:
+    """Return the campaign named, or the newest when none is; raise NotHere for an unknown one."""
+    if name is not None:
+        found = await ledger.read(partial(find_campaign, name=name))
+        if found is not None:
+            return found
+    known = await ledger.read(all_campaigns)
+    if name is None and known:
+        return known[0]
+    if not known:
+        raise NotHere("the ledger has no campaigns yet", remedy="`callsheet run SHEET` makes one")
+    names = [campaign.name for campaign in known]
+    hint = did_you_mean(_campaign_in(name or ""), names)
+    raise NotHere(
+        f'there is no campaign "{name}" in the ledger{hint}',
+        remedy="`callsheet status` shows them: " + ", ".join(names[:20]),
+    )
+
+
+def _campaign_in(word: str) -> str:
+    """Return the campaign that a word means; a sheet is mostly run under its own name."""
+    from tasks.sheet.formats import SUFFIXES
+
+    return Path(word).stem if Path(word).suffix.lower() in SUFFIXES else word
+
+
+def _way_to(campaign: str, settings: Settings, error: BadInput) -> str | None:
+    """Return how to reach the ledger that has a campaign, where it is another of this user's."""
+    from tasks.campaign.glance import ledger_with
+
+    there_is_one = not isinstance(error, NotHere) and not _is_missing(settings)
+    if settings.ledger_is_named or there_is_one:
+        return None
+    run = ledger_with(campaign, settings)
+    return None if run is None else f"{campaign} is in another ledger: {_step(run)}"
+
+
+def _step(run: LastRun) -> str:
+    home = Path(run.home)
+    if run.ledger == f"sqlite:///{(home / 'ledger.db').resolve()}":
+        return f"`cd {quote(str(home.parent))}`, then run the same command again"
+    return f"set CALLSHEET_LEDGER={quote(run.ledger)}, then run the same command again"
+
+
+def _is_missing(settings: Settings) -> bool:
+    return not Path(settings.ledger.removeprefix("sqlite:///")).exists()

@@ -1,0 +1,65 @@
+"""What whoever keeps a ledger asks for: is it sound, bring it up to date, make it small again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import func, select
+
+from tasks.ledger.backup import copy_aside, opened
+from tasks.ledger.migrate import revision_of
+from tasks.ledger.schema import REVISION
+from tasks.ledger.schema_board import acts
+from tasks.ledger.soundness import Unsound, unsound
+from tasks.ledger.table_copy import count_lines
+from tasks.ledger.vacuum import forget, give_back, size_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerCheck:
+    """What was found of a ledger: problems, bytes, lines, schema, and its last backup (Unix)."""
+
+    problems: tuple[Unsound, ...]
+    size: int
+    lines: int
+    schema: str
+    backup_at: float | None
+
+
+def check_ledger(address: str) -> LedgerCheck:
+    """Look through a whole ledger. Raises LedgerError where there is none or it cannot be read."""
+    with opened(address) as engine, engine.connect() as connection:
+        problems = tuple(unsound(connection))
+        last = select(func.max(acts.c.at)).where(acts.c.act == "backup")
+        return LedgerCheck(
+            problems=problems,
+            size=size_of(engine),
+            lines=count_lines(connection),
+            schema=revision_of(connection) or REVISION,
+            backup_at=connection.execute(last).scalar(),
+        )
+
+
+def upgrade_ledger(address: str, *, by: str, at: float) -> tuple[str, str, Path | None]:
+    """Bring a ledger to this program's schema; return the old one, the new one, and a backup.
+
+    An SQLite ledger is copied aside first; one on PostgreSQL is for its own tools to keep.
+    """
+    old, kept = copy_aside(address, at=at)
+    with opened(address):
+        return old, REVISION, kept
+
+
+def vacuum_ledger(address: str, *, at: float, keep_events: float | None) -> tuple[int, int, int]:
+    """Remove what nobody needs; return how many lines, and the bytes before and after.
+
+    `keep_events` is for how many seconds the history of rows that rest is kept; None: for good.
+    """
+    with opened(address) as engine:
+        before = size_of(engine)
+        until = None if keep_events is None else at - keep_events
+        with engine.begin() as connection:
+            gone = forget(connection, at=at, events_before=until)
+        give_back(engine)
+        return gone, before, size_of(engine)
