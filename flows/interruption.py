@@ -81,7 +81,7 @@ class _Interruption:
         asking = asyncio.create_task(self._ask(), name="state of the flow run")
         try:
             # A run of the command line has the signals itself.
-            with nullcontext() if self._run.taken else _on_sigterm(self._signalled):
+            with nullcontext() if self._run.taken else on_sigterm(self._signalled):
                 yield
         finally:
             asking.cancel()
@@ -124,20 +124,8 @@ class _Interruption:
             self._acting = asyncio.create_task(self._act(kind), name=kind)
 
     async def _kind(self) -> Kind | None:
-        """Ask Prefect whether the flow run goes on; a server that is away says nothing."""
-        context = FlowRunContext.get()
-        assert context is not None
-        assert context.flow_run is not None
-        with suppress(httpx.HTTPError, PrefectException, OSError):
-            async with get_client() as client:
-                self._state = (await client.read_flow_run(context.flow_run.id)).state
-            if self._state is None:
-                return None
-            if self._state.is_paused() and self._state.state_details.pause_reschedule:
-                return "paused"
-            if self._state.is_cancelling() or self._state.is_cancelled():
-                return "cancelled"
-        return None
+        kind, self._state = await ask_prefect()
+        return kind
 
     async def _act(self, kind: Kind) -> None:
         """Have the run stop: the ledger first, so that it holds whatever becomes of this process.
@@ -175,8 +163,24 @@ class _Interruption:
                 await report_step(run.campaign.name)
 
 
+async def ask_prefect() -> tuple[Kind | None, State[Any] | None]:
+    """Ask Prefect how it has the flow run, and whether it goes on; no answer says nothing."""
+    context = FlowRunContext.get()
+    assert context is not None
+    assert context.flow_run is not None
+    state: State[Any] | None = None
+    with suppress(httpx.HTTPError, PrefectException, OSError):
+        async with get_client() as client:
+            state = (await client.read_flow_run(context.flow_run.id)).state
+    if state is not None and state.is_paused() and state.state_details.pause_reschedule:
+        return "paused", state
+    if state is not None and (state.is_cancelling() or state.is_cancelled()):
+        return "cancelled", state
+    return None, state
+
+
 @contextmanager
-def _on_sigterm(hear: Callable[[], None]) -> Iterator[None]:
+def on_sigterm(hear: Callable[[], None]) -> Iterator[None]:
     """Have SIGTERM heard instead of Prefect's handler, which cuts off calls that are under way.
 
     Whoever else in this process would have been ended by it, is: a flow that calls this one, say.

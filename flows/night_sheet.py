@@ -178,7 +178,7 @@ class NightSheet:
             run.options = await self._first_only(run.sheet, options)
             at.opened(run)
             try:
-                with at.watch(run):
+                async with at.watch(run):
                     try:
                         campaign = await prepare(run, at.steps)
                     except SpendRefused:
@@ -213,7 +213,7 @@ class NightSheet:
             async with open_run(options, at.settings, no_approval) as run:
                 at.opened(run)
                 try:
-                    with at.watch(run):
+                    async with at.watch(run):
                         await run.at.store.check()
                         await carry_only(run, found, names)
                         return await carry(run, at.steps, found.name)

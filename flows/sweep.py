@@ -13,7 +13,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -51,7 +51,7 @@ AT_ONCE = 4
 _count = itertools.count(1)
 
 #: What goes along with the run of a sheet while it lasts: signals, progress.
-Watch = Callable[[Run], AbstractContextManager[object]]
+Watch = Callable[[Run], AbstractAsyncContextManager[object]]
 #: Hears what became of a sheet.
 Tell = Callable[[SheetReport], None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 from flows.pipeline import Steps
@@ -30,7 +30,7 @@ class Sweeping:
     night: KeptNight
     place: str
     steps: Steps
-    watch: Callable[[Run], AbstractContextManager[object]]
+    watch: Callable[[Run], AbstractAsyncContextManager[object]]
     sandbox: bool
     clock: UnixClock
     sleep: Sleep

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -14,12 +13,11 @@ from rich.console import Console
 from deployments.commands.options import budget_of, sandbox_for, settings_of
 from deployments.signals import STOPPED, on_signal, run_command
 from deployments.terminal import console_for, plain, print_json, say, table
-from flows.sweep import sweep
+from flows.night import hold_night
 from tasks.campaign.run import Run
 from tasks.credits import as_number, as_text, in_credits
 from tasks.duration import parse_duration
 from tasks.home import make_home
-from tasks.nights.calendar import night_of
 from tasks.nights.inboxes import Inbox, find_inboxes, with_terms
 from tasks.nights.values import BY_GRAVITY, NightReport, SheetReport
 from tasks.settings import Settings
@@ -59,12 +57,9 @@ async def _sweep(args: Namespace, settings: Settings, inboxes: Sequence[Inbox]) 
     reports: list[NightReport] = []
     with on_signal(signals.stop):
         for inbox in inboxes:
-            night = night_of(time.time(), cron=inbox.cron, timezone=inbox.timezone)
-            report = await sweep(
+            report = await hold_night(
                 inbox,
                 settings,
-                night=night.date,
-                zone=night.zone,
                 watch=signals.watch,
                 tell=_tell,
                 stopped=lambda: signals.stopped,
@@ -93,8 +88,8 @@ class _Signals:
         for run in self._runs:
             run.lose(STOPPED)
 
-    @contextmanager
-    def watch(self, run: Run) -> Iterator[None]:
+    @asynccontextmanager
+    async def watch(self, run: Run) -> AsyncIterator[None]:
         """Have a run stopped with the sweep."""
         self._runs.append(run)
         run.on_hints = say

@@ -1,0 +1,251 @@
+"""A night as a Prefect flow: an inbox of sheets is swept, once for each night that it was due.
+
+The sweep itself is in `flows.sweep`; this knows what Prefect knows beside it: when the run was due,
+and whether a newer one is. Prefect starts the runs that were missed one after the other, oldest
+first: all but the newest end at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from prefect import flow, get_client, get_run_logger
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterDeploymentId,
+    FlowRunFilterExpectedStartTime,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.context import FlowRunContext
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+
+from flows.as_tasks import AS_TASKS
+from flows.endings import NAMES, ended, needs_person, not_approved
+from flows.night import hold_night
+from flows.night_watch import NightWatch
+from flows.prefect_logs import redact_prefect_logs
+from flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
+from tasks.clock import utc_now
+from tasks.credits import as_number, in_credits
+from tasks.duration import parse_duration
+from tasks.errors import BadInput, CallsheetError
+from tasks.ledger import open_ledger
+from tasks.ledger.nights import skip_night
+from tasks.nights.calendar import night_of
+from tasks.nights.inboxes import Inbox, find_inboxes, with_terms
+from tasks.nights.values import NightReport, SheetReport
+from tasks.redact import redact
+from tasks.settings import Settings, load_settings
+from tasks.suggest import suggest_for
+
+#: A night that was not swept, and the message says why; one that has passed before its run began.
+SKIPPED, SUPERSEDED = "Skipped", "Superseded"
+#: States of a run that has swept a night, or will.
+_COUNTS = [
+    StateType.SCHEDULED,
+    StateType.PENDING,
+    StateType.RUNNING,
+    StateType.COMPLETED,
+    StateType.FAILED,
+]
+
+
+def run_name() -> str:
+    """Name a flow run after its inbox and the date that it was due."""
+    asked: dict[str, Any] = flow_run.parameters or {}
+    named = Path(str(asked.get("inbox", "inbox"))).name
+    return f"{named} {flow_run.scheduled_start_time:%Y-%m-%d %H:%M}"
+
+
+@flow(
+    name="nightly",
+    description="The sheets of an inbox become films, on the terms of its standing approval.",
+    flow_run_name=run_name,
+    persist_result=False,
+)
+async def sweep_inbox(
+    inbox: str,
+    nights: str | None = None,
+    approve_up_to: float | None = None,
+    per_sheet: float | None = None,
+    plan_only: bool = False,
+    canary: bool = False,
+    budget: float | None = None,
+    max_wait: str | None = None,
+    profile: str | None = None,
+) -> State[dict[str, Any]]:
+    """Sweep an inbox of sheets once.
+
+    Args:
+        inbox: a name in nights.toml, a folder, or s3://bucket/prefix.
+        nights: another file than nights.toml.
+        approve_up_to: credits that may be approved in a night without asking.
+        per_sheet: credits that may be approved of one sheet in a night.
+        plan_only: approve nothing; a person is asked.
+        canary: make one film of a new campaign, and ask before the others.
+        budget: credits that a campaign may cost in all, over every night.
+        max_wait: park the night after this long, as `2h`.
+        profile: settings from a TOML profile.
+    """
+    redact_prefect_logs()
+    suggest_for(profile)
+    terms = partial(
+        with_terms,
+        approval="plan-only" if plan_only else "auto" if approve_up_to is not None else None,
+        per_night=_amount(approve_up_to),
+        per_sheet=_amount(per_sheet),
+        canary=canary or None,
+        budget=_amount(budget),
+        max_wait=None if max_wait is None else parse_duration(max_wait),
+    )
+    return await ended(_sweep(inbox, nights, terms, profile))
+
+
+async def _sweep(
+    named: str, nights: str | None, terms: Callable[[Inbox], Inbox], profile: str | None
+) -> State[Any]:
+    settings = load_settings(profile=profile)
+    file = None if nights is None else Path(nights)
+    inboxes = find_inboxes(named, folder=Path.cwd(), file=file)
+    if len(inboxes) != 1:
+        raise BadInput(f"{named} lists {len(inboxes)} inboxes; a run sweeps one, by its name")
+    inbox = terms(inboxes[0]).check()
+    due = flow_run.scheduled_start_time
+    if newer := await _newer_run(named):
+        return await _superseded(inbox, settings, due, newer)
+    night = NightWatch()
+    async with night.listening():
+        report = await hold_night(
+            inbox,
+            settings,
+            due=due.timestamp(),
+            steps=AS_TASKS,
+            watch=night.watch,
+            tell=_say,
+            stopped=lambda: night.stopped,
+        )
+        await publish_night(inbox, report)
+    return ending(report, settings)
+
+
+async def _newer_run(inbox: str) -> FlowRun | None:
+    """Return the newest run of this deployment and inbox that is due by now, if it is not this one.
+
+    Of a run that was cancelled or has crashed nobody knows that it swept anything.
+    """
+    here = FlowRunContext.get()
+    own = None if here is None else here.flow_run
+    if own is None or own.deployment_id is None or own.expected_start_time is None:
+        return None
+    later = own.expected_start_time + timedelta(seconds=1)
+    due = {"after_": later, "before_": utc_now()}
+    wanted = FlowRunFilter(
+        deployment_id=FlowRunFilterDeploymentId(any_=[own.deployment_id]),
+        expected_start_time=FlowRunFilterExpectedStartTime.model_validate(due),
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=_COUNTS)),
+    )
+    async with get_client() as client:
+        newer = [
+            (run.expected_start_time, run)
+            for run in await client.read_flow_runs(flow_run_filter=wanted, limit=200)
+            if run.parameters.get("inbox") == inbox and run.expected_start_time is not None
+        ]
+    return max(newer, key=lambda found: found[0])[1] if newer else None
+
+
+async def _superseded(
+    inbox: Inbox, settings: Settings, due: datetime, newer: FlowRun
+) -> State[dict[str, Any]]:
+    """End a run whose night has passed: the newest that is due sweeps, once for all of them."""
+    at = due.timestamp()
+    night = night_of(at, cron=inbox.cron, timezone=inbox.timezone, due=at)
+    words = (
+        f"superseded: the run that was due at {newer.expected_start_time:%Y-%m-%d %H:%M} UTC sweeps"
+    )
+    now = night_of(time.time(), cron=inbox.cron, timezone=inbox.timezone)
+    if night.date != now.date:
+        skip = partial(skip_night, inbox=inbox.name, date=night.date, zone=night.zone, why=words)
+        async with await open_ledger(settings.ledger) as ledger:
+            await ledger.write(partial(skip, at=time.time()))
+    document = {"night": night.date, "sheets": [], "charged": 0, "exit": 0, "skipped": words}
+    return Completed(name="Superseded", message=words, data=document)
+
+
+def _say(sheet: SheetReport) -> None:
+    """Say in the run's log what became of a sheet, as soon as that is known."""
+    level = logging.INFO if sheet.exit_status in (0, 5) else logging.WARNING
+    words = "; ".join((sheet.outcome, *_why(sheet)))
+    get_run_logger().log(level, "%s: %s", sheet.sheet, words)
+
+
+@out_of_the_way
+async def publish_night(inbox: Inbox, report: NightReport) -> None:
+    """Show what became of each sheet, as a table beside the run."""
+    if report.skipped is not None:
+        get_run_logger().info("nothing was swept: %s", report.skipped)
+        return
+    await put_table(
+        key_of(inbox.name, "night"),
+        [_line(sheet) for sheet in report.sheets],
+        words=f"The night of {report.night} ({report.zone}): {_summary(report)}",
+    )
+
+
+def ending(report: NightReport, settings: Settings) -> State[Any]:
+    """Return the state that a night ends in: that of its worst sheet.
+
+    What waits for an approval, or is parked, is no alarm: the notice asks, the next night goes on.
+    """
+    document, words = report.as_json(), report.skipped or _summary(report)
+    status = report.exit_status
+    if report.skipped is not None:
+        return Completed(name=SKIPPED, message=words, data=document)
+    if status in (1, 2):
+        error = (CallsheetError if status == 1 else BadInput)(words)
+        error.document = document
+        return Failed(name=NAMES.get(status, "Failed"), message=words, data=error)
+    if status == 3:
+        return needs_person(words, document, settings)
+    if status == 4:
+        return not_approved(words, document)
+    return Completed(name=NAMES.get(status, "Completed"), message=words, data=document)
+
+
+def _summary(report: NightReport) -> str:
+    """Return how many sheets came to what, and what it cost: `2 delivered, 1 invalid; 9 credits`"""
+    found = Counter(sheet.outcome for sheet in report.sheets)
+    told = ", ".join(f"{number} {outcome}" for outcome, number in found.items())
+    return f"{told or 'no sheets'}; {in_credits(report.charged)}"
+
+
+def _line(sheet: SheetReport) -> dict[str, Any]:
+    rows = ", ".join(f"{number} {state}" for state, number in sheet.rows.items() if number)
+    return {
+        "sheet": cell(sheet.sheet),
+        "outcome": sheet.outcome,
+        "rows": rows,
+        "charged": as_number(sheet.charged),
+        "why": cell("; ".join(_why(sheet))),
+        "board": link(sheet.campaign or sheet.sheet, sheet.link) if sheet.link else "",
+    }
+
+
+def _why(sheet: SheetReport) -> list[str]:
+    """Return why a sheet stands as it does: every problem with its cell, and what helps."""
+    said = [sheet.words] if sheet.words else []
+    return [redact(words) for words in (*said, *sheet.problems)]
+
+
+def _amount(credits: float | None) -> Decimal | None:
+    return None if credits is None else Decimal(str(credits))
