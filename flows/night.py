@@ -1,6 +1,6 @@
-"""A night from beginning to end: which it is, and the sweep of its inbox.
+"""A night from beginning to end: which it is, the sweep of its inbox, and word of it to people.
 
-Used by the command line and by the flow alike; knows neither.
+Used by the command line and by the flow alike; knows neither. Word that fails fails no night.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from typing import Any
 
 from flows.sweep import sweep
 from tasks.clock import UnixClock
+from tasks.errors import CallsheetError
+from tasks.ledger import open_ledger
 from tasks.nights.calendar import night_of
 from tasks.nights.inboxes import Inbox
 from tasks.nights.values import NightReport
@@ -24,9 +26,42 @@ async def hold_night(
     clock: UnixClock = time.time,
     **sweeping: Any,
 ) -> NightReport:
-    """Sweep an inbox once, in the night that it is.
+    """Sweep an inbox once, in the night that it is, and tell whoever wants to hear of it.
 
-    `due` is the moment that a scheduler meant, `sweeping` what `flows.sweep` takes besides.
+    `due` is the moment that a scheduler meant, `sweeping` what `flows.sweep` takes besides. Raises
+    what the sweep raises, once people were told of it.
     """
+    # Apprise and its like are imported where somebody is to be told something.
+    from tasks.notices import ping, tell
+
     night = night_of(clock(), cron=inbox.cron, timezone=inbox.timezone, due=due)
-    return await sweep(inbox, settings, night=night.date, zone=night.zone, clock=clock, **sweeping)
+    await ping(inbox, "start")
+    try:
+        report = await sweep(
+            inbox, settings, night=night.date, zone=night.zone, clock=clock, **sweeping
+        )
+    except Exception as error:
+        await _tell_failure(inbox, settings, night.date, error, clock=clock)
+        raise
+    if report.skipped is None:
+        async with await open_ledger(settings.ledger, create=False) as ledger:
+            await tell(ledger, settings, inbox, report, clock=clock)
+    await ping(inbox, "failure" if report.exit_status in (1, 2) else "success")
+    return report
+
+
+async def _tell_failure(
+    inbox: Inbox, settings: Settings, night: str, error: Exception, *, clock: UnixClock
+) -> None:
+    """Tell people that a night failed as a whole, as far as there is a ledger to note it in."""
+    from tasks.notices import alarm, ping
+
+    words = str(error) or type(error).__name__
+    await ping(inbox, "failure", words)
+    if inbox.notify:
+        try:
+            async with await open_ledger(settings.ledger) as ledger:
+                await alarm(ledger, inbox, night, words, clock=clock)
+        except CallsheetError:
+            # The error itself is told by whoever began the night.
+            return

@@ -1,0 +1,57 @@
+"""The digest of an inbox as a Prefect flow: at eight, say, while the night was at two.
+
+What is told, and that it is told once, is in `tasks.notices`.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+
+from flows.endings import ended
+from flows.prefect_logs import redact_prefect_logs
+from tasks.errors import CallsheetError
+from tasks.ledger import open_ledger
+from tasks.nights.inboxes import find_inboxes
+from tasks.notices import digest
+from tasks.settings import load_settings
+from tasks.suggest import suggest_for
+
+
+@flow(
+    name="digest",
+    description="What people are told of an inbox's last night, once.",
+    flow_run_name="digest {inbox}",
+    persist_result=False,
+)
+async def tell_digest(
+    inbox: str, nights: str | None = None, profile: str | None = None
+) -> State[dict[str, Any]]:
+    """Send the digest of an inbox that is due; where there is nothing to tell, none is sent.
+
+    Args:
+        inbox: a name in nights.toml.
+        nights: another file than nights.toml.
+        profile: settings from a TOML profile.
+    """
+    redact_prefect_logs()
+    suggest_for(profile)
+    return await ended(_tell(inbox, nights, profile))
+
+
+async def _tell(inbox: str, nights: str | None, profile: str | None) -> State[Any]:
+    settings = load_settings(profile=profile)
+    file = None if nights is None else Path(nights)
+    inboxes = find_inboxes(inbox, folder=Path.cwd(), file=file)
+    async with await open_ledger(settings.ledger) as ledger:
+        sent = await digest(ledger, settings, inboxes, clock=time.time)
+    told = [one.subject for one in sent if one.failed is None]
+    failed = [f"to {one.address}: {one.failed}" for one in sent if one.failed is not None]
+    if failed:
+        return Failed(message="; ".join(failed), data=CallsheetError("; ".join(failed)))
+    return Completed(message="; ".join(told) or "nothing is due", data={"sent": told})
