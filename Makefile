@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/python -m uv
 PEERS := .venv-peers
+PREFECT_3_9 := .venv-prefect-3.9
 # Tests start hundreds of processes: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -58,7 +59,9 @@ quick-tests: $(VENV)/.installed-dev
 		-k "not postgres" tests/unit tests/guards
 
 # Every crash point, fault and model step, and the tests' own tests: three quarters of an hour.
+# Where the newest Prefect cannot be installed, the tests with it are left out.
 torture: $(VENV)/.installed-dev
+	-@$(MAKE) --no-print-directory $(PREFECT_3_9)/.installed
 	$(BIN)/python -m tests.torture
 
 # Two tables of the same lines: half an hour, or two minutes with smaller numbers. Where the
@@ -77,20 +80,32 @@ $(PEERS)/.installed: constraints-peers.txt $(VENV)/.uv
 	$(UV) pip install --quiet --python $(PEERS)/bin/python --require-hashes -r constraints-peers.txt
 	@touch $@
 
+# The flow tests are run with this Prefect as well. It asks for a newer certifi than every index
+# has, so what it needs is what the others need.
+$(PREFECT_3_9)/.installed: constraints-prefect-3.9.txt constraints-dev.txt $(VENV)/.uv
+	$(PYTHON) -m venv $(PREFECT_3_9)
+	$(UV) pip install --quiet --python $(PREFECT_3_9)/bin/python --require-hashes \
+		-r constraints-dev.txt
+	$(UV) pip install --quiet --python $(PREFECT_3_9)/bin/python --require-hashes --no-deps \
+		-r constraints-prefect-3.9.txt
+	$(UV) pip install --quiet --python $(PREFECT_3_9)/bin/python --no-deps -e .
+	@touch $@
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # Pin everything anew; the newest versions of Prefect's own dependencies break it, so the caps in
-# pyproject.toml stand.
+# pyproject.toml stand. Prefect itself is pinned to what every index can install.
 lock: $(VENV)/.uv
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-		--no-annotate --upgrade pyproject.toml --extra dev -o constraints-dev.txt
+		--no-annotate --upgrade pyproject.toml --extra dev -c tests/prefect-3.8.txt \
+		-o constraints-dev.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate pyproject.toml -c constraints-dev.txt -o constraints.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --upgrade tests/bench/peers/requirements.in -o constraints-peers.txt
 
 clean:
-	rm -rf $(VENV) .venv-3.* $(PEERS) build *.egg-info .callsheet deliveries
+	rm -rf $(VENV) .venv-3.* $(PEERS) $(PREFECT_3_9) build *.egg-info .callsheet deliveries

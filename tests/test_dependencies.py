@@ -28,14 +28,22 @@ def test_every_package_is_pinned_with_hashes(name: str) -> None:
 def test_the_installed_set_is_one_that_works() -> None:
     # fastapi 0.151 and later answer 422 to Prefect's own client, 0.155 does not import.
     assert Version("0.139") <= Version(version("fastapi")) < Version("0.151")
-    assert Version("3.8.3") <= Version(version("prefect")) < Version("3.9")
+    assert Version("3.8.3") <= Version(version("prefect")) < Version("3.10")
     assert Version("1.0.1") <= Version(version("starlette")) < Version("2")
 
 
 def test_what_is_installed_is_what_is_pinned() -> None:
     pins = dict(re.findall(r"^([\w.-]+)==(\S+) \\$", (ROOT / "constraints.txt").read_text(), re.M))
-    for name in ("prefect", "fastapi", "sqlalchemy", "httpx", "httpx-aiohttp", "boto3", "pandas"):
+    for name in ("fastapi", "sqlalchemy", "httpx", "httpx-aiohttp", "boto3", "pandas"):
         assert version(name) == pins[name]
+
+
+def test_prefect_is_pinned_to_what_every_index_can_install_and_tested_with_the_newest() -> None:
+    files = ("constraints.txt", "constraints-dev.txt", "constraints-prefect-3.9.txt")
+    found = [re.findall(r"^prefect==(\S+) \\$", (ROOT / name).read_text(), re.M) for name in files]
+    assert found == [["3.8.8"], ["3.8.8"], ["3.9.1"]]
+    assert "--hash=sha256:" in (ROOT / files[-1]).read_text()
+    assert version("prefect") in ("3.8.8", "3.9.1")
 
 
 def test_no_file_names_a_package_registry() -> None:

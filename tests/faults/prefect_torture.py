@@ -64,6 +64,25 @@ def test_a_prefect_server_that_is_not_there_is_replaced_for_the_run(
     production.ends_well()
 
 
+def test_a_prefect_server_that_wants_credentials_is_used_with_the_right_ones_alone(
+    production: Production, tmp_path: Path
+) -> None:
+    right, dotenv = "team:Kettle-1963", production.desk.folder / ".env"
+    with prefect(tmp_path / "prefect", PREFECT_SERVER_API_AUTH_STRING=right) as (url, *_):
+        for said, films in (("team:wrong-one", 1), (right, 2)):
+            dotenv.write_text(f"PREFECT_API_URL={url}\nPREFECT_API_AUTH_STRING={said}\n")
+            production.asks_for(films)
+            ended = production.desk.call("run", production.sheet, "--yes", "--json")
+            assert ended.status == 0, ended.err
+            refused = "refuses its credentials (PREFECT_API_AUTH_STRING of .env): this run brings"
+            assert (refused in ended.err) is (said != right)
+            assert said not in ended.err
+        auth = ("team", "Kettle-1963")
+        assert httpx.post(f"{url}/flow_runs/count", json={}, auth=auth).json() == 1
+    dotenv.unlink()
+    production.ends_well()
+
+
 def _run_while(
     production: Production, url: str, strike: Callable[[], None], *, render: int = 8
 ) -> subprocess.CompletedProcess[str]:
@@ -81,7 +100,9 @@ def _run_while(
 
 
 @contextmanager
-def prefect(home: Path) -> Iterator[tuple[str, Callable[[], None], Callable[[], None]]]:
+def prefect(
+    home: Path, **environ: str
+) -> Iterator[tuple[str, Callable[[], None], Callable[[], None]]]:
     """Run a server of our own; yield its address, what kills it and what starts it again."""
     home.mkdir()
     with socket.socket() as probe:
@@ -92,14 +113,14 @@ def prefect(home: Path) -> Iterator[tuple[str, Callable[[], None], Callable[[], 
 
     def start() -> None:
         database = f"sqlite+aiosqlite:///{home / 'history.db'}"
-        mine = {"PREFECT_HOME": str(home), "PREFECT_API_DATABASE_CONNECTION_URL": database}
+        mine = {"PREFECT_HOME": str(home), "PREFECT_SERVER_DATABASE_CONNECTION_URL": database}
         words = ["uvicorn", "--factory", "prefect.server.api.server:create_app"]
         words += ["--port", str(port), "--log-level", "error"]
         with (home / "server.log").open("ab") as log:
             running.append(
                 subprocess.Popen(
                     [sys.executable, "-m", *words],
-                    env={**os.environ, **SERVER, **mine},
+                    env={**os.environ, **SERVER, **mine, **environ},
                     stdout=log,
                     stderr=log,
                 )

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import httpx
+
 from deployments.servers import PrefectServer
 from tests.pipeline.test_prefect import children_left, run, task_runs
-from tests.programs import Desk, sandbox, simple_sheet
+from tests.programs import ROOT, Desk, sandbox, simple_sheet
 
 
 def test_a_signal_stops_a_run_under_prefect_as_well(tmp_path: Path, name: str) -> None:
@@ -42,3 +46,22 @@ def test_a_large_campaign_stays_light(desk: Desk, server: PrefectServer, name: s
     assert ended.status == 0, ended.err
     assert ended.json["rows"] == {"total": 450, "delivered": 450}
     assert task_runs(server, name) == 200 + 4
+
+
+def test_a_schedule_that_somebody_paused_stays_paused_when_it_is_deployed_again(
+    desk: Desk, server: PrefectServer
+) -> None:
+    environ = {**desk.environment(), "PREFECT_API_URL": server.url, "PWD": str(desk.folder)}
+    deploy = [sys.executable, "-P", "-m", "flows.own", "prefect", "--no-prompt", "deploy"]
+    deploy += ["--name", "reconcile", "--prefect-file", str(ROOT / "deployments/prefect.yaml")]
+    with httpx.Client(base_url=server.url, timeout=30) as client:
+        client.post("/work_pools/", json={"name": "callsheet", "type": "process"})
+        found = []
+        for _ in range(2):
+            subprocess.run(deploy, cwd=desk.folder, env=environ, check=True, capture_output=True)
+            found.append(client.get("/deployments/name/reconcile/reconcile").json())
+            (schedule,) = found[-1]["schedules"]
+            path = f"/deployments/{found[-1]['id']}/schedules/{schedule['id']}"
+            client.patch(path, json={"active": False}).raise_for_status()
+    assert [one["schedules"][0]["active"] for one in found] == [True, False]
+    assert found[0]["global_concurrency_limit"]["limit"] == 1

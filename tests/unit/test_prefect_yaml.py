@@ -18,7 +18,9 @@ TEXT = (FOLDER / "prefect.yaml").read_text()
 DEPLOYMENTS: dict[str, Any] = {one["name"]: one for one in YAML().load(TEXT)["deployments"]}
 TEMPLATES = sorted((FOLDER / "work-pools").glob("*.json"))
 #: What people start, what starts by itself, and what has to be there for the board.
-EXPECTED = {"campaign", "approved-plan", "retake", "cancel", "carry-on", "reconcile"}
+EXPECTED = {
+    "campaign", "plan", "approve", "approved-plan", "retake", "cancel", "carry-on", "reconcile",
+}  # fmt: skip
 
 
 def test_everything_that_can_be_done_from_prefects_pages_is_there() -> None:

@@ -1,0 +1,81 @@
+"""The flow tests with the newest Prefect, and with a server of another version than the flows'.
+
+Minutes each, so not collected by default. `make torture` installs the other Prefect first.
+
+python -m pytest tests/pipeline/prefect_versions_torture.py
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.conftest import GIVEN
+from tests.programs import ROOT
+
+PINNED = Path(sys.executable)
+NEWEST = ROOT / ".venv-prefect-3.9" / "bin" / "python"
+
+#: Starts a server, says where it is, and ends it with its own end.
+SERVER = """
+import sys
+from pathlib import Path
+from deployments.servers import find_or_start
+running = find_or_start(Path(sys.argv[1]))
+running.wait()
+print(running.url, flush=True)
+sys.stdin.read()
+running.stop()
+"""
+
+#: The Python of the flows, and that of the server.
+PAIRS = {
+    "the newest of both": (NEWEST, NEWEST),
+    "a newer server": (PINNED, NEWEST),
+    "an older server": (NEWEST, PINNED),
+}
+
+
+@pytest.mark.skipif(not NEWEST.exists(), reason="make torture installs Prefect 3.9, where it can")
+@pytest.mark.parametrize("pair", PAIRS)
+def test_flows_run_with(pair: str, tmp_path: Path) -> None:
+    flows, of_server = PAIRS[pair]
+    with _server(of_server, tmp_path) as url:
+        done = subprocess.run(
+            [flows, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *_files()],
+            cwd=ROOT,
+            env={**os.environ, GIVEN: url},
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 0, done.stdout[-6000:]
+
+
+def _files() -> list[Path]:
+    """Return the files whose tests ask for a Prefect server."""
+    files = (ROOT / "tests" / "pipeline").glob("test_*.py")
+    return sorted(file for file in files if "PrefectServer" in file.read_text())
+
+
+@contextmanager
+def _server(python: Path, folder: Path) -> Iterator[str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    with subprocess.Popen(
+        [python, "-c", SERVER, str(folder)],
+        cwd=ROOT,
+        env={**own, "PREFECT_API_URL": ""},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.communicate()
