@@ -178,7 +178,7 @@ def _matter(
         campaign=sheet.campaign,
         title=_title(sheet, kind),
         words=_words(sheet, kind),
-        lines=tuple(_line(sheet, line) for line in lines[:NAMED]),
+        lines=tuple(_line(sheet, line, to_type=not link) for line in lines[:NAMED]),
         more=max(0, whole - NAMED) if lines else 0,
         button=button if link else None,
         link=link,
@@ -196,9 +196,14 @@ def _words(sheet: SheetReport, kind: Outcome) -> str | None:
     return words[:1].upper() + words[1:].rstrip(".") + "."
 
 
-def _line(sheet: SheetReport, line: str) -> str:
-    """Return a problem without the name of its sheet, which stands above it."""
+def _line(sheet: SheetReport, line: str, *, to_type: bool) -> str:
+    """Return a problem without the name of its sheet, which stands above it.
+
+    What is to be typed is left out where there is a button.
+    """
     said = redact(line)
+    if not to_type:
+        said = re.sub(r"[:;(][^:;(]*`callsheet .*$", "", said).rstrip()
     if said.startswith(f"{sheet.sheet}:"):
         return re.sub(r"^(\d+) ", r"line \1, ", said[len(sheet.sheet) + 1 :])
     return said.removeprefix(f"{sheet.sheet} ").removeprefix(f"{sheet.sheet}, ")

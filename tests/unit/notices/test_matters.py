@@ -41,6 +41,17 @@ def test_a_matter_has_one_way_on(sheet: SheetReport, title: str, link: str | Non
     assert (found.command is None) == (link is not None)
 
 
+def test_where_there_is_a_button_nothing_is_to_be_typed() -> None:
+    reasons = {"spring": ["b: the render failed: edit the row, or `callsheet retake spring b`"]}
+    report = night("2026-11-22", FAILED)
+
+    (pressed,) = matters_of(report, board="https://board.example", reasons=reasons)
+    (typed,) = matters_of(report, reasons=reasons)
+
+    assert pressed.lines == ("b: the render failed",)
+    assert typed.lines == tuple(reasons["spring"])
+
+
 @pytest.mark.parametrize("sheet", [MADE, UNCHANGED, PARKED])
 def test_what_goes_on_by_itself_is_no_matter(sheet: SheetReport) -> None:
     assert matters_of(night("2026-11-22", sheet)) == []
