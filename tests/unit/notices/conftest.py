@@ -9,7 +9,7 @@ import pytest
 
 from tasks.nights.inboxes import Inbox
 from tasks.settings import Settings, load_settings
-from tests.unit.notices.hearing import Mailbox, Watcher, mailbox, watcher
+from tests.hearing_of_nights import Mailbox, Watcher, mailbox, watcher
 
 
 @pytest.fixture

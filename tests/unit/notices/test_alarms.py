@@ -12,7 +12,7 @@ from tasks.ledger.schema_nights import nights, pauses
 from tasks.nights.inboxes import Inbox
 from tasks.notices import alarm, digest
 from tasks.settings import Settings
-from tests.unit.notices.hearing import Mailbox
+from tests.hearing_of_nights import Mailbox
 from tests.unit.notices.made_nights import MADE, UNCHANGED, at, night, swept
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tasks.nights.inboxes import Inbox
 from tasks.notices import ping
-from tests.unit.notices.hearing import Watcher
+from tests.hearing_of_nights import Watcher
 
 
 def pinged(inbox: Inbox, web: Watcher, address: str) -> Inbox:

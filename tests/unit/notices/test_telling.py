@@ -15,7 +15,7 @@ from tasks.ledger.schema_nights import notices
 from tasks.nights.inboxes import Inbox
 from tasks.notices import Sending, digest, tell
 from tasks.settings import Settings
-from tests.unit.notices.hearing import Mailbox, Watcher
+from tests.hearing_of_nights import Mailbox, Watcher
 from tests.unit.notices.made_nights import (
     DEAR,
     FAILED,
