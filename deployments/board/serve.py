@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -16,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from deployments.board.app import make_app
 from deployments.board.attend import attending
 from deployments.board.board import Board
+from deployments.web_server import answering
 from tasks.errors import ConfigurationError
 
 #: Seconds that answers under way have at the end; a stream of events is cut off then.
@@ -36,51 +35,29 @@ async def serving(make: Callable[[str], Board], *, host: str, port: int) -> Asyn
     with _listen(host, port) as listening:
         board = make(_origin(listening))
         app = make_app(board)
-        server = _Server(app)
-        task = asyncio.create_task(server.serve(sockets=[listening]))
         try:
-            task.add_done_callback(lambda _: server.ready.set())
-            await server.ready.wait()
-            if task.done():
-                task.result()
-            async with attending(board):
+            async with answering(_config(app), listening), attending(board):
                 yield board
         finally:
-            server.should_exit = True
-            await asyncio.gather(task, return_exceptions=True)
             await app.state.beside.aclose()
 
 
-class _Server(uvicorn.Server):
-    """uvicorn inside an event loop of ours, whose signals are not its business."""
-
-    def __init__(self, app: FastAPI) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                http=_Protocol,
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                log_level="critical",
-                access_log=False,
-                server_header=False,
-                # What a proxy says is read in `visit`, and only when there is one.
-                proxy_headers=False,
-                h11_max_incomplete_event_size=LONGEST_HEAD,
-                limit_concurrency=MOST_CONNECTIONS,
-                timeout_graceful_shutdown=GRACE,
-            )
-        )
-        self.ready = asyncio.Event()
-
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets=sockets)
-        self.ready.set()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+def _config(app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=_Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        # What a proxy says is read in `visit`, and only when there is one.
+        proxy_headers=False,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=GRACE,
+    )
 
 
 class _Protocol(H11Protocol):

@@ -9,11 +9,9 @@ here.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -28,6 +26,7 @@ from deployments.receiver.acceptance import (
 )
 from deployments.receiver.delivery import BODY_TIMEOUT
 from deployments.receiver.endpoint import BACKLOG, address_of, listen, name_of
+from deployments.web_server import answering
 from tasks.credentials import LiveSecrets
 from tasks.file_limit import raise_file_limit
 from tasks.ledger import Ledger
@@ -66,41 +65,22 @@ async def receiving(
         application = Application(acceptance, secrets, settings.webhook_vendor, name, clock)
         waiting, at_once = _limits()
         queue = WaitingConnections(waiting)
-        server = _Server(_config(application, queue, backlog=at_once))
+        config = _config(application, queue, backlog=at_once)
         dropping = asyncio.create_task(acceptance.drop_old_hints())
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
         try:
-            serving.add_done_callback(lambda _: server.ready.set())
-            await server.ready.wait()
-            if serving.done():
-                serving.result()
-            # Accepted are few in one go; the system may hold more of them.
-            listening.listen(BACKLOG)
-            yield receiver
+            async with answering(config, listening):
+                # Accepted are few in one go; the system may hold more of them.
+                listening.listen(BACKLOG)
+                try:
+                    yield receiver
+                finally:
+                    queue.close()
         finally:
-            queue.close()
-            server.should_exit = True
             dropping.cancel()
-            await asyncio.gather(serving, dropping, return_exceptions=True)
+            await asyncio.gather(dropping, return_exceptions=True)
             await acceptance.finish()
     finally:
         listening.close()
-
-
-class _Server(uvicorn.Server):
-    """uvicorn inside an event loop of ours, whose signals are not its business."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = asyncio.Event()
-
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets=sockets)
-        self.ready.set()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def _config(application: Application, queue: WaitingConnections, *, backlog: int) -> uvicorn.Config:
