@@ -35,11 +35,13 @@ def carry_out(words: Sequence[str]) -> int:
     from tasks.errors import CallsheetError
     from tasks.file_limit import raise_file_limit
     from tasks.garbage import lasting
+    from tasks.profiles import named_profile
     from tasks.suggest import suggest_for
 
     args = argparse.Namespace(json="--json" in words, verbose=False)
     try:
         args = parse(words)
+        args.profile = args.profile or named_profile(os.environ)
         suggest_for(args.profile)
         # The servers that a command brings along inherit it.
         raise_file_limit()

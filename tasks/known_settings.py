@@ -229,6 +229,9 @@ class Settings(BaseModel):
         "no", "yes to let the board fetch sheets from this machine and private networks"
     )
     inbox: str | None = _setting(None, "folder whose sheets the board offers")
+    sandbox: Truth = _setting(
+        "no", "yes says that the service is a sandbox, whose films and credits are not real"
+    )
     nights: str | None = _setting(
         None, "the file that lists inboxes of sheets; default nights.toml or configs/nights.toml"
     )

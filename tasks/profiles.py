@@ -6,11 +6,19 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from tasks.errors import ConfigurationError
+
+#: Names the profile where nobody says `--profile`.
+PROFILE = "CALLSHEET_PROFILE"
+
+
+def named_profile(environ: Mapping[str, str]) -> str | None:
+    """Return the profile that the environment names, if it names one."""
+    return environ.get(PROFILE, "").strip() or None
 
 
 class Found(NamedTuple):

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from tasks.errors import ConfigurationError
 from tasks.home import find_home, is_here
 from tasks.known_settings import KNOWN, SECRETS, Settings, service_address
-from tasks.profiles import Found, read_profile, read_secret, remark_on
+from tasks.profiles import PROFILE, Found, named_profile, read_profile, read_secret, remark_on
 
 if TYPE_CHECKING:
     from tasks.credentials import Register
@@ -40,12 +40,14 @@ def load_settings(
 ) -> Settings:
     """Return the settings in force; raise ConfigurationError naming the one that is wrong.
 
+    Without a profile it is the one that the environment names, if it names any.
     With a `sheet`, a folder without a ledger is led to the one that the sheet was run with.
     A profile needs no TOML file once a login is kept under its name, or when `logging_in`.
     """
+    environ = os.environ if environ is None else environ
     sources = _Sources(
-        profile=profile,
-        environ=os.environ if environ is None else environ,
+        profile=profile or named_profile(environ),
+        environ=environ,
         folder=folder or Path.cwd(),
         overrides=overrides or {},
         logging_in=logging_in,
@@ -88,6 +90,9 @@ class _Sources:
         said: dict[str, Any] = {}
         for place in (self._given, self._in_environment, self._in_profile, self._kept):
             said = {**place(said), **said}
+        if said.get("sandbox") == "yes":
+            # A sandbox's films are no reason to come back to its ledger.
+            said["notes"] = None
         return {**said, "remarks": tuple(self._remarks)}
 
     def refusal(self, error: ValidationError) -> ConfigurationError:
@@ -99,9 +104,7 @@ class _Sources:
         return ConfigurationError(f"{place}{words}", remedy="".join(remedy) or None)
 
     def _given(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        # A sandbox's films are no reason to come back to its ledger.
-        notes = None if self._overrides else self._notes
-        return {"home": self._home, "notes": notes, **self._overrides}
+        return {"home": self._home, "notes": self._notes, **self._overrides}
 
     def _in_environment(self, _: Mapping[str, Any]) -> dict[str, str]:
         return self._noted(_from_environment(self._environ))
@@ -180,6 +183,7 @@ def _unknown(environ: Mapping[str, str]) -> list[str]:
         for variable in sorted(environ)
         if variable.startswith(PREFIX)
         and environ[variable].strip()
+        and variable != PROFILE
         and (name := variable.removeprefix(PREFIX)).lower() not in names
         and not _ORCHESTRATORS.match(f"{name}={environ[variable]}")
     ]

@@ -68,7 +68,7 @@ class _Attendant:
         self._deaths: Counter[str] = Counter()
         self._not_before: dict[str, float] = {}
         self._others: set[str] = set()
-        self._flow_runs = None if board.sandbox else FlowRuns(board.profile)
+        self._flow_runs = None if board.brings_sandbox else FlowRuns(board.profile)
 
     async def work(self) -> None:
         """Do what there is to do until cancelled."""
@@ -89,7 +89,7 @@ class _Attendant:
         for task in self._quoting.values():
             task.cancel()
         await asyncio.gather(*self._quoting.values(), return_exceptions=True)
-        if self._board.sandbox:
+        if self._board.brings_sandbox:
             await asyncio.to_thread(self._stop_children)
 
     async def _attend(self) -> None:

@@ -33,8 +33,9 @@ class Board:
     origin: str
     #: Whether somebody said what the origin is (`--url`), and it is no guess by the socket.
     is_named: bool = False
-    #: Whether the service is a sandbox of our own that the board brought along.
+    #: Whether the service is a sandbox, and whether the board brought it along.
     sandbox: bool = False
+    brings_sandbox: bool = False
     #: Whether a proxy in front of it says who calls and how (`--behind-proxy`).
     behind_proxy: bool = False
     #: The profile that its settings are from: a flow run of Prefect's reads it, too.

@@ -59,7 +59,8 @@ async def _serve(args: Namespace) -> None:
                 ledger=ledger,
                 origin=said or origin,
                 is_named=said is not None,
-                sandbox=args.sandbox,
+                sandbox=settings.sandbox,
+                brings_sandbox=args.sandbox,
                 behind_proxy=args.behind_proxy,
                 profile=args.profile,
             )
@@ -120,12 +121,12 @@ async def _tell(args: Namespace, board: Board, console: Console) -> None:
         console.print("its first admin was revoked: people log in by their invitations")
         return
     if args.open:
-        await _open(login)
+        await open_browser(login)
     elif not args.json:
         console.print(plain(f"log in once, within the hour, at {login}"))
 
 
-async def _open(login: str) -> None:
+async def open_browser(login: str) -> None:
     """Open a browser that is logged in; where there is none, say the address."""
     import webbrowser
 

@@ -79,7 +79,7 @@ async def _plan(args: Namespace, settings: Settings, tell: Tell) -> PricedPlan:
         sheet=args.sheet,
         budget=budget_of(args),
         select=args.select,
-        sandbox=args.sandbox,
+        sandbox=settings.sandbox,
         **words_of(args),
     )
     return await plan_from(args.sheet, sheet_options(args, settings), options, settings, tell=tell)

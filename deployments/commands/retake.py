@@ -74,10 +74,12 @@ async def _main(args: Namespace) -> dict[str, Any]:
     if not choice.again and not (args.run and choice.as_is):
         return _nothing(choice, console)
     max_wait = None if args.max_wait is None else parse_duration(args.max_wait)
-    options = RunOptions(sheet=choice.campaign.sheet or "", max_wait=max_wait, sandbox=args.sandbox)
+    settings = settings_of(args)
+    sheet = choice.campaign.sheet or ""
+    options = RunOptions(sheet=sheet, max_wait=max_wait, sandbox=settings.sandbox)
     if is_other_money(choice.campaign, options):
         raise _other_service(choice.campaign)
-    async with open_run(options, settings_of(args), no_approval) as run:
+    async with open_run(options, settings, no_approval) as run:
         found = await offers(run.at, choice.campaign, choice.again)
         if found:
             _show_offers(choice.campaign, found, console)

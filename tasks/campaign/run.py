@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 from typing import TypeVar
@@ -215,6 +215,7 @@ async def open_run(
         yield already
         return
     async with connect(settings) as at, AsyncExitStack() as holding:
+        options = replace(options, sandbox=options.sandbox or settings.sandbox)
         # A hundred thousand briefs and lines of a plan are no garbage, and looked through for long.
         holding.enter_context(search_of_new())
         run = Run(options=options, at=at, approval=approval, holding=holding)
