@@ -48,6 +48,7 @@ COMMANDS = {
     "login": ("get a key for the service and keep it", "key"),
     "logout": ("revoke the key that login got, and forget it", "key"),
     "whoami": ("which key is in force, where it comes from, what it may do", "key"),
+    "up": ("start it all: Prefect, a worker, the board, the receiver; and keep it up", "server"),
     "board": ("the dashboard: from a sheet to approved films, in a browser", "server"),
     "receive": ("hear webhooks until stopped: hints where to look, never believed", "server"),
     "sandbox": ("run the whole video service on this machine", "server"),

@@ -19,12 +19,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from deployments.prefect_address import MEND, PrefectAddress, ServerAnswer, prefect_address
+from deployments.up.what_is_up import prefect_kept, sandbox_kept
 from tasks.errors import CallsheetError
 
 #: How long a server may take to come up; the first time it makes its database.
@@ -90,19 +92,32 @@ class PrefectServer:
 
 
 def find_or_start(home: Path) -> PrefectServer:
-    """Return a healthy server that is configured, else start a child; does not wait for it."""
+    """Return a healthy server: configured, or kept by `callsheet up`; else start a child.
+
+    Does not wait for that.
+    """
     configured = prefect_address()
-    if configured is None:
-        return _start(home / "prefect")
-    health = configured.health()
-    if health is ServerAnswer.UP:
+    health = configured.health() if configured is not None else ServerAnswer.AWAY
+    if configured is not None and health is ServerAnswer.UP:
         return PrefectServer(configured)
-    if health is ServerAnswer.REFUSED:
-        words, remedy = configured.refusal(), f"\n  {MEND}"
-    else:
-        words, remedy = f"the Prefect server at {configured.url} does not answer", ""
-    print(f"{words}: this run brings its own{remedy}", file=sys.stderr)
-    return _start(home / "prefect")
+    kept = _kept(home)
+    if configured is not None:
+        instead = "`callsheet up` has one" if kept is not None else "this run brings its own"
+        if health is ServerAnswer.REFUSED:
+            words, remedy = configured.refusal(), f"\n  {MEND}"
+        else:
+            words, remedy = f"the Prefect server at {configured.url} does not answer", ""
+        print(f"{words}: {instead}{remedy}", file=sys.stderr)
+    return kept or _start(home / "prefect")
+
+
+def _kept(home: Path) -> PrefectServer | None:
+    """Return the server that `callsheet up` keeps, if it answers."""
+    url = prefect_kept(home)
+    if url is None:
+        return None
+    at = PrefectAddress(url=url, stands_in="`callsheet up`")
+    return PrefectServer(at) if at.answers() else None
 
 
 #: Of the environment it inherits nothing that is meant for a team's own server: neither the
@@ -115,29 +130,37 @@ def _start(home: Path) -> PrefectServer:
     home.mkdir(parents=True, exist_ok=True)
     port = _free_port()
     url = f"http://127.0.0.1:{port}/api"
-    environ = {name: v for name, v in os.environ.items() if not name.startswith(NOT_INHERITED)}
-    environ |= {
-        **SERVER,
-        "PREFECT_HOME": str(home),
-        "PREFECT_API_URL": url,
-        "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{home / 'history.db'}",
-    }
-    command = [sys.executable, "-P", "-m", "deployments.servers", "uvicorn", "--factory"]
-    command += ["prefect.server.api.server:create_app", "--host", "127.0.0.1"]
-    command += ["--port", str(port), "--log-level", "error", "--timeout-graceful-shutdown", "2"]
+    command = [sys.executable, "-P", "-m", "deployments.servers", *server_words(port)]
     with (home / "server.log").open("ab") as log:
         child = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
-            env=environ,
+            env=server_environ(home, url),
             # Prefect's files in the folder that people work in are for the servers they name.
             cwd=home,
             # Ctrl-C in the terminal is for the run, which stops its server afterwards.
             start_new_session=True,
         )
     return PrefectServer(PrefectAddress(url=url, stands_in="this run"), child)
+
+
+def server_words(port: int) -> list[str]:
+    """Return the module that serves Prefect on this machine, and its arguments."""
+    words = ["uvicorn", "--factory", "prefect.server.api.server:create_app", "--host", "127.0.0.1"]
+    return [*words, "--port", str(port), "--log-level", "error", "--timeout-graceful-shutdown", "2"]
+
+
+def server_environ(home: Path, url: str) -> dict[str, str]:
+    """Return the environment of a server that keeps its history in `home`."""
+    return {
+        **{name: v for name, v in os.environ.items() if not name.startswith(NOT_INHERITED)},
+        **SERVER,
+        "PREFECT_HOME": str(home),
+        "PREFECT_API_URL": url,
+        "PREFECT_SERVER_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{home / 'history.db'}",
+    }
 
 
 def _free_port() -> int:
@@ -159,7 +182,11 @@ def sandbox(
     """Run a sandbox; yield the settings that point at it. It cannot outlive this process.
 
     With `keep_port` it is where the one before it was: a run that outlived that finds it again.
+    One that `callsheet up` keeps is used as it is.
     """
+    if kept := sandbox_kept(state.parent):
+        yield kept
+        return
     state.mkdir(parents=True, exist_ok=True)
     port = _port_before(state) if keep_port else 0
     command = [sys.executable, "-P", "-m", "deployments.sandbox", "--port", str(port), "--json"]
@@ -209,12 +236,18 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
+def sandbox_settings(ready: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings that point at a sandbox, by what it said when it was ready."""
+    names = ("base_url", "auth_url", "mcp_url", "api_key")
+    return {**{name: str(ready[name]) for name in names}, "sandbox": "yes"}
+
+
 def _settings(child: subprocess.Popen[bytes], state: Path) -> dict[str, str]:
     assert child.stdout is not None
     line = child.stdout.readline()
     try:
         ready = json.loads(line)
-        return {name: str(ready[name]) for name in ("base_url", "auth_url", "mcp_url", "api_key")}
+        return sandbox_settings(ready)
     except (ValueError, KeyError) as error:
         raise CallsheetError(
             "the sandbox did not start; nothing was spent", remedy=f"see {state / 'sandbox.log'}"

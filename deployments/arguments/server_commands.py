@@ -53,6 +53,25 @@ def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> Ar
     return made
 
 
+def up(parser: ArgumentParser) -> None:
+    """Give `callsheet up` its arguments."""
+    parser.add_argument("--sandbox", action="store_true", help="films that cost nothing, to try it")
+    parser.add_argument("--time-scale", metavar="X", help="with --sandbox: renders X times faster")
+    parser.add_argument("--open", action="store_true", help="open the board in a browser")
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="PART",
+        choices=("prefect", "deployments", "worker", "board", "receiver"),
+        help="leave one out: prefect, deployments, worker, board or receiver",
+    )  # fmt: skip
+    parser.add_argument("--host", default="127.0.0.1", help="of the board: this machine alone")
+    parser.add_argument("--port", type=int, metavar="N", help="of the board: 8788; 0 a free one")
+    parser.add_argument("--url", metavar="URL", help="how browsers reach the board")
+    parser.add_argument("--behind-proxy", action="store_true", help="as for the board")
+    parser.add_argument("--prefect-port", type=int, metavar="N", help="4200; 0 takes a free one")
+    parser.add_argument("--status", action="store_true", help="how each part is; 0 when all are up")
+    parser.add_argument("--down", action="store_true", help="stop what is up")
+
+
 def receive(parser: ArgumentParser) -> None:
     """Give `callsheet receive` its arguments: none of its own."""
 

@@ -57,6 +57,11 @@ def kept_address(folder: Path) -> str | None:
     return _kept(folder / "address")
 
 
+def kept_token(folder: Path) -> str | None:
+    """Return the first admin's token, if it is kept."""
+    return _kept(folder / "token")
+
+
 def _kept(file: Path) -> str | None:
     with suppress(OSError, UnicodeDecodeError):
         return file.read_text("utf-8").strip() or None

@@ -1,0 +1,211 @@
+"""The parts that `callsheet up` keeps up: how each is started, and how it is known that it is up.
+
+Prefect's are Prefect's own commands, ours are the commands that a person would type.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
+
+from deployments.prefect_address import PrefectAddress
+from deployments.servers import SERVER, server_environ, server_words
+from deployments.up.deploy import POOL, ask_prefect
+from deployments.up.leftovers import VARIABLE
+
+#: How often the worker asks for flow runs that are due, in seconds.
+WORKER_ASKS = 3
+#: What of the environment is meant for another server than the one that is kept up.
+OF_ANOTHER_SERVER = ("PREFECT_API_", "PREFECT_SERVER_", "PREFECT_PROFILE")
+#: What of it is not the server's business.
+NOT_THE_SERVERS = ("CALLSHEET_", "NOTIFY_SOCKET")
+PREFECT_FILE = Path(__file__).parents[1] / "prefect.yaml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """One part: a module and its arguments, what it needs first, and what shows that it is up.
+
+    It is up once it `says` so in a line of JSON, or once `answers` says so, which is given the
+    moment it was started; what is to be done `once` is up when it has ended well.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    environ: Mapping[str, str]
+    needs: tuple[str, ...] = ()
+    address: str | None = None
+    says: bool = False
+    #: Of its log only lines that begin so are shown; the rest is for those who look there.
+    shows: re.Pattern[str] | None = None
+    once: bool = False
+    answers: Callable[[float], bool] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What the programs of one `up` have in common; `api` is Prefect's, where there is one."""
+
+    home: Path
+    folder: Path
+    mark: str
+    profile: str | None = None
+    api: str | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    def environ(self, **own: str) -> dict[str, str]:
+        """Return the environment of a program of ours, which leads to the server kept up."""
+        inherited = dict(os.environ)
+        inherited.pop("NOTIFY_SOCKET", None)
+        found = {
+            **inherited,
+            VARIABLE: self.mark,
+            "PWD": str(self.folder),
+            # A folder called `tasks` beside somebody's sheets is not ours.
+            "PYTHONSAFEPATH": "1",
+            # What is written goes into files.
+            "NO_COLOR": "1",
+            "COLUMNS": "160",
+        }
+        if self.profile:
+            found["CALLSHEET_PROFILE"] = self.profile
+        if self.api:
+            found = {n: v for n, v in found.items() if not n.startswith(OF_ANOTHER_SERVER)}
+            found |= {
+                "PREFECT_HOME": str(self.home / "prefect"),
+                "PREFECT_API_URL": self.api,
+                "PREFECT_LOGGING_COLORS": "false",
+                "PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED": "false",
+                "DO_NOT_TRACK": SERVER["DO_NOT_TRACK"],
+            }
+            if said := auth_string():
+                found["PREFECT_API_AUTH_STRING"] = said
+        return {**found, **self.more, **own}
+
+
+def auth_string() -> str | None:
+    """Return the `user:password` that the server is to ask for, if somebody set one."""
+    return os.environ.get("PREFECT_SERVER_API_AUTH_STRING") or None
+
+
+def prefect_server(around: Surroundings, port: int) -> Program:
+    """Return Prefect's server, on this machine alone, with its history under `.callsheet/`."""
+    home = around.home / "prefect"
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    origin = f"http://127.0.0.1:{port}"
+    environ = {
+        **around.environ(),
+        **server_environ(home, f"{origin}/api"),
+        "PREFECT_API_BLOCKS_REGISTER_ON_START": "true",
+        # It would write its pages where it is installed, which may be nobody's to write to.
+        "PREFECT_SERVER_UI_STATIC_DIRECTORY": str(home / "pages"),
+        # Pages of others, open in the same browser, start no flow run here.
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": f"{origin},http://localhost:{port}",
+        # Prefect's files in the folder that people work in are for the servers they name.
+        "PWD": str(home),
+    }
+    environ = {name: v for name, v in environ.items() if not name.startswith(NOT_THE_SERVERS)}
+    if said := auth_string():
+        environ["PREFECT_SERVER_API_AUTH_STRING"] = said
+    return Program(
+        name="prefect",
+        words=("-m", *server_words(port)),
+        environ=environ,
+        address=origin,
+        # Not its tracebacks, which fill a screen for a heartbeat that came too late.
+        shows=re.compile(r"\d\d:\d\d:\d\d\.\d+ \|"),
+        answers=lambda _: is_answering(f"{origin}/api/health"),
+    )
+
+
+def deployments(around: Surroundings, *, needs: tuple[str, ...]) -> Program:
+    """Return what tells the server of the work pool and of every deployment of `prefect.yaml`."""
+    note = around.home / "up" / "deployed"
+    return Program(
+        name="deployments",
+        words=("-m", "deployments.up.deploy", str(PREFECT_FILE), str(note)),
+        environ=around.environ(),
+        needs=needs,
+        once=True,
+    )
+
+
+def worker(around: Surroundings, at: PrefectAddress, *, needs: tuple[str, ...]) -> Program:
+    """Return the worker, which carries flow runs as processes of this machine."""
+    name = f"callsheet-{socket.gethostname()}"
+    start = ("-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process")
+    words = (*start, "--name", name, "--install-policy", "never")
+    return Program(
+        name="worker",
+        # Of a server that others reach as well, nobody knows here who carries what.
+        words=("-m", "deployments.up.worker", *words) if around.api else words,
+        environ=around.environ(PREFECT_WORKER_QUERY_SECONDS=str(WORKER_ASKS)),
+        needs=needs,
+        answers=lambda since: _is_known(at, name, since),
+    )
+
+
+def board(around: Surroundings, host: str, port: int, *, more: tuple[str, ...]) -> Program:
+    """Return the board; `more` are options of `callsheet board`."""
+    where = ("--host", host, "--port", str(port))
+    return Program(
+        name="board",
+        words=("-m", "deployments.cli", "board", "--json", *where, *more),
+        environ=around.environ(),
+        says=True,
+    )
+
+
+def receiver(around: Surroundings, *, tells_prefect: bool) -> Program:
+    """Return the receiver of webhooks; `tells_prefect` has flow runs carry on what it hears of."""
+    more = {"CALLSHEET_PREFECT_EVENTS": "yes"} if tells_prefect else {}
+    return Program(
+        name="receiver",
+        words=("-m", "deployments.cli", "receive", "--json"),
+        environ=around.environ(**more),
+        says=True,
+    )
+
+
+def sandbox(around: Surroundings, port: int, *, time_scale: str) -> Program:
+    """Return the sandbox, in the place of the video service."""
+    state = around.home / "sandbox"
+    words = ("-m", "deployments.sandbox", "--port", str(port), "--json", "--state", str(state))
+    return Program(
+        name="sandbox",
+        words=(*words, "--allow-loopback-webhooks", "--time-scale", time_scale),
+        environ=around.environ(),
+        says=True,
+    )
+
+
+def is_answering(url: str) -> bool:
+    """Whether something answers there that is not in trouble."""
+    # A proxy of the environment does not lead to this machine.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=2):
+            return True
+    except urllib.error.HTTPError as error:
+        return error.code < 500
+    except (OSError, HTTPException, ValueError):
+        return False
+
+
+def _is_known(at: PrefectAddress, name: str, since: float) -> bool:
+    """Whether the server has heard of the worker since it was started."""
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
+    heard = {"last_heartbeat_time": {"after_": moment}}
+    try:
+        found = ask_prefect(at, f"work_pools/{POOL}/workers/filter", {"workers": heard})
+    except OSError:
+        return False
+    return any(one.get("name") == name for one in found)

@@ -1,0 +1,169 @@
+"""What of it all is wanted, and where: the parts of one `callsheet up`, put together."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from deployments.prefect_address import PrefectAddress, prefect_address
+from deployments.receiver.endpoint import name_of, split_address, who_is_there
+from deployments.servers import TIME_SCALE, sandbox_settings
+from deployments.up import programs
+from deployments.up.programs import Surroundings
+from deployments.up.supervisor import Supervisor
+from tasks.errors import ConfigurationError
+from tasks.settings import Settings
+
+#: What may be left out, and the ports that each has unless told.
+PARTS = ("prefect", "deployments", "worker", "board", "receiver")
+#: Hosts of the board by which links on this machine lead to it.
+HERE = ("127.0.0.1", "localhost")
+BOARD_PORT, PREFECT_PORT, SANDBOX_PORT = 8788, 4200, 8791
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedParts:
+    """Which parts, and where; a port of None is the usual one, or a free one if that is taken."""
+
+    parts: frozenset[str] = frozenset(PARTS)
+    host: str = "127.0.0.1"
+    port: int | None = None
+    prefect_port: int | None = None
+    #: How browsers reach the board, and whether a proxy in front of it says who calls.
+    url: str | None = None
+    behind_proxy: bool = False
+    #: How much faster a sandbox's films come than real ones; None for no sandbox.
+    sandbox: str | None = None
+    profile: str | None = None
+
+
+class Parts:
+    """Starts the parts one after the other, each with the addresses of those before it."""
+
+    def __init__(self, wanted: WantedParts, settings: Settings, watch: Supervisor) -> None:
+        self._wanted = wanted
+        self._settings = settings
+        self._watch = watch
+        self._around = Surroundings(
+            home=settings.home,
+            folder=Path(watch.now.folder),
+            mark=watch.now.mark,
+            profile=wanted.profile,
+        )
+        #: What is to be said of ports that were taken, or of a part that is there already.
+        self.notes: list[str] = []
+
+    async def start(self) -> bool:
+        """Start all of them and wait until they are up; False when told to stop before that.
+
+        Raises CallsheetError for a part that does not stay up, ConfigurationError for a port.
+        """
+        parts = self._wanted.parts
+        if "prefect" in parts:
+            self._start_prefect()
+        if self._wanted.sandbox is not None and not await self._start_sandbox():
+            return False
+        if "receiver" in parts:
+            await self._start_receiver()
+        if "board" in parts:
+            self._start_board()
+        if (at := self._prefect()) is not None:
+            if "deployments" in parts:
+                self._watch.keep(programs.deployments(self._around, needs=("prefect",)))
+            if "worker" in parts:
+                needs = ("prefect", "deployments")
+                self._watch.keep(programs.worker(self._around, at, needs=needs))
+        return await self._watch.are_up()
+
+    async def _start_sandbox(self) -> bool:
+        """Start the sandbox, and have everything after it speak to that."""
+        port = self._port("127.0.0.1", None, SANDBOX_PORT, "the sandbox")
+        scale = self._wanted.sandbox or TIME_SCALE
+        self._watch.keep(programs.sandbox(self._around, port, time_scale=scale))
+        if not await self._watch.are_up("sandbox"):
+            return False
+        settings = sandbox_settings(self._watch.said("sandbox"))
+        self._watch.change(sandbox=settings)
+        # A key in a file is for the real service, and would win.
+        self._learn(**settings, api_key_file="")
+        return True
+
+    def _start_prefect(self) -> None:
+        port = self._port("127.0.0.1", self._wanted.prefect_port, PREFECT_PORT, "Prefect")
+        self._around = replace(self._around, api=f"http://127.0.0.1:{port}/api")
+        self._watch.keep(programs.prefect_server(self._around, port))
+
+    def _prefect(self) -> PrefectAddress | None:
+        """Return the server that is kept up, or the one that is configured."""
+        if self._around.api is None:
+            return prefect_address()
+        auth = programs.auth_string()
+        return PrefectAddress(url=self._around.api, stands_in="`callsheet up`", auth_string=auth)
+
+    async def _start_receiver(self) -> None:
+        """Start the receiver, unless one for the same ledger is at work already."""
+        host, port = split_address(self._settings.receiver)
+        there = await asyncio.to_thread(who_is_there, host, port)
+        if there == name_of(self._settings.ledger):
+            self.notes.append(f"a receiver is at work at {self._settings.receiver}: it hears on")
+            return
+        port = self._port(host, None, port, "the receiver")
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._learn(receiver=address)
+        webhooks = self._settings.webhook_url
+        if self._wanted.sandbox is not None and not webhooks:
+            # The sandbox is on this machine, and may call it.
+            webhooks = f"http://{address}"
+            self._learn(webhook_url=webhooks)
+        tells = bool(webhooks and self._around.api)
+        self._watch.keep(programs.receiver(self._around, tells_prefect=tells))
+
+    def _start_board(self) -> None:
+        wanted = self._wanted
+        port = self._port(wanted.host, wanted.port, BOARD_PORT, "the board")
+        more = [*(["--url", wanted.url] if wanted.url else [])]
+        more += ["--behind-proxy"] if wanted.behind_proxy else []
+        # It would hear webhooks itself, were nobody there yet who does.
+        found = programs.board(self._around, wanted.host, port, more=tuple(more))
+        self._watch.keep(replace(found, needs=("receiver",)))
+        address = wanted.url or (f"http://{wanted.host}:{port}" if wanted.host in HERE else "")
+        if address and self._settings.board_url is None:
+            self._learn(board_url=address)
+
+    def _learn(self, **settings: str) -> None:
+        """Have every part from now on work with these settings."""
+        more = {f"CALLSHEET_{name.upper()}": value for name, value in settings.items()}
+        self._around = replace(self._around, more={**self._around.more, **more})
+
+    def _port(self, host: str, asked: int | None, usual: int, who: str) -> int:
+        """Return the port that was asked for, else the usual one or, where taken, another."""
+        wanted = usual if asked is None else asked
+        port = _free_port(host, wanted)
+        if port == wanted or wanted == 0:
+            return port
+        if asked is not None:
+            raise ConfigurationError(
+                f"{who} cannot listen on {host}:{asked}: somebody has that",
+                remedy="0 takes a port that is free",
+            )
+        self.notes.append(f"port {usual} is taken: {who} is at {port}")
+        return port
+
+
+def _free_port(host: str, wanted: int) -> int:
+    """Return the port that is wanted, or another where somebody has it."""
+    refusal = OSError()
+    for port in (wanted, 0):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            # As the servers do: what was used a moment ago is free.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+                return int(probe.getsockname()[1])
+            except OSError as error:
+                refusal = error
+            except OverflowError:
+                raise ConfigurationError(f"there is no port {port}") from None
+    raise ConfigurationError(f"nothing can listen on {host}: {refusal.strerror}") from refusal

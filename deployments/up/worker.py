@@ -1,0 +1,66 @@
+"""`python -m deployments.up.worker -m prefect worker ...`: a worker, after what is left of others.
+
+A worker that is killed leaves flow runs as they were: Prefect would show them as pending or running
+for good, and what was approved on the board would wait for them. Whoever carries one on this
+server is on this machine, since nobody else reaches it: a flow run without a process is over.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from deployments.prefect_address import PrefectAddress, prefect_address
+from deployments.up.deploy import POOL, ask_prefect
+from deployments.up.leftovers import processes_with
+
+#: In the environment of every process that carries a flow run.
+FLOW_RUN = "PREFECT__FLOW_RUN_ID"
+#: Deployments whose flow runs only carry out what the ledger has: they begin anew by themselves.
+TAKEN_UP = ("approved-plan", "carry-on")
+#: Flow runs that are settled in one go.
+MOST = 200
+
+
+def main() -> None:
+    """Settle what the worker before has left, then become the worker."""
+    at = prefect_address()
+    assert at is not None, "whoever starts this says where the server is"
+    settle_flow_runs(at)
+    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+
+
+def settle_flow_runs(at: PrefectAddress) -> None:
+    """Have every flow run of the work pool that has lost its process taken up again, or end."""
+    wanted = {
+        "work_pools": {"name": {"any_": [POOL]}},
+        "flow_runs": {"state": {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}},
+        "limit": MOST,
+    }
+    for flow_run in ask_prefect(at, "flow_runs/filter", wanted):
+        if not processes_with(f"{FLOW_RUN}={flow_run['id']}"):
+            state = _state_for(flow_run, _deployment_of(at, flow_run))
+            told = {"state": state, "force": True}
+            ask_prefect(at, f"flow_runs/{flow_run['id']}/set_state", told)
+            print(f"flow run {flow_run['name']} had no process any more: {state['name']}")
+
+
+def _deployment_of(at: PrefectAddress, flow_run: dict[str, Any]) -> str | None:
+    if flow_run.get("deployment_id") is None:
+        return None
+    return str(ask_prefect(at, f"deployments/{flow_run['deployment_id']}")["name"])
+
+
+def _state_for(flow_run: dict[str, Any], deployment: str | None) -> dict[str, Any]:
+    if flow_run["state_type"] == "CANCELLING":
+        return {"type": "CANCELLED", "name": "Cancelled", "message": "its process is gone"}
+    if deployment in TAKEN_UP:
+        words = "its process is gone; it goes on from what the ledger has"
+        return {"type": "SCHEDULED", "name": "AwaitingRetry", "message": words}
+    words = "its process is gone; run it again, and it goes on from what the ledger has"
+    return {"type": "CRASHED", "name": "Crashed", "message": words}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Programs that are kept up: in order, again when they die, and to their last words."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from deployments.up.leftovers import marked
+from deployments.up.what_is_up import last_up
+from tasks.errors import BadInput, CallsheetError
+from tests.up.conftest import Kept, until
+
+SAYS = """
+import json, time
+print(json.dumps({"url": "http://here"}), flush=True)
+time.sleep(600)
+"""
+DIES = "import sys; print('the disk is full', file=sys.stderr); sys.exit(7)"
+#: Ends well the third time.
+MENDS = """
+import sys
+from pathlib import Path
+tries = Path(sys.argv[0] + 'tries')
+count = int(tries.read_text()) + 1 if tries.exists() else 1
+tries.write_text(str(count))
+sys.exit(0 if count == 2 else 7)
+"""
+
+
+async def test_a_program_is_up_once_it_says_so(kept: Kept) -> None:
+    kept.watch.keep(kept.program("board", SAYS, says=True))
+
+    assert await kept.watch.are_up()
+
+    found = last_up(kept.home)
+    assert found is not None
+    assert found.address("board") == "http://here"
+    assert kept.watch.said("board") == {"url": "http://here"}
+
+
+async def test_a_program_begins_after_what_it_needs(kept: Kept) -> None:
+    note = kept.home / "made"
+    first = f"import time; time.sleep(0.3); open({str(note)!r}, 'w').close()"
+    kept.watch.keep(kept.program("deployments", first, once=True))
+    then = f"import os, sys; os.stat({str(note)!r})\n{SAYS}"
+    kept.watch.keep(kept.program("worker", then, says=True, needs=("deployments",)))
+
+    assert await kept.watch.are_up()
+    assert kept.watch.now.parts["worker"].restarts == 0
+
+
+async def test_a_program_that_is_killed_is_started_again(kept: Kept) -> None:
+    kept.watch.keep(kept.program("board", SAYS, says=True))
+    await kept.watch.are_up()
+    first = kept.watch.now.parts["board"].pid
+    assert first is not None
+
+    os.kill(first, signal.SIGKILL)
+
+    await until(lambda: kept.watch.now.parts["board"].restarts == 1)
+    await kept.watch.are_up()
+    assert kept.watch.now.parts["board"].pid not in (None, first)
+    assert kept.told == ["board | it was ended by SIGKILL; it is started again in 0 s"]
+
+
+async def test_a_program_that_mends_goes_on(kept: Kept) -> None:
+    kept.watch.keep(kept.program("deployments", MENDS, once=True))
+
+    assert await kept.watch.are_up()
+    assert kept.watch.now.parts["deployments"].state == "done"
+
+
+async def test_three_deaths_are_the_end_with_the_last_words(kept: Kept) -> None:
+    kept.watch.keep(kept.program("prefect", DIES, says=True))
+
+    with pytest.raises(CallsheetError, match=r"ended 3 times.*\n.*the disk is full") as told:
+        await kept.watch.are_up()
+
+    assert told.value.exit_status == 1
+    assert str(kept.home / "up" / "prefect.log") in (told.value.remedy or "")
+
+
+async def test_what_was_given_wrongly_is_not_tried_again(kept: Kept) -> None:
+    kept.watch.keep(kept.program("board", "raise SystemExit(2)", says=True))
+
+    with pytest.raises(BadInput, match="cannot be started"):
+        await kept.watch.are_up()
+
+
+async def test_a_death_of_what_it_needs_is_not_its_own(kept: Kept) -> None:
+    gone = kept.home / "gone"
+    kept.watch.keep(kept.program("prefect", SAYS, says=True))
+    needing = f"import os, sys\nif os.path.exists({str(gone)!r}): sys.exit(7)\n{SAYS}"
+    kept.watch.keep(kept.program("worker", needing, says=True, needs=("prefect",)))
+    await kept.watch.are_up()
+    gone.touch()
+    for part in ("prefect", "worker"):
+        pid = kept.watch.now.parts[part].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+    gone.unlink()
+
+    await until(lambda: all(one.restarts for one in kept.watch.now.parts.values()))
+    assert await kept.watch.are_up()
+
+
+async def test_told_to_stop_it_waits_for_nothing(kept: Kept) -> None:
+    kept.watch.keep(kept.program("board", "import time; time.sleep(600)", says=True))
+
+    kept.watch.stop()
+
+    assert not await kept.watch.are_up()
+
+
+async def test_what_needs_others_ends_before_them_and_nothing_is_left(kept: Kept) -> None:
+    order = kept.home / "order"
+    tells = f"""
+import signal, sys
+def end(*_):
+    open({str(order)!r}, 'a').write(sys.argv[1] + ' ')
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+"""
+    for name, needs in (("prefect", ()), ("worker", ("prefect",))):
+        program = kept.program(name, tells.replace("sys.argv[1]", repr(name)) + SAYS, says=True)
+        kept.watch.keep(type(program)(**{**vars(program), "needs": needs}))
+    await kept.watch.are_up()
+
+    kept.watch.stop()
+    await kept.watch.end()
+
+    assert order.read_text().split() == ["worker", "prefect"]
+    assert marked(kept.mark) == {}
+
+
+async def test_what_does_not_end_is_killed_when_asked_twice(kept: Kept) -> None:
+    deaf = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{SAYS}"
+    kept.watch.keep(kept.program("board", deaf, says=True))
+    await kept.watch.are_up()
+
+    kept.watch.stop()
+    kept.watch.stop()
+    await kept.watch.end()
+
+    assert marked(kept.mark) == {}
+
+
+async def test_parts_are_shown_from_when_all_is_up(kept: Kept) -> None:
+    starting = f"import sys; print('starting', file=sys.stderr)\n{SAYS}"
+    kept.watch.keep(kept.program("board", starting, says=True))
+    await kept.watch.are_up()
+
+    kept.watch.let_speak()
+    with (kept.home / "up" / "board.log").open("a") as log:
+        log.write("a run has begun\n")
+
+    await until(lambda: kept.told)
+    assert kept.told == ["board | a run has begun"]

@@ -1,0 +1,93 @@
+"""Whether somebody keeps it all up is told by a lock, not by what is written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deployments.up.what_is_up import (
+    KeptPart,
+    UpAlready,
+    WhatIsUp,
+    folder_of,
+    holder,
+    holding,
+    last_up,
+    prefect_kept,
+    sandbox_kept,
+    what_is_up,
+    write_up,
+)
+
+PARTS = {
+    "prefect": KeptPart(state="up", since=1.0, log="log", address="http://127.0.0.1:4200"),
+    "board": KeptPart(state="starting", since=1.0, log="log", address="http://127.0.0.1:8788"),
+}
+NOW = WhatIsUp(pid=1, mark="m", folder="/", parts=PARTS, sandbox={"base_url": "http://s/api/v1"})
+HOLDS = """
+import sys, time
+from pathlib import Path
+from deployments.up.what_is_up import holding
+with holding(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_is_written_is_read_again_by_its_owner_alone(tmp_path: Path) -> None:
+    with holding(tmp_path):
+        write_up(tmp_path, NOW)
+
+        assert what_is_up(tmp_path) == NOW
+        assert (folder_of(tmp_path) / "up.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_nobody_holds_is_not_up(tmp_path: Path) -> None:
+    with holding(tmp_path):
+        write_up(tmp_path, NOW)
+
+    assert what_is_up(tmp_path) is None
+    assert last_up(tmp_path) == NOW
+    assert prefect_kept(tmp_path) is None
+    assert sandbox_kept(tmp_path) is None
+
+
+def test_commands_are_led_to_parts_that_are_up(tmp_path: Path) -> None:
+    with holding(tmp_path):
+        write_up(tmp_path, NOW)
+
+        assert prefect_kept(tmp_path) == "http://127.0.0.1:4200/api"
+        assert sandbox_kept(tmp_path) == {"base_url": "http://s/api/v1"}
+        assert NOW.address("board") is None
+
+
+def test_one_at_a_time_holds_it(tmp_path: Path) -> None:
+    with holding(tmp_path), pytest.raises(UpAlready), holding(tmp_path):
+        pass
+
+
+def test_the_kernel_takes_it_back_from_whoever_is_killed(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", HOLDS, str(tmp_path)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    assert holder(tmp_path) == process.pid
+
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+    assert holder(tmp_path) is None
+    with holding(tmp_path):
+        assert holder(tmp_path) == os.getpid()
+
+
+def test_what_is_damaged_is_nothing(tmp_path: Path) -> None:
+    folder_of(tmp_path).mkdir()
+    (folder_of(tmp_path) / "up.json").write_text('{"pid": 1')
+
+    assert last_up(tmp_path) is None
