@@ -126,3 +126,14 @@ def test_every_command_answers_for_itself() -> None:
         assert {"--json", "--profile", "--verbose"} <= {
             option for action in parser._actions for option in action.option_strings
         }
+
+
+def test_every_state_of_flow_runs_and_every_automation_is_in_its_page() -> None:
+    page = (ROOT / "docs" / "prefect.md").read_text()
+    states = {row.split(" | ")[0].strip("| ") for row in page.splitlines() if " | " in row}
+    automations = {path.stem for path in (ROOT / "deployments" / "automations").glob("*.yaml")}
+
+    assert {f"`{name}`" for name in automations} <= states
+    endings = (ROOT / "flows" / "endings.py").read_text()
+    names = re.findall(r'[3245]: "(\w+)"|NOT_APPROVED, ATTENDED = "(\w+)", "(\w+)"', endings)
+    assert {name for found in names for name in found if name} <= states

@@ -52,6 +52,28 @@ async def test_what_is_under_way_is_marked_once(ledger: Ledger, state: State):
     assert await stage.write(wake_stalled, [row], at=NOW) == (state == "stalled")
 
 
+#: A state, and the one after a cancelling that leaves alone what has begun.
+UNBEGUN: list[tuple[State, State]] = [
+    ("approved", "cancelled"),
+    ("held", "cancelled"),
+    ("submitting", "submitting"),
+    ("rendering", "rendering"),
+    ("stalled", "stalled"),
+]
+
+
+@pytest.mark.parametrize(("state", "then"), UNBEGUN)
+async def test_what_has_begun_goes_on_unless_that_is_meant(
+    ledger: Ledger, state: State, then: State
+):
+    stage = await Stage.set(ledger, brief())
+    await stage.in_state(state)
+    await stage.write(ask_to_cancel, stage.campaign, only={"a"}, at=NOW + 1, begun=False)
+    row = await stage.row()
+    assert row.state == then
+    assert row.take is None or row.take.cancel_requested_at is None
+
+
 @pytest.mark.parametrize("state", ["ready", "delivered", "failed", "rejected", "uncertain"])
 async def test_what_is_made_or_over_is_left(ledger: Ledger, state: State):
     stage = await Stage.set(ledger, brief())
