@@ -17,7 +17,7 @@ from flows.shown.artifacts import (
     table_in_words,
     words_cell,
 )
-from flows.shown.films import film_cells, row_cell
+from flows.shown.films import SeenAt
 from tasks.aftercare.advice import commands_for
 from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run
@@ -49,15 +49,15 @@ async def publish_report(run: Run) -> None:
 
 async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
     assert run.campaign is not None
-    table: list[dict[str, Any]] = []
+    table, places = list[dict[str, Any]](), _places(run)
     for page in pages_of(rows):
         numbers = [row.id for row in page]
         stand = partial(row_documents, campaign_id=run.campaign.id, numbers=numbers)
         said = list(map(await run.at.ledger.read(stand), page))
-        films = await film_cells(run, said)
+        films = await places.films(said)
         table += (
             {
-                "row": row_cell(run, row["row"]),
+                "row": places.row(row["row"]),
                 "state": row["state"],
                 "charged": row["charged"],
                 "quoted": row["quoted"],
@@ -70,9 +70,15 @@ async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
     return table
 
 
+def _places(run: Run) -> SeenAt:
+    assert run.campaign is not None
+    at = run.at
+    return SeenAt(campaign=run.campaign.name, store=at.store.address, settings=at.settings)
+
+
 def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], page: str | None) -> list[str]:
     assert run.campaign is not None
-    name, settings = run.campaign.name, run.at.settings
+    name, places = run.campaign.name, _places(run)
     lines = [f"# {cell(name)}", ""]
     lines += table_in_words(("state", "rows"), tally.rows.items())
     lines += ["", _money(run, tally)]
@@ -82,8 +88,8 @@ def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], page: str | No
         lines += ["", cell(run.outcome.words)]
     lines += _for_somebody(run, [row for row in rows if row.state in NEEDS_PERSON])
     lines += ["", f"Row by row: {link('the table of rows', page)}"] if page else []
-    if settings.board_url:
-        lines += ["", f"On the board: {link(name, f'{settings.board_url}/c/{name}')}"]
+    if places.board:
+        lines += ["", f"On the board: {link(name, places.board)}"]
     return [*lines, "", f"Films: `{run.at.store.address}`"]
 
 
@@ -103,11 +109,12 @@ def _for_somebody(run: Run, rows: Sequence[CampaignRow]) -> list[str]:
     if not rows:
         return []
     assert run.campaign is not None
+    places = _places(run)
     lines = ["", "## What needs somebody", ""]
     for row in rows[:NAMED]:
         first = commands_for(run.campaign, row)[0]
         why = cell(row.reason or "no reason is known")
-        lines.append(f"- **{row_cell(run, row.row)}** is {row.state}: {why}")
+        lines.append(f"- **{places.row(row.row)}** is {row.state}: {why}")
         if first.line not in (row.reason or ""):
             lines.append(f"  - `{first.line}`: {cell(first.does)}")
     if len(rows) > NAMED:

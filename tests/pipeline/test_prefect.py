@@ -56,6 +56,7 @@ def test_a_run_brings_its_own_server_and_leaves_its_history_but_nothing_else(
     with sqlite3.connect(history) as database:
         flows = database.execute("SELECT name, state_type FROM flow_run").fetchall()
         tasks = database.execute("SELECT name, state_type FROM task_run").fetchall()
+        said = "\n".join(words for (words,) in database.execute("SELECT message FROM log"))
         artifacts = {kind for (kind,) in database.execute("SELECT type FROM artifact")}
         dump = "\n".join(database.iterdump())
     assert [state for _, state in flows] == ["COMPLETED"]
@@ -65,6 +66,9 @@ def test_a_run_brings_its_own_server_and_leaves_its_history_but_nothing_else(
     assert len(tasks) == 3 + 4
     assert {state for _, state in tasks} == {"COMPLETED"}
     assert artifacts == {"progress", "table", "markdown"}
+    # What was logged last is sent before the server is ended.
+    for words in ("3 films for", "this run was charged", "Finished in state Completed()"):
+        assert words in said
     # Only ids go through Prefect: no body, no key, no signed address of the sandbox.
     assert SCRIPT not in dump
     assert desk.environ["CALLSHEET_API_KEY"] not in dump

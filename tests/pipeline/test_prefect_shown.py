@@ -120,7 +120,7 @@ def test_the_table_has_every_row_with_what_it_cost_and_where_it_is_seen(shown: S
     money = [[line[name] for name in ("charged", "quoted", "set aside")] for line in table]
     assert money == [[None, None, 0], [15, 15, 0], [15, 15, 0]]
     assert "duration_seconds" in table[0]["reason"]
-    assert f"({BOARD}/api/v1/films/{shown.name}/r001/1.mp4)" in table[1]["film"]
+    assert f"({BOARD}/c/{shown.name}/films?open=r001)" in table[1]["film"]
     for words in ("| delivered | 2 |", "This run was charged 30 credits.", "## What needs somebody",
                   "is rejected: the service refused", "/artifacts/artifact/"):  # fmt: skip
         assert words in summary
