@@ -19,8 +19,9 @@ from tasks.report_campaign import report_campaign
 async def produce(campaign: str, shard: int, label: str) -> Any:
     """Carry a shard as a task run that ends as its rows did; return how many are in each state."""
     state = await _taken(produce_rows, campaign, shard, label)
-    link_rows(state, campaign, label)
-    return await _result(state)
+    counts = await _result(state)
+    link_rows(state, counts, campaign, label)
+    return counts
 
 
 def step_of(task: Task[..., Any]) -> Any:

@@ -18,7 +18,7 @@ SIGNED_FOR = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeenAt:
+class FilmLinks:
     """Where a campaign's rows and films are seen: `store` is the address of its store."""
 
     campaign: str
@@ -50,7 +50,7 @@ class SeenAt:
 
     def _cell(self, row: Mapping[str, Any], uri: str | None) -> str:
         if uri is None:
-            return ""
+            return self._page(row["row"])
         name, published = PurePosixPath(uri).name, self.settings.film_links
         if published is not None and uri.startswith(self.store.rstrip("/") + "/"):
             return link(name, f"{published}/{quote(uri.removeprefix(self.store).lstrip('/'))}")
@@ -58,6 +58,9 @@ class SeenAt:
             # Its player, and not the file: whoever is not logged in is asked to.
             return link(name, f"{self.board}/films?open={_part(row['row'])}")
         return cell(uri)
+
+    def _page(self, row: str) -> str:
+        return link("on the board", f"{self.board}/rows/{_part(row)}") if self.board else ""
 
 
 def _film(row: Mapping[str, Any]) -> str | None:

@@ -17,7 +17,7 @@ from flows.shown.artifacts import (
     table_in_words,
     words_cell,
 )
-from flows.shown.films import SeenAt
+from flows.shown.films import FilmLinks
 from tasks.aftercare.advice import commands_for
 from tasks.campaign.report import row_documents
 from tasks.campaign.run import Run
@@ -57,7 +57,7 @@ async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
         films = await places.films(said)
         table += (
             {
-                "row": places.row(row["row"]),
+                "row": cell(row["row"]),
                 "state": row["state"],
                 "charged": row["charged"],
                 "quoted": row["quoted"],
@@ -70,10 +70,10 @@ async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
     return table
 
 
-def _places(run: Run) -> SeenAt:
+def _places(run: Run) -> FilmLinks:
     assert run.campaign is not None
     at = run.at
-    return SeenAt(campaign=run.campaign.name, store=at.store.address, settings=at.settings)
+    return FilmLinks(campaign=run.campaign.name, store=at.store.address, settings=at.settings)
 
 
 def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], page: str | None) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from functools import partial
@@ -56,10 +56,9 @@ async def showing(run: Run) -> AsyncIterator[None]:
             await said.settle()
 
 
-def link_rows(state: State[Any], campaign: str, label: str) -> None:
+def link_rows(state: State[Any], counts: Mapping[str, int], campaign: str, label: str) -> None:
     """Say in the log of a task run that carried several rows where each of them is found."""
     run, page = state.state_details.task_run_id, page_of(key_of(campaign, "rows"))
-    counts = state.data if isinstance(state.data, dict) else {}
     if run is None or page is None or sum(counts.values()) < 2:
         return
     words = ", ".join(f"{count} {name}" for name, count in counts.items())

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -46,6 +47,14 @@ def test_a_large_campaign_stays_light(desk: Desk, server: PrefectServer, name: s
     assert ended.status == 0, ended.err
     assert ended.json["rows"] == {"total": 450, "delivered": 450}
     assert task_runs(server, name) == 200 + 4
+    with httpx.Client(base_url=server.url) as client:
+        body: dict[str, Any] = {"flow_runs": {"name": {"like_": name}}, "limit": 1}
+        body["task_runs"] = {"name": {"any_": ["r001 to r002"]}}
+        (part,) = client.post("/task_runs/filter", json=body).json()
+        body = {"logs": {"task_run_id": {"any_": [part["id"]]}}}
+        said = [one["message"] for one in client.post("/logs/filter", json=body).json()]
+    table = f"/artifacts/key/callsheet-{name}-rows"
+    assert any("r001 to r002: 2 delivered" in words and table in words for words in said), said
 
 
 def test_a_schedule_that_somebody_paused_stays_paused_when_it_is_deployed_again(

@@ -114,12 +114,11 @@ def test_the_table_has_every_row_with_what_it_cost_and_where_it_is_seen(shown: S
     table = shown.artifact(f"callsheet-{shown.name}-rows")
     summary = shown.artifact(f"callsheet-{shown.name}-summary")
 
-    assert [line["row"] for line in table] == [
-        f"[{row}]({BOARD}/c/{shown.name}/rows/{row})" for row in ("r002", "r001", "r003")
-    ]
+    assert [line["row"] for line in table] == ["r002", "r001", "r003"]
     money = [[line[name] for name in ("charged", "quoted", "set aside")] for line in table]
     assert money == [[None, None, 0], [15, 15, 0], [15, 15, 0]]
     assert "duration_seconds" in table[0]["reason"]
+    assert f"({BOARD}/c/{shown.name}/rows/r002)" in table[0]["film"]
     assert f"({BOARD}/c/{shown.name}/films?open=r001)" in table[1]["film"]
     for words in ("| delivered | 2 |", "This run was charged 30 credits.", "## What needs somebody",
                   "is rejected: the service refused", "/artifacts/artifact/"):  # fmt: skip

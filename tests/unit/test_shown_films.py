@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flows.shown.films import SeenAt
+from flows.shown.films import FilmLinks
 from tasks.settings import load_settings
 
 S3 = "s3://films/2027"
@@ -30,7 +30,11 @@ async def test_a_film_leads_to_the_board_or_to_where_the_store_is_read(
 ) -> None:
     places = places_of(environ, store, tmp_path)
 
-    assert await places.films([film(store), {"row": "r2", "deliveries": []}]) == [shown, ""]
+    (found, none) = await places.films([film(store), {"row": "r2", "deliveries": []}])
+
+    assert found == shown
+    board = "CALLSHEET_BOARD_URL" in environ
+    assert none == "[on the board](https://board.example/c/spr%2Fing/rows/r2)" * board
 
 
 async def test_a_film_is_signed_for_a_week_where_that_is_set(
@@ -47,9 +51,9 @@ async def test_a_film_is_signed_for_a_week_where_that_is_set(
     assert "X-Amz-Signature=" in shown
 
 
-def places_of(environ: dict[str, str], store: str, folder: Path) -> SeenAt:
+def places_of(environ: dict[str, str], store: str, folder: Path) -> FilmLinks:
     settings = load_settings(environ=environ, folder=folder)
-    return SeenAt(campaign="spr/ing", store=store, settings=settings)
+    return FilmLinks(campaign="spr/ing", store=store, settings=settings)
 
 
 def film(store: str) -> dict[str, Any]:
