@@ -11,9 +11,9 @@ from flows.shown.artifacts import (
     key_of,
     link,
     out_of_the_way,
-    page_of,
     put_table,
     put_words,
+    words_cell,
 )
 from tasks.campaign.plan_words import sums_of, warnings_of, why_of
 from tasks.campaign.values import Plan, PlanLine
@@ -32,14 +32,14 @@ async def publish_plan(plan: Plan, ways: Sequence[str] | None = None) -> None:
     Spends nothing, and changes nothing.
     """
     key = key_of(plan.campaign, "plan")
-    shown = sorted(plan.lines, key=lambda line: line.action == "nothing")[:LINES]
+    shown = sorted(plan.lines, key=_turn)[:LINES]
     words = f"Plan for {plan.campaign}: what each row would be, and its price in credits"
     if len(plan.lines) > len(shown):
         words += f". {len(plan.lines) - len(shown):,} more rows: `callsheet plan SHEET --json`"
-    await put_table(key, [_line(line) for line in shown], words=words)
+    page = await put_table(key, [_line(line) for line in shown], words=words)
     lines = plan_in_words(plan, ways_on(plan) if ways is None else ways)
-    if page := page_of(key):
-        lines += ["", f"Row by row: {link(key, page)}"]
+    if page is not None:
+        lines += ["", f"Row by row: {link('the table of the plan', page)}"]
     await put_words(f"{key}-summary", lines)
 
 
@@ -76,11 +76,16 @@ def ways_on(plan: Plan) -> list[str]:
     ]
 
 
+def _turn(line: PlanLine) -> int:
+    """Return whose turn it is in a table: rows that need somebody come first, what is done last."""
+    return {"person": 0, "nothing": 2}.get(line.action, 1)
+
+
 def _line(line: PlanLine) -> dict[str, Any]:
     return {
         "row": cell(line.row),
         "action": line.action,
         "price": as_number(line.priced) if line.spends else None,
-        "why": cell(why_of(line)),
         "film": cell(line.title),
+        "why": words_cell(why_of(line)),
     }

@@ -63,9 +63,10 @@ class Shown:
     def said(self, run: str) -> str:
         return "\n".join(words for _, words in self.log(run))
 
-    def artifact(self, key: str) -> Any:
-        """Return the newest artifact of a key: of a table its lines."""
-        body = {"artifacts": {"key": {"any_": [key]}}, "sort": "CREATED_DESC", "limit": 1}
+    def artifact(self, run: str, key: str) -> Any:
+        """Return the artifact of a key that a run published: of a table its lines."""
+        which = {"key": {"any_": [key]}, "flow_run_id": {"any_": [self.ends[run]["run"]]}}
+        body = {"artifacts": which, "sort": "CREATED_DESC", "limit": 1}
         (found,) = self.client.post("/artifacts/filter", json=body).json()
         data = found["data"]
         return json.loads(data) if found["type"] == "table" else data
@@ -86,6 +87,7 @@ def shown(
     asyncio.run(_hold(folder, held, f"{name}-held"))
     orders: dict[str, dict[str, Any]] = {
         "bad": {"sheet": bad},
+        "plan": {"sheet": good, "budget": 100},
         "good": {"sheet": good, "approve": True, "budget": 100},
         "held": {"sheet": held, "approve": True, "max_wait": "1s"},
     }
@@ -98,7 +100,7 @@ def shown(
 
 def test_every_problem_of_a_sheet_is_there_with_its_cell(shown: Shown) -> None:
     end, log = shown.ends["bad"], shown.log("bad")
-    table = shown.artifact(f"callsheet-{shown.name}-bad-problems")
+    table = shown.artifact("bad", f"callsheet-{shown.name}-bad-problems")
 
     assert [(line["line"], line["row"], line["cell"], line["it says"]) for line in table] == [
         (2, "r001", "duration_seconds", "abc"),
@@ -110,9 +112,24 @@ def test_every_problem_of_a_sheet_is_there_with_its_cell(shown: Shown) -> None:
         assert 'row "r002", column aspect_ratio: "16:10" is not one of 9:16, 1:1, 16:9' in words
 
 
+def test_a_plan_that_nobody_approved_is_shown_with_its_prices(shown: Shown) -> None:
+    table = shown.artifact("plan", f"callsheet-{shown.name}-plan")
+    words = shown.artifact("plan", f"callsheet-{shown.name}-plan-summary")
+
+    prices = {line["row"]: (line["action"], line["price"]) for line in table}
+    assert prices == {"r001": ("make", 15), "r002": ("person", None), "r003": ("make", 15)}
+    assert "duration_seconds" in next(line["why"] for line in table if line["row"] == "r002")
+    # A cell is drawn by Markdown.
+    assert r"Film \*for two\* 1" in {line["film"] for line in table}
+    for said in ("2 films for 30 credits", "budget for the campaign's whole life: 100 credits",
+                 "the service's account has", "What to do", "`approve`"):  # fmt: skip
+        assert said in words
+    assert "2 films for 30 credits" in shown.said("plan")
+
+
 def test_the_table_has_every_row_with_what_it_cost_and_where_it_is_seen(shown: Shown) -> None:
-    table = shown.artifact(f"callsheet-{shown.name}-rows")
-    summary = shown.artifact(f"callsheet-{shown.name}-summary")
+    table = shown.artifact("good", f"callsheet-{shown.name}-rows")
+    summary = shown.artifact("good", f"callsheet-{shown.name}-summary")
 
     assert [line["row"] for line in table] == ["r002", "r001", "r003"]
     money = [[line[name] for name in ("charged", "quoted", "set aside")] for line in table]
