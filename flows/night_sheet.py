@@ -75,7 +75,7 @@ class NightSheet:
     """One sheet as it lies in an inbox, in one sweep."""
 
     def __init__(
-        self, at: Sweeping, place: InboxPlace, entry: SheetFile, known: SweptSheet
+        self, at: Sweeping, place: InboxPlace | None, entry: SheetFile, known: SweptSheet
     ) -> None:
         self.name = entry.name
         self._at = at
@@ -90,6 +90,12 @@ class NightSheet:
         self._campaign = known.campaign
         #: Whether a sweep before this one was killed at it.
         self._taken_up = known.charged_before is not None
+
+    @classmethod
+    def gone(cls, at: Sweeping, known: SweptSheet) -> NightSheet:
+        """Return a sheet that is no longer there: what is under way of it is brought home."""
+        file = SheetFile(name=known.name, address=known.name, version=known.version, bytes=0)
+        return cls(at, None, file, known)
 
     async def glance(self) -> SheetReport | None:
         """Return what there is to say of a sheet that needs nothing; None where it does."""
@@ -113,6 +119,8 @@ class NightSheet:
 
         None where the sheet changed while it was read: the next sweep takes it up.
         """
+        if self._place is None:
+            return await self._carry_gone()
         content = await self._place.read(self._entry)
         if content is None:
             return None
@@ -125,6 +133,20 @@ class NightSheet:
             report = await self._judged(await self._carried(approved))
             await self._answer(report)
             crashpoint("night: the answer lies beside the sheet")
+        await self._close(report)
+        return report
+
+    async def _carry_gone(self) -> SheetReport:
+        """Bring home what is under way; nobody is answered, and nothing else is done."""
+        outcome = await self._bring_home(frozenset())
+        words = "the sheet is gone from the inbox, and its films were under way"
+        if outcome is None or outcome.exit_status == 5:
+            report = await self._report("parked", status=5, words=words)
+        elif outcome.exit_status == 3:
+            report = await self._report("needs-person", status=3, words=words)
+        else:
+            report = await self._report("delivered", words=words)
+        self._digest = self._known.digest or ""
         await self._close(report)
         return report
 
@@ -191,7 +213,7 @@ class NightSheet:
             finally:
                 at.closed(run)
 
-    async def _bring_home(self, more: frozenset[State]) -> None:
+    async def _bring_home(self, more: frozenset[State]) -> RunOutcome | None:
         """Carry on what is under way of the campaign, whatever keeps its sheet from being run.
 
         Rows in one of the states `more` are carried as well.
@@ -199,11 +221,11 @@ class NightSheet:
         at = self._at
         found = await self._find()
         if found is None:
-            return
+            return None
         rows = await at.ledger.read(partial(rows_of, campaign_id=found.id))
         names = [row.row for row in rows if row.state in UNDER_WAY | more]
         if not names:
-            return
+            return None
         await self._begin(found.name)
 
         async def go_on() -> RunOutcome:
@@ -221,9 +243,10 @@ class NightSheet:
                     at.closed(run)
 
         try:
-            await self._when_free(go_on)
+            return await self._when_free(go_on)
         except (Parked, StoreError) as error:
             log.warning("%s: what is under way is left to the next sweep: %s", self.name, error)
+            return None
 
     async def _when_free(self, do: Callable[[], Any]) -> RunOutcome:
         """Do it; where a run that was killed still seems to have the campaign, wait until not."""
@@ -251,7 +274,7 @@ class NightSheet:
                 self._content,
                 name=entry.name,
                 options=options,
-                folder=self._place.folder,
+                folder=self._place.folder if self._place else None,
                 address=entry.address,
             )
 
@@ -350,7 +373,7 @@ class NightSheet:
             self._plan,
             content=self._content,
             options=self._options(self._sheet),
-            by=f"the night of {at.night.date}",
+            night=at.night.date,
             at=at.clock(),
         )
         return f"{at.inbox.board.rstrip('/')}/plans/{plan_id}"
@@ -401,7 +424,8 @@ class NightSheet:
 
     async def _answer(self, report: SheetReport) -> None:
         """Put the answers beside the sheet; an inbox that takes none does not fail its sheets."""
-        at = self._at
+        at, place = self._at, self._place
+        assert place is not None, "only a sheet that is there is answered"
         names = names_of(self.name)
         document = answer_document(
             report,
@@ -412,7 +436,7 @@ class NightSheet:
         )
         try:
             for name, content in zip(names, (document, await self._table(report)), strict=True):
-                await self._place.answer(name, content)
+                await place.answer(name, content)
         except (BadInput, StoreError) as error:
             log.warning("there is no answer beside %s: %s", self.name, error)
 

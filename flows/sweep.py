@@ -24,11 +24,11 @@ from flows.sweeping import Sweeping
 from tasks.campaign.run import Run
 from tasks.clock import Sleep, UnixClock
 from tasks.crash import crashpoint
-from tasks.engine.owner import is_dead, name_of, this_process
+from tasks.engine.owner import is_dead, is_near, name_of, this_process
 from tasks.errors import LedgerError
 from tasks.home import make_home
 from tasks.ledger import Ledger, open_ledger
-from tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in
+from tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
 from tasks.ledger.nights import (
     KeptNight,
     claim_night,
@@ -48,6 +48,8 @@ log = logging.getLogger("callsheet.night")
 
 #: Sheets that are in production at once. One after the other they are planned and approved.
 AT_ONCE = 4
+#: How often somebody who waits looks whether a night is free, in seconds.
+PAUSE = 1.0
 _count = itertools.count(1)
 
 #: What goes along with the run of a sheet while it lasts: signals, progress.
@@ -78,12 +80,12 @@ async def sweep(
     `stopped`, no further sheet is begun. Raises BadInput where inbox, settings, ledger or store
     cannot be used at all.
     """
-    inbox.check()
+    inbox = replace(inbox, board=inbox.board or settings.board_url).check()
     make_home(settings.home)
     place = f"{this_process()}:{next(_count)}"
     async with await open_ledger(settings.ledger) as ledger:
         begun_at = clock()
-        found = await _claim(ledger, settings, inbox, night, zone, place, begun_at)
+        found = await _claim(ledger, settings, inbox, night, zone, place, clock)
         report = NightReport(
             inbox=inbox.name, night=night, zone=zone, begun_at=begun_at, ended_at=begun_at
         )
@@ -143,13 +145,25 @@ class _Order:
                         self._take(report)
                     else:
                         under_way.append(await self._begin(sheet))
+                for left in await self._left(whole, waiting):
+                    if not self._is_over(under_way):
+                        under_way.append(await self._begin(left))
                 await asyncio.gather(*under_way)
             finally:
                 await _settle(under_way, self._sweeping)
         names = [entry.name for entry in whole]
-        found = [self._reports[name] for name in names if name in self._reports]
+        found = [self._reports[name] for name in sorted(self._reports)]
         gone = [name for name in names if name not in self._reports and name not in waiting]
         return tuple(found), (*waiting, *gone)
+
+    async def _left(
+        self, whole: Sequence[SheetFile], waiting: Sequence[str]
+    ) -> Sequence[NightSheet]:
+        """Return the sheets that are gone from the inbox while films of theirs are under way."""
+        at = self._sweeping
+        there = {*waiting, *(entry.name for entry in whole)}
+        gone = await at.ledger.read(partial(sheets_under_way, inbox=at.inbox.name))
+        return [NightSheet.gone(at, sheet) for sheet in gone if sheet.name not in there]
 
     async def _begin(self, sheet: NightSheet) -> asyncio.Task[None]:
         """Have a sheet carried; return once it is approved, so that the next one comes after it."""
@@ -232,9 +246,10 @@ async def _claim(
     night: str,
     zone: str,
     place: str,
-    at: float,
+    clock: UnixClock,
 ) -> KeptNight | str:
     """Claim the night; return it, or why nothing is to be swept."""
+    at = clock()
     paused = await ledger.read(partial(pause_of, inbox=inbox.name, at=at))
     if paused is not None:
         why = f"{inbox.name} is paused {_until(paused.until)} by {paused.by}"
@@ -247,15 +262,28 @@ async def _claim(
         date=night,
         zone=zone,
         place=place,
-        at=at,
         lapse=settings.lease,
         is_dead=lambda other: other is not None and is_dead(other),
     )
-    found = await ledger.write(claim)
+    found = await ledger.write(partial(claim, at=at))
+    loop = asyncio.get_running_loop()
+    first, until = found, loop.time() + settings.lease + PAUSE
+    # Of a process on another machine only its next sign of life tells that it lives: a night whose
+    # sweep was killed there is taken up, and not taken for one that is swept.
+    while not (_is_settled(found, place) or found.renewed_at != first.renewed_at):
+        if loop.time() >= until:
+            break
+        await asyncio.sleep(PAUSE)
+        found = await ledger.write(partial(claim, at=clock()))
     if found.place == place:
         return found
     since = datetime.fromtimestamp(found.begun_at, UTC)
     return f"{name_of(found.place)} sweeps {inbox.name} since {since:%H:%M:%S} UTC"
+
+
+def _is_settled(found: KeptNight, place: str) -> bool:
+    """Whether it is clear whose night it is: ours, or that of a process that is seen to live."""
+    return found.place == place or is_near(found.place or "")
 
 
 def _until(moment: float | None) -> str:

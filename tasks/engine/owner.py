@@ -51,6 +51,12 @@ def is_dead(owner: str) -> bool:
     return bool(started) and _started(pid) != started
 
 
+def is_near(owner: str) -> bool:
+    """Whether the owner's process could be seen from here: one that is not dead then lives."""
+    fields = owner.split(":")
+    return len(fields) == 5 and fields[0] == _host() and fields[3] == _place() != ""
+
+
 def _host() -> str:
     return socket.gethostname().replace(":", "-")
 

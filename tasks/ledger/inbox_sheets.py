@@ -13,9 +13,9 @@ from sqlalchemy import Connection, Update, func, select, update
 
 from tasks.credits import from_micro, to_micro
 from tasks.ledger.database import insert_unless_there
-from tasks.ledger.schema import events, rows
+from tasks.ledger.schema import campaigns, events, rows
 from tasks.ledger.schema_nights import inbox_sheets
-from tasks.ledger.states import NEEDS_PERSON
+from tasks.ledger.states import NEEDS_PERSON, UNDER_WAY
 
 #: Rows that are named in what is told of a night, at most.
 NAMED = 1000
@@ -48,6 +48,16 @@ def sheets_in(connection: Connection, inbox: str) -> dict[str, SweptSheet]:
     """Return what is known of an inbox's sheets, by name."""
     query = select(*_COLUMNS).where(inbox_sheets.c.inbox == inbox)
     return {found.name: _sheet(found._asdict()) for found in connection.execute(query)}
+
+
+def sheets_under_way(connection: Connection, inbox: str) -> list[SweptSheet]:
+    """Return the sheets that an inbox has or had whose campaigns have films under way, by name."""
+    under_way = select(rows.c.id).where(
+        rows.c.campaign_id == campaigns.c.id, rows.c.state.in_(sorted(UNDER_WAY))
+    )
+    query = select(*_COLUMNS).join(campaigns, campaigns.c.name == inbox_sheets.c.campaign)
+    query = query.where(inbox_sheets.c.inbox == inbox, under_way.exists())
+    return [_sheet(found._asdict()) for found in connection.execute(query.order_by(_COLUMNS[0]))]
 
 
 def see_sheets(connection: Connection, inbox: str, seen: Mapping[str, str], *, at: float) -> None:

@@ -49,6 +49,15 @@ class NightApproval:
                 "spent",
                 remedy=f"look at it and approve it:\n  {again}",
             )
+        if plan.elsewhere:
+            # A question that a person is asked, and that nobody has answered beforehand.
+            named = " and ".join(one.campaign for one in plan.elsewhere)
+            paid = sum(len(one.costs) for one in plan.elsewhere)
+            raise SpendRefused(
+                f"{count(paid, 'row')} of it {'was' if paid == 1 else 'were'} paid for already, in "
+                f"{named}; nothing was spent",
+                remedy=f"look at the plan and approve it:\n  {again}",
+            )
         if plan.unpriced:
             raise SpendRefused(
                 f"{count(plan.unpriced, 'row has', 'rows have')} no readable price, which no "

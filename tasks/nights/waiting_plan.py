@@ -17,12 +17,14 @@ from tasks.campaign.match import Match
 from tasks.campaign.plan_keeping import ask_plan
 from tasks.campaign.priced_plan import PricedPlan
 from tasks.campaign.values import Plan, RunOptions
-from tasks.ledger import KeptSheet, Ledger, finish_plan, keep_sheet
+from tasks.ledger import KeptSheet, Ledger, finish_plan, keep_sheet, plans_of, void_plan
 from tasks.settings import Settings
 from tasks.sheet import Sheet
 
 #: How long it waits, in seconds: over the next night and the morning after.
 WAITS = 36 * 3600.0
+#: Who makes such a plan; the date follows.
+BY = "the night of"
 
 
 async def keep_plan(
@@ -33,11 +35,14 @@ async def keep_plan(
     *,
     content: bytes,
     options: RunOptions,
-    by: str,
+    night: str,
     at: float,
 ) -> str:
-    """Keep a priced plan of a sheet, in the very bytes it was made of; return the plan's id."""
-    name = fit_name(sheet.name)
+    """Keep a priced plan of a sheet, in the very bytes it was made of; return the plan's id.
+
+    It takes the place of the plans that nights before it made of the campaign.
+    """
+    name, by = fit_name(sheet.name), f"{BY} {night}"
     _, digest = await asyncio.to_thread(keep_bytes, settings, name, content)
     kept = KeptSheet(
         id=uuid4().hex, name=name, place=sheet.address, digest=digest, added_by=by, added_at=at
@@ -63,6 +68,10 @@ async def keep_plan(
             total=plan.total,
             expires_at=at + WAITS,
         )
+        for other in plans_of(connection, plan.campaign, limit=20):
+            if other.state == "ready" and other.made_by.startswith(BY) and other.id != plan_id:
+                words = "a later night has made another plan"
+                void_plan(connection, other.id, old="ready", words=words, replaced_by=plan_id)
 
     await ledger.write(keep)
     return plan_id

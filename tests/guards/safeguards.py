@@ -23,6 +23,7 @@ TAKES = ("tests/unit/ledger/test_takes.py",)
 CALLS = ("tests/unit/ledger/test_paid_calls.py",)
 FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
+NIGHTS = ("tests/unit/ledger/test_nights.py",)
 REDACT = ("tests/unit/service/test_redact.py",)
 SECRETS = "tests/guards/test_secrets_everywhere.py"
 
@@ -366,5 +367,40 @@ MUTATIONS = (
         'return address if plain and clean and not parts.netloc and not parts.scheme else "/"',
         "return address",
         ("tests/board/test_attacks.py",),
+    ),
+    Mutation(
+        "a night approves no more than it may, over all its sweeps",
+        "tasks/ledger/nights.py",
+        "_held(night_id, place).where(within)",
+        "_held(night_id, place)",
+        NIGHTS,
+    ),
+    Mutation(
+        "a sheet has no more of a night than it may",
+        "tasks/ledger/nights.py",
+        "true() if per_sheet is None else sofar + amount <= to_micro(per_sheet)",
+        "true()",
+        NIGHTS,
+    ),
+    Mutation(
+        "whoever has lost a night approves nothing in it",
+        "tasks/ledger/nights.py",
+        "mine = (nights.c.place == place, nights.c.ended_at.is_(None))",
+        "mine = ()",
+        NIGHTS,
+    ),
+    Mutation(
+        "an inbox is swept by one at a time",
+        "tasks/ledger/nights.py",
+        "    if alive:\n",
+        "    if False:\n",
+        NIGHTS,
+    ),
+    Mutation(
+        "what is approved counts for the night",
+        "tasks/campaign/steps.py",
+        "if run.also_approves is not None:",
+        "if False:",
+        ("tests/pipeline/test_nightly.py",),
     ),
 )

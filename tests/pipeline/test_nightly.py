@@ -10,8 +10,8 @@ import csv
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -24,7 +24,7 @@ from flows.sweep import sweep
 from tasks.campaign.run import Run
 from tasks.engine.progress import Snapshot
 from tasks.errors import BadInput
-from tasks.ledger import find_campaign, open_ledger, review, rows_of
+from tasks.ledger import find_campaign, find_plan, open_ledger, review, rows_of
 from tasks.ledger.nights import Pause, claim_night, find_night, pause, resume
 from tasks.nights.inboxes import Inbox
 from tasks.nights.values import NightReport, SheetReport
@@ -104,6 +104,7 @@ def films(title: str, count: int = 2) -> str:
     return simple_sheet(count, title=title).replace("Kettle", f"{title} kettle")
 
 
+NIGHTS = ("2026-11-20", "2026-11-21")
 BROKEN = "id,tool,title\na,,\nb,no-such-tool,B\n"
 
 
@@ -205,6 +206,15 @@ async def test_without_a_word_beforehand_nothing_is_spent(nights: Nights, desk: 
     assert the_one(await nights.sweep("2026-11-22")).outcome == "unchanged"
 
 
+async def test_what_another_campaign_has_paid_for_is_asked_about(nights: Nights) -> None:
+    nights.put("a", films("A", 1))
+    await nights.sweep()
+    nights.put("b", films("A", 3))
+    report = (await nights.sweep()).sheets[1]
+    assert (report.outcome, report.asked) == ("not-approved", 45)
+    assert f"1 row of it was paid for already, in {nights.name}-a" in str(report.words)
+
+
 def test_an_inbox_that_spends_has_a_limit() -> None:
     with pytest.raises(BadInput, match="nothing says how much a night"):
         Inbox(name="a", place="/a", approval="auto").check()
@@ -277,8 +287,8 @@ async def left(tmp_path: Path, studio: Sandbox, name: str) -> Nights:
     nights.put("a", films("A"))
     studio.plan_fault(on="render", do="slow", seconds=4, nth="1-2")
 
-    @contextmanager
-    def watch(run: Run) -> Iterator[None]:
+    @asynccontextmanager
+    async def watch(run: Run) -> AsyncIterator[None]:
         def hear(snapshot: Snapshot) -> None:
             if snapshot.rows.get("rendering") == 2:
                 run.stop("all are begun")
@@ -308,6 +318,44 @@ async def test_films_under_way_come_home_though_their_sheet_cannot_be_run(
     report = the_one(await left.sweep("2026-11-21", inbox={"per_night": Decimal(0)}))
     assert (report.outcome, report.rows["delivered"]) == (outcome, 2)
     assert report.delivered == ("r001", "r002")
+
+
+async def test_films_come_home_though_their_sheet_is_gone(left: Nights) -> None:
+    (left.path / f"{left.name}-a.csv").unlink()
+    report = the_one(await left.sweep("2026-11-21"))
+    assert (report.outcome, report.delivered) == ("delivered", ("r001", "r002"))
+    assert "gone from the inbox" in str(report.words)
+    assert (await left.sweep("2026-11-22")).sheets == ()
+
+
+async def test_a_night_whose_sweep_was_killed_elsewhere_is_waited_for(nights: Nights) -> None:
+    """Of a process on another machine nobody here knows whether it lives, until it says so."""
+    nights.put("a", films("A", 1))
+    async with await open_ledger(nights.settings.ledger) as ledger:
+        await ledger.write(claimed("2026-11-20", "elsewhere:1:1:boot/1:1", at=time.time()))
+    settings = nights.settings.model_copy(update={"lease": 1.0})
+    report = await sweep(nights.inbox(), settings, night="2026-11-20", zone="UTC")
+    assert said(report) == {"a": "delivered"}
+
+
+async def test_a_plan_that_waits_is_where_the_board_shows_it(nights: Nights) -> None:
+    nights.put("a", films("A", 1))
+    wanted = {"approval": "plan-only", "board": "https://board.example/"}
+    links = [the_one(await nights.sweep(night, inbox=wanted)).link for night in NIGHTS]
+    assert len(set(links)) == len(NIGHTS)
+    assert nights.answer("a")["link"] == links[-1]
+    async with await open_ledger(nights.settings.ledger) as ledger:
+        found = [await ledger.read(partial(find_plan, plan_id=_last(one))) for one in links]
+    assert [plan and plan.state for plan in found] == ["void", "ready"]
+    assert found[0] is not None
+    assert found[0].replaced_by == _last(links[1])
+    assert (found[1] and found[1].total) == 15
+
+
+def _last(link: str | None) -> str:
+    assert link is not None
+    assert link.startswith("https://board.example/plans/")
+    return link.rpartition("/")[2]
 
 
 async def test_of_a_new_campaign_one_film_is_made_until_somebody_keeps_it(nights: Nights) -> None:
@@ -349,33 +397,24 @@ async def test_a_pause_is_kept_and_told(nights: Nights) -> None:
     assert said(await nights.sweep()) == {"a": "delivered"}
 
 
+def claimed(night: str, place: str, *, at: float) -> Any:
+    """A change of the ledger: somebody else has the night."""
+    terms = {"inbox": "spring", "zone": "UTC", "lapse": 60, "is_dead": lambda _: False}
+    return partial(claim_night, **terms, date=night, place=place, at=at)
+
+
 async def test_whoever_has_lost_the_night_approves_nothing(nights: Nights) -> None:
     """A sweep that was stopped for so long that another one has its night by now."""
     nights.put("a", films("A", 1))
 
-    class Stolen:
-        def __init__(self, _: Run) -> None: ...
-        def __enter__(self) -> None: ...
-        def __exit__(self, *_: object) -> None: ...
-
     async def steal() -> None:
         async with await open_ledger(nights.settings.ledger) as ledger:
-            await ledger.write(
-                partial(
-                    claim_night,
-                    inbox="spring",
-                    date="2026-11-21",
-                    zone="UTC",
-                    place="another",
-                    at=time.time() + 1e6,
-                    lapse=60,
-                    is_dead=lambda _: False,
-                )
-            )
+            await ledger.write(claimed("2026-11-21", "another", at=time.time() + 1e6))
 
     stolen = asyncio.Event()
 
-    def watch(run: Run) -> Any:
+    @asynccontextmanager
+    async def watch(run: Run) -> AsyncIterator[None]:
         inner = run.approval
 
         async def late(plan: Any) -> str:
@@ -384,7 +423,7 @@ async def test_whoever_has_lost_the_night_approves_nothing(nights: Nights) -> No
             return await inner(plan)
 
         run.approval = late
-        return Stolen(run)
+        yield
 
     charges = len(nights.service.charges())
     report = the_one(await nights.sweep(watch=watch))
