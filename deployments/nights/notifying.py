@@ -34,7 +34,7 @@ async def send_digests(args: Namespace) -> int:
 
 
 def _with_addresses(inboxes: Sequence[Inbox]) -> list[Inbox]:
-    found = [inbox for inbox in inboxes if inbox.notify]
+    found = [inbox for inbox in inboxes if inbox.notify or inbox.notify_of]
     if not found:
         named = ", ".join(inbox.name for inbox in inboxes)
         raise BadInput(

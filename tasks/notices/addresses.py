@@ -65,7 +65,9 @@ def _kept(written: str, folder: Path, environ: Mapping[str, str]) -> tuple[str, 
     """Return what is written, or what is kept where that points to, and where that is."""
     source, _, name = written.partition(":")
     if source == "env":
-        return environ.get(name, "").strip(), f"variable {name}"
+        if not environ.get(name, "").strip():
+            raise ConfigurationError(f"{name} is not set, where an address for notices is kept")
+        return environ[name].strip(), f"variable {name}"
     if source == "file" and not name.startswith("//"):
         path = folder / Path(name).expanduser()
         return _in_file(path).strip(), f"file {name}"

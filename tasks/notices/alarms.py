@@ -58,32 +58,40 @@ async def _alarm(
         return []
     now = clock()
     before = await ledger.read(partial(last_notice, inbox=inbox.name, kind="trouble"))
-    since = await _failing_since(ledger, inbox, before) or night
+    known = await _failing(ledger, inbox, night, before)
+    since, told = known.get("since", night), known.get("told")
     nights = _days(since, night) + 1
-    told = _days(since, json.loads(before.about)["night"]) + 1 if before and since != night else 0
-    if told == 0 or steps(nights) > steps(told):
+    note = partial(json.dumps, sort_keys=True)
+    if told is not None and steps(nights) <= steps(_days(since, told) + 1):
+        about = note({"night": night, "since": since, "told": told})
+        await note_quiet(ledger, inbox, "trouble", window=night, about=about, now=now)
+    else:
         lasting = f" for {count(nights, 'night')}" if nights > 1 else ""
         subject = f"{inbox.name}: the night failed{lasting}{await _no_film(ledger, now)}"
         lines = (
             shorten(redact(words), 600),
             "What was paid for is in the ledger; the next night goes on with it.",
         )
-        about = json.dumps({"night": night, "since": since})
+        about = note({"night": night, "since": since, "told": night})
         letter = alarm_letter(subject, lines, inbox=inbox.name, link=inbox.board)
         await write_down(ledger, inbox, letter, kind="trouble", window=night, about=about, now=now)
     return await send_waiting(ledger, inbox, clock=clock, sleep=sleep)
 
 
-async def _failing_since(ledger: Ledger, inbox: Inbox, before: Notice | None) -> str | None:
-    """Return the first of the nights that failed, unless one went well since the last alarm."""
+async def _failing(
+    ledger: Ledger, inbox: Inbox, night: str, before: Notice | None
+) -> dict[str, str]:
+    """Return since when nights fail in a row, and the last that was told; nothing for not yet."""
     if before is None:
-        return None
+        return {}
+    known: dict[str, str] = json.loads(before.about)
     ended = map(NightReport.read, await ledger.read(partial(reports_of, inbox=inbox.name)))
+    # A night that failed has ended as well, with what it came to.
     well = any(
-        one.ended_at > before.made_at and one.skipped is None and one.exit_status != 1
+        one.ended_at > before.made_at and one.sheets and one.night not in (night, known["night"])
         for one in ended
     )
-    return None if well else str(json.loads(before.about)["since"])
+    return {} if well else known
 
 
 async def tell_silence(
@@ -138,7 +146,7 @@ async def _known_since(ledger: Ledger, inbox: Inbox, now: float) -> float:
     seen = await ledger.read(partial(last_notice, inbox=inbox.name, kind="quiet"))
     if seen is not None:
         return seen.made_at
-    await note_quiet(ledger, inbox, window="first seen", about="{}", now=now)
+    await note_quiet(ledger, inbox, "quiet", window="first seen", about="{}", now=now)
     return now
 
 

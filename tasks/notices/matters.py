@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from tasks.credits import in_credits
@@ -33,11 +33,15 @@ ORDER: Sequence[Outcome] = ("needs-person", "not-approved", "invalid", "parked",
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a notice told of: its night, the marks of its matters, and films by campaign."""
+    """What a notice told of: its night, the marks of its matters, and films by campaign.
+
+    `sheets` are marks of all sheets of the night; they are not kept.
+    """
 
     night: str
     marks: frozenset[str] = frozenset()
     films: Mapping[str, int] | None = None
+    sheets: frozenset[str] = field(default=frozenset(), compare=False)
 
     def as_text(self) -> str:
         """Return it as the ledger keeps it."""
@@ -58,6 +62,7 @@ def about(report: NightReport, matters: Iterable[Matter]) -> About:
         night=report.night,
         marks=frozenset(matter.mark for matter in matters),
         films={name: number for name, number in films.items() if number},
+        sheets=frozenset(_mark(one.sheet) for one in report.sheets),
     )
 
 
@@ -99,12 +104,14 @@ def is_worth(now: About, last: About | None, matters: Sequence[Matter], *, quiet
     again = last.night == now.night
     if now.films and not (again and now.films == last.films):
         return True
-    settled = {mark for mark in last.marks - now.marks if not mark.startswith("set-aside")}
+    # What a night did not come to has settled nothing.
+    gone = (mark.split(":") for mark in last.marks - now.marks)
+    settled = any(kind != "set-aside" and sheet in now.sheets for kind, sheet, _ in gone)
     if now.marks - last.marks or settled:
         return True
     if any(_is_due_again(matter, last.night) for matter in matters):
         return True
-    return not quiet and not again
+    return not quiet and not again and bool(now.sheets)
 
 
 def longest(matters: Iterable[Matter]) -> int:
@@ -141,7 +148,7 @@ def _since(sheet: SheetReport, kind: Outcome, before: Sequence[NightReport]) -> 
     """Return the first of the nights in a row before this one that met the same; None for none."""
     since = None
     for night in before:
-        if night.skipped is not None:
+        if night.skipped is not None or not night.sheets:
             continue
         then = next((one for one in night.sheets if one.sheet == sheet.sheet), None)
         if then is None or _kind(then) != kind or not _is_same(sheet, then):
@@ -166,13 +173,12 @@ def _matter(
     told = sorted({*sheet.problems, *sheet.needing, f"{sheet.rows.get('total', 0)}"})
     if kind == "parked":
         told = []
-    mark = hashlib.sha256("\n".join([sheet.sheet, *told]).encode()).hexdigest()[:12]
     # Rows say more of themselves in the ledger than by their ids.
     lines = reasons or sheet.problems or sheet.needing
     whole = max(len(lines), needing_of(sheet) if kind == "needs-person" else 0)
     button, link, command = _way_on(sheet, kind, board, place)
     return Matter(
-        mark=f"{kind}:{mark}",
+        mark=f"{kind}:{_mark(sheet.sheet)}:{_mark(*told)}",
         kind=kind,
         sheet=sheet.sheet,
         campaign=sheet.campaign,
@@ -184,6 +190,10 @@ def _matter(
         link=link,
         command=None if link else command,
     )
+
+
+def _mark(*words: str) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
 
 
 def _words(sheet: SheetReport, kind: Outcome) -> str | None:

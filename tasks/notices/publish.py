@@ -104,12 +104,14 @@ async def write_down(
     crashpoint("notices: written down", inbox.name)
 
 
-async def note_quiet(ledger: Ledger, inbox: Inbox, *, window: str, about: str, now: float) -> None:
-    """Note that there was nothing to tell of a night."""
+async def note_quiet(
+    ledger: Ledger, inbox: Inbox, kind: str, *, window: str, about: str, now: float
+) -> None:
+    """Note what nobody is told: a night without news (`quiet`), trouble that was told before."""
     notice = Notice(
-        key=f"quiet:{_mark(inbox.name, window)}",
+        key=f"{kind}:{_mark(inbox.name, window)}",
         inbox=inbox.name,
-        kind="quiet",
+        kind=kind,
         address="",
         subject="",
         about=about,

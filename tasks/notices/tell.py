@@ -134,11 +134,11 @@ async def _write_digest(
     contents = await gather(ledger, inbox, night, before, now=now)
     tells, last = about(night, contents.matters), About.read(told.about) if told else None
     if not (
-        await _alarmed_since(ledger, inbox, told)
+        await _alarmed_before(ledger, inbox, night, told)
         or is_worth(tells, last, contents.matters, quiet=inbox.quiet)
     ):
         window = f"{night.night} {night.ended_at}"
-        await note_quiet(ledger, inbox, window=window, about=tells.as_text(), now=now)
+        await note_quiet(ledger, inbox, "quiet", window=window, about=tells.as_text(), now=now)
         return
     # A second digest of a night is of something else than the first one.
     again = last is not None and last.night == night.night
@@ -202,10 +202,13 @@ def merged(nights: Sequence[NightReport]) -> NightReport:
     return replace(nights[0], sheets=tuple(sheets[name] for name in sorted(sheets)))
 
 
-async def _alarmed_since(ledger: Ledger, inbox: Inbox, told: Notice | None) -> bool:
-    """Whether an alarm was the last that people heard: then they are told that it goes on."""
+async def _alarmed_before(
+    ledger: Ledger, inbox: Inbox, night: NightReport, told: Notice | None
+) -> bool:
+    """Whether an alarm was the last that people heard before a night: it goes on, then."""
     for kind in ("silence", "trouble"):
         alarm = await ledger.read(partial(last_notice, inbox=inbox.name, kind=kind))
-        if alarm is not None and (told is None or told.made_at < alarm.made_at):
+        after = told.made_at if told is not None else 0.0
+        if alarm is not None and after < alarm.made_at < night.ended_at:
             return True
     return False

@@ -48,7 +48,7 @@ def test_an_address_is_kept_in_a_variable_or_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ("env:NOT_THERE", "variable NOT_THERE"),
+        ("env:NOT_THERE", "NOT_THERE is not set"),
         ("file:not-there.txt", "cannot be read"),
         ("ann@hunter2.example", "begins with 'ann@'"),
     ],

@@ -104,6 +104,8 @@ async def test_a_night_that_failed_is_told_at_once_and_then_ever_more_rarely(
 ) -> None:
     for day in range(1, 8):
         date = f"2026-11-0{day}"
+        # What it came to until then is kept as that of any night.
+        await swept(ledger, night(date))
         words = "the ledger is locked by another program; Bearer abcdefgh12345678"
         for _ in range(2):
             await alarm(ledger, inbox, date, words, clock=lambda date=date: at(date, "02:01"))

@@ -118,7 +118,10 @@ WORTH: list[tuple[Sequence[SheetReport] | None, Sequence[SheetReport], bool, boo
     ([FAILED], [UNCHANGED], True, True),
     # Set aside is said once, and it is no relief when it is not said again.
     ([ASIDE], [ASIDE], False, True),
-    ([ASIDE], [], False, True),
+    ([ASIDE], [], False, False),
+    # A night that came to nothing has settled nothing.
+    ([FAILED], [], False, False),
+    ([FAILED], [BROKEN], True, True),
 ]
 
 

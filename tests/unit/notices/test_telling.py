@@ -159,7 +159,7 @@ async def test_one_who_cannot_be_reached_keeps_nobody_else_from_hearing(
     assert post.subjects == [READY]
     assert sent["mail to ann@example.com"] is None
     assert "ConnectionRefusedError" in str(sent["mail to ben@example.com"])
-    assert "variable NOT_THERE" in caplog.text
+    assert "NOT_THERE is not set" in caplog.text
     assert "hunter2" not in caplog.text
     assert await desk.kept() == [("digest", False, True), ("digest", True, False)]
 
@@ -274,6 +274,18 @@ async def test_some_hear_of_one_campaign_alone(desk: Desk, post: Mailbox) -> Non
     dear = "dear: 40 films for 120 credits wait for your approval"
     assert told[-2:] == [("ann@example.com", dear), ("dee@example.com", dear)]
     assert [to for to, _ in told].count("dee@example.com") == 1
+
+
+async def test_a_night_that_failed_has_settled_nothing(desk: Desk, post: Mailbox) -> None:
+    for day, sheets in ((20, [FAILED]), (21, []), (22, [FAILED])):
+        await swept(desk.ledger, night(f"2026-11-{day}", *sheets))
+        desk.now = at(f"2026-11-{day}", "08:00")
+        await desk.digest()
+
+    assert post.subjects == [
+        "spring: 1 of 2 films ready, 1 needs you",
+        "Waiting for 3 nights – spring: 1 of 2 films ready, 1 needs you",
+    ]
 
 
 async def test_a_chat_hears_a_few_lines(desk: Desk, web: Watcher) -> None:
