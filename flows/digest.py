@@ -46,7 +46,8 @@ async def tell_digest(
 
 async def _tell(inbox: str, nights: str | None, profile: str | None) -> State[Any]:
     settings = load_settings(profile=profile)
-    file = None if nights is None else Path(nights)
+    listed = nights or settings.nights
+    file = None if listed is None else Path(listed)
     inboxes = find_inboxes(inbox, folder=Path.cwd(), file=file)
     async with await open_ledger(settings.ledger) as ledger:
         sent = await digest(ledger, settings, inboxes, clock=time.time)

@@ -116,7 +116,8 @@ async def _sweep(
     named: str, nights: str | None, terms: Callable[[Inbox], Inbox], profile: str | None
 ) -> State[Any]:
     settings = load_settings(profile=profile)
-    file = None if nights is None else Path(nights)
+    listed = nights or settings.nights
+    file = None if listed is None else Path(listed)
     inboxes = find_inboxes(named, folder=Path.cwd(), file=file)
     if len(inboxes) != 1:
         raise BadInput(f"{named} lists {len(inboxes)} inboxes; a run sweeps one, by its name")
