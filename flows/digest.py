@@ -3,8 +3,6 @@
 What is told, and that it is told once, is in `tasks.notices`.
 """
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

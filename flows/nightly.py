@@ -5,12 +5,11 @@ and whether a newer one is. Prefect starts the runs that were missed one after t
 first: all but the newest end at once.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -34,7 +33,9 @@ from flows.as_tasks import AS_TASKS
 from flows.endings import NAMES, ended, needs_person, not_approved
 from flows.night import hold_night
 from flows.night_watch import NightWatch
+from flows.parameters import Credits
 from flows.prefect_logs import redact_prefect_logs
+from flows.run_name import is_made_up
 from flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
 from tasks.clock import utc_now
 from tasks.credits import as_number, in_credits
@@ -61,27 +62,34 @@ _COUNTS = [
 ]
 
 
-def run_name() -> str:
-    """Name a flow run after its inbox and the date that it was due."""
+def night_name() -> str:
+    """Name a flow run after its inbox and its night, unless somebody has given it a name."""
+    if flow_run.name and not is_made_up(flow_run.name):
+        return str(flow_run.name)
     asked: dict[str, Any] = flow_run.parameters or {}
-    named = Path(str(asked.get("inbox", "inbox"))).name
-    return f"{named} {flow_run.scheduled_start_time:%Y-%m-%d %H:%M}"
+    named, due = str(asked.get("inbox", "inbox")), flow_run.scheduled_start_time
+    with suppress(CallsheetError):
+        inbox = _find(named, asked.get("nights"), load_settings(profile=asked.get("profile")))
+        at = due.timestamp()
+        night = night_of(at, cron=inbox.cron, timezone=inbox.timezone, due=at)
+        return f"{Path(inbox.name).name}, night of {night.date}"
+    return f"{Path(named).name} {due:%Y-%m-%d %H:%M}"
 
 
 @flow(
     name="nightly",
     description="The sheets of an inbox become films, on the terms of its standing approval.",
-    flow_run_name=run_name,
+    flow_run_name=night_name,
     persist_result=False,
 )
 async def sweep_inbox(
     inbox: str,
     nights: str | None = None,
-    approve_up_to: float | None = None,
-    per_sheet: float | None = None,
+    approve_up_to: Credits | None = None,
+    per_sheet: Credits | None = None,
     plan_only: bool = False,
     canary: bool = False,
-    budget: float | None = None,
+    budget: Credits | None = None,
     max_wait: str | None = None,
     profile: str | None = None,
 ) -> State[dict[str, Any]]:
@@ -116,12 +124,7 @@ async def _sweep(
     named: str, nights: str | None, terms: Callable[[Inbox], Inbox], profile: str | None
 ) -> State[Any]:
     settings = load_settings(profile=profile)
-    listed = nights or settings.nights
-    file = None if listed is None else Path(listed)
-    inboxes = find_inboxes(named, folder=Path.cwd(), file=file)
-    if len(inboxes) != 1:
-        raise BadInput(f"{named} lists {len(inboxes)} inboxes; a run sweeps one, by its name")
-    inbox = terms(inboxes[0]).check()
+    inbox = terms(_find(named, nights, settings)).check()
     due = flow_run.scheduled_start_time
     if newer := await _newer_run(named):
         return await _superseded(inbox, settings, due, newer)
@@ -138,6 +141,15 @@ async def _sweep(
         )
         await publish_night(inbox, report)
     return ending(report, settings)
+
+
+def _find(named: str, nights: str | None, settings: Settings) -> Inbox:
+    listed = nights or settings.nights
+    file = None if listed is None else Path(listed)
+    inboxes = find_inboxes(named, folder=Path.cwd(), file=file)
+    if len(inboxes) != 1:
+        raise BadInput(f"{named} lists {len(inboxes)} inboxes; a run sweeps one, by its name")
+    return inboxes[0]
 
 
 async def _newer_run(inbox: str) -> FlowRun | None:
@@ -231,11 +243,11 @@ def _summary(report: NightReport) -> str:
 
 
 def _line(sheet: SheetReport) -> dict[str, Any]:
-    rows = ", ".join(f"{number} {state}" for state, number in sheet.rows.items() if number)
+    rows = {state: number for state, number in sheet.rows.items() if state != "total"}
     return {
         "sheet": cell(sheet.sheet),
         "outcome": sheet.outcome,
-        "rows": rows,
+        "rows": ", ".join(f"{number} {state}" for state, number in rows.items()),
         "charged": as_number(sheet.charged),
         "why": cell("; ".join(_why(sheet))),
         "board": link(sheet.campaign or sheet.sheet, sheet.link) if sheet.link else "",

@@ -28,6 +28,7 @@ from deployments.nights.prefect_file import NightDeployment, deploy, deployment_
 from deployments.nights.terms import write_terms
 from deployments.prefect_address import MEND, PrefectAddress, ServerAnswer, prefect_address
 from deployments.terminal import console_for, plain, print_json
+from deployments.up.what_is_up import prefect_kept
 from tasks.errors import BadInput
 from tasks.home import make_home
 from tasks.nights.calendar import check_schedule, name_of, next_due, read_zone
@@ -56,20 +57,28 @@ async def install(args: Namespace) -> int:
     file, inboxes = _scheduled(args, settings)
     make_home(settings.home)
     starts = [start for inbox in inboxes for start in _starts(inbox)]
-    server = None if args.without_prefect else prefect_address()
+    server = None if args.without_prefect else _server(settings)
     if server is not None:
         await asyncio.to_thread(_check, server)
     document: dict[str, Any] = {"folder": str(folder), "file": str(file)}
     # One that lies where it is looked for need not be named.
     named = None if file.parent in (folder, folder / "configs") and not args.nights else file
     if server is not None:
-        document |= await _deploy(args, settings, starts, server.url, folder=folder, file=named)
+        document |= await _deploy(args, settings, starts, server, folder=folder, file=named)
     else:
         document |= _lines(args, settings, starts, folder=folder, file=named)
     document["nights"] = [_coming(inbox) for inbox in inboxes]
     if args.json:
         print_json(document)
     return 0
+
+
+def _server(settings: Settings) -> PrefectAddress | None:
+    """Return the server that is configured, else the one that `callsheet up` keeps, if any."""
+    configured, kept = prefect_address(), prefect_kept(settings.home)
+    if configured is not None or kept is None:
+        return configured
+    return PrefectAddress(url=kept, stands_in="`callsheet up`")
 
 
 def _check(server: PrefectAddress) -> None:
@@ -159,7 +168,7 @@ async def _deploy(
     args: Namespace,
     settings: Settings,
     starts: Sequence[Start],
-    url: str,
+    server: PrefectAddress,
     *,
     folder: Path,
     file: Path | None,
@@ -180,16 +189,16 @@ async def _deploy(
     ]
     written = settings.home / "nights.prefect.yaml"
     written.write_text(deployment_file(found, file=written, folder=folder, pool=args.pool))
-    await asyncio.to_thread(deploy, written, url=url, folder=folder, pool=args.pool)
+    await asyncio.to_thread(deploy, written, at=server, folder=folder, pool=args.pool)
     console = console_for(args)
     for start in starts:
         console.print(plain(f"{start.name}: {_when(start)}"))
-    console.print(plain(f"deployed on {url} from {written}, to run in {folder}"))
+    console.print(plain(f"deployed on {server.url} from {written}, to run in {folder}"))
     console.print(plain("a worker carries them, with the settings that a run needs:"))
     worker = f"prefect worker start --pool {args.pool}"
     console.print(plain(f"  {worker}"))
     names = [start.name for start in starts]
-    return {"prefect": url, "deployments": names, "written": str(written), "worker": worker}
+    return {"prefect": server.url, "deployments": names, "written": str(written), "worker": worker}
 
 
 def _lines(

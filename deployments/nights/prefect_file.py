@@ -1,7 +1,7 @@
 """Nights as deployments of Prefect's: written to a file, and given to its server.
 
 One deployment for each inbox: of two schedules of one deployment that come in the same minute
-Prefect starts one. Speaks to Prefect's own command alone, which knows server and credentials.
+Prefect starts one. Imports nothing of Prefect.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deployments.prefect_address import PrefectAddress
 from deployments.prefect_steps import find_python
+from deployments.up.deploy import make_pool
 from tasks.errors import CallsheetError
 from tasks.redact import redact
 
 #: How long `prefect deploy` may take, in seconds: it imports what it deploys.
 LIMIT = 300.0
-#: What it says of a work pool that is not there.
-_NO_POOL = "which does not exist"
 
 _HEAD = """\
 # Written by `callsheet nights install`, which writes it anew. To deploy it by hand, in the folder
@@ -35,6 +35,10 @@ _HEAD = """\
 # the ledger (`callsheet nights pause`), and no matter of what is deployed here.
 name: callsheet
 pull: []
+build:
+  # The Python that deploys is the one that flow runs are started with.
+  - deployments.prefect_steps.find_python:
+      id: python
 
 deployments:
 """
@@ -94,30 +98,25 @@ def _word(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def deploy(file: Path, *, url: str, folder: Path, pool: str) -> None:
-    """Give the deployments of a file to a server, and make their work pool unless it is there.
+def deploy(file: Path, *, at: PrefectAddress, folder: Path, pool: str) -> None:
+    """Give the deployments of a file to a server, with their work pool unless it is there.
 
     Raises CallsheetError with Prefect's own words.
     """
-    words = ["deploy", "--all", "--prefect-file", str(file)]
-    told = _prefect(*words, url=url, folder=folder)
-    if told is not None and _NO_POOL in told:
-        _prefect("work-pool", "create", pool, "--type", "process", url=url, folder=folder)
-        told = _prefect(*words, url=url, folder=folder)
-    if told is not None:
+    try:
+        make_pool(at, pool)
+    except OSError as error:
         raise CallsheetError(
-            f"Prefect did not take the nights: {redact(told)}",
-            remedy=f"{file} says how it is deployed by hand",
-        )
-
-
-def _prefect(*words: str, url: str, folder: Path) -> str | None:
-    """Run a command of Prefect's; return the last it said where it failed."""
-    own = {"PREFECT_API_URL": url, "NO_COLOR": "1", "PWD": str(folder)}
+            f"the Prefect server at {at.url} has no work pool {pool}, and makes none: "
+            f"{redact(str(error))}",
+            remedy="make it on its page, then run the same command again",
+        ) from error
+    # Packages of the folder are not taken for ours.
+    words = [sys.executable, "-P", "-m", "flows.own", "prefect", "--no-prompt", "deploy", "--all"]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "flows.own", "prefect", "--no-prompt", *words],
+        [*words, "--prefect-file", str(file)],
         cwd=folder,
-        env={**os.environ, **own},
+        env={**os.environ, "PREFECT_API_URL": at.url, "NO_COLOR": "1", "PWD": str(folder)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -125,6 +124,9 @@ def _prefect(*words: str, url: str, folder: Path) -> str | None:
         timeout=LIMIT,
         check=False,
     )
-    if done.returncode == 0:
-        return None
-    return " ".join(done.stdout.split())[-600:]
+    if done.returncode:
+        said = " ".join(done.stdout.split())[-600:]
+        raise CallsheetError(
+            f"Prefect did not take the nights: {redact(said)}",
+            remedy=f"{file} says how it is deployed by hand",
+        )

@@ -61,11 +61,11 @@ def main() -> int:
     return min(status, 1)
 
 
-def make_pool(at: PrefectAddress) -> None:
-    """Make the work pool, unless it is there."""
+def make_pool(at: PrefectAddress, name: str = POOL) -> None:
+    """Make a work pool of processes, unless there is one of this name."""
     try:
         template = json.loads(TEMPLATE.read_text())
-        pool = {"name": POOL, "type": "process", "base_job_template": template}
+        pool = {"name": name, "type": "process", "base_job_template": template}
         ask_prefect(at, "work_pools/", pool)
     except urllib.error.HTTPError as error:
         if error.code != 409:

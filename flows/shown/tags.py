@@ -31,6 +31,9 @@ async def tag_run(run: Run) -> None:
     assert run.campaign is not None
     found = await run.at.ledger.read(partial(tags_of, campaign_id=run.campaign.id))
     often = sorted(found, key=lambda tag: (-found[tag], tag))[:MOST]
-    tags = dict.fromkeys((*flow_run.tags, run.campaign.name, *often))
+    number = UUID(flow_run.id)
     async with get_client() as client:
-        await client.update_flow_run(UUID(flow_run.id), tags=list(tags))
+        # A night's flow run has the tags of other campaigns by now.
+        there = (await client.read_flow_run(number)).tags
+        tags = dict.fromkeys((*there, run.campaign.name, *often))
+        await client.update_flow_run(number, tags=list(tags))

@@ -49,7 +49,7 @@ class Nights:
         place = f"/deployments/{self.deployment['id']}/schedule"
         # Its own scheduler may have the database just then: that is answered with 503.
         for _ in range(20):
-            answer = self.client.post(place, json={**window, "min_runs": 0})
+            answer = self.client.post(place, json={**window, "min_runs": days})
             if answer.status_code != 503:
                 break
             time.sleep(1)
