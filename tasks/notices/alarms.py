@@ -108,7 +108,9 @@ async def tell_silence(
     sweep = await ledger.read(partial(last_sweep, inbox=inbox.name, at=now))
     if expected is None or sweep.paused:
         return []
-    begun = sweep.begun_at or await _known_since(ledger, inbox, now)
+    # A night of many sweeps is one, and begun once.
+    begun = max(sweep.begun_at or 0.0, sweep.renewed_at or 0.0)
+    begun = begun or await _known_since(ledger, inbox, now)
     missed = _missed(inbox, expected, begun, now)
     if not missed and not _hangs(sweep, now):
         return []

@@ -7,6 +7,7 @@ says as text what is left of the page without its links, and has a new id with e
 from __future__ import annotations
 
 import hashlib
+import logging
 import smtplib
 import ssl
 from datetime import UTC, datetime
@@ -16,7 +17,9 @@ from email.utils import format_datetime, parseaddr
 from typing import Any
 
 from tasks.notices.values import Letter
+from tasks.redact import redact
 
+log = logging.getLogger("callsheet.notices")
 #: How long, in seconds, a mail server may take for an answer.
 TIMEOUT = 30.0
 
@@ -27,17 +30,22 @@ def is_mail(server: Any) -> bool:
 
 
 def post(server: Any, letter: Letter, *, key: str, at: float) -> None:
-    """Send a letter to everybody whom an address names; raise OSError or SMTPException."""
+    """Send a letter to everybody whom an address names; raise OSError or SMTPException.
+
+    Where some of several are refused the others have it, and it is not sent again.
+    """
+    refused: list[smtplib.SMTPException] = []
     with _connected(server) as connection:
-        refused: list[Exception] = []
-        for name, to in server.targets:
+        for number, (name, to) in enumerate(server.targets):
             message = compose(server, letter, to=(name or "", to), key=key, at=at)
+            copies = [] if number else [*server.cc, *server.bcc]
             try:
-                connection.send_message(message, server.from_addr[1], [to, *server.cc, *server.bcc])
+                connection.send_message(message, server.from_addr[1], [to, *copies])
             except (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError) as error:
+                log.warning("a mail server refused a recipient: %s", redact(str(error)))
                 refused.append(error)
-        if refused:
-            raise refused[0]
+    if len(refused) == len(server.targets) and refused:
+        raise refused[0]
 
 
 def compose(

@@ -50,7 +50,10 @@ async def send(address: Address, letter: Letter, *, key: str, at: float) -> str 
 def _send(address: Address, letter: Letter, key: str, at: float) -> str | None:
     import apprise
 
-    asset = apprise.AppriseAsset(app_id="Callsheet", app_desc="Callsheet", app_url="")
+    # Without its own pictures, which everybody's chat would fetch from afar.
+    asset = apprise.AppriseAsset(
+        app_id="Callsheet", app_desc="Callsheet", app_url="", image_url_mask="", image_url_logo=""
+    )
     with _listening, _heard(apprise.logger) as heard:
         server = apprise.Apprise.instantiate(address.url, asset=asset)
         if server is None:
@@ -86,7 +89,7 @@ def chat_text(text: str, *, room: int, marked: bool) -> str:
 
 def _plain(text: str, *, marked: bool) -> str:
     named = text.replace("@", "@\u200b")
-    return re.sub(r"([\\`*_\[\]<>#~|])", r"\\\1", named) if marked else named
+    return re.sub(r"([\\*_\[\]<>#~|])", r"\\\1", named) if marked else named
 
 
 @contextmanager

@@ -64,6 +64,24 @@ async def test_an_inbox_that_was_never_swept_has_until_its_next_night(
     assert post.subjects == ["spring: 1 night did not come"]
 
 
+async def test_a_night_of_many_sweeps_is_no_silence(
+    ledger: Ledger, settings: Settings, inbox: Inbox, post: Mailbox
+) -> None:
+    hourly = replace(inbox, cron="0 * * * *")
+    await swept(ledger, night("2026-11-22", UNCHANGED))
+    last = update(nights).values(
+        renewed_at=at("2026-11-22", "09:01"), ended_at=at("2026-11-22", "09:02")
+    )
+    await ledger.write(lambda connection: connection.execute(last))
+
+    await come_by(ledger, settings, hourly, "2026-11-22", "09:50")
+    before = list(post.subjects)
+    await come_by(ledger, settings, hourly, "2026-11-22", "10:40")
+
+    assert before == []
+    assert post.subjects == ["spring: 1 night did not come"]
+
+
 @pytest.mark.parametrize("paused", ["spring", "*"])
 async def test_a_pause_is_no_silence(
     paused: str, ledger: Ledger, settings: Settings, inbox: Inbox, post: Mailbox
