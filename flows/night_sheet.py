@@ -13,14 +13,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Any
 
-from flows.pipeline import carry, prepare
+from flows.sheet_run import SheetRun
 from flows.sweeping import Sweeping
-from tasks.campaign.match import name_campaign
-from tasks.campaign.run import no_approval, open_run
-from tasks.campaign.steps import carry_only
-from tasks.campaign.values import Plan, RunOptions, RunOutcome
+from tasks.campaign.values import RunOutcome
 from tasks.crash import crashpoint
 from tasks.errors import (
     BadInput,
@@ -37,17 +33,11 @@ from tasks.errors import (
 )
 from tasks.garbage import no_search
 from tasks.ledger import (
-    UNDER_WAY,
-    Campaign,
     State,
-    find_campaign,
-    kept_rows,
-    rows_of,
 )
 from tasks.ledger.inbox_sheets import SweptSheet
-from tasks.nights.night_approval import NightApproval
 from tasks.nights.places import InboxPlace, SheetFile
-from tasks.nights.records import begin, close, resting, with_figures
+from tasks.nights.records import close, resting, with_figures
 from tasks.nights.sheet_answers import (
     answer_document,
     names_of,
@@ -67,8 +57,6 @@ log = logging.getLogger("callsheet.night")
 NIGHTS = 3
 #: Errors that are nobody's sheet: the sweep as a whole cannot go on.
 _NOT_OF_A_SHEET = (ConfigurationError, LedgerError, LoginError, StoreUnusable)
-#: How long a campaign is waited for whose run was killed, beyond its lease, and how often, seconds.
-_GRACE, _PAUSE = 5.0, 2.0
 
 
 class NightSheet:
@@ -81,25 +69,23 @@ class NightSheet:
         self._at = at
         self._place = place
         self._entry = entry
-        self._known = known
+        self._run = SheetRun(at, entry, known)
         self._digest = ""
         self._content = b""
         self._sheet: Sheet | None = None
-        self._plan: Plan | None = None
         self._problems: tuple[Problem, ...] = ()
-        self._campaign = known.campaign
         #: Whether a sweep before this one was killed at it.
         self._taken_up = known.charged_before is not None
 
     @classmethod
     def gone(cls, at: Sweeping, known: SweptSheet) -> NightSheet:
-        """Return a sheet that is no longer there: what is under way of it is brought home."""
+        """Return a sheet that is gone, or left alone: what is under way of it is brought home."""
         file = SheetFile(name=known.name, address=known.name, version=known.version, bytes=0)
         return cls(at, None, file, known)
 
     async def glance(self) -> SheetReport | None:
         """Return what there is to say of a sheet that needs nothing; None where it does."""
-        known = self._known
+        known = self._run.known
         if not is_as_dealt(self._entry, known) or self._taken_up:
             return None
         if known.set_aside_at is not None:
@@ -126,11 +112,13 @@ class NightSheet:
             return None
         self._content = content
         self._digest = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
-        if self._known.set_aside_at is not None and self._digest == self._known.digest:
+        if self._run.known.set_aside_at is not None and self._digest == self._run.known.digest:
             report = self._left_alone()
         else:
             crashpoint("night: a sheet is begun")
             report = await self._judged(await self._carried(approved))
+            told = (self._run.known.digest, self._run.known.outcome)
+            report = replace(report, again=told == (self._digest, report.outcome))
             await self._answer(report)
             crashpoint("night: the answer lies beside the sheet")
         await self._close(report)
@@ -138,41 +126,41 @@ class NightSheet:
 
     async def _carry_gone(self) -> SheetReport:
         """Bring home what is under way; nobody is answered, and nothing else is done."""
-        outcome = await self._bring_home(frozenset())
+        outcome = await self._run.bring_home(frozenset())
         words = "the sheet is gone from the inbox, and its films were under way"
-        if outcome is None or outcome.exit_status == 5:
+        if self._run.known.set_aside_at is not None:
+            report = await self._report("set-aside", words=self._left_alone().words)
+        elif outcome is None or outcome.exit_status == 5:
             report = await self._report("parked", status=5, words=words)
         elif outcome.exit_status == 3:
             report = await self._report("needs-person", status=3, words=words)
         else:
             report = await self._report("delivered", words=words)
-        self._digest = self._known.digest or ""
+        self._digest = self._run.known.digest or ""
         await self._close(report)
         return report
-
-    # What it comes to
 
     async def _carried(self, approved: Callable[[], None]) -> SheetReport:
         """Run the sheet, whatever comes of it."""
         try:
             self._sheet = await asyncio.to_thread(self._parse)
-            outcome = await self._when_free(partial(self._run, self._sheet, approved))
+            outcome = await self._run.carry(self._sheet, approved)
         except _NOT_OF_A_SHEET:
             raise
         except SheetError as error:
             self._problems = error.problems
             words = tuple(redact(str(one)) for one in error.problems)
-            await self._bring_home(frozenset())
+            await self._run.bring_home(frozenset())
             return await self._report("invalid", error=error, problems=words)
         except SpendRefused as error:
-            more: frozenset[State] = frozenset({"approved"} if self._plan is not None else ())
-            await self._bring_home(more)
-            asked = self._plan.total if self._plan is not None else None
+            more: frozenset[State] = frozenset({"approved"} if self._run.plan is not None else ())
+            await self._run.bring_home(more)
+            asked = self._run.plan.total if self._run.plan is not None else None
             return await self._report("not-approved", error=error, asked=asked)
         except Parked as error:
             return await self._report("parked", error=error)
         except BadInput as error:
-            return await self._report("invalid", error=error, problems=(_say(error),))
+            return await self._report("invalid", error=error, problems=(self._say(error),))
         except CallsheetError as error:
             return await self._report("parked", error=error)
         except Exception as error:
@@ -180,89 +168,6 @@ class NightSheet:
             fault = CallsheetError(f"a fault in Callsheet: {error!r}")
             return await self._report("needs-person", error=fault)
         return await self._report_of(outcome)
-
-    async def _run(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
-        """Take every step of a run of the sheet as it was read."""
-        at = self._at
-        options = self._options(sheet)
-        beforehand = NightApproval(
-            inbox=at.inbox,
-            night=at.night,
-            place=at.place,
-            sheet=self.name,
-            address=self._entry.address,
-            tolerance=at.settings.quote_tolerance,
-        )
-        async with open_run(options, at.settings, beforehand.approve) as run:
-            run.sheet = await name_campaign(run.at.ledger, sheet, options)
-            run.also_approves = beforehand.count
-            await self._begin(run.sheet.campaign)
-            run.options = await self._first_only(run.sheet, options)
-            at.opened(run)
-            try:
-                async with at.watch(run):
-                    try:
-                        campaign = await prepare(run, at.steps)
-                    except SpendRefused:
-                        # Refused by us, or by a limit, once the sheet and its plan stood.
-                        self._plan = run.plan
-                        raise
-                    crashpoint("night: what was approved is in the rows")
-                    approved()
-                    return await carry(run, at.steps, campaign)
-            finally:
-                at.closed(run)
-
-    async def _bring_home(self, more: frozenset[State]) -> RunOutcome | None:
-        """Carry on what is under way of the campaign, whatever keeps its sheet from being run.
-
-        Rows in one of the states `more` are carried as well.
-        """
-        at = self._at
-        found = await self._find()
-        if found is None:
-            return None
-        rows = await at.ledger.read(partial(rows_of, campaign_id=found.id))
-        names = [row.row for row in rows if row.state in UNDER_WAY | more]
-        if not names:
-            return None
-        await self._begin(found.name)
-
-        async def go_on() -> RunOutcome:
-            options = RunOptions(
-                sheet=found.sheet or found.name, max_wait=at.time_left, sandbox=at.sandbox
-            )
-            async with open_run(options, at.settings, no_approval) as run:
-                at.opened(run)
-                try:
-                    async with at.watch(run):
-                        await run.at.store.check()
-                        await carry_only(run, found, names)
-                        return await carry(run, at.steps, found.name)
-                finally:
-                    at.closed(run)
-
-        try:
-            return await self._when_free(go_on)
-        except (Parked, StoreError) as error:
-            log.warning("%s: what is under way is left to the next sweep: %s", self.name, error)
-            return None
-
-    async def _when_free(self, do: Callable[[], Any]) -> RunOutcome:
-        """Do it; where a run that was killed still seems to have the campaign, wait until not."""
-        at = self._at
-        loop = asyncio.get_running_loop()
-        until = loop.time() + at.settings.lease + _GRACE
-        while True:
-            try:
-                outcome: RunOutcome = await do()
-            except Parked as error:
-                soon = error.until.timestamp() <= at.clock() + at.settings.lease + _GRACE
-                if not soon or loop.time() >= until or at.lost:
-                    raise
-                await asyncio.sleep(_PAUSE)
-            else:
-                return outcome
 
     def _parse(self) -> Sheet:
         """Return the sheet in the very bytes that were found to be whole."""
@@ -278,37 +183,15 @@ class NightSheet:
                 address=entry.address,
             )
 
-    def _options(self, sheet: Sheet) -> RunOptions:
-        at = self._at
-        # What the inbox allows is the most: a sheet may want less.
-        wanted = [b for b in (sheet.budget, at.inbox.budget) if b is not None]
-        return RunOptions(
-            sheet=self._entry.address,
-            budget=min(wanted, default=None),
-            max_wait=at.time_left,
-            if_running="leave",
-            sandbox=at.sandbox,
-        )
-
-    async def _first_only(self, sheet: Sheet, options: RunOptions) -> RunOptions:
-        """Choose the canary of a campaign that has no film which somebody has kept yet."""
-        at = self._at
-        if not at.inbox.canary or at.inbox.approval == "plan-only":
-            return options
-        found = await at.ledger.read(partial(find_campaign, name=sheet.campaign))
-        if found is not None:
-            kept = await at.ledger.read(partial(kept_rows, campaign_id=found.id))
-            if kept:
-                return options
-        first = next((brief.row for brief in sheet.briefs if brief.enabled), None)
-        if first is None or len(sheet.briefs) == 1:
-            return options
-        self._canary = first
-        return replace(options, select=first)
-
-    _canary: str | None = None
-
-    # What is said of it
+    def _say(self, error: CallsheetError) -> str:
+        """Return an error in words for whoever finds them in the morning."""
+        remedy = " ".join((error.remedy or "").split())
+        if isinstance(error, SheetError):
+            remedy = "mend what is named; the next sweep takes it up"
+        elif self._run.campaign is not None:
+            by_hand = f"run `{self._run.by_hand(self._run.campaign)}`"
+            remedy = remedy.replace("run the same command again", by_hand)
+        return redact(f"{error} ({remedy})" if remedy else str(error))
 
     async def _report_of(self, outcome: RunOutcome) -> SheetReport:
         """Say how a run of it ended."""
@@ -316,14 +199,14 @@ class NightSheet:
             return await self._report("parked", status=5, words=outcome.words, outcome=outcome)
         if outcome.exit_status == 3:
             return await self._report("needs-person", status=3, outcome=outcome)
-        if self._canary is not None:
+        if self._run.canary is not None:
             words = (
-                f"the film of {self._canary} is ready, and the others wait: once it is kept, the "
-                "next night makes them"
+                f"the film of {self._run.canary} is ready, and the others wait: once it is kept, "
+                "the next night makes them"
             )
             return await self._report("not-approved", status=4, words=words, outcome=outcome)
         report = await self._report("delivered", status=0, outcome=outcome)
-        before = self._known
+        before = self._run.known
         same = before.digest == self._digest and before.outcome in ("delivered", "unchanged")
         if same and not report.delivered and not report.charged:
             return replace(report, outcome="unchanged")
@@ -342,17 +225,17 @@ class NightSheet:
     ) -> SheetReport:
         report = SheetReport(
             sheet=self.name,
-            campaign=self._campaign,
+            campaign=self._run.campaign,
             outcome=word,
             problems=problems,
             exit_status=error.exit_status if error is not None else status or 0,
-            words=_say(error) if error is not None else words,
+            words=self._say(error) if error is not None else words,
             asked=asked,
         )
-        found = await self._find()
+        found = await self._run.find()
         if found is None:
             return report
-        figures = partial(with_figures, report=report, campaign=found, known=self._known)
+        figures = partial(with_figures, report=report, campaign=found, known=self._run.known)
         report = await self._at.ledger.read(figures)
         if outcome is not None and not self._taken_up:
             report = replace(report, charged=outcome.charged_this_run)
@@ -361,18 +244,18 @@ class NightSheet:
     async def _link(self, report: SheetReport) -> str | None:
         """Return where the board shows it: the plan that waits, else the campaign."""
         at = self._at
-        waits = report.outcome == "not-approved" and self._plan is not None
+        waits = report.outcome == "not-approved" and self._run.plan is not None
         if at.inbox.board is None or not waits:
             return self._page(report.campaign)
-        assert self._plan is not None
+        assert self._run.plan is not None
         assert self._sheet is not None
         plan_id = await keep_plan(
             at.ledger,
             at.settings,
             self._sheet,
-            self._plan,
+            self._run.plan,
             content=self._content,
-            options=self._options(self._sheet),
+            options=self._run.options(self._sheet),
             night=at.night.date,
             at=at.clock(),
         )
@@ -384,14 +267,18 @@ class NightSheet:
 
     async def _judged(self, report: SheetReport) -> SheetReport:
         """Set aside what has failed in too many nights, and say so this once."""
-        night, known = self._at.night.date, self._known
+        night, known = self._at.night.date, self._run.known
         if report.exit_status not in (1, 2) or report.outcome == "parked":
-            self._known = replace(self._known, failures=0, failed_on=None, set_aside_at=None)
+            self._run.known = replace(
+                self._run.known, failures=0, failed_on=None, set_aside_at=None
+            )
             return report
         before = known.failures if known.digest == self._digest else 0
         failures = before + (before == 0 or known.failed_on != night)
         aside = self._at.clock() if failures >= NIGHTS else None
-        self._known = replace(self._known, failures=failures, failed_on=night, set_aside_at=aside)
+        self._run.known = replace(
+            self._run.known, failures=failures, failed_on=night, set_aside_at=aside
+        )
         if aside is None:
             return report
         words = f"it has failed in {failures} nights and is left alone until it changes"
@@ -401,25 +288,9 @@ class NightSheet:
     def _left_alone(self) -> SheetReport:
         return SheetReport(
             sheet=self.name,
-            campaign=self._known.campaign,
+            campaign=self._run.known.campaign,
             outcome="set-aside",
-            words=f"it failed in {self._known.failures} nights and has not changed since",
-        )
-
-    # What is kept of it
-
-    async def _find(self) -> Campaign | None:
-        if self._campaign is None:
-            return None
-        return await self._at.ledger.read(partial(find_campaign, name=self._campaign))
-
-    async def _begin(self, campaign: str) -> None:
-        """Note how the campaign stands before anything is done for the sheet."""
-        self._campaign = campaign
-        note = partial(begin, inbox=self._at.inbox.name, sheet=self.name, campaign=campaign)
-        kept = await self._at.ledger.write(note)
-        self._known = replace(
-            self._known, charged_before=kept.charged_before, event_before=kept.event_before
+            words=f"it failed in {self._run.known.failures} nights and has not changed since",
         )
 
     async def _answer(self, report: SheetReport) -> None:
@@ -441,9 +312,9 @@ class NightSheet:
             log.warning("there is no answer beside %s: %s", self.name, error)
 
     async def _table(self, report: SheetReport) -> bytes:
-        campaign = await self._find()
-        if report.outcome == "not-approved" and self._plan is not None:
-            return plan_report(self._plan)
+        campaign = await self._run.find()
+        if report.outcome == "not-approved" and self._run.plan is not None:
+            return plan_report(self._run.plan)
         if report.exit_status in (1, 2) or campaign is None:
             return problems_report(self._problems, report.words or "")
         return await self._at.ledger.read(partial(rows_report, campaign=campaign))
@@ -453,7 +324,7 @@ class NightSheet:
         at = self._at
         at.tell(report)
         dealt = replace(
-            self._known,
+            self._run.known,
             dealt_version=version_dealt(self._entry, self._content),
             digest=self._digest,
             campaign=report.campaign,
@@ -463,8 +334,3 @@ class NightSheet:
         change = partial(close, sheet=dealt, night=at.night, place=at.place, report=kept)
         await at.ledger.write(change)
         crashpoint("night: what became of the sheet is kept")
-
-
-def _say(error: CallsheetError) -> str:
-    remedy = " ".join((error.remedy or "").split())
-    return redact(f"{error} ({remedy})" if remedy else str(error))

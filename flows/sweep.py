@@ -159,11 +159,12 @@ class _Order:
     async def _left(
         self, whole: Sequence[SheetFile], waiting: Sequence[str]
     ) -> Sequence[NightSheet]:
-        """Return the sheets that are gone from the inbox while films of theirs are under way."""
+        """Return the sheets that are gone, or left alone, while films of theirs are under way."""
         at = self._sweeping
         there = {*waiting, *(entry.name for entry in whole)}
-        gone = await at.ledger.read(partial(sheets_under_way, inbox=at.inbox.name))
-        return [NightSheet.gone(at, sheet) for sheet in gone if sheet.name not in there]
+        found = await at.ledger.read(partial(sheets_under_way, inbox=at.inbox.name))
+        left = [one for one in found if one.name not in there or one.set_aside_at is not None]
+        return [NightSheet.gone(at, sheet) for sheet in left]
 
     async def _begin(self, sheet: NightSheet) -> asyncio.Task[None]:
         """Have a sheet carried; return once it is approved, so that the next one comes after it."""

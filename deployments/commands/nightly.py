@@ -19,7 +19,9 @@ from tasks.credits import as_number, as_text, in_credits
 from tasks.duration import parse_duration
 from tasks.home import make_home
 from tasks.nights.inboxes import Inbox, find_inboxes, with_terms
+from tasks.nights.sheet_answers import names_of
 from tasks.nights.values import BY_GRAVITY, NightReport, SheetReport
+from tasks.plural import count
 from tasks.settings import Settings
 
 
@@ -106,11 +108,15 @@ def _tell(report: SheetReport) -> None:
     if report.outcome == "unchanged":
         return
     charged = f", charged {in_credits(report.charged)}" if report.charged else ""
-    say(
-        f"{report.sheet}: {report.outcome}{charged}" + (f": {report.words}" if report.words else "")
-    )
+    said = f"{report.sheet}: {report.outcome}{charged}"
+    if report.again and report.problems:
+        several = count(len(report.problems), "problem")
+        say(f"{said}, unchanged: {several}, as {names_of(report.sheet)[1]} says")
+        return
+    say(f"{said}: {report.words}" if report.words else said)
     for problem in report.problems:
-        say(f"  {problem}")
+        if problem != report.words:
+            say(f"  {problem}")
     if report.link:
         say(f"  {report.link}")
 
@@ -127,14 +133,15 @@ def _show(report: NightReport, console: Console) -> None:
     )
     for one in report.sheets:
         done, total = one.rows.get("delivered", 0), one.rows.get("total", 0)
-        charged = as_text(one.charged)
+        charged = as_text(one.charged) if one.charged else ""
         cells = [one.sheet, one.campaign or "", one.outcome, str(done), str(total), charged]
         shown.add_row(*map(plain, cells))
     if report.sheets:
         console.print(shown)
     for name in report.waiting:
         say(f"{name} is still being written, or was left: the next sweep takes it up")
-    console.print(plain(f"{len(report.sheets)} sheets, charged {in_credits(report.charged)}"))
+    several = count(len(report.sheets), "sheet")
+    console.print(plain(f"{several}, charged {in_credits(report.charged)}"))
 
 
 def _document(reports: Sequence[NightReport], *, named: bool) -> dict[str, object]:

@@ -7,7 +7,7 @@ of the night; what is said here beforehand only says it sooner, and better.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 
 from sqlalchemy import Connection
@@ -20,10 +20,9 @@ from tasks.ledger import PricedRow
 from tasks.ledger.nights import KeptNight, approve_in_night
 from tasks.nights.inboxes import Inbox
 from tasks.plural import count
-from tasks.suggest import suggest_run
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NightApproval:
     """The word that an inbox has given beforehand on one of its sheets, in one night.
 
@@ -34,20 +33,19 @@ class NightApproval:
     night: KeptNight
     place: str
     sheet: str
-    address: str
+    #: The command by which a person runs the sheet, and is asked.
+    again: str
     tolerance: Decimal
-    _again: str = field(default="", init=False)
 
     async def approve(self, plan: Plan) -> str:
         """Say by whose word a plan is approved; raise SpendRefused where that is not given."""
-        self._again = again = suggest_run(self.address, plan.campaign)
-        check_retirement(plan, suggest_run(self.address, plan.campaign, "--retire"))
+        check_retirement(plan, f"{self.again} --retire")
         if self.inbox.approval == "plan-only":
             rows = count(len(plan.spending), "row")
             raise SpendRefused(
                 f"the plan waits for approval: {in_credits(plan.total)} for {rows}; nothing was "
                 "spent",
-                remedy=f"look at it and approve it:\n  {again}",
+                remedy=f"look at it and approve it:\n  {self.again}",
             )
         if plan.elsewhere:
             # A question that a person is asked, and that nobody has answered beforehand.
@@ -56,13 +54,13 @@ class NightApproval:
             raise SpendRefused(
                 f"{count(paid, 'row')} of it {'was' if paid == 1 else 'were'} paid for already, in "
                 f"{named}; nothing was spent",
-                remedy=f"look at the plan and approve it:\n  {again}",
+                remedy=f"look at the plan and approve it:\n  {self.again}",
             )
         if plan.unpriced:
             raise SpendRefused(
                 f"{count(plan.unpriced, 'row has', 'rows have')} no readable price, which no "
                 "standing approval covers; nothing was spent",
-                remedy=f"look at the plan and approve it:\n  {again}",
+                remedy=f"look at the plan and approve it:\n  {self.again}",
             )
         return f"approved by the standing approval of inbox {self.inbox.name}, {self.night.date}"
 
@@ -83,5 +81,5 @@ class NightApproval:
                 per_sheet=self.inbox.per_sheet,
             )
         except SpendRefused as refusal:
-            refusal.remedy = f"look at the plan and approve it:\n  {self._again}"
+            refusal.remedy = f"look at the plan and approve it:\n  {self.again}"
             raise

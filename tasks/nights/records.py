@@ -9,7 +9,15 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tasks.campaign.report import exit_status
-from tasks.ledger import Campaign, State, find_campaign, last_event, tally_of
+from tasks.ledger import (
+    NOT_BEGUN,
+    Campaign,
+    State,
+    find_campaign,
+    kept_rows,
+    last_event,
+    tally_of,
+)
 from tasks.ledger.inbox_sheets import (
     SweptSheet,
     begin_sheet,
@@ -25,6 +33,8 @@ from tasks.nights.values import SheetReport
 RESTING: frozenset[State] = frozenset(
     {"delivered", "cancelled", "retired", "rejected", "failed", "uncertain"}
 )
+#: Where no film of a row is there or under way.
+_NOT_MADE = NOT_BEGUN | {"held", "rejected", "cancelled", "retired"}
 
 
 def begin(connection: Connection, *, inbox: str, sheet: str, campaign: str) -> SweptSheet:
@@ -68,6 +78,13 @@ def with_figures(
         delivered=() if event is None else delivered_since(connection, campaign.id, event),
         needing=rows_in_need(connection, campaign.id),
     )
+
+
+def is_new(connection: Connection, campaign_id: int) -> bool:
+    """Whether at most one film of a campaign was begun, and nobody has kept it."""
+    states = states_of(connection, campaign_id)
+    begun = sum(count for state, count in states.items() if state not in _NOT_MADE)
+    return begun < 2 and not kept_rows(connection, campaign_id)
 
 
 def resting(connection: Connection, known: SweptSheet) -> SheetReport | None:

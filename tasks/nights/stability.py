@@ -6,7 +6,7 @@ from tasks.ledger.inbox_sheets import SweptSheet
 from tasks.nights.places import SheetFile
 
 #: A file counts once size and time stand still between two looks so far apart, in seconds.
-STILL = 2.0
+STILL = 3.0
 #: One that was not written to for so long counts at once, in seconds; an empty one only then.
 OLD = 60.0
 

@@ -49,6 +49,8 @@ class SheetReport:
     needing: tuple[str, ...] = ()
     #: Where the board shows it.
     link: str | None = None
+    #: Whether the sweep before said the same of the very same sheet.
+    again: bool = False
 
     def after(self, earlier: SheetReport | None) -> SheetReport:
         """Return what the night is to tell once another sweep of it has told this."""

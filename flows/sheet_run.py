@@ -1,0 +1,185 @@
+"""The run of one sheet in a night: as any run of it, approved beforehand or not at all.
+
+What it says of it, and to whom, is not its business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from flows.pipeline import carry, prepare
+from flows.sweeping import Sweeping
+from tasks.campaign.match import name_campaign
+from tasks.campaign.run import no_approval, open_run
+from tasks.campaign.steps import carry_only
+from tasks.campaign.values import Plan, RunOptions, RunOutcome
+from tasks.crash import crashpoint
+from tasks.errors import Parked, SpendRefused, StoreError
+from tasks.ledger import UNDER_WAY, Campaign, State, find_campaign, rows_of
+from tasks.ledger.inbox_sheets import SweptSheet
+from tasks.nights.night_approval import NightApproval
+from tasks.nights.places import SheetFile
+from tasks.nights.records import begin, is_new
+from tasks.sheet import Sheet
+from tasks.suggest import suggest_run
+
+log = logging.getLogger("callsheet.night")
+
+#: How long a campaign is waited for whose run was killed, beyond its lease, and how often, seconds.
+_GRACE, _PAUSE = 5.0, 2.0
+
+
+class SheetRun:
+    """Runs a sheet, or what is under way of its campaign.
+
+    `known` is what the ledger knows of the sheet, and once something is done for it how its
+    campaign stood before; `plan` is there once it was refused, `canary` where one row is chosen.
+    """
+
+    def __init__(self, at: Sweeping, entry: SheetFile, known: SweptSheet) -> None:
+        self.known = known
+        self.campaign = known.campaign
+        self.plan: Plan | None = None
+        self.canary: str | None = None
+        self._at = at
+        self._entry = entry
+
+    async def carry(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
+        """Take every step of a run of the sheet; `approved` is called once it may go on."""
+        return await self._when_free(partial(self._run, sheet, approved))
+
+    async def bring_home(self, more: frozenset[State]) -> RunOutcome | None:
+        """Carry on what is under way of the campaign, whatever keeps its sheet from being run.
+
+        Rows in one of the states `more` are carried as well.
+        """
+        at = self._at
+        found = await self.find()
+        if found is None:
+            return None
+        rows = await at.ledger.read(partial(rows_of, campaign_id=found.id))
+        names = [row.row for row in rows if row.state in UNDER_WAY | more]
+        if not names:
+            return None
+        await self._begin(found.name)
+
+        async def go_on() -> RunOutcome:
+            options = RunOptions(
+                sheet=found.sheet or found.name, max_wait=at.time_left, sandbox=at.sandbox
+            )
+            async with open_run(options, at.settings, no_approval) as run:
+                at.opened(run)
+                try:
+                    async with at.watch(run):
+                        await run.at.store.check()
+                        await carry_only(run, found, names)
+                        return await carry(run, at.steps, found.name)
+                finally:
+                    at.closed(run)
+
+        try:
+            return await self._when_free(go_on)
+        except (Parked, StoreError) as error:
+            log.warning(
+                "%s: what is under way is left to the next sweep: %s", self._entry.name, error
+            )
+            return None
+
+    async def _run(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
+        """Take every step of a run of the sheet as it was read."""
+        at = self._at
+        options = self.options(sheet)
+        beforehand = NightApproval(
+            inbox=at.inbox,
+            night=at.night,
+            place=at.place,
+            sheet=self._entry.name,
+            again=self.by_hand(sheet.campaign),
+            tolerance=at.settings.quote_tolerance,
+        )
+        async with open_run(options, at.settings, beforehand.approve) as run:
+            run.sheet = await name_campaign(run.at.ledger, sheet, options)
+            run.also_approves = beforehand.count
+            await self._begin(run.sheet.campaign)
+            run.options = await self._first_only(run.sheet, options)
+            at.opened(run)
+            try:
+                async with at.watch(run):
+                    try:
+                        campaign = await prepare(run, at.steps)
+                    except SpendRefused:
+                        # Refused by us, or by a limit, once the sheet and its plan stood.
+                        self.plan = run.plan
+                        raise
+                    crashpoint("night: what was approved is in the rows")
+                    approved()
+                    return await carry(run, at.steps, campaign)
+            finally:
+                at.closed(run)
+
+    async def _when_free(self, do: Callable[[], Any]) -> RunOutcome:
+        """Do it; where a run that was killed still seems to have the campaign, wait until not."""
+        at = self._at
+        loop = asyncio.get_running_loop()
+        until = loop.time() + at.settings.lease + _GRACE
+        while True:
+            try:
+                outcome: RunOutcome = await do()
+            except Parked as error:
+                soon = error.until.timestamp() <= at.clock() + at.settings.lease + _GRACE
+                if not soon or loop.time() >= until or at.lost:
+                    raise
+                await asyncio.sleep(_PAUSE)
+            else:
+                return outcome
+
+    def options(self, sheet: Sheet) -> RunOptions:
+        at = self._at
+        # What the inbox allows is the most: a sheet may want less.
+        wanted = [b for b in (sheet.budget, at.inbox.budget) if b is not None]
+        return RunOptions(
+            sheet=self._entry.address,
+            budget=min(wanted, default=None),
+            max_wait=at.time_left,
+            if_running="leave",
+            sandbox=at.sandbox,
+            typed=("--sandbox",) if at.sandbox else (),
+        )
+
+    def by_hand(self, campaign: str) -> str:
+        """Return the command by which a person runs the sheet, and is asked."""
+        typed = ("--sandbox",) if self._at.sandbox else ()
+        return suggest_run(self._entry.address, campaign, *typed)
+
+    async def _first_only(self, sheet: Sheet, options: RunOptions) -> RunOptions:
+        """Choose the canary of a new campaign: the one film that is made before the others."""
+        at = self._at
+        if not at.inbox.canary or at.inbox.approval == "plan-only":
+            return options
+        found = await at.ledger.read(partial(find_campaign, name=sheet.campaign))
+        if found and not await at.ledger.read(partial(is_new, campaign_id=found.id)):
+            return options
+        first = next((brief.row for brief in sheet.briefs if brief.enabled), None)
+        if first is None or len(sheet.briefs) == 1:
+            return options
+        self.canary = first
+        return replace(options, select=first)
+
+    async def find(self) -> Campaign | None:
+        if self.campaign is None:
+            return None
+        return await self._at.ledger.read(partial(find_campaign, name=self.campaign))
+
+    async def _begin(self, campaign: str) -> None:
+        """Note how the campaign stands before anything is done for the sheet."""
+        self.campaign = campaign
+        note = partial(begin, inbox=self._at.inbox.name, sheet=self._entry.name, campaign=campaign)
+        kept = await self._at.ledger.write(note)
+        self.known = replace(
+            self.known, charged_before=kept.charged_before, event_before=kept.event_before
+        )

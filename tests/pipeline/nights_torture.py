@@ -1,0 +1,86 @@
+"""More of nights: films that come home by other ways, a canary, another kill. Slow: not collected
+by default.
+
+python -m pytest tests/pipeline/nights_torture.py
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+from tasks.ledger import find_campaign, open_ledger, review, rows_of
+from tests.pipeline.night_kills import sweep_killed
+from tests.pipeline.test_nightly import BROKEN, Nights, films, left, nights, said, the_one
+from tests.programs import Sandbox
+
+__all__ = ["left", "nights"]
+
+
+async def test_what_is_parked_is_carried_on_the_next_night(left: Nights) -> None:
+    report = the_one(await left.sweep("2026-11-21"))
+    assert (report.outcome, report.rows["delivered"]) == ("delivered", 2)
+    assert report.delivered == ("r001", "r002")
+
+
+async def test_films_come_home_though_their_sheet_is_gone(left: Nights) -> None:
+    (left.path / f"{left.name}-a.csv").unlink()
+    report = the_one(await left.sweep("2026-11-21"))
+    assert (report.outcome, report.delivered) == ("delivered", ("r001", "r002"))
+    assert "gone from the inbox" in str(report.words)
+    assert (await left.sweep("2026-11-22")).sheets == ()
+
+
+async def test_films_come_home_though_their_sheet_is_too_dear_by_now(left: Nights) -> None:
+    left.put("a", films("A", 9))
+    report = the_one(await left.sweep("2026-11-21", inbox={"per_night": Decimal(0)}))
+    assert (report.outcome, report.rows["delivered"]) == ("not-approved", 2)
+    assert report.delivered == ("r001", "r002")
+
+
+async def test_films_come_home_though_their_sheet_is_left_alone(left: Nights) -> None:
+    """It failed three times while its films could not be fetched."""
+    left.put("a", BROKEN)
+    left.service.plan_fault(on="get", do="error-before", status=503, every=1)
+    for night in ("2026-11-21", "2026-11-22", "2026-11-23"):
+        report = the_one(await left.sweep(night, inbox={"max_wait": 0.1}))
+    left.service.clear_faults()
+    assert (report.outcome, report.delivered) == ("set-aside", ())
+    report = the_one(await left.sweep("2026-11-24"))
+    assert (report.outcome, report.exit_status) == ("set-aside", 0)
+    assert report.delivered == ("r001", "r002")
+
+
+async def test_of_a_new_campaign_one_film_is_made_until_somebody_keeps_it(nights: Nights) -> None:
+    nights.put("a", films("A", 3))
+    wanted = {"canary": True}
+    first = the_one(await nights.sweep(inbox=wanted))
+    again = the_one(await nights.sweep("2026-11-21", inbox=wanted))
+    assert (first.outcome, first.exit_status, first.charged) == ("not-approved", 4, 15)
+    assert "the film of r001 is ready" in str(first.words)
+    assert (again.outcome, again.charged) == ("not-approved", 0)
+
+    await keep(nights, "r001")
+    assert said(await nights.sweep("2026-11-22", inbox=wanted)) == {"a": "delivered"}
+    assert nights.answer("a")["charged"] == 30
+
+
+async def keep(nights: Nights, row: str) -> None:
+    """Keep the film of a row, as a person does who has looked."""
+    async with await open_ledger(nights.settings.ledger) as ledger:
+        campaign = await ledger.read(partial(find_campaign, name=f"{nights.name}-a"))
+        assert campaign is not None
+        (found,) = await ledger.read(partial(rows_of, campaign_id=campaign.id, row=row))
+        assert found.take is not None
+        await ledger.write(
+            partial(review, take_id=found.take.id, verdict="keep", by="Alice", at=1.0)
+        )
+
+
+def test_a_night_that_is_killed_once_its_answer_lies_there_says_it_again(
+    tmp_path: Path, studio: Sandbox, name: str
+) -> None:
+    trial = sweep_killed(tmp_path, studio, name, "night: the answer lies beside the sheet")
+    assert trial.killed
+    assert trial.findings == []
