@@ -17,13 +17,13 @@ from typing import Any, Literal
 
 import httpx
 from prefect import get_client, get_run_logger
-from prefect.artifacts import acreate_markdown_artifact
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
 from prefect.exceptions import CancelledRun, Pause, PrefectException
 from prefect.states import Cancelled
 
 from flows.endings import Ended, is_called_back, park
+from flows.shown.artifacts import key_of, out_of_the_way, put_words
 from tasks.aftercare.rest import cancel_rest, words_of_rest
 from tasks.campaign.run import Run
 from tasks.campaign.steps import report_step
@@ -156,11 +156,15 @@ class _Interruption:
         run = self._run
         if run.campaign is None:
             return
-        with suppress(httpx.HTTPError, PrefectException):
-            await acreate_markdown_artifact(words, key="callsheet-interruption")
+        await _publish(key_of(run.campaign.name, "interruption"), words)
         if run.engine is not None and run.outcome is None and run.taken is None:
             with suppress(CallsheetError):
                 await report_step(run.campaign.name)
+
+
+@out_of_the_way
+async def _publish(key: str, words: str) -> None:
+    await put_words(key, [words], words="What ended this run, and what goes on without it")
 
 
 async def ask_prefect() -> tuple[Kind | None, State[Any] | None]:

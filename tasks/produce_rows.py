@@ -56,7 +56,8 @@ def end_of(
     present, data = [state for state, count in states.items() if count], dict(states)
     alone = present[0] if sum(states.values()) == 1 else None
     words = alone or ", ".join(f"{states[state]} {state}" for state in present)
-    words = "; ".join(filter(None, (words, reason)))
+    if reason is not None:
+        words = reason if alone and reason.startswith(alone) else f"{words}; {reason}"
     if NEEDS_PERSON.intersection(present):
         return Failed(name=alone.capitalize() if alone else "NeedsPerson", message=words, data=data)
     if interrupted is None and "quoted" in present:

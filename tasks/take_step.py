@@ -11,7 +11,7 @@ from prefect.states import Cancelled, Failed
 
 from tasks.campaign.run import current_run, take_or_follow
 from tasks.campaign.taken import Step
-from tasks.errors import CallsheetError
+from tasks.errors import CallsheetError, Parked
 
 T = TypeVar("T")
 
@@ -24,6 +24,8 @@ async def take_step(step: Step[T], *ids: str | int) -> T:
     """
     try:
         return await take_or_follow(step, *ids)
+    except Parked as error:
+        return cast(T, Cancelled(name="Parked", message=str(error), data=error))
     except CallsheetError as error:
         return cast(T, Failed(message=str(error), data=error))
     except asyncio.CancelledError:

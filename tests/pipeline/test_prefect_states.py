@@ -179,7 +179,8 @@ def test_what_is_cancelled_on_the_page_begins_nothing_more_by_the_ledger(
         f"{15 * len(begun)} credits set aside: `callsheet cancel {name}` releases them"
     )
     assert said in ended["words"]
-    assert said in _artifacts(caller, name, "markdown", key="callsheet-interruption")[-1]["data"]
+    told = _artifacts(caller, name, "markdown", key=f"callsheet-{name}-interruption")
+    assert said in told[-1]["data"]
     found = caller.task_runs(name, 12 + 3)
     assert {found[row] for row in rows} == {("CANCELLED", "Cancelled")}
     # What it said holds: the rest is released, and the next run makes nothing of it.
