@@ -150,7 +150,7 @@ def _starts(inbox: Inbox) -> list[Start]:
         cron=inbox.cron,
         about=f"The sheets of {inbox.name} become films",
     )
-    if inbox.digest_at is None or not inbox.notify:
+    if inbox.digest_at is None or not (inbox.notify or inbox.notify_of):
         return [night]
     hour, _, minute = inbox.digest_at.partition(":")
     digest = Start(

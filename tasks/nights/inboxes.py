@@ -5,6 +5,7 @@ Read from `nights.toml`, or made of a folder or bucket that somebody named. Read
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -211,6 +212,13 @@ def _approval(value: object) -> Approval:
     raise ValueError('is "plan-only" or "auto"')
 
 
+def _time(value: object) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d", text):
+        raise ValueError("is not a time; write it like 08:00")
+    return text.zfill(5)
+
+
 _READERS: Mapping[str, Any] = {
     "approval": _approval,
     "per_night": _amount,
@@ -220,6 +228,7 @@ _READERS: Mapping[str, Any] = {
     "quiet": _switch,
     "notify": _addresses,
     "notify_of": _addresses_of,
+    "digest_at": _time,
     "max_wait": lambda value: parse_duration(_text(value)),
 }
 

@@ -82,6 +82,8 @@ def test_what_is_no_inbox_is_named_with_those_that_are(folder: Path) -> None:
         ('[inbox.a]\nplace = "x"\nper_night = "a lot"\n', "is not an amount of credits"),
         ('[inbox.a]\nplace = "x"\ncanary = "no"\n', "is written true or false"),
         ('[inbox.a]\nplace = "x"\nmax_wait = "long"\n', "is not a duration"),
+        ('[inbox.a]\nplace = "x"\ndigest_at = "25:99"\n', "is not a time"),
+        ('[inbox.a]\nplace = "x"\nnotify_of = ["a"]\n', "is a table"),
         ('[inbox.a]\nplace = "x"\nnotify = "me"\n', "is a list"),
         ('[inbox.a]\nplace = "x"\n[inbox.b]\nplace = "./x"\n', "has the same place as another"),
         ('[inboxes.a]\nplace = "x"\n', "inboxes is neither"),
