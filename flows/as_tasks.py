@@ -8,7 +8,7 @@ from prefect import Task
 from prefect.client.schemas.objects import State
 
 from flows.pipeline import Steps
-from flows.shown import link_rows
+from flows.shown import table_of_rows
 from tasks.plan_rows import plan_rows
 from tasks.produce_rows import produce_rows
 from tasks.quote_rows import quote_rows
@@ -18,10 +18,8 @@ from tasks.report_campaign import report_campaign
 
 async def produce(campaign: str, shard: int, label: str) -> Any:
     """Carry a shard as a task run that ends as its rows did; return how many are in each state."""
-    state = await _taken(produce_rows, campaign, shard, label)
-    counts = await _result(state)
-    link_rows(state, counts, campaign, label)
-    return counts
+    state = await _taken(produce_rows, campaign, shard, label, table_of_rows(campaign))
+    return await _result(state)
 
 
 def step_of(task: Task[..., Any]) -> Any:
@@ -33,7 +31,7 @@ def step_of(task: Task[..., Any]) -> Any:
     return step
 
 
-async def _taken(task: Task[..., Any], *ids: str | int) -> State[Any]:
+async def _taken(task: Task[..., Any], *ids: str | int | None) -> State[Any]:
     state: State[Any] = await task(*ids, return_state=True)
     return state
 

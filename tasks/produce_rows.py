@@ -29,10 +29,13 @@ Counts = dict[RowState, int]
     cache_policy=NO_CACHE,
     persist_result=False,
 )
-async def produce_rows(campaign: str, shard: int, label: str) -> State[Counts]:
+async def produce_rows(
+    campaign: str, shard: int, label: str, table: str | None = None
+) -> State[Counts]:
     """Carry one shard of the rows until each rests; return a state that says where they do.
 
-    Its data is how many rest in each state.
+    Its data is how many rest in each state; its words name the `table`, an address, where several
+    rows are found one by one.
     """
     states = await take_step(produce_step, campaign, shard, label)
     if isinstance(states, State):
@@ -42,13 +45,15 @@ async def produce_rows(campaign: str, shard: int, label: str) -> State[Counts]:
     if row is not None:
         # An engine that was stopped knows no more of what became of it.
         return end_of({row.state: 1}, row.reason, interrupted=current_run().interrupted)
-    return end_of(states, None, interrupted=current_run().interrupted)
+    page = f"{table} has them row by row" if table and sum(states.values()) > 1 else None
+    return end_of(states, page, interrupted=current_run().interrupted)
 
 
 def end_of(
     states: Mapping[RowState, int], reason: str | None, *, interrupted: str | None = None
 ) -> State[Counts]:
-    """Return the state of a task run whose rows are in these states; `reason` is that of one.
+    """Return the state of a task run whose rows are in these states; `reason` is that of one,
+    or says where the reasons are.
 
     A row that needs a person has failed, under its own name. One that is not done yet is neither:
     the run goes no further with it.

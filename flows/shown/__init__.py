@@ -6,5 +6,5 @@ from flows.shown.plan import publish_plan as publish_plan
 from flows.shown.problems import publish_problems as publish_problems
 from flows.shown.progress import ProgressArtifact as ProgressArtifact
 from flows.shown.report import publish_report as publish_report
-from flows.shown.run_log import link_rows as link_rows
+from flows.shown.report import table_of_rows as table_of_rows
 from flows.shown.run_log import showing as showing

@@ -27,7 +27,7 @@ log = logging.getLogger("callsheet.prefect")
 #: Lines of a table at most: its page draws them all at once.
 LINES = 1000
 #: Characters of a line in a cell.
-WIDE = 40
+WIDE = 36
 #: Characters of a name in a key at most.
 _LONG = 60
 #: What Markdown would take for more than a letter: cells are drawn by it.

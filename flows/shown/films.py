@@ -15,6 +15,8 @@ from tasks.store.signed_addresses import SignedAddresses, disposition_of
 
 #: How long a signed address in a table can be read at, in seconds: as long as S3 lets one.
 SIGNED_FOR = 7 * 24 * 3600
+#: What is clicked on.
+FILM = "film"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,16 +53,17 @@ class FilmLinks:
     def _cell(self, row: Mapping[str, Any], uri: str | None) -> str:
         if uri is None:
             return self._page(row["row"])
-        name, published = PurePosixPath(uri).name, self.settings.film_links
-        if published is not None and uri.startswith(self.store.rstrip("/") + "/"):
-            return link(name, f"{published}/{quote(uri.removeprefix(self.store).lstrip('/'))}")
+        published = self.settings.film_links
+        below = uri.removeprefix(self.store.rstrip("/") + "/")
+        if published is not None and below != uri:
+            return link(FILM, f"{published}/{quote(below)}")
         if self.board is not None:
             # Its player, and not the file: whoever is not logged in is asked to.
-            return link(name, f"{self.board}/films?open={_part(row['row'])}")
-        return cell(uri)
+            return link(FILM, f"{self.board}/films?open={_part(row['row'])}")
+        return cell(below)
 
     def _page(self, row: str) -> str:
-        return link("on the board", f"{self.board}/rows/{_part(row)}") if self.board else ""
+        return link("board", f"{self.board}/rows/{_part(row)}") if self.board else ""
 
 
 def _film(row: Mapping[str, Any]) -> str | None:
@@ -73,7 +76,7 @@ async def _signed(addresses: SignedAddresses, uri: str | None) -> str:
     name = PurePosixPath(uri).name
     shown = disposition_of(name, download=False)
     sign = addresses.sign(uri, content_type="video/mp4", disposition=shown, lasting=SIGNED_FOR)
-    return link(name, await sign)
+    return link(FILM, await sign)
 
 
 def _part(name: str) -> str:

@@ -12,6 +12,7 @@ from flows.shown.artifacts import (
     key_of,
     link,
     out_of_the_way,
+    page_of,
     put_table,
     put_words,
     table_in_words,
@@ -29,6 +30,11 @@ from tasks.suggest import suggest
 NAMED = 20
 
 
+def table_of_rows(campaign: str) -> str | None:
+    """Return the address at which the table of a campaign's rows is, or will be."""
+    return page_of(key_of(campaign, "rows"))
+
+
 @out_of_the_way
 async def publish_report(run: Run) -> None:
     """Publish the table of a run's rows and a summary: how it ended, or how it stands where it was
@@ -38,7 +44,8 @@ async def publish_report(run: Run) -> None:
     urgent, count = await run.urgent(LINES)
     # Those that need somebody come first; both parts are in the order of the sheet.
     rows = sorted(urgent, key=lambda row: (row.state not in NEEDS_PERSON, row.position))
-    words = f"The rows of {cell(run.campaign.name)}; amounts in credits"
+    words = f"The rows of {cell(run.campaign.name)}; amounts in credits, "
+    words += f"films below `{run.at.store.address}`"
     if count > len(rows):
         rest = f"`{suggest('rows', run.campaign.name)}` shows all"
         words += f". {count - len(rows):,} more rows are not in this table: {rest}"
@@ -62,8 +69,8 @@ async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
                 "charged": row["charged"],
                 "quoted": row["quoted"],
                 "set aside": row["reserved"],
-                "film": film,
                 "reason": "" if row["state"] == "delivered" else words_cell(row["reason"] or ""),
+                "film": film,
             }
             for row, film in zip(said, films, strict=True)
         )

@@ -10,18 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from functools import partial
 from typing import Any
 
-from prefect.client.schemas.objects import State
 from prefect.logging import get_run_logger
 from prefect.logging.handlers import APILogHandler
 from prefect.runtime import flow_run
 
-from flows.shown.artifacts import key_of, out_of_the_way, page_of
+from flows.shown.artifacts import out_of_the_way
 from flows.shown.progress import ProgressArtifact
 from flows.shown.tags import tag_run
 from tasks.aftercare.advice import commands_for
@@ -54,18 +53,6 @@ async def showing(run: Run) -> AsyncIterator[None]:
             run.listeners.remove(said.hear)
             await progress.settle()
             await said.settle()
-
-
-def link_rows(state: State[Any], counts: Mapping[str, int], campaign: str, label: str) -> None:
-    """Say in the log of a task run that carried several rows where each of them is found."""
-    run, page = state.state_details.task_run_id, page_of(key_of(campaign, "rows"))
-    if run is None or page is None or sum(counts.values()) < 2:
-        return
-    words = ", ".join(f"{count} {name}" for name, count in counts.items())
-    # The flow's own logger, since the task is over.
-    get_run_logger().info(
-        "%s: %s; row by row: %s", redact(label), words, page, extra={"task_run_id": str(run)}
-    )
 
 
 class RunLog:

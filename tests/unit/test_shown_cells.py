@@ -31,7 +31,7 @@ def test_a_cell_shows_letters_as_they_are_and_no_secret(text: str, shown: str) -
 
 
 def test_a_sentence_is_broken_and_a_link_is_whole() -> None:
-    assert words_cell("word " * 12) == ("word " * 8).strip() + "  \n" + ("word " * 4).strip()
+    assert words_cell("word " * 12) == ("word " * 7).strip() + "  \n" + ("word " * 5).strip()
     assert (
         link("a]b", "https://x.example/a (1).mp4") == r"[a\]b](https://x.example/a%20%281%29.mp4)"
     )

@@ -16,11 +16,11 @@ PUBLISHED = {"CALLSHEET_FILM_LINKS": "https://cdn.example/f"}
 
 #: The settings, where the store is, and what a film's cell shows.
 CELLS: list[tuple[dict[str, str], str, str]] = [
-    ({}, S3, f"{S3}/spring/r 1.mp4"),
-    ({}, "/films", "/films/spring/r 1.mp4"),
-    (BOARD, S3, "[r 1.mp4](https://board.example/c/spr%2Fing/films?open=r%201)"),
-    (BOARD | PUBLISHED, S3, "[r 1.mp4](https://cdn.example/f/spring/r%201.mp4)"),
-    (PUBLISHED, "/films", "[r 1.mp4](https://cdn.example/f/spring/r%201.mp4)"),
+    ({}, S3, "spring/r 1.mp4"),
+    ({}, "/films", "spring/r 1.mp4"),
+    (BOARD, S3, "[film](https://board.example/c/spr%2Fing/films?open=r%201)"),
+    (BOARD | PUBLISHED, S3, "[film](https://cdn.example/f/spring/r%201.mp4)"),
+    (PUBLISHED, "/films", "[film](https://cdn.example/f/spring/r%201.mp4)"),
 ]
 
 
@@ -34,7 +34,7 @@ async def test_a_film_leads_to_the_board_or_to_where_the_store_is_read(
 
     assert found == shown
     board = "CALLSHEET_BOARD_URL" in environ
-    assert none == "[on the board](https://board.example/c/spr%2Fing/rows/r2)" * board
+    assert none == "[board](https://board.example/c/spr%2Fing/rows/r2)" * board
 
 
 async def test_a_film_is_signed_for_a_week_where_that_is_set(
@@ -46,7 +46,7 @@ async def test_a_film_is_signed_for_a_week_where_that_is_set(
 
     (shown,) = await places.films([film(S3)])
 
-    assert shown.startswith("[r 1.mp4](https://")
+    assert shown.startswith("[film](https://")
     assert "X-Amz-Expires=604800" in shown
     assert "X-Amz-Signature=" in shown
 
