@@ -53,7 +53,7 @@ class PlanApproval(RunInput):
         default=None,
         description="credits the campaign may cost in all, over every run; empty: as it is",
     )
-    note: str | None = Field(default=None, description="why, for the history of the rows")
+    note: str = Field(default="", description="why, for the history of the rows")
 
 
 class Consent:
