@@ -22,12 +22,12 @@ from prefect.runner import Runner
 from prefect.states import Completed
 from flows.approve import approve_campaign
 from flows.campaign import run_campaign
-from flows.parameters import NeedsPerson
+from flows.parameters import Approve, NeedsPerson
 from flows.plan import plan_campaign
 from tasks.errors import NeedsPerson as NeedsPersonError
 
 @flow
-async def mine(sheet: str, approve: bool = False, needs_person: NeedsPerson | None = None):
+async def mine(sheet: str, approve: Approve = "no", needs_person: NeedsPerson | None = None):
     try:
         result = await run_campaign(sheet=sheet, approve=approve, needs_person=needs_person)
     except NeedsPersonError as error:
@@ -78,10 +78,24 @@ class Server:
         """Answer the question that a run is suspended for."""
         return dict(self._ask("POST", f"/flow_runs/{run}/resume", {"run_input": answer}))
 
+    def retry(self, run: str) -> None:
+        """Have a run begin anew, as the button of that name does."""
+        again = {"state": {"type": "SCHEDULED", "name": "AwaitingRetry"}, "force": True}
+        self._ask("POST", f"/flow_runs/{run}/set_state", again)
+
     def input(self, run: str, key: str) -> Any:
         """Return an input of a run: the schema of the form, or what stands above it."""
         found = self.client.get(f"/flow_runs/{run}/input/{key}")
         return found.raise_for_status().json()
+
+    def child(self, run: str) -> dict[str, Any]:
+        """Wait until a run has called another flow; return that one's run."""
+        asked = {"flow_runs": {"parent_flow_run_id": {"any_": [run]}}}
+        until = time.monotonic() + 120
+        while not (found := self._ask("POST", "/flow_runs/filter", asked)):
+            assert time.monotonic() < until
+            time.sleep(0.3)
+        return dict(found[0])
 
     def artifacts(self, run: str) -> dict[str, Any]:
         """Return what a run has published, by key."""

@@ -85,30 +85,3 @@ def test_a_flow_of_somebodys_own_calls_it_and_goes_by_its_result(
 
     assert unapproved["state"]["message"] == "1 rows, 0 credits, 4"
     assert approved["state"]["message"] == "1 rows, 15 credits, 0"
-    # A row that costs more than its sheet allows is for a person.
-    dear = simple_sheet(1, title=f"{name} too", columns=",max_credits", cells=",1")
-    sheet = desk.sheet(f"{name}-dear.csv", dear)
-    for ends, words in (("failed", "raised, {'total': 1, 'held': 1}"), ("completed", ", 3")):
-        run = page.rest(page.start("mine", sheet=sheet, approve=True, needs_person=ends))
-        assert words in run["state"]["message"]
-
-
-def test_what_a_run_has_priced_is_approved_without_its_sheet(
-    desk: Desk, page: Server, service: Sandbox, name: str
-) -> None:
-    before = service.calls().get("create", 0)
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(2, title=name))
-    planned = page.rest(page.start("plan", sheet=sheet, budget=20))
-    assert planned["state_name"] == "Completed", planned["state"]
-    assert "2 films for 30 credits" in planned["state"]["message"]
-    assert "10 too many" in planned["state"]["message"]
-    assert desk.call("status", name).status == 2
-    page.rest(page.start("campaign", sheet=sheet))
-    (desk.folder / sheet).unlink()
-
-    dear = page.rest(page.start("approve", campaign=name, at_most=29))
-    done = page.rest(page.start("approve", campaign=name, at_most=30, note="as agreed"))
-
-    assert (dear["state_name"], done["state_name"]) == ("NotApproved", "Completed"), done["state"]
-    assert service.calls()["create"] == before + 2
-    assert "approve: as agreed" in desk.call("explain", name, "r001").out
