@@ -23,6 +23,7 @@ from pydantic import Field
 
 from flows.parameters import Approve, Credits
 from flows.shown import publish_plan
+from flows.shown.artifacts import cell
 from tasks.campaign.plan import check_retirement, check_saved_plan
 from tasks.campaign.plan_words import sums_of, warnings_of
 from tasks.campaign.quote import check_budget, shortage
@@ -183,11 +184,10 @@ def _price_of(plan: Plan) -> str:
 def _question(plan: Plan, refusal: SpendRefused | None) -> str:
     """Return what stands above the form, in Markdown."""
     films, *rest = sums_of(plan)
-    lines = [f"**{plan.campaign}: {films}**", *rest, *warnings_of(plan)]
+    said = [cell(words) for words in (*rest, *warnings_of(plan))]
     if refusal is not None:
         needed = as_text(plan.committed + plan.total)
-        lines.append(
-            f"That is more than is left: it takes a budget of {needed}, to be given below."
-        )
-    lines.append("Every row with its price is in the run's artifacts.")
-    return "\n\n".join(lines)
+        said.append(f"**that takes a budget of {needed}, to be given below**")
+    said.append("every row with its price is in the run's artifacts")
+    head = f"**{cell(plan.campaign)}: {cell(films)}**"
+    return "\n".join([head, "", *(f"- {words}" for words in said)])
