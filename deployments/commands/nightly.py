@@ -27,14 +27,15 @@ from tasks.settings import Settings
 
 def main(args: Namespace) -> int:
     """Sweep the inbox; the exit status is the worst of its sheets'."""
-    if make_home(settings_of(args).home):
-        say(f"made {settings_of(args).home} for the ledger and what else a night keeps")
+    settings = settings_of(args)
+    nights = args.nights or settings.nights
+    found = find_inboxes(args.inbox, folder=Path.cwd(), file=Path(nights) if nights else None)
+    inboxes = [_typed(args, inbox) for inbox in found]
+    if make_home(settings.home):
+        say(f"made {settings.home} for the ledger and what else a night keeps")
     with sandbox_for(args):
         settings = settings_of(args)
         settings.service()
-        nights = args.nights or settings.nights
-        found = find_inboxes(args.inbox, folder=Path.cwd(), file=Path(nights) if nights else None)
-        inboxes = [_typed(args, inbox) for inbox in found]
         return run_command(_sweep(args, settings, inboxes))
 
 
