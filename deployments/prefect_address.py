@@ -23,6 +23,8 @@ from typing import Any
 
 from tasks.redact import register_secret
 
+#: Bytes of an answer that are read: the settings of a server are the longest.
+MOST = 1_000_000
 #: How long a server may take to say how it is, in seconds.
 SAYS_WITHIN = 2.0
 
@@ -95,6 +97,14 @@ class PrefectAddress:
             return found if isinstance(found, str) else None
         return None
 
+    def recorded_at_once(self) -> int | None:
+        """Return how many task runs the server's recorder reads at a time, where it tells."""
+        answer = self._ask("admin/settings")
+        with suppress(ValueError, KeyError, TypeError):
+            found = json.loads(answer[1]) if answer and answer[0] == 200 else {}
+            return int(found["server"]["services"]["task_run_recorder"]["read_batch_size"])
+        return None
+
     def refusal(self) -> str:
         """Return how it is said that a server does not take our credentials."""
         whose = self.credentials or "nobody's, since none are set"
@@ -105,7 +115,7 @@ class PrefectAddress:
         return None if answer is None else answer[0]
 
     def _ask(self, path: str, *, body: bytes | None = None) -> tuple[int, bytes] | None:
-        """Return status and beginning of an answer; None where there is none in time."""
+        """Return status and body of an answer; None where there is none in time."""
         request = urllib.request.Request(f"{self.url.rstrip('/')}/{path}", data=body)
         request.add_header("Content-Type", "application/json")
         for name, value in self.headers().items():
@@ -114,7 +124,7 @@ class PrefectAddress:
             tls = self.tls() if self.url.startswith("https:") else None
             try:
                 with urllib.request.urlopen(request, timeout=SAYS_WITHIN, context=tls) as answer:
-                    return int(answer.status), bytes(answer.read(1000))
+                    return int(answer.status), bytes(answer.read(MOST))
             except urllib.error.HTTPError as error:
                 return error.code, b""
         return None

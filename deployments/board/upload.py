@@ -13,7 +13,8 @@ from starlette.formparsers import MultiPartException
 from starlette.types import Message
 
 from deployments.board.problem_details import ProblemDetails
-from tasks.sheet.limits import MAX_BYTES, say_bytes
+from tasks.plural import say_bytes
+from tasks.sheet.limits import MAX_BYTES
 
 #: What a form has around a sheet, at most: other fields, headers of its parts.
 AROUND = 256 * 1024

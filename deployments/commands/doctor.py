@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
+from pathlib import Path
 
 from rich.console import Console
 
-from deployments.diagnosis import PlaceFinding, diagnose
+from deployments.diagnosis.diagnose import diagnose
+from deployments.diagnosis.finding import PlaceFinding
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.redact import redact
@@ -16,7 +18,7 @@ from tasks.redact import redact
 def main(args: Namespace) -> int:
     """Show what is found; return 0, or 2 where something has to be mended."""
     console = console_for(args)
-    found = run_command(diagnose(args.profile))
+    found = run_command(diagnose(args.profile, Path.cwd()))
     code = 2 if any(one.verdict == "wrong" for one in found) else 0
     if args.json:
         print_json({"findings": [asdict(one) for one in found], "exit": code})

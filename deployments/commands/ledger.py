@@ -17,9 +17,9 @@ from deployments.terminal import console_for, plain, print_json, say
 from tasks.duration import parse_duration
 from tasks.ledger.backup import back_up, restore
 from tasks.ledger.maintenance import check_ledger, upgrade_ledger, vacuum_ledger
+from tasks.plural import say_bytes
 from tasks.redact import redact
 from tasks.settings import Settings
-from tasks.sheet.limits import say_bytes
 
 Document = dict[str, object]
 

@@ -21,6 +21,7 @@ from tasks.engine.context import make_fetcher
 from tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
 from tasks.engine.policy.polling import ENDS, film_is_asked_for, poll_interval, told_interval
 from tasks.errors import BadInput, Conflict, Parked
+from tasks.plural import say_bytes
 from tasks.service import Video
 from tasks.store import (
     File,
@@ -30,7 +31,6 @@ from tasks.store import (
     inspect_film,
     open_store,
 )
-from tasks.store.disk import say_bytes
 from tasks.store.spool import spool_name
 from tasks.suggest import again_with
 

@@ -18,8 +18,13 @@ from tasks.ledger.vacuum import forget, give_back, size_of
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerCheck:
-    """What was found of a ledger: problems, bytes, lines, schema, and its last backup (Unix)."""
+    """What was found of a ledger: problems, bytes, lines, schema, and its last backup (Unix).
 
+    `thorough` says whether problems were looked for.
+    """
+
+    address: str
+    thorough: bool
     problems: tuple[Unsound, ...]
     size: int
     lines: int
@@ -27,18 +32,29 @@ class LedgerCheck:
     backup_at: float | None
 
 
-def check_ledger(address: str) -> LedgerCheck:
-    """Look through a whole ledger. Raises LedgerError where there is none or it cannot be read."""
+def check_ledger(address: str, *, thorough: bool = True) -> LedgerCheck:
+    """Look at a ledger, `thorough`: through all of it.
+
+    Raises LedgerError where there is none or it cannot be read.
+    """
     with opened(address) as engine, engine.connect() as connection:
-        problems = tuple(unsound(connection))
+        problems = tuple(unsound(connection)) if thorough else ()
         last = select(func.max(acts.c.at)).where(acts.c.act == "backup")
         return LedgerCheck(
+            address=engine.url.render_as_string(hide_password=True),
+            thorough=thorough,
             problems=problems,
             size=size_of(engine),
             lines=count_lines(connection),
             schema=revision_of(connection) or REVISION,
             backup_at=connection.execute(last).scalar(),
         )
+
+
+def size_of_ledger(address: str) -> int:
+    """Return how many bytes a ledger takes. Raises LedgerError where there is none."""
+    with opened(address) as engine:
+        return size_of(engine)
 
 
 def upgrade_ledger(address: str, *, by: str, at: float) -> tuple[str, str, Path | None]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.errors import Problem, SheetError
-from tasks.sheet.limits import MAX_BYTES, say_bytes
+from tasks.plural import say_bytes
+from tasks.sheet.limits import MAX_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)

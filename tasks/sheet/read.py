@@ -9,11 +9,12 @@ from typing import BinaryIO
 
 from tasks.garbage import no_search
 from tasks.origin import origin_of
+from tasks.plural import say_bytes
 from tasks.redact import unsigned
 from tasks.sheet.cells import amount
 from tasks.sheet.findings import Findings
 from tasks.sheet.formats import SUFFIXES, read_table
-from tasks.sheet.limits import MAX_BYTES, say_bytes
+from tasks.sheet.limits import MAX_BYTES
 from tasks.sheet.names import campaign_fault, slugify, template_problem
 from tasks.sheet.table import Table
 from tasks.sheet.values import Sheet, SheetOptions

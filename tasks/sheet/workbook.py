@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 from tasks.errors import SheetError
+from tasks.plural import say_bytes
 from tasks.sheet.findings import Findings
 from tasks.sheet.grid import Grid
 from tasks.sheet.limits import (
@@ -20,7 +21,6 @@ from tasks.sheet.limits import (
     MAX_LINES,
     MAX_UNZIP_RATIO,
     MAX_UNZIPPED_BYTES,
-    say_bytes,
 )
 from tasks.sheet.line import Line
 from tasks.sheet.table import Table

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from tasks.brief import Json
+from tasks.plural import say_bytes
 from tasks.sheet.findings import Findings
-from tasks.sheet.limits import MAX_DEPTH, MAX_YAML_BYTES, say_bytes
+from tasks.sheet.limits import MAX_DEPTH, MAX_YAML_BYTES
 from tasks.sheet.trees import MAX_MISTAKES, Object, say_twice
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from tasks.errors import StoreError
+from tasks.plural import say_bytes
 
 #: No space, over the quota, and larger than this process may write: one meaning for people.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -51,16 +52,6 @@ def require_room(what: str, folder: Path, needed: int, *, reserve: int) -> None:
             "are free; make room and run the same command again"
         )
         raise StoreError(message)
-
-
-def say_bytes(count: int) -> str:
-    """Return a size in the unit a person would use: `812 bytes`, `4.2 MB`."""
-    amount = float(count)
-    for unit in ("bytes", "kB", "MB"):
-        if amount < 1000:
-            return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} GB"
 
 
 def make_private(folder: Path) -> None:

@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 from tasks.crash import crashpoint
 from tasks.errors import StoreError
-from tasks.store.disk import disk_trouble, say_bytes
+from tasks.plural import say_bytes
+from tasks.store.disk import disk_trouble
 from tasks.store.measure import Measure, measure, measure_blocks, open_source
 from tasks.store.s3_client import S3Calls, S3Trouble
 from tasks.store.s3_probe import Abilities, digest_header

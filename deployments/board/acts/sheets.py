@@ -21,12 +21,13 @@ from tasks.campaign.handed_in import columns_kept, fit_name, keep_bytes, parse_k
 from tasks.campaign.priced_plan import plan_unpriced
 from tasks.errors import Problem, SheetError, SpendRefused
 from tasks.ledger import Action, KeptSheet, find_sheet, keep_sheet, note_act
+from tasks.plural import say_bytes
 from tasks.redact import unsigned
 from tasks.sheet import Sheet
 from tasks.sheet.fetch import fetch
 from tasks.sheet.fetched import Fetched
 from tasks.sheet.fill import FoundColumn
-from tasks.sheet.limits import MAX_BYTES, say_bytes
+from tasks.sheet.limits import MAX_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)

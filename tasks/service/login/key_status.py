@@ -8,7 +8,9 @@ back (RFC 7009) is answered with 200 whatever happens, so that answer is not loo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 
@@ -37,13 +39,15 @@ class KeyStatus:
     """What the service makes of a key.
 
     `accepted` is None where it could not be found out, and `words` say why; `later` then says
-    whether asking again may help.
+    whether asking again may help. `clock` is the moment of the answer by the service (Unix
+    seconds), where it told.
     """
 
     accepted: bool | None
     may_read: bool | None = None
     words: str = ""
     later: bool = False
+    clock: float | None = None
 
 
 async def key_status(
@@ -54,7 +58,7 @@ async def key_status(
     if isinstance(answer, str):
         return KeyStatus(accepted=None, words=answer, later=True)
     if answer.status < 300:
-        return KeyStatus(accepted=True, may_read=True)
+        return KeyStatus(accepted=True, may_read=True, clock=_clock(answer))
     if answer.status == 401:
         return KeyStatus(accepted=False, words="the service does not accept the key (401)")
     if answer.status == 403:
@@ -74,6 +78,13 @@ async def owner_of(
     inner = found.get("key")
     scopes = _scopes(inner) if isinstance(inner, Mapping) else None
     return Owner(organisation=_name(found), scopes=scopes or _scopes(found))
+
+
+def _clock(answer: Response) -> float | None:
+    """Return the moment that an answer says it was made (RFC 9110, 6.6.1)."""
+    with suppress(KeyError, TypeError, ValueError):
+        return parsedate_to_datetime(answer.headers["date"]).timestamp()
+    return None
 
 
 async def _read(

@@ -1,0 +1,111 @@
+"""What is found about the place: versions, packages, settings, files that others can read, room."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from deployments.diagnosis.finding import PlaceFinding, note, ok, wrong
+from flows.packages import REMEDY, ROOT, hidden_in
+from tasks.ledger.database import ledger_file, ledger_url
+from tasks.plural import say_bytes
+from tasks.settings import Settings, credentials_folder
+
+#: Less room than this, in bytes, is worth a word; less than that stops a run before long.
+SCARCE, TOO_LITTLE = 5 * 10**9, 5 * 10**8
+
+
+def versions() -> Iterator[PlaceFinding]:
+    """Say whether the libraries are those that work together."""
+    # Prefect needs it as well; only this command pays for it.
+    from packaging.requirements import Requirement
+
+    together = True
+    for line in requires("callsheet") or ():
+        needed = Requirement(line)
+        if needed.marker is not None and not needed.marker.evaluate({"extra": ""}):
+            continue
+        try:
+            there = version(needed.name)
+        except PackageNotFoundError:
+            there = None
+        if there is None or not needed.specifier.contains(there, prereleases=True):
+            together = False
+            words = f"{needed.name} is {there or 'missing'}, and has to be {needed.specifier}"
+            yield wrong("versions", words, "install Callsheet with its constraints.txt")
+    if together:
+        words = f"Python {sys.version.split()[0]}, Prefect {version('prefect')}, Callsheet "
+        yield ok("versions", words + version("callsheet"))
+
+
+def packages(folder: Path) -> Iterator[PlaceFinding]:
+    """Find other packages called as ours, where Python would look for them."""
+    path = [Path(place or ".") for place in os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    given = [place for place in path if place.resolve() != ROOT] if any(path) else []
+    found = {place.resolve(): hidden_in(place) for place in (folder, *given)}
+    for place, names in found.items():
+        for name in names:
+            words = (
+                f'there is another package "{name}" in {place}: where that folder is on '
+                f"Python's path, it hides Callsheet's own, which is in {ROOT}"
+            )
+            yield note("packages", words, REMEDY)
+    if not any(found.values()):
+        yield ok("packages", f"Callsheet's own, in {ROOT}")
+
+
+def remarks(settings: Settings) -> Iterator[PlaceFinding]:
+    """Say what is odd about the settings: misspelt names, keys that everybody can read."""
+    for remark in settings.remarks:
+        yield note("settings", remark)
+
+
+def files(settings: Settings) -> Iterator[PlaceFinding]:
+    """Say which of our files others on this machine can read: scripts, ids, logins are in them."""
+    open_to_others = [path for path in _private(settings) if path.stat().st_mode & 0o077]
+    for path in open_to_others:
+        words = f"{path} can be read or written by others on this machine"
+        yield note("files", words, f"chmod go-rwx {path}")
+    if not open_to_others:
+        yield ok("files", "the ledger and what is secret are for their owner alone")
+
+
+def room(settings: Settings) -> Iterator[PlaceFinding]:
+    """Say how much room the disks have that a run writes to."""
+    for name, path in _written(settings).items():
+        there = next(one for one in (path, *path.parents) if one.exists())
+        free = shutil.disk_usage(there).free
+        words = f"{say_bytes(free)} are free for {name}, at {path}"
+        if free < TOO_LITTLE:
+            yield wrong("disk", words, "make room: a run stops when the disk is full")
+        elif free < SCARCE:
+            yield note("disk", words)
+        else:
+            yield ok("disk", words)
+
+
+def _private(settings: Settings) -> Iterator[Path]:
+    file = ledger_file(ledger_url(settings.ledger))
+    found = [] if file is None else [file]
+    found += [settings.home / "board" / "token"]
+    if (credentials := credentials_folder()) is not None and credentials.is_dir():
+        found += [credentials, *credentials.iterdir()]
+    return (path for path in found if path.exists())
+
+
+def _written(settings: Settings) -> dict[str, Path]:
+    """Return the folders that a run writes to; those on one disk are one."""
+    found = {"downloads": settings.spool}
+    if "://" not in settings.store:
+        found["films"] = Path(settings.store).absolute()
+    if (file := ledger_file(ledger_url(settings.ledger))) is not None:
+        found["the ledger"] = file.absolute()
+    disks: dict[int, dict[str, Path]] = {}
+    for name, path in found.items():
+        there = next(one for one in (path, *path.parents) if one.exists())
+        disks.setdefault(there.stat().st_dev, {})[name] = path
+    return {" and ".join(on_it): next(iter(on_it.values())) for on_it in disks.values()}

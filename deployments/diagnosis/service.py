@@ -1,0 +1,68 @@
+"""What is found of the service: does it take the key, what may that do, do the clocks agree?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+import httpx
+
+from deployments.diagnosis.finding import PlaceFinding, note, ok, wrong, wrong_by
+from tasks.errors import CallsheetError
+from tasks.service.login import key_status, owner_of
+from tasks.settings import Settings
+from tasks.webhooks.listener import check_address
+
+#: Seconds by which clocks may differ; signatures of webhooks are refused beyond minutes.
+SKEW = 30.0
+
+
+async def service(settings: Settings) -> AsyncIterator[PlaceFinding]:
+    """Ask the service with free reads alone."""
+    try:
+        address, key = settings.service()
+    except CallsheetError as error:
+        yield wrong_by("service", error)
+        return
+    before = time.time()
+    status = await key_status(address, key)
+    if status.accepted is None:
+        yield wrong("service", f"{address}: {status.words}", "check CALLSHEET_BASE_URL")
+        return
+    if not status.accepted:
+        yield wrong("service", f"{address}: {status.words}", "`callsheet login`")
+        return
+    owner = await owner_of(address, key)
+    scopes = ", ".join(owner.scopes) if owner.scopes else "what it may do, the service does not say"
+    yield ok("service", f"{address} takes the key ({scopes})")
+    if status.clock is not None:
+        apart = status.clock - (before + time.time()) / 2
+        if abs(apart) > SKEW:
+            where = "ahead of" if apart > 0 else "behind"
+            words = f"the service's clock is {abs(apart):.0f} s {where} this machine's"
+            yield wrong("clock", words, "have this machine's clock set by NTP")
+        else:
+            yield ok("clock", "this machine's and the service's agree")
+
+
+async def webhooks(settings: Settings) -> AsyncIterator[PlaceFinding]:
+    """Say whether anybody answers where the service sends its webhooks to."""
+    if settings.webhook_url is None:
+        return
+    try:
+        check_address(settings)
+    except CallsheetError as error:
+        yield wrong_by("webhooks", error)
+        return
+    try:
+        async with httpx.AsyncClient(timeout=5, follow_redirects=False) as client:
+            answer = await client.get(settings.webhook_url)
+    except httpx.HTTPError as error:
+        words = f"nobody answers at {settings.webhook_url} ({type(error).__name__})"
+        yield note(
+            "webhooks", words, "runs poll instead; start `callsheet receive`, and see whether the "
+            "proxy leads to it",
+        )  # fmt: skip
+    else:
+        words = f"{settings.webhook_url} answers ({answer.status_code})"
+        yield ok("webhooks", f"{words}; a run has a ping sent to prove the way")
