@@ -7,7 +7,7 @@ without a picture is better than none.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -58,7 +58,8 @@ async def gather(
 ) -> Contents:
     """Return what a digest of a night tells; films are without their pictures yet."""
     names = [one.campaign for one in report.sheets if one.campaign]
-    known = await ledger.read(partial(_known, names=names))
+    moved = {one.campaign for one in report.sheets if one.outcome != "unchanged"}
+    known = await ledger.read(partial(_known, names=names, moved=moved))
     sheets = tuple(_counted(one, known.get(one.campaign or "")) for one in report.sheets)
     now_counted = replace(report, sheets=sheets)
     reasons = {name: found.reasons for name, found in known.items()}
@@ -82,13 +83,17 @@ async def gather(
     )
 
 
-def _known(connection: Connection, *, names: Sequence[str]) -> dict[str, _Known]:
+def _known(
+    connection: Connection, *, names: Sequence[str], moved: Collection[str | None]
+) -> dict[str, _Known]:
+    """Return what is known of campaigns; of those that have not `moved` no more than their rows."""
     found = {}
     for name in dict.fromkeys(names):
         campaign = find_campaign(connection, name)
         if campaign is None:
             continue
-        rates = keep_rates(connection, campaign.id)
+        # That goes through all rows of a campaign.
+        rates = keep_rates(connection, campaign.id) if name in moved else []
         which = RowFilter(states=tuple(sorted(NEEDS_PERSON)))
         waiting = shown_rows(connection, campaign.id, which, limit=NAMED).rows
         found[name] = _Known(
