@@ -25,13 +25,28 @@ from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
 
 #: Runs campaigns as a deployment does: a line for each end, with the number of its flow run.
+#: The last is of a run that hears of trouble.
 PROGRAM = """
-import asyncio, json, sys
+import asyncio, json, logging, sys
+from prefect import flow
 from flows.campaign import run_campaign
+from flows.shown import showing
+from tasks.campaign.run import no_approval, open_run
+from tasks.campaign.values import RunOptions
+from tasks.settings import load_settings
+
+@flow
+async def trouble():
+    async with open_run(RunOptions(sheet="a.csv"), load_settings(), no_approval) as run:
+        run.say_wait("campaign a is being run by somebody since yesterday")
+        async with showing(run):
+            run.say_hints("films are found by looking for them: no receiver")
+            logging.getLogger("callsheet.store").warning("slow, as mav_hidden says")
+    logging.getLogger("callsheet.store").warning("of nobody's run")
 
 async def main():
-    for parameters in json.loads(sys.argv[1]):
-        state = await run_campaign(**parameters, return_state=True)
+    ends = [await run_campaign(**one, return_state=True) for one in json.loads(sys.argv[1])]
+    for state in (*ends, await trouble(return_state=True)):
         number = str(state.state_details.flow_run_id)
         print(json.dumps({"state": state.name, "words": state.message, "run": number}))
 
@@ -95,7 +110,7 @@ def shown(
     desk.environ["PREFECT_API_URL"] = server.url
     by_hand = desk.call("run", desk.sheet(f"{name}-2.csv", simple_sheet(1, title="T")), "--yes")
     client = httpx.Client(base_url=server.url)
-    return Shown(name, dict(zip(orders, ends, strict=True)), client, by_hand)
+    return Shown(name, dict(zip((*orders, "trouble"), ends, strict=True)), client, by_hand)
 
 
 def test_every_problem_of_a_sheet_is_there_with_its_cell(shown: Shown) -> None:
@@ -153,6 +168,14 @@ def test_the_log_says_what_becomes_of_the_run_and_who_is_needed(shown: Shown) ->
                   "2 delivered, 1 rejected; this run was charged 30 credits"):  # fmt: skip
         assert words in said
     assert f"campaign {shown.name}-held is being run by" in shown.said("held")
+
+
+def test_what_befalls_a_run_is_in_its_log_and_what_befalls_others_is_not(shown: Shown) -> None:
+    assert shown.log("trouble")[1:-1] == [
+        (logging.INFO, "campaign a is being run by somebody since yesterday"),
+        (logging.INFO, "films are found by looking for them: no receiver"),
+        (logging.WARNING, "slow, as mav_*** says"),
+    ]
 
 
 def test_a_run_is_found_by_the_tags_of_its_sheet(shown: Shown) -> None:
