@@ -74,6 +74,7 @@ class KeptProgram:
             if self.program.once and status == 0:
                 self._move("done")
                 self.up.set()
+                self._tell(self.program.name, "done")
                 return
             self._process = None
             if status == BadInput.exit_status and not was_up:
@@ -152,6 +153,7 @@ class KeptProgram:
         self.part = replace(self.part, address=address)
         self.up.set()
         self._move("up")
+        self._tell(self.program.name, "is up")
         if process.stdout is not None:
             # Nothing more is said there; read all the same, lest a full pipe holds it up.
             await process.stdout.read()

@@ -73,7 +73,8 @@ class Parts:
             if "deployments" in parts:
                 self._watch.keep(programs.deployments(self._around, needs=("prefect",)))
             if "worker" in parts:
-                needs = ("prefect", "deployments")
+                # Of another server it may not have the work pool yet, nor what it is to be like.
+                needs = ("prefect",) if self._around.api else ("deployments",)
                 self._watch.keep(programs.worker(self._around, at, needs=needs))
         return await self._watch.are_up()
 

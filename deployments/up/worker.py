@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from deployments.prefect_address import PrefectAddress, prefect_address
-from deployments.up.deploy import POOL, ask_prefect
+from deployments.up.deploy import POOL, ask_prefect, make_pool
 from deployments.up.leftovers import processes_with
 
 #: In the environment of every process that carries a flow run.
@@ -27,6 +27,7 @@ def main() -> None:
     """Settle what the worker before has left, then become the worker."""
     at = prefect_address()
     assert at is not None, "whoever starts this says where the server is"
+    make_pool(at)
     settle_flow_runs(at)
     os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 

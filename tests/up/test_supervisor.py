@@ -62,7 +62,8 @@ async def test_a_program_that_is_killed_is_started_again(kept: Kept) -> None:
     await until(lambda: kept.watch.now.parts["board"].restarts == 1)
     await kept.watch.are_up()
     assert kept.watch.now.parts["board"].pid not in (None, first)
-    assert kept.told == ["board | it was ended by SIGKILL; it is started again in 0 s"]
+    again = "board | it was ended by SIGKILL; it is started again in 0 s"
+    assert kept.told == ["board | is up", again, "board | is up"]
 
 
 async def test_a_program_that_mends_goes_on(kept: Kept) -> None:
@@ -156,5 +157,5 @@ async def test_parts_are_shown_from_when_all_is_up(kept: Kept) -> None:
     with (kept.home / "up" / "board.log").open("a") as log:
         log.write("a run has begun\n")
 
-    await until(lambda: kept.told)
-    assert kept.told == ["board | a run has begun"]
+    await until(lambda: len(kept.told) == 2)
+    assert kept.told == ["board | is up", "board | a run has begun"]
