@@ -111,13 +111,19 @@ def find_or_start(home: Path) -> PrefectServer:
     return kept or _start(home / "prefect")
 
 
+def prefect_of(home: Path) -> PrefectAddress | None:
+    """Return the server that is configured, else the one that `callsheet up` keeps, if any."""
+    return prefect_address() or _kept_address(home)
+
+
 def _kept(home: Path) -> PrefectServer | None:
-    """Return the server that `callsheet up` keeps, if it answers."""
+    at = _kept_address(home)
+    return PrefectServer(at) if at is not None and at.answers() else None
+
+
+def _kept_address(home: Path) -> PrefectAddress | None:
     url = prefect_kept(home)
-    if url is None:
-        return None
-    at = PrefectAddress(url=url, stands_in="`callsheet up`")
-    return PrefectServer(at) if at.answers() else None
+    return PrefectAddress(url=url, stands_in="`callsheet up`") if url is not None else None
 
 
 #: Of the environment it inherits nothing that is meant for a team's own server: neither the

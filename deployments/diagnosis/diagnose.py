@@ -11,6 +11,7 @@ from deployments.diagnosis.place import files, packages, remarks, room, versions
 from deployments.diagnosis.prefect import prefect
 from deployments.diagnosis.service import service, webhooks
 from deployments.prefect_address import prefect_address
+from deployments.servers import prefect_of
 from tasks.errors import CallsheetError
 from tasks.settings import Settings, load_settings
 from tasks.store import open_store
@@ -23,6 +24,7 @@ async def diagnose(profile: str | None, folder: Path) -> list[PlaceFinding]:
     that was not there before is left behind.
     """
     found = [*versions(), *packages(folder)]
+    server = prefect_address()
     try:
         settings = load_settings(profile=profile, folder=folder)
         found += [*remarks(settings), *files(settings), *room(settings)]
@@ -33,7 +35,8 @@ async def diagnose(profile: str | None, folder: Path) -> list[PlaceFinding]:
         found += [one async for one in service(settings)]
         found += [one async for one in webhooks(settings)]
         found.append(await _store(settings))
-    return [*found, *await asyncio.to_thread(lambda: [*prefect(prefect_address())])]
+        server = prefect_of(settings.home)
+    return [*found, *await asyncio.to_thread(lambda: [*prefect(server)])]
 
 
 async def _store(settings: Settings) -> PlaceFinding:

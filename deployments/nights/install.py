@@ -26,9 +26,9 @@ from deployments.nights.lines import Job, crontab_lines, systemd_line, systemd_u
 from deployments.nights.named_inboxes import file_of, named_inboxes
 from deployments.nights.prefect_file import NightDeployment, deploy, deployment_file
 from deployments.nights.terms import write_terms
-from deployments.prefect_address import MEND, PrefectAddress, ServerAnswer, prefect_address
+from deployments.prefect_address import MEND, PrefectAddress, ServerAnswer
+from deployments.servers import prefect_of
 from deployments.terminal import console_for, plain, print_json
-from deployments.up.what_is_up import prefect_kept
 from tasks.errors import BadInput
 from tasks.home import make_home
 from tasks.nights.calendar import check_schedule, name_of, next_due, read_zone
@@ -57,7 +57,7 @@ async def install(args: Namespace) -> int:
     file, inboxes = _scheduled(args, settings)
     make_home(settings.home)
     starts = [start for inbox in inboxes for start in _starts(inbox)]
-    server = None if args.without_prefect else _server(settings)
+    server = None if args.without_prefect else prefect_of(settings.home)
     if server is not None:
         await asyncio.to_thread(_check, server)
     document: dict[str, Any] = {"folder": str(folder), "file": str(file)}
@@ -71,14 +71,6 @@ async def install(args: Namespace) -> int:
     if args.json:
         print_json(document)
     return 0
-
-
-def _server(settings: Settings) -> PrefectAddress | None:
-    """Return the server that is configured, else the one that `callsheet up` keeps, if any."""
-    configured, kept = prefect_address(), prefect_kept(settings.home)
-    if configured is not None or kept is None:
-        return configured
-    return PrefectAddress(url=kept, stands_in="`callsheet up`")
 
 
 def _check(server: PrefectAddress) -> None:
