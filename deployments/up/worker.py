@@ -32,10 +32,10 @@ def main() -> None:
     os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 
-def settle_flow_runs(at: PrefectAddress) -> None:
+def settle_flow_runs(at: PrefectAddress, pool: str = POOL) -> None:
     """Have every flow run of the work pool that has lost its process taken up again, or end."""
     wanted = {
-        "work_pools": {"name": {"any_": [POOL]}},
+        "work_pools": {"name": {"any_": [pool]}},
         "flow_runs": {"state": {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}},
         "limit": MOST,
     }

@@ -1,22 +1,27 @@
-"""Programs that are kept up in a folder of the test's own."""
+"""Programs that are kept up in a folder of the test's own, and the whole command."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
-from deployments.up.leftovers import VARIABLE
+from deployments.up.leftovers import VARIABLE, marked
 from deployments.up.programs import Program
 from deployments.up.supervisor import Supervisor
-from deployments.up.what_is_up import WhatIsUp, folder_of
-from tests.programs import ROOT
+from deployments.up.what_is_up import WhatIsUp, folder_of, last_up
+from tests.programs import CALLSHEET, ROOT, Desk
 
 
 @dataclass
@@ -62,3 +67,69 @@ async def until(what: Callable[[], object]) -> None:
             if what():
                 return
             await asyncio.sleep(0.02)
+
+
+class Up:
+    """One `callsheet up`, as a process."""
+
+    def __init__(self, desk: Desk, *words: str) -> None:
+        self.home = desk.folder / ".callsheet"
+        self._errors = desk.folder / "errors.txt"
+        with self._errors.open("a") as errors:
+            self.process = subprocess.Popen(
+                [*CALLSHEET, "up", "--json", *words],
+                cwd=desk.folder,
+                env=desk.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+
+    def ready(self) -> dict[str, Any]:
+        """Wait until it is ready, and return its line."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, self.errors()
+        return dict(json.loads(line))
+
+    def errors(self) -> str:
+        """Return what it said to people."""
+        return self._errors.read_text()
+
+    def mark(self) -> str:
+        """Return what its processes have in their environment; empty before there is any."""
+        found = last_up(self.home)
+        return found.mark if found is not None and found.pid == self.process.pid else ""
+
+    def started(self) -> list[psutil.Process]:
+        """Return everything that it has started, whatever session it is in."""
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def kill(self) -> None:
+        """Kill it, as if the power of this one process were cut."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def end(self) -> None:
+        """End it, however the test has left it."""
+        self.kill()
+        for pid in marked(self.mark()) if self.mark() else ():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """A folder of somebody who has nothing configured; a free port for webhooks."""
+    return Desk(tmp_path, {"CALLSHEET_RECEIVER": "127.0.0.1:0"})
+
+
+@contextmanager
+def up_at(desk: Desk, *words: str) -> Iterator[Up]:
+    """Have it all up with a sandbox, on ports that are free, until left."""
+    made = Up(desk, "--sandbox", "--port", "0", *words)
+    try:
+        yield made
+    finally:
+        made.end()

@@ -1,0 +1,65 @@
+"""Flow runs that a worker has left are settled before the next one begins."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+
+import httpx
+import pytest
+
+from deployments.prefect_address import PrefectAddress
+from deployments.servers import PrefectServer
+from deployments.up.worker import FLOW_RUN, settle_flow_runs
+
+pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+
+#: The deployment of a flow run that has lost its process, how it was left -> how it is settled.
+LEFT = [
+    ("approved-plan", "PENDING", "AwaitingRetry"),
+    ("approved-plan", "RUNNING", "AwaitingRetry"),
+    ("carry-on", "RUNNING", "AwaitingRetry"),
+    ("campaign", "RUNNING", "Crashed"),
+    # It would pay for another take of what is made already.
+    ("retake", "RUNNING", "Crashed"),
+    ("retake", "CANCELLING", "Cancelled"),
+    # It waits for somebody.
+    ("campaign", "PAUSED", "Paused"),
+]
+
+
+def test_what_lost_its_process_is_taken_up_again_or_ends(server: PrefectServer) -> None:
+    pool = f"left-{uuid.uuid4()}"
+    with httpx.Client(base_url=f"{server.url}/", timeout=30) as client:
+        make(client, "work_pools/", name=pool, type="process")
+        left = [left_run(client, pool, name, state) for name, state, _ in LEFT]
+        carried = left_run(client, pool, "campaign", "RUNNING")
+        alive = subprocess.Popen(
+            [sys.executable, "-c", "import time; time.sleep(600)"],
+            env={**os.environ, FLOW_RUN: carried},
+        )
+        try:
+            settle_flow_runs(PrefectAddress(url=server.url, stands_in="here"), pool)
+        finally:
+            alive.kill()
+
+        names = [client.get(f"flow_runs/{run}").json()["state_name"] for run in left]
+        assert names == [name for _, _, name in LEFT]
+        assert client.get(f"flow_runs/{carried}").json()["state_name"] == "Running"
+
+
+def left_run(client: httpx.Client, pool: str, deployment: str, state: str) -> str:
+    """Return a flow run of a deployment, left as it was."""
+    flow = make(client, "flows/", name=f"{pool} {deployment}")
+    deployed = make(client, "deployments/", name=deployment, flow_id=flow, work_pool_name=pool)
+    run = make(client, f"deployments/{deployed}/create_flow_run", state={"type": "SCHEDULED"})
+    told = {"state": {"type": state}, "force": True}
+    client.post(f"flow_runs/{run}/set_state", json=told).raise_for_status()
+    return run
+
+
+def make(client: httpx.Client, path: str, **what: object) -> str:
+    """Make something at the server; return its id."""
+    return str(client.post(path, json=what).raise_for_status().json()["id"])
