@@ -6,6 +6,7 @@ from typing import Any
 
 from prefect import Task
 from prefect.client.schemas.objects import State
+from prefect.exceptions import CancelledRun
 
 from flows.pipeline import Steps
 from flows.shown import table_of_rows
@@ -41,6 +42,9 @@ async def _result(state: State[Any]) -> Any:
     found = await state.aresult(raise_on_failure=False)
     if isinstance(found, BaseException):
         raise found
+    if state.is_cancelled() and found is None:
+        # It was left in the middle: nothing may follow.
+        raise CancelledRun(state.message)
     return found
 
 

@@ -136,6 +136,8 @@ class _Interruption:
         run, words = self._run, WORDS[kind]
         run.interrupted = words
         if run.engine is None:
+            # Nor does it begin anything later, whatever takes no notice of being left.
+            run.lose(words)
             self._leaves = self._main.cancel()
             return
         if kind == "cancelled":

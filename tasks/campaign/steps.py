@@ -41,7 +41,7 @@ from tasks.campaign.values import Plan
 from tasks.engine.engine import Engine
 from tasks.engine.lanes.price import Price
 from tasks.engine.pages import NAMED, Shard, Work
-from tasks.errors import StoreError, StoreUnusable
+from tasks.errors import SpendRefused, StoreError, StoreUnusable
 from tasks.garbage import search_of_new
 from tasks.ledger import (
     Account,
@@ -247,6 +247,8 @@ async def approve_step(campaign: str) -> int:
     run = current_run()
     assert run.campaign is not None
     assert run.plan is not None, "the rows are planned first"
+    if run.interrupted is not None:
+        raise SpendRefused(f"{run.interrupted}; nothing was spent")
     found = await run.at.ledger.read(partial(priced_rows, campaign_id=run.campaign.id))
     found = [row for row in found if run.has(row.row)]
     rows = [row for row in found if row.row in run.before]

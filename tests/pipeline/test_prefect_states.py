@@ -67,11 +67,12 @@ class Caller:
         assert self.process.stdout is not None
         return dict(json.loads(self.process.stdout.readline()))
 
-    def flow_run(self, campaign: str) -> dict[str, Any] | None:
-        """Return the flow run of a campaign, once there is one."""
+    def cancel(self, campaign: str) -> None:
+        """Cancel the flow run of a campaign, as its page does."""
         words = {"flow_runs": {"name": {"like_": campaign}}}
-        found = self.client.post("/flow_runs/filter", json=words).json()
-        return next(iter(found), None)
+        (found,) = self.client.post("/flow_runs/filter", json=words).json()
+        asked = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
+        self.client.post(f"/flow_runs/{found['id']}/set_state", json=asked).raise_for_status()
 
     def task_runs(self, campaign: str, count: int) -> dict[str, tuple[str, str]]:
         """Return type and name of the state of so many of a campaign's task runs, by name."""
@@ -162,10 +163,7 @@ def test_what_is_cancelled_on_the_page_begins_nothing_more_by_the_ledger(
 
     caller.ask(sheet=caller.desk.sheet(f"{name}.csv", simple_sheet(12)), approve=True)
     wait(lambda: studio.calls().get("create", 0) >= before + 2)
-    flow_run = caller.flow_run(name)
-    assert flow_run is not None
-    asked = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
-    caller.client.post(f"/flow_runs/{flow_run['id']}/set_state", json=asked).raise_for_status()
+    caller.cancel(name)
     ended = caller.end()
 
     studio.clear_faults()
@@ -189,6 +187,29 @@ def test_what_is_cancelled_on_the_page_begins_nothing_more_by_the_ledger(
     again = caller.desk.run(f"{name}.csv")
     assert again.json["rows"] == {"total": 12, "cancelled": 12}
     assert not studio.charged([row["key"] for row in rows.values() if row["key"]])
+
+
+def test_what_is_cancelled_before_it_is_approved_is_never_begun(
+    caller: Caller, studio: Sandbox, name: str
+) -> None:
+    before = studio.calls()
+    # The price of one row is known, that of the other is not for long.
+    studio.plan_fault(on="estimate", do="slow", nth=1, seconds=25)
+
+    caller.ask(sheet=caller.desk.sheet(f"{name}.csv", simple_sheet(2, title=name)), approve=True)
+    wait(lambda: studio.calls().get("estimate", 0) > before.get("estimate", 0))
+    caller.cancel(name)
+    ended = caller.end()
+
+    studio.clear_faults()
+    assert (ended["type"], ended["name"]) == ("CANCELLED", "Cancelled")
+    assert ended["words"] == "cancelled on Prefect's page: no film is under way"
+    found = caller.task_runs(name, 3)
+    assert sorted(found) == [f"plan {name}", f"quote {name}", "read the sheet"]
+    assert found[f"quote {name}"] == ("CANCELLED", "Cancelled")
+    rows = caller.desk.rows(name)
+    assert {row["state"] for row in rows.values()} <= {"planned", "quoted"}
+    assert studio.calls().get("create") == before.get("create")
 
 
 def wait(until: Callable[[], bool]) -> None:
