@@ -107,7 +107,13 @@ class NightSheet:
         """
         if self._place is None:
             return await self._carry_gone()
-        content = await self._place.read(self._entry)
+        try:
+            content = await self._place.read(self._entry)
+        except BadInput as error:
+            approved()
+            report = await self._judged(await self._report("invalid", error=error))
+            await self._close(report)
+            return report
         if content is None:
             return None
         self._content = content

@@ -53,6 +53,19 @@ class SheetRun:
         """Take every step of a run of the sheet; `approved` is called once it may go on."""
         return await self._when_free(partial(self._run, sheet, approved))
 
+    def _check_own(self, campaign: str) -> None:
+        """Raise SpendRefused for a campaign that is another sheet's of the same inbox.
+
+        Else they would undo each other's rows, and each pay for its own.
+        """
+        other = self._at.campaigns.setdefault(campaign, self._entry.name)
+        if other != self._entry.name:
+            raise SpendRefused(
+                f"campaign {campaign} is that of {other}, which lies in the same inbox; nothing "
+                "was spent",
+                remedy="take one of the two away, or give it a campaign of its own",
+            )
+
     async def bring_home(self, more: frozenset[State]) -> RunOutcome | None:
         """Carry on what is under way of the campaign, whatever keeps its sheet from being run.
 
@@ -105,6 +118,7 @@ class SheetRun:
         async with open_run(options, at.settings, beforehand.approve) as run:
             run.sheet = await name_campaign(run.at.ledger, sheet, options)
             run.also_approves = beforehand.count
+            self._check_own(run.sheet.campaign)
             await self._begin(run.sheet.campaign)
             run.options = await self._first_only(run.sheet, options)
             at.opened(run)

@@ -134,6 +134,7 @@ class _Order:
         async with open_place(self._sweeping.inbox) as place:
             whole, waiting = await self._whole(place)
             known = await self._known()
+            self._sweeping.knows(known[entry.name] for entry in whole)
             under_way: list[asyncio.Task[None]] = []
             try:
                 for number, entry in enumerate(whole):

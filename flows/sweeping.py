@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
@@ -12,6 +12,7 @@ from flows.pipeline import Steps
 from tasks.campaign.run import Run
 from tasks.clock import Sleep, UnixClock
 from tasks.ledger import Ledger
+from tasks.ledger.inbox_sheets import SweptSheet
 from tasks.ledger.nights import KeptNight
 from tasks.nights.inboxes import Inbox
 from tasks.nights.values import NightReport, SheetReport
@@ -34,6 +35,8 @@ class Sweeping:
     sandbox: bool
     clock: UnixClock
     sleep: Sleep
+    #: Of which sheet of the inbox each campaign is.
+    campaigns: dict[str, str] = field(default_factory=dict)
     #: Why nothing more may be begun: the night is another's.
     lost: str | None = None
     _open: dict[int, Run] = field(default_factory=dict)
@@ -52,6 +55,13 @@ class Sweeping:
         if self.until is None:
             return None
         return max(0.0, self.until - asyncio.get_running_loop().time())
+
+    def knows(self, sheets: Iterable[SweptSheet]) -> None:
+        """Take in whose campaigns are those of the sheets that lie there."""
+        # A sheet that was run goes before one that was not.
+        for sheet in sorted(sheets, key=lambda one: (one.outcome == "not-approved", one.name)):
+            if sheet.campaign is not None:
+                self.campaigns.setdefault(sheet.campaign, sheet.name)
 
     def lose(self, because: str) -> None:
         """Begin nothing more, in any run: another sweep has the night."""

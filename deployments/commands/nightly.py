@@ -17,6 +17,7 @@ from flows.night import hold_night
 from tasks.campaign.run import Run
 from tasks.credits import as_number, as_text, in_credits
 from tasks.duration import parse_duration
+from tasks.errors import BadInput
 from tasks.home import make_home
 from tasks.nights.inboxes import Inbox, find_inboxes, with_terms
 from tasks.nights.sheet_answers import names_of
@@ -43,6 +44,11 @@ def _typed(args: Namespace, inbox: Inbox) -> Inbox:
     """Return an inbox with what was typed in place of what is written of it."""
     per_night = budget_of(args, "approve_up_to")
     asked = None if per_night is None else "auto"
+    if args.per_sheet and asked is None and (args.plan_only or inbox.approval == "plan-only"):
+        raise BadInput(
+            "--per-sheet limits what is approved unasked, and nothing is; nothing was spent",
+            remedy="give --approve-up-to N too",
+        )
     return with_terms(
         inbox,
         approval="plan-only" if args.plan_only else asked,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -19,6 +20,8 @@ from tasks.nights.inboxes import Inbox
 from tasks.sheet.limits import MAX_BYTES
 from tasks.store.folder import FolderStore
 from tasks.store.s3_client import S3Calls, S3Trouble
+
+log = logging.getLogger("callsheet.night")
 
 #: What sheets are called. Text files are not among them: scripts lie beside the sheets.
 SUFFIXES = frozenset(
@@ -125,6 +128,9 @@ class FolderPlace:
             for file in found:
                 if file.name.startswith((".", "~")) or not file.is_file():
                     continue
+                if not _is_text(file.name):
+                    log.warning("the name of %a is not UTF-8: rename it", file.name)
+                    continue
                 now = file.stat()
                 if is_sheet(file.name):
                     sheets.append((file.name, now))
@@ -151,6 +157,15 @@ class FolderPlace:
         # The second: a file that was put in its place meanwhile is another one.
         versions = {self._entry(entry.name, stat).version for stat in (now, path.stat())}
         return content if versions == {entry.version} else None
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name can be written down; of bytes that are no text it cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class BucketPlace:

@@ -215,6 +215,40 @@ async def test_what_another_campaign_has_paid_for_is_asked_about(nights: Nights)
     assert f"1 row of it was paid for already, in {nights.name}-a" in str(report.words)
 
 
+async def test_two_sheets_of_one_campaign_do_not_undo_each_other(nights: Nights) -> None:
+    for stem, title in (("a", "A"), ("b", "B")):
+        text = films(title, 1).replace("r001", f"r{stem}")
+        rows = films("Same", 3).splitlines()[1:] + text.splitlines()[1:]
+        nights.put(stem, "")
+        file = nights.path / f"{nights.name}-{stem}.json"
+        keys = text.splitlines()[0].split(",")
+        lines = [dict(zip(keys, row.split(","), strict=True)) for row in rows]
+        file.write_text(json.dumps({"campaign": nights.name, "rows": lines}))
+        (nights.path / f"{nights.name}-{stem}.csv").unlink()
+        os.utime(file, (1, 1))
+    found = [await nights.sweep(night) for night in NIGHTS]
+    outcomes = [[sheet.outcome for sheet in report.sheets] for report in found]
+    assert outcomes == [["delivered", "not-approved"], ["unchanged", "not-approved"]]
+    assert [report.charged for report in found] == [60, 0]
+    assert "lies in the same inbox" in str(found[0].sheets[1].words)
+
+
+async def test_a_file_that_cannot_be_read_does_not_stop_the_others(nights: Nights) -> None:
+    nights.put("a", films("A", 1))
+    gone = nights.put("gone", films("Gone"))
+    (nights.path / os.fsdecode(b"caf\xe9.csv")).write_text("x")
+
+    @asynccontextmanager
+    async def watch(_: Run) -> AsyncIterator[None]:
+        gone.unlink()
+        gone.mkdir()
+        yield
+
+    report = await nights.sweep(watch=watch)
+    assert said(report) == {"a": "delivered", "gone": "invalid"}
+    assert "cannot be read" in str(report.sheets[1].words)
+
+
 def test_an_inbox_that_spends_has_a_limit() -> None:
     with pytest.raises(BadInput, match="nothing says how much a night"):
         Inbox(name="a", place="/a", approval="auto").check()
