@@ -29,6 +29,8 @@ from deployments.nights.terms import write_terms
 from deployments.prefect_address import MEND, PrefectAddress, ServerAnswer
 from deployments.servers import prefect_of
 from deployments.terminal import console_for, plain, print_json
+from deployments.up.deploy import POOL
+from deployments.up.what_is_up import prefect_kept
 from tasks.errors import BadInput
 from tasks.home import make_home
 from tasks.nights.calendar import check_schedule, name_of, next_due, read_zone
@@ -186,9 +188,12 @@ async def _deploy(
     for start in starts:
         console.print(plain(f"{start.name}: {_when(start)}"))
     console.print(plain(f"deployed on {server.url} from {written}, to run in {folder}"))
-    console.print(plain("a worker carries them, with the settings that a run needs:"))
     worker = f"prefect worker start --pool {args.pool}"
-    console.print(plain(f"  {worker}"))
+    if server.url == prefect_kept(settings.home) and args.pool == POOL:
+        console.print(plain("the worker that `callsheet up` keeps carries them"))
+    else:
+        console.print(plain("a worker carries them, with the settings that a run needs:"))
+        console.print(plain(f"  {worker}"))
     names = [start.name for start in starts]
     return {"prefect": server.url, "deployments": names, "written": str(written), "worker": worker}
 

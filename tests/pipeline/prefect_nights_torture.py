@@ -5,7 +5,10 @@ python -m pytest tests/pipeline/prefect_nights_torture.py
 
 from __future__ import annotations
 
+import json
+import threading
 import time
+from collections import Counter
 
 from tests.pipeline.test_prefect_nights import Nights
 from tests.pipeline.test_prefect_nights import nights as nights
@@ -21,6 +24,13 @@ def carried(nights: Nights) -> dict[str, str]:
         if all(run["state_type"] in ("COMPLETED", "FAILED", "CANCELLED") for run in found):
             return {run["expected_start_time"][:10]: run["state_name"] for run in found}
         assert time.monotonic() < until, [run["state_name"] for run in found]
+
+
+def states(nights: Nights) -> dict[str, int]:
+    """Return how many rows of its campaign are in which state."""
+    told = nights.desk.call("rows", nights.name, "--json")
+    found = [json.loads(line)["state"] for line in told.out.splitlines()] if not told.status else []
+    return dict(Counter(found))
 
 
 def test_of_the_nights_that_were_missed_one_sweeps(nights: Nights, service: Sandbox) -> None:
@@ -59,3 +69,31 @@ def test_a_pause_outlives_a_deployment_and_so_does_one_of_prefects(
     assert not (nights.inbox / f"{nights.name}.csv.callsheet.json").exists()
     (after,) = nights.deployment["schedules"]
     assert after["active"] is False
+
+
+def test_a_night_cancelled_on_prefects_page_ends_in_order_and_the_next_goes_on(
+    nights: Nights, service: Sandbox
+) -> None:
+    (nights.inbox / f"{nights.name}.csv").write_text(simple_sheet(2))
+    nights.install()
+    nights.schedule(days=1)
+    service.plan_fault(on="render", do="slow", seconds=40)
+    worker = threading.Thread(target=nights.carry)
+    worker.start()
+    until = time.monotonic() + 120
+    while states(nights).get("rendering") != 2:
+        assert time.monotonic() < until, nights.runs()
+        time.sleep(0.5)
+    (run,) = nights.runs()
+    state = {"state": {"type": "CANCELLING"}}
+    nights.client.post(f"/flow_runs/{run['id']}/set_state", json=state).raise_for_status()
+    worker.join(120)
+
+    (run,) = nights.runs()
+    assert (run["state_name"], run["state_type"]) == ("Cancelled", "CANCELLED")
+    # Nobody's campaign was cancelled with it.
+    assert states(nights) == {"rendering": 2}
+    service.clear_faults()
+    night = nights.desk.call("nightly", nights.name, "--json")
+    assert [one["outcome"] for one in night.json["sheets"]] == ["delivered"]
+    assert states(nights) == {"delivered": 2}
