@@ -11,6 +11,7 @@ from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
 
 from flows.as_tasks import AS_TASKS
 from flows.campaign import run_of
@@ -20,11 +21,12 @@ from flows.pipeline import carry
 from flows.shown import publish_report, showing
 from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
 from tasks.campaign.quote import check_budget
+from tasks.campaign.run import Run
 from tasks.campaign.selection import parse_selection
 from tasks.campaign.steps import carry_only
 from tasks.credits import in_credits
 from tasks.errors import SpendRefused
-from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, rows_of
+from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow, Ledger, kept_rows, rows_of
 
 
 @flow(
@@ -66,24 +68,55 @@ async def _retake(
     profile: str | None,
 ) -> State[Any]:
     async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, chosen):
-        rows = await _choose(run.at.ledger, chosen, select)
-        found = [offer for offer in await offers(run.at, chosen, rows) if not offer.refusal]
-        plan = plan_of(chosen, found, None)
-        check_budget(plan)
-        if at_most is None or plan.total > Decimal(str(at_most)) or plan.unpriced:
-            raise SpendRefused(
-                f"{in_credits(plan.total)} for {count_films(len(found))} are not approved; "
-                "nothing was spent",
-                remedy="start the flow with `at_most` as high as that",
-            )
-        await run.at.store.check()
-        by = "approved by the flow's parameter"
-        await approve_offers(run.at, chosen, found, by=by, because=because, budget=None)
-        await carry_only(run, chosen, [offer.row.row for offer in found])
+        if (flow_run.run_count or 1) == 1:
+            names = await _approve(run, chosen, select, at_most, because)
+        else:
+            names = await _begun(run.at.ledger, chosen, select)
+        await carry_only(run, chosen, names)
         async with showing(run), interruptible(run):
             outcome = await carry(run, AS_TASKS, chosen.name)
         await publish_report(run)
     return await end(outcome, run.at.settings)
+
+
+async def _approve(
+    run: Run, campaign: Campaign, select: str, at_most: float | None, because: str | None
+) -> list[str]:
+    """Approve another take of every row chosen, and return the rows; raise SpendRefused."""
+    rows = await _choose(run.at.ledger, campaign, select)
+    found = [offer for offer in await offers(run.at, campaign, rows) if not offer.refusal]
+    plan = plan_of(campaign, found, None)
+    check_budget(plan)
+    if at_most is None or plan.total > Decimal(str(at_most)) or plan.unpriced:
+        raise SpendRefused(
+            f"{in_credits(plan.total)} for {count_films(len(found))} are not approved; "
+            "nothing was spent",
+            remedy="start the flow with `at_most` as high as that",
+        )
+    await run.at.store.check()
+    by = "approved by the flow's parameter"
+    await approve_offers(run.at, campaign, found, by=by, because=because, budget=None)
+    return [offer.row.row for offer in found]
+
+
+async def _begun(ledger: Ledger, campaign: Campaign, select: str) -> list[str]:
+    """Return the rows chosen that are approved or under way; raise SpendRefused if there are none.
+
+    A flow run that is started again has approved its takes before: films of these would be rows to
+    be chosen, and another take of them nobody has asked for.
+    """
+    chosen = parse_selection(select)
+    names = [
+        row.row
+        for row in await ledger.read(partial(rows_of, campaign_id=campaign.id))
+        if row.state in UNDER_WAY | {"approved"} and chosen(row, row.asked(), row.state)
+    ]
+    if not names:
+        raise SpendRefused(
+            "nothing of this retake is under way any more; nothing more was spent",
+            remedy="start another one for other takes: one that is started again pays for none",
+        )
+    return names
 
 
 async def _choose(ledger: Ledger, campaign: Campaign, select: str) -> list[CampaignRow]:
