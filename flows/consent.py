@@ -77,15 +77,14 @@ class Consent:
         if not plan.unapproved:
             await self._keep_budget(plan)
         elif self._approve == "no":
-            raise NotApproved(
-                f"{_price_of(plan)} not approved; nothing was spent",
-                remedy="look at the plan, then run the flow with approve=yes or approve=ask",
-            )
+            raise _refusal(plan)
         elif self._approve == "ask" and not plan.unpriced and self._shortage(plan):
             await self._ask(plan)
 
     async def approve(self, plan: Plan) -> str:
         """Return whose word a plan has. Raises NotApproved, or SpendRefused when it is moved."""
+        if self._approve == "no":
+            raise _refusal(plan)
         if self._saved is not None:
             tolerance = self._run.at.settings.quote_tolerance
             check_saved_plan(plan, self._saved, tolerance=tolerance)
@@ -124,6 +123,13 @@ class Consent:
 
     def _shortage(self, plan: Plan) -> SpendRefused | None:
         return shortage(plan, self._run.options.at_limit)
+
+
+def _refusal(plan: Plan) -> NotApproved:
+    return NotApproved(
+        f"{_price_of(plan)} not approved; nothing was spent",
+        remedy="look at the plan, then run the flow with approve=yes or approve=ask",
+    )
 
 
 async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:

@@ -193,6 +193,20 @@ MUTATIONS = (
         (f"{SECRETS}::test_prefects_own_logs_are_redacted_whoever_writes_them",),
     ),
     Mutation(
+        "a flow run that may not spend approves nothing",
+        "flows/consent.py",
+        '        if self._approve == "no":',
+        "        if False:",
+        ("tests/unit/test_flows.py",),
+    ),
+    Mutation(
+        "an answer on Prefect's page is for the plan that was shown",
+        "flows/consent.py",
+        'key = f"{_QUESTION}{_digest(plan)}"',
+        'key = f"{_QUESTION}any"',
+        ("tests/pipeline/test_prefect_served.py",),
+    ),
+    Mutation(
         "a video that is ours already is not adopted again",
         "tasks/ledger/paid_calls.py",
         "return set(connection.scalars(seen)) | videos_ours(connection)",

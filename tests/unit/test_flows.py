@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cloudpickle
 import pytest
@@ -12,7 +13,11 @@ from prefect import Flow
 from prefect.utilities.callables import parameter_schema
 from prefect.utilities.names import generate_slug
 
+from flows.consent import Consent
 from flows.run_name import is_made_up
+from tasks.campaign.run import Run
+from tasks.campaign.values import Plan, PlanLine
+from tasks.errors import NotApproved
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,6 +56,16 @@ def test_the_word_on_an_approval_may_be_a_truth_value() -> None:
         return campaign.validate_parameters({"sheet": "s", "approve": said})["approve"]
 
     assert [understood(said) for said in (True, False, "ask")] == ["yes", "no", "ask"]
+
+
+async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked() -> None:
+    line = PlanLine(row="r1", title="Film", action="make", digest="d", priced=Decimal(15))
+    plan = Plan(campaign="spring", sheet="spring.csv", sheet_digest="d", lines=(line,))
+    # It says so without a look at anything of its run.
+    nobody = cast(Run, None)
+
+    with pytest.raises(NotApproved, match="15 credits for 1 film are not approved"):
+        await Consent(nobody, "no").approve(plan)
 
 
 @pytest.mark.parametrize(
