@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from tasks.ledger import find_campaign, open_ledger, review, rows_of
+from tests.board.conftest import board_at
+from tests.board.stage import API, approved, ended
 from tests.pipeline.night_kills import sweep_killed
 from tests.pipeline.test_nightly import BROKEN, Nights, films, left, nights, said, the_one
 from tests.programs import Sandbox
@@ -84,3 +86,20 @@ def test_a_night_that_is_killed_once_its_answer_lies_there_says_it_again(
     trial = sweep_killed(tmp_path, studio, name, "night: the answer lies beside the sheet")
     assert trial.killed
     assert trial.findings == []
+
+
+async def test_a_plan_that_waits_is_approved_on_the_board(nights: Nights) -> None:
+    nights.put("a", films("A"))
+    wanted = {"approval": "plan-only", "board": "https://board.example"}
+    async with board_at(nights.folder, environ=nights.service.environ) as board:
+        link = the_one(await nights.sweep(inbox=wanted)).link
+        assert link is not None
+        answer = await board.admin.get(f"{API}/plans/{link.rpartition('/')[2]}")
+        plan = answer.json()
+        assert (plan["state"], plan["total"], plan["made_by"]) == (
+            "ready", 30, "the night of 2026-11-20"
+        )  # fmt: skip
+        over = await ended(board.admin, await approved(board.admin, plan))
+        assert (over["exit"], over["words"]) == (0, None)
+    assert said(await nights.sweep("2026-11-21", inbox=wanted)) == {"a": "delivered"}
+    assert the_one(await nights.sweep("2026-11-22", inbox=wanted)).outcome == "unchanged"
