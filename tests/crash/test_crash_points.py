@@ -47,6 +47,9 @@ BOARD = "tests/board/test_killed.py::"
 KILLED_BOARD = BOARD + "test_a_board_that_is_killed_leaves_one_run_and_one_charge_a_row"
 KILLED_RUN = BOARD + "test_a_killed_run_is_carried_on_and_no_row_is_charged_twice"
 TOLD = "tests/unit/notices/test_telling.py::test_whoever_dies_leaves_it_to_the_next"
+BACKUP = "tests/unit/ledger/test_backup.py::"
+BACKED_UP = BACKUP + "test_a_backup_is_one_whole_file_for_its_owner_alone"
+RESTORED = BACKUP + "test_what_is_restored_is_the_ledger_line_for_line"
 KILLED_NIGHT = (
     "tests/pipeline/test_nightly.py::test_a_night_that_is_killed_is_taken_up_within_the_same_limit"
 )
@@ -58,6 +61,8 @@ ELSEWHERE = {
     "board: before a run is started": KILLED_BOARD,
     "board: after a run is started": KILLED_BOARD,
     "run: what was approved is in the rows": KILLED_RUN,
+    "ledger: before a backup has its name": BACKED_UP,
+    "ledger: before a backup is put in its place": RESTORED,
     "night: it is claimed": KILLED_NIGHT,
     "night: a sheet is begun": KILLED_NIGHT,
     "night: what was approved is in the rows": KILLED_NIGHT,
