@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -101,6 +102,10 @@ def test_a_night_is_deployed_and_its_page_says_what_became_of_each_sheet(
     name = nights.name
     (nights.inbox / f"{name}-good.csv").write_text(simple_sheet(2))
     (nights.inbox / f"{name}-broken.csv").write_text(simple_sheet(1).replace("9:16", "9:61"))
+
+    for sheet in nights.inbox.iterdir():
+        # As of a minute ago: whole at the first look.
+        os.utime(sheet, (time.time() - 60,) * 2)
 
     told = nights.install()
 

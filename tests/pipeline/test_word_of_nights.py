@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -67,10 +69,17 @@ def listener(here: Here, name: str) -> Iterator[Listener]:
     found.close()
 
 
+def drop(here: Here, name: str) -> None:
+    """Put a sheet into the inbox, as of a minute ago: it is whole at the first look."""
+    sheet = here.folder / "sheets" / f"{name}.csv"
+    sheet.write_text(simple_sheet(1))
+    os.utime(sheet, (time.time() - 60,) * 2)
+
+
 def test_a_night_is_told_once_and_one_without_anything_new_not_at_all(
     here: Here, listener: Listener, name: str
 ) -> None:
-    (here.folder / "sheets" / f"{name}.csv").write_text(simple_sheet(1))
+    drop(here, name)
 
     assert here.call("nightly", name).status == 0
 
@@ -88,7 +97,7 @@ def test_a_night_is_told_once_and_one_without_anything_new_not_at_all(
 def test_a_night_that_fails_as_a_whole_is_an_alarm(
     here: Here, listener: Listener, name: str
 ) -> None:
-    (here.folder / "sheets" / f"{name}.csv").write_text(simple_sheet(1))
+    drop(here, name)
     (here.folder / "no-folder").write_text("a file")
     here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "no-folder" / "films"))
 
