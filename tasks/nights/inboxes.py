@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 from tasks.credits import parse_credits
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, ConfigurationError, did_you_mean
+from tasks.nights.calendar import check_schedule, read_zone
 from tasks.redact import unsigned
 
 #: What an inbox may spend without asking: nothing, or up to its limits.
@@ -219,7 +220,27 @@ def _time(value: object) -> str:
     return text.zfill(5)
 
 
+def _cron(value: object) -> str:
+    cron = _text(value)
+    try:
+        check_schedule(cron, None)
+    except ConfigurationError:
+        raise ValueError('is not a schedule; write it like "0 2 * * *"') from None
+    return cron
+
+
+def _zone(value: object) -> str:
+    zone = _text(value)
+    try:
+        read_zone(zone)
+    except ConfigurationError:
+        raise ValueError("is not a time zone; write it like Europe/Berlin, or UTC") from None
+    return zone
+
+
 _READERS: Mapping[str, Any] = {
+    "cron": _cron,
+    "timezone": _zone,
     "approval": _approval,
     "per_night": _amount,
     "per_sheet": _amount,

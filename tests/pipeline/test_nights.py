@@ -162,6 +162,22 @@ def test_a_paused_inbox_is_not_swept_until_it_is_resumed(nights: Here) -> None:
     assert (spring["last"]["exit"], spring["last"]["skipped"]) == (4, None)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('cron = "two"', "inbox.spring.cron is not a schedule"),
+        ('timezone = "Mars/Olympus"', "inbox.spring.timezone is not a time zone"),
+    ],
+)
+def test_a_schedule_that_is_none_is_named_with_its_file(here: Here, line: str, said: str) -> None:
+    (here.folder / "nights.toml").write_text(f'[inbox.spring]\nplace = "sheets"\n{line}\n')
+
+    done = here.call("nights", "list")
+
+    assert done.status == 2
+    assert f"nights.toml: {said}" in done.err
+
+
 async def test_who_paused_is_in_the_activity_log(nights: Here) -> None:
     # In a thread of its own a command has a loop of its own.
     import asyncio
