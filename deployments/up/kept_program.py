@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deployments.up.logs import Log, last_words
+from deployments.up.logs import LAST, Log, last_words
 from deployments.up.programs import Program
 from deployments.up.what_is_up import KeptPart, PartState
 from tasks.errors import BadInput, CallsheetError
@@ -62,6 +62,8 @@ class KeptProgram:
         self._pause = pause
         self._process: asyncio.subprocess.Process | None = None
         self._deaths: list[float] = []
+        #: How large its log was when it was started the last time.
+        self._logged = 0
 
     async def keep(self) -> None:
         """Start it again and again; raise CallsheetError once that is no use."""
@@ -84,7 +86,7 @@ class KeptProgram:
             pause = min(LONGEST, self._pause * 2.0 ** max(0, len(self._deaths) - 1))
             self.part = replace(self.part, restarts=self.part.restarts + 1)
             self._move("waiting")
-            said = "" if was_up else "".join(f" ({line})" for line in last_words(self.log.path, 1))
+            said = "" if was_up else "".join(f" ({line})" for line in self._last_words(1))
             words = f"{_how(status)}{said}; it is started again in {pause:.0f} s"
             self._tell(self.program.name, words)
             await asyncio.sleep(pause)
@@ -108,6 +110,7 @@ class KeptProgram:
     async def _run(self) -> int:
         """Start it, and return how it ended."""
         started = time.time()
+        self._logged = self.log.path.stat().st_size
         with self.log.path.open("ab") as log:
             self._process = process = await asyncio.create_subprocess_exec(
                 sys.executable, *self.program.words,
@@ -173,12 +176,15 @@ class KeptProgram:
             raise self._given_up(f"ended {count(DEATHS, 'time')}", CallsheetError)
 
     def _given_up(self, words: str, kind: type[CallsheetError]) -> CallsheetError:
-        said = last_words(self.log.path)
+        said = self._last_words(LAST)
         quoted = "".join(f"\n    {line}" for line in said) or " it said nothing"
         return kind(
             f"the {self.program.name} of `callsheet up` {words}; its last words:{quoted}",
             remedy=f"all it said is in {self.log.path}",
         )
+
+    def _last_words(self, count: int) -> list[str]:
+        return last_words(self.log.path, count, since=self._logged)
 
     def _move(self, state: PartState) -> None:
         alive = self._process is not None and self._process.returncode is None

@@ -53,11 +53,13 @@ class Log:
             self._read = 0
 
 
-def last_words(path: Path, count: int = LAST) -> list[str]:
-    """Return the last lines of a log that say anything."""
+def last_words(path: Path, count: int = LAST, *, since: int = 0) -> list[str]:
+    """Return the last lines of a log that say anything, of those `since` so many bytes."""
     try:
+        size = path.stat().st_size
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - PIECE))
+            # It may have begun anew since.
+            file.seek(max(since if since <= size else 0, size - PIECE))
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return []

@@ -60,4 +60,6 @@ def test_last_words_are_those_that_say_anything(tmp_path: Path) -> None:
     file.write_text("one\n\ntwo  \n\n")
 
     assert last_words(file, 1) == ["two"]
+    assert last_words(file, since=len("one\n")) == ["two"]
+    assert last_words(file, since=1000) == ["one", "two"]
     assert last_words(tmp_path / "none.log") == []
