@@ -107,8 +107,10 @@ class PrefectAddress:
 
     def refusal(self) -> str:
         """Return how it is said that a server does not take our credentials."""
-        whose = self.credentials or "nobody's, since none are set"
-        return f"the Prefect server at {self.url} refuses its credentials ({whose})"
+        words = (
+            f"refuses {self.credentials}" if self.credentials else "wants credentials: none are set"
+        )
+        return f"the Prefect server at {self.url} {words}"
 
     def _status(self, path: str, *, body: bytes | None = None) -> int | None:
         answer = self._ask(path, body=body)

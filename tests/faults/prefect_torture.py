@@ -74,7 +74,7 @@ def test_a_prefect_server_that_wants_credentials_is_used_with_the_right_ones_alo
             production.asks_for(films)
             ended = production.desk.call("run", production.sheet, "--yes", "--json")
             assert ended.status == 0, ended.err
-            refused = "refuses its credentials (PREFECT_API_AUTH_STRING of .env): this run brings"
+            refused = "refuses PREFECT_API_AUTH_STRING of .env: this run brings its own"
             assert (refused in ended.err) is (said != right)
             assert said not in ended.err
         auth = ("team", "Kettle-1963")

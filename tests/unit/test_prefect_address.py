@@ -210,8 +210,13 @@ def test_a_server_that_refuses_us_is_not_one_that_is_away(
     assert not at.answers()
 
 
-def test_a_refusal_names_whose_credentials_they_are() -> None:
-    at = PrefectAddress(url="http://h/api", stands_in=".env", credentials="PREFECT_API_KEY of .env")
-    assert at.refusal() == (
-        "the Prefect server at http://h/api refuses its credentials (PREFECT_API_KEY of .env)"
-    )
+@pytest.mark.parametrize(
+    ("credentials", "words"),
+    [
+        ("PREFECT_API_KEY of .env", "refuses PREFECT_API_KEY of .env"),
+        (None, "wants credentials: none are set"),
+    ],
+)
+def test_a_refusal_names_what_was_refused(credentials: str | None, words: str) -> None:
+    at = PrefectAddress(url="http://h/api", stands_in=".env", credentials=credentials)
+    assert at.refusal() == f"the Prefect server at http://h/api {words}"
