@@ -87,7 +87,7 @@ def test_a_digest_of_its_own_hour_is_started_too(nights: Here) -> None:
     assert done.status == 0, done.err
     night, digest = done.json["lines"]
     file = nights.folder / "nights.toml"
-    assert night["name"], digest["name"] == ("nightly-autumn", "digest-autumn")
+    assert (night["name"], digest["name"]) == ("nightly-autumn", "digest-autumn")
     assert "5 8 * * * cd" in digest["cron"][1]
     assert f"nights digest autumn --nights {file} --profile studio" in digest["cron"][1]
 
