@@ -68,5 +68,6 @@ def _unknown(parser: ArgumentParser, said: str) -> str:
 
 
 def _meant(said: str, known: list[str]) -> str:
-    close = get_close_matches(said, known, n=1)
+    # One letter resembles every short word.
+    close = get_close_matches(said, known, n=1) if len(said) > 1 else []
     return f": is {close[0]} meant?" if close else ""

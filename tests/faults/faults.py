@@ -384,6 +384,7 @@ RUNNING = {
         _PREFECT + "a_prefect_server_that_dies_does_not_cost_a_film",
         _PREFECT + "a_prefect_server_that_restarts_does_not_cost_a_film",
         _PREFECT + "a_prefect_server_that_is_not_there_is_replaced_for_the_run",
+        _PREFECT + "a_prefect_server_that_wants_credentials_is_used_with_the_right_ones_alone",
     ),
     "a task is repeated after it succeeded": _shown(
         _CUT_OFF + "a_step_that_is_carried_out_again_after_it_succeeded_pays_nothing"

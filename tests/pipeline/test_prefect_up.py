@@ -9,6 +9,7 @@ import uuid
 
 import httpx
 import pytest
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from deployments.prefect_address import PrefectAddress
 from deployments.servers import PrefectServer
@@ -55,11 +56,20 @@ def left_run(client: httpx.Client, pool: str, deployment: str, state: str) -> st
     flow = make(client, "flows/", name=f"{pool} {deployment}")
     deployed = make(client, "deployments/", name=deployment, flow_id=flow, work_pool_name=pool)
     run = make(client, f"deployments/{deployed}/create_flow_run", state={"type": "SCHEDULED"})
-    told = {"state": {"type": state}, "force": True}
-    client.post(f"flow_runs/{run}/set_state", json=told).raise_for_status()
+    ask(client, f"flow_runs/{run}/set_state", state={"type": state}, force=True)
     return run
 
 
 def make(client: httpx.Client, path: str, **what: object) -> str:
     """Make something at the server; return its id."""
-    return str(client.post(path, json=what).raise_for_status().json()["id"])
+    return str(ask(client, path, **what).json()["id"])
+
+
+@retry(
+    retry=retry_if_exception(lambda why: "503" in str(why)),
+    stop=stop_after_delay(60),
+    wait=wait_fixed(0.5),
+)
+def ask(client: httpx.Client, path: str, **what: object) -> httpx.Response:
+    """Ask again where the server's database is busy with others, as Prefect's own client does."""
+    return client.post(path, json=what).raise_for_status()
