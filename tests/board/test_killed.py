@@ -33,6 +33,7 @@ async def test_a_killed_run_is_carried_on_and_no_row_is_charged_twice(
     assert trial.findings == []
 
 
+@pytest.mark.slow
 async def test_other_takes_that_are_killed_are_paid_once(
     tmp_path: Path, service: Sandbox, name: str
 ) -> None:

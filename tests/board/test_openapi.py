@@ -57,6 +57,7 @@ def schema(ready: dict[str, Any], examples: int) -> BaseSchema:
     return schemathesis.openapi.from_url(document, config=schemathesis.Config.from_dict(said))
 
 
+@pytest.mark.slow
 def test_every_call_answers_as_it_is_described(schema: BaseSchema) -> None:
     from schemathesis.engine import from_schema
     from schemathesis.engine.events import NonFatalError, ScenarioFinished

@@ -102,6 +102,7 @@ async def test_from_a_sheet_with_mistakes_to_kept_films(
     assert len(board.service.bought()) == 6
 
 
+@pytest.mark.slow
 async def test_the_same_without_scripts(board: WholeBoard, chromium: Browser) -> None:
     context = await chromium.new_context(base_url=board.url, java_script_enabled=False)
     context.set_default_timeout(WITHIN)

@@ -93,8 +93,8 @@ def _without(root: Path, mutation: Mutation) -> Iterator[None]:
 def _red(root: Path, tests: Sequence[str]) -> str | None:
     """Run tests until one fails; return its name, or None when all are green."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:xdist", "-p", "no:cacheprovider",
-         *tests],
+        [sys.executable, "-m", "pytest", "-m", "", "-x", "-q", "-p", "no:xdist",
+         "-p", "no:cacheprovider", *tests],
         cwd=root,
         # Without caches: a file that is changed twice in a second would be mistaken for itself.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(root)},

@@ -48,7 +48,19 @@ def test_flows_run_with(pair: str, tmp_path: Path) -> None:
     flows, of_server = PAIRS[pair]
     with _server(of_server, tmp_path) as url:
         done = subprocess.run(
-            [flows, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *_files()],
+            [
+                flows,
+                "-m",
+                "pytest",
+                "-m",
+                "",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "no:xdist",
+                *_files(),
+            ],
             cwd=ROOT,
             env={**os.environ, GIVEN: url},
             capture_output=True,

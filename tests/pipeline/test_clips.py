@@ -145,6 +145,7 @@ def test_a_refused_or_limited_call_was_not_carried_out_and_may_go_again(
     assert len(studio.bought()) - before == 1
 
 
+@pytest.mark.slow
 def test_three_calls_of_unknown_outcome_stop_all_further_ones(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

@@ -186,6 +186,7 @@ def peak(folder: Path, *words: str) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems count memory otherwise")
+@pytest.mark.slow
 def test_memory_is_flat(tmp_path: Path) -> None:
     peaks: dict[str, list[int]] = {}
     for count in (1_000, 10_000):

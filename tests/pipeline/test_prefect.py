@@ -86,6 +86,7 @@ def test_its_recorder_is_told_whole_seconds() -> None:
     assert int(shipped_every) >= 1
 
 
+@pytest.mark.slow
 def test_a_server_that_runs_already_is_used(
     desk: Desk, server: PrefectServer, tmp_path: Path, name: str
 ) -> None:

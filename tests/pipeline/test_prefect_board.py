@@ -26,6 +26,7 @@ DEPLOY = ["--no-prompt", "deploy", "--name", "approved-plan", "--prefect-file"]
 WORKER = ["worker", "start", "--pool", "callsheet", "--run-once", "--limit", "1"]
 
 
+@pytest.mark.slow
 async def test_what_was_approved_is_a_flow_run_where_a_deployment_is_there_for_it(
     tmp_path: Path,
     name: str,

@@ -115,6 +115,7 @@ def team(tmp_path: Path, server: PrefectServer) -> Team:
     return Team(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_run_has_its_settings_from_blocks_and_its_packages_from_callsheet(
     team: Team, server: PrefectServer, service: Sandbox, bucket: S3Server, name: str
 ) -> None:

@@ -64,6 +64,7 @@ def ledger(tmp_path: Path) -> str:
     return address
 
 
+@pytest.mark.slow
 def test_a_hint_is_an_event_and_an_unattended_one_starts_a_run(
     ledger: str, server: PrefectServer, tmp_path: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_a_hint_is_an_event_and_an_unattended_one_starts_a_run(
     assert called["payload"]["row"] == "a"
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_is_waited_for_a_few_seconds_at_the_end(
     ledger: str, tmp_path: Path
 ) -> None:

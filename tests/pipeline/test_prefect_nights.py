@@ -17,7 +17,7 @@ import pytest
 from deployments.servers import PrefectServer
 from tests.programs import ROOT, Desk, Sandbox, simple_sheet
 
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
 
 TOML = """\
 [inbox.{name}]

@@ -12,7 +12,7 @@ from tests.pipeline.served import Server, served
 from tests.programs import Desk, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +26,7 @@ def page(desk: Desk, server: PrefectServer) -> Iterator[Server]:
         yield page
 
 
+@pytest.mark.slow
 def test_a_run_that_is_not_approved_shows_its_price_and_is_no_alarm(
     desk: Desk, page: Server, service: Sandbox, name: str
 ) -> None:

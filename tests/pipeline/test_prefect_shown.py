@@ -22,7 +22,7 @@ from tasks.ledger import acquire_lease, ensure_campaign, open_ledger
 from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
 
 #: Runs campaigns as a deployment does: a line for each end, with the number of its flow run.
 #: The last is of a run that hears of trouble.

@@ -21,7 +21,7 @@ from deployments.servers import PrefectServer
 from tests.programs import ROOT, Desk, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
-pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
+pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
 
 #: Makes the block that people are told by, then calls the campaign's flow for every line on stdin.
 PROGRAM = """

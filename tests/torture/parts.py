@@ -116,6 +116,14 @@ def pipeline(options: Options) -> Iterator[Result]:
     yield Result("the pipeline, slow tests", counts, found.failed, found.seconds)
 
 
+def slow(options: Options) -> Iterator[Result]:
+    """Every test that is marked slow, wherever it is; those of the faults run with them."""
+    folders = ("unit", "contract", "pipeline", "board", "up")
+    found = run_tests([f"tests/{folder}" for folder in folders], marked="slow")
+    counts = Counter({"slow tests": found.passed})
+    yield Result("what is marked slow", counts, found.failed, found.seconds)
+
+
 def board(options: Options) -> Iterator[Result]:
     """What the tests of the board leave out because it takes long."""
     found = run_tests(slow_files("tests/board"))
@@ -166,6 +174,7 @@ PARTS: Mapping[str, Part] = {
     "at-once": two_at_once,
     "faults": faults,
     "pipeline": pipeline,
+    "slow": slow,
     "board": board,
     "model": model,
     "mutations": mutations,

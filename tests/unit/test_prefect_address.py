@@ -103,6 +103,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_it_is_what_prefect_itself_would_use(tmp_path: Path) -> None:
     asked = [_laid_out(tmp_path / str(n), case) for n, case in enumerate(CASES.values())]
     told = subprocess.run(

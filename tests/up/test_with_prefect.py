@@ -16,6 +16,7 @@ from tests.up.conftest import up_at
 pytestmark = pytest.mark.prefect
 
 
+@pytest.mark.slow
 def test_runs_use_its_server_and_nothing_outlives_it(desk: Desk) -> None:
     with up_at(desk, "--prefect-port", "0") as up:
         ready = up.ready()

@@ -49,6 +49,7 @@ def schema(begin: Any, tmp_path_factory: pytest.TempPathFactory) -> BaseSchema:
     return schemathesis.openapi.from_url(document, config=schemathesis.Config.from_dict(said))
 
 
+@pytest.mark.slow
 def test_every_operation_answers_as_it_is_described(schema: BaseSchema) -> None:
     from schemathesis.engine import from_schema
     from schemathesis.engine.events import NonFatalError, ScenarioFinished

@@ -61,7 +61,9 @@ def test_a_film_whose_pictures_are_noise_is_refused(film, tmp_path) -> None:
         inspect_film(_file(tmp_path, film[:start] + b"\xff" * (len(film) - start)))
 
 
-@pytest.mark.parametrize("codec", ["libx264", "libx265", "mpeg4"])
+@pytest.mark.parametrize(
+    "codec", ["libx264", pytest.param("libx265", marks=pytest.mark.slow), "mpeg4"]
+)
 @pytest.mark.parametrize(("part", "instead"), [(0.3, b"\xff"), (0.5, b"\0"), (0.7, b"\xff")])
 def test_a_film_that_is_damaged_in_the_middle_is_refused(tmp_path, part, instead, codec) -> None:
     path = _long_film(tmp_path, codec)
@@ -73,7 +75,7 @@ def test_a_film_that_is_damaged_in_the_middle_is_refused(tmp_path, part, instead
         inspect_film(_file(tmp_path, bytes(film)))
 
 
-@pytest.mark.parametrize("codec", ["libx264", "libx265"])
+@pytest.mark.parametrize("codec", ["libx264", pytest.param("libx265", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("picture", ["first", "key frame", "between", "last"])
 def test_a_block_that_was_lost_in_any_picture_is_found(tmp_path, codec, picture) -> None:
     import av
