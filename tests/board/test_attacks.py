@@ -314,8 +314,8 @@ async def test_of_secrets_the_ledger_has_digests_alone(
         assert hashlib.sha256(secret.encode()).hexdigest().encode() in kept
 
 
-HOSTILE = (SCRIPT, '"><img src=x onerror=alert(1)>', "{{ 7*7 }}", "'; DROP TABLE people; --",
-           "</title>" + SCRIPT, "javascript:alert(1)", "${7*7}")  # fmt: skip
+HOSTILE = (SCRIPT, '"><img src=x onerror=alert(1)>', "{{ 7777*7777 }}", "'; DROP TABLE people; --",
+           "</title>" + SCRIPT, "javascript:alert(1)", "${7777*7777}")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -328,7 +328,7 @@ async def test_a_name_is_never_markup(name: str, open_board: OpenBoard) -> None:
         shown = (await admin.get(path, headers={"sec-fetch-site": "cross-site"})).text
         assert SCRIPT not in shown
         assert "<img src=x" not in shown
-        assert "49" not in shown.replace(name, "") or "7*7" in shown
+        assert str(7777 * 7777) not in shown
     assert name in await names(open_board)
 
 

@@ -7,6 +7,8 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.faults.watched import watched
 from tests.programs import Desk, sandbox, simple_sheet
 
@@ -20,6 +22,7 @@ HEARD = 1.5
 SUBMITS = 8
 
 
+@pytest.mark.slow
 def test_two_processes_of_a_ledger_share_what_the_service_allows(tmp_path: Path) -> None:
     limits = ("--rate", str(RATE), "--rate-window", str(WINDOW), "--credits", "1000000")
     with (
@@ -55,6 +58,7 @@ def test_two_processes_of_a_ledger_share_what_the_service_allows(tmp_path: Path)
     assert len(after_the_first) <= windows * 2
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_for_its_turns_can_be_stopped_and_goes_on_later(tmp_path: Path) -> None:
     limits = ("--rate", "3", "--rate-window", "4", "--credits", "1000000")
     with sandbox(tmp_path / "service", *limits) as service:

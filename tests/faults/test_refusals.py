@@ -155,6 +155,7 @@ def test_a_row_whose_price_cannot_be_asked_is_held_and_the_others_are_made(
     production.ends_well()
 
 
+@pytest.mark.slow
 def test_one_row_alone_whose_price_cannot_be_asked_does_not_keep_the_others_waiting(
     production: Production,
 ) -> None:

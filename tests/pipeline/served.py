@@ -84,9 +84,16 @@ class Server:
         self._ask("POST", f"/flow_runs/{run}/set_state", again)
 
     def input(self, run: str, key: str) -> Any:
-        """Return an input of a run: the schema of the form, or what stands above it."""
-        found = self.client.get(f"/flow_runs/{run}/input/{key}")
-        return found.raise_for_status().json()
+        """Return an input of a run: the schema of the form, or what stands above it.
+
+        Prefect says that a run is suspended before it has kept what belongs to the form.
+        """
+        until = time.monotonic() + 60
+        while True:
+            found = self.client.get(f"/flow_runs/{run}/input/{key}")
+            if found.status_code != 404 or time.monotonic() > until:
+                return found.raise_for_status().json()
+            time.sleep(0.3)
 
     def child(self, run: str) -> dict[str, Any]:
         """Wait until a run has called another flow; return that one's run."""

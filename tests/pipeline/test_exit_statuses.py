@@ -110,6 +110,7 @@ def test_a_missing_bucket_is_found_before_anything_is_spent(
     assert service.calls().get("create", 0) == before
 
 
+@pytest.mark.slow
 def test_a_locked_ledger_is_told_in_a_sentence(desk: Desk, tmp_path: Path, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     desk.run(sheet)

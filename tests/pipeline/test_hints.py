@@ -133,6 +133,7 @@ def test_without_a_public_address_a_run_that_insists_on_webhooks_is_refused(
     assert "nothing was spent" in ended.err
 
 
+@pytest.mark.slow
 def test_an_address_that_leads_nowhere_is_said_once_and_films_are_found_by_looking(
     hinted: Desk, sender: Sandbox, name: str
 ) -> None:

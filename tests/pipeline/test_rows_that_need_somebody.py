@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.programs import Desk, sandbox, simple_sheet
 
 
@@ -66,6 +68,7 @@ def test_a_row_switched_off_costs_nothing_and_nags_nobody(desk: Desk, name: str)
     assert ended.json["rows"] == {"total": 2, "planned": 1, "delivered": 1}
 
 
+@pytest.mark.slow
 def test_a_rate_limit_is_waited_out(tmp_path: Path, name: str) -> None:
     options = ("--rate", "2", "--rate-window", "2", "--credits", "1000")
     with sandbox(tmp_path / "slow", *options) as slow:

@@ -71,6 +71,7 @@ def test_a_campaign_that_is_real_is_not_mixed_with_a_trial(
     assert "leave --sandbox out" in retake.err
 
 
+@pytest.mark.slow
 def test_what_was_tried_can_be_taken_again(at_home: Desk, name: str) -> None:
     sheet = at_home.sheet(f"{name}.csv", simple_sheet(1))
     trial(at_home, sheet)

@@ -239,6 +239,7 @@ def test_a_kill_at_any_point_leaves_one_that_is_heard(
     assert [path.stem for path in live] == [after.json["nonce"]]
 
 
+@pytest.mark.slow
 def test_without_a_receiver_it_says_how_to_start_one(here: Here, service: Sandbox) -> None:
     alone_there = here.work_with(_with_address(here.folder, service).environ)
 

@@ -70,6 +70,7 @@ def test_hundreds_of_slow_connections_keep_no_delivery_waiting(hears: Hearing, s
         assert delivers(hears) < SOON
 
 
+@pytest.mark.slow
 def test_what_does_not_come_within_its_time_is_not_waited_for(hears: Hearing) -> None:
     held = {}
     with ExitStack() as stack:
@@ -95,6 +96,7 @@ def test_what_does_not_come_within_its_time_is_not_waited_for(hears: Hearing) ->
     assert delivers(hears) < SOON
 
 
+@pytest.mark.slow
 def test_it_lives_within_the_descriptors_it_has(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # This process holds the other ends as well, so the limit is lowered for the start alone.

@@ -118,7 +118,7 @@ def pipeline(options: Options) -> Iterator[Result]:
 
 def slow(options: Options) -> Iterator[Result]:
     """Every test that is marked slow, wherever it is; those of the faults run with them."""
-    folders = ("unit", "contract", "pipeline", "board", "up")
+    folders = ("unit", "contract", "receiver", "pipeline", "board", "up")
     found = run_tests([f"tests/{folder}" for folder in folders], marked="slow")
     counts = Counter({"slow tests": found.passed})
     yield Result("what is marked slow", counts, found.failed, found.seconds)

@@ -38,6 +38,7 @@ def until(error: str, ask: Callable[[], httpx.Response], within: float = 30) -> 
     return answer
 
 
+@pytest.mark.slow
 def test_tokens_and_codes_expire_and_claims_get_fresh_ones_until_they_expire_too(
     agent: Agent,
 ) -> None:
