@@ -6,7 +6,6 @@ values and errors alone: nothing that is unpickled here calls anything.
 
 from __future__ import annotations
 
-import builtins
 import io
 import pickle
 import struct
@@ -78,11 +77,15 @@ class _Answers(pickle.Unpickler):
     """Knows the classes that answers are made of."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return a class of the store's, an error, or a path."""
-        known = module == "tasks.errors" or module.startswith("tasks.store.")
-        if known or (module, name) in _PLAIN or hasattr(builtins, name):
+        """Return a class of the store's own, an error, or a path."""
+        ours = module == "tasks.errors" or module.startswith("tasks.store.")
+        if ours or module == "builtins" or (module, name) in _PLAIN:
             found = super().find_class(module, name)
-            is_error = isinstance(found, type) and issubclass(found, BaseException)
-            if is_error or (module, name) in _PLAIN or (known and isinstance(found, type)):
+            if isinstance(found, type) and (
+                (module, name) in _PLAIN
+                or issubclass(found, BaseException)
+                # Made there: what a module of ours imports has the same address, and may do harm.
+                or (ours and found.__module__ == module)
+            ):
                 return found
         raise pickle.UnpicklingError(f"{module}.{name} is nothing to answer with")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 from tasks.errors import FilmError, StoreError
 from tasks.store import File, Film, SecondProcess, inspect_apart, open_store
 from tasks.store.inspection import inspect_closely_apart
+from tasks.store.second_process.frames import load_answer
 from tests.programs import ROOT
 
 HERE = "done here"
@@ -143,6 +145,20 @@ async def test_an_answer_calls_nothing(second: SecondProcess, tmp_path: Path, ca
     assert await second.do(eval, code, here=here) == HERE
 
     assert not [*(tmp_path / "here").iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("tasks.store.second_process.asking", "subprocess.Popen"),
+        ("tasks.store.folder", "Path"),
+        ("this", "OSError"),
+    ],
+)
+def test_what_a_module_of_ours_imports_is_nothing_to_answer_with(module: str, name: str) -> None:
+    words = b"".join(b"\x8c" + bytes([len(word)]) + word.encode() for word in (module, name))
+    with pytest.raises(pickle.UnpicklingError, match="nothing to answer with"):
+        load_answer(b"\x80\x04" + words + b"\x93.")
 
 
 async def test_whoever_goes_away_meanwhile_takes_nothing_along(
