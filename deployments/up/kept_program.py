@@ -110,7 +110,7 @@ class KeptProgram:
     async def _run(self) -> int:
         """Start it, and return how it ended."""
         started = time.time()
-        self._logged = self.log.path.stat().st_size
+        self._logged = self.log.size()
         with self.log.path.open("ab") as log:
             self._process = process = await asyncio.create_subprocess_exec(
                 sys.executable, *self.program.words,
@@ -131,7 +131,8 @@ class KeptProgram:
             )
             lost = coming in done and coming.exception() is not None
             if not self.up.is_set() and (lost or not done):
-                self._tell(self.program.name, f"it did not come up within {START_LIMIT:.0f} s")
+                late = f"it did not come up within {START_LIMIT:.0f} s"
+                self._tell(self.program.name, "nobody can read what it says" if lost else late)
                 with suppress(ProcessLookupError):
                     process.kill()
             return await ended

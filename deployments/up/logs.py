@@ -27,11 +27,19 @@ class Log:
         self._largest = largest
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
-        self._read = path.stat().st_size
+        self._read = self.size()
+
+    def size(self) -> int:
+        """Return how many bytes it has; none where somebody has taken it away."""
+        with contextlib.suppress(FileNotFoundError):
+            return self.path.stat().st_size
+        return 0
 
     def new_lines(self) -> Iterator[str]:
         """Yield the whole lines that came since the last time."""
         with self.path.open("rb") as file:
+            # Somebody may have taken it away, and whoever writes has begun another.
+            self._read = self._read if self._read <= self.size() else 0
             file.seek(self._read)
             while piece := file.read(PIECE):
                 # Half a line waits for its other half, unless it is longer than a piece.

@@ -17,7 +17,6 @@ from typing import Any
 from deployments.up.kept_program import PAUSE, KeptProgram, Tell
 from deployments.up.programs import Program
 from deployments.up.what_is_up import WhatIsUp, folder_of, write_up
-from tasks.errors import CallsheetError
 
 #: How long programs have to end in order, in seconds.
 GRACE = 20.0
@@ -95,7 +94,11 @@ class Supervisor:
     def change(self, **what: Any) -> None:
         """Write down something more of what is up."""
         self.now = replace(self.now, **what)
-        write_up(self._home, self.now)
+        try:
+            write_up(self._home, self.now)
+        except OSError as error:
+            # The parts are kept up all the same, as on a disk that is full for a while.
+            self._tell("up", f"what is up cannot be written down: {error.strerror}")
 
     async def end(self) -> None:
         """End everything, what needs others first; whatever is left after that, too."""
@@ -118,7 +121,8 @@ class Supervisor:
     async def _keep(self, kept: KeptProgram) -> None:
         try:
             await kept.keep()
-        except CallsheetError as error:
+        # Whatever it is: nobody keeps the part up after that.
+        except Exception as error:
             if not self.ending.done():
                 self.ending.set_exception(error)
 
@@ -129,7 +133,9 @@ class Supervisor:
         while True:
             await asyncio.sleep(READ)
             self._show_logs()
-            self._guard()
+            with suppress(OSError):
+                # There is no room for another process: it is tried again.
+                self._guard()
 
     def _show_logs(self) -> None:
         for name, kept in self._kept.items():

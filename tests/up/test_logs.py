@@ -55,6 +55,18 @@ def test_a_large_log_begins_anew_under_whoever_writes_it(tmp_path: Path) -> None
     assert list(log.new_lines()) == ["after"]
 
 
+def test_a_log_that_was_taken_away_is_read_from_its_beginning(tmp_path: Path) -> None:
+    file = tmp_path / "board.log"
+    file.write_text("of yesterday\n")
+    log = Log(file)
+    file.unlink()
+    assert log.size() == 0
+
+    file.write_text("one\n")
+
+    assert list(log.new_lines()) == ["one"]
+
+
 def test_last_words_are_those_that_say_anything(tmp_path: Path) -> None:
     file = tmp_path / "board.log"
     file.write_text("one\n\ntwo  \n\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -64,6 +66,49 @@ async def test_a_program_that_is_killed_is_started_again(kept: Kept) -> None:
     assert kept.watch.now.parts["board"].pid not in (None, first)
     again = "board | it was ended by SIGKILL; it is started again in 0 s"
     assert kept.told == ["board | is up", again, "board | is up"]
+
+
+def take_its_log(kept: Kept) -> None:
+    (kept.home / "up" / "board.log").unlink()
+
+
+def stand_in_the_way(kept: Kept) -> None:
+    """Leave no way to write down what is up, as a full disk does."""
+    (kept.home / "up" / "up.tmp").mkdir()
+
+
+@pytest.mark.parametrize("trouble", [take_its_log, stand_in_the_way])
+async def test_trouble_with_files_keeps_no_program_down(
+    kept: Kept, trouble: Callable[[Kept], None]
+) -> None:
+    kept.watch.keep(kept.program("board", SAYS, says=True))
+    await kept.watch.are_up()
+    pid = kept.watch.now.parts["board"].pid
+    assert pid is not None
+    trouble(kept)
+
+    os.kill(pid, signal.SIGKILL)
+
+    await until(lambda: kept.told[-1] == "board | is up" and len(kept.told) > 1)
+    assert kept.watch.now.parts["board"].restarts == 1
+    assert kept.watch.now.parts["board"].state == "up"
+
+
+async def test_a_program_that_says_what_nobody_can_read_is_ended(kept: Kept) -> None:
+    kept.watch.keep(kept.program("board", "print('hello', flush=True)\n" + SAYS, says=True))
+
+    with pytest.raises(CallsheetError, match="ended 3 times"):
+        await kept.watch.are_up()
+
+    assert kept.told[0] == "board | nobody can read what it says"
+
+
+async def test_what_nobody_foresaw_is_the_end_and_no_silence(kept: Kept) -> None:
+    program = kept.program("board", SAYS, says=True)
+    kept.watch.keep(replace(program, environ={**program.environ, "PWD": "/no/such/folder"}))
+
+    with pytest.raises(FileNotFoundError):
+        await kept.watch.are_up()
 
 
 async def test_a_program_that_mends_goes_on(kept: Kept) -> None:
