@@ -39,6 +39,11 @@ def carry_out(words: Sequence[str]) -> int:
     from tasks.suggest import suggest_for
 
     args = argparse.Namespace(json="--json" in words, verbose=False)
+    if os.environ.get("CALLSHEET_LOG") == "json":
+        # What is wrong with the words or the settings is told so, too.
+        from tasks.log_lines import log_as
+
+        log_as("json")
     try:
         args = parse(words)
         args.profile = args.profile or named_profile(os.environ)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tasks.errors import SpendRefused
-from tasks.redact import install
+from tasks.log_lines import log_for_people
 from tasks.suggest import again_with
 
 #: A colour a state; the word is always there too.
@@ -41,11 +40,13 @@ COLOURS = {
 
 def console_for(args: Namespace) -> Console:
     """Return the console for people, and make every log line safe to show."""
+    log_for_people(verbose=args.verbose)
     stream = sys.stderr if args.json else sys.stdout
-    _quieten(verbose=args.verbose)
     # Piped output is read by programs and in mails: no wrapping at 80 columns there.
     width = None if stream.isatty() else 160
-    return _Console(file=stream, highlight=False, width=width, soft_wrap=not stream.isatty())
+    # By its name: with JSON it is another one from the settings on.
+    soft = not stream.isatty()
+    return _Console(stderr=args.json, highlight=False, width=width, soft_wrap=soft)
 
 
 class _Console(Console):
@@ -143,12 +144,3 @@ async def read_line(terminal: TextIO) -> str:
     finally:
         loop.remove_reader(terminal)
     return terminal.readline()
-
-
-def _quieten(*, verbose: bool) -> None:
-    """Put one redacting handler on the root; third parties speak up from WARNING on."""
-    handler = logging.StreamHandler(sys.stderr)
-    install([handler])
-    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.getLogger("callsheet").setLevel(logging.DEBUG if verbose else logging.WARNING)

@@ -13,7 +13,8 @@ from flows.sweep import sweep
 from tasks.clock import UnixClock
 from tasks.errors import CallsheetError
 from tasks.ledger import open_ledger
-from tasks.nights.calendar import night_of
+from tasks.log_lines import about, log_as
+from tasks.nights.calendar import Night, night_of
 from tasks.nights.inboxes import Inbox
 from tasks.nights.values import NightReport
 from tasks.settings import Settings
@@ -32,10 +33,18 @@ async def hold_night(
     `due` is the moment that a scheduler meant, `sweeping` what `flows.sweep` takes besides. Raises
     what the sweep raises, once people were told of it.
     """
+    log_as(settings.log, settings.log_level)
+    night = night_of(clock(), cron=inbox.cron, timezone=inbox.timezone, due=due)
+    with about(lambda: {"night": night.date, "inbox": inbox.name}):
+        return await _hold(inbox, settings, night, clock=clock, **sweeping)
+
+
+async def _hold(
+    inbox: Inbox, settings: Settings, night: Night, *, clock: UnixClock, **sweeping: Any
+) -> NightReport:
     # Apprise and its like are imported where somebody is to be told something.
     from tasks.notices import ping, tell
 
-    night = night_of(clock(), cron=inbox.cron, timezone=inbox.timezone, due=due)
     await ping(inbox, "start")
     try:
         report = await sweep(

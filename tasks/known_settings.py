@@ -139,6 +139,16 @@ PicturesWanted = Annotated[
     Literal["yes", "full", "poster", "no"],
     _read({name: name for name in _PICTURES}.get, "none of yes, full, poster, no"),
 ]
+LogForm = Annotated[
+    Literal["text", "json"],
+    _read({"text": "text", "json": "json"}.get, "neither text nor json"),
+]
+_LEVELS: tuple[Literal["debug", "info", "warning", "error"], ...]
+_LEVELS = ("debug", "info", "warning", "error")
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"],
+    _read({name: name for name in _LEVELS}.get, f"none of {', '.join(_LEVELS)}"),
+]
 Checks = Annotated[frozenset[str], _read(_checks, f"no list of {', '.join(CHECKS)}")]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
 FilmLinks = Annotated[str, _read(_film_links, "neither signed nor an http(s) address")]
@@ -252,6 +262,11 @@ class Settings(BaseModel):
     )
     webhook_vendor: Vendor = _setting(
         "Service", "vendor part of the webhook headers' names, X-Service-Signature"
+    )
+    log: LogForm = _setting("text", "how is logged on stderr: text for people, json for programs")
+    log_level: LogLevel | None = _setting(
+        None,
+        "from where on is logged: debug, info, warning, error; default warning, with json info",
     )
     #: What `callsheet login` kept for the profile, and the login of these that is in force.
     kept_logins: Register | None = Field(None, repr=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import pickle
 import sys
 import time
@@ -24,7 +23,8 @@ from tasks.engine.owner import this_process
 from tasks.engine.progress import Snapshot
 from tasks.errors import CallsheetError
 from tasks.file_limit import raise_file_limit
-from tasks.redact import RedactingFilter, redact
+from tasks.log_lines import DATED, log_as, log_for_people
+from tasks.redact import redact
 
 #: How often progress is written into the log, in seconds.
 PACE = 10.0
@@ -32,9 +32,10 @@ PACE = 10.0
 
 def main(run_id: str) -> int:
     """Carry the run; its end is in the ledger, and its exit status is how that was."""
-    _log_to_stderr()
+    log_for_people(layout=DATED)
     raise_file_limit()
     settings = pickle.load(sys.stdin.buffer)
+    log_as(settings.log, settings.log_level)
     place = f"{this_process()}:0"
     try:
         end = asyncio.run(carry_out(run_id, settings, PLAIN, place=place, watch=_watched))
@@ -63,14 +64,6 @@ async def _watched(run: Run) -> AsyncIterator[None]:
     with stopping(run) as hear:
         run.listeners += [hear, write]
         yield
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler()
-    handler.addFilter(RedactingFilter())
-    logging.basicConfig(
-        level=logging.WARNING, handlers=[handler], format="%(asctime)s %(levelname)s %(message)s"
-    )
 
 
 if __name__ == "__main__":

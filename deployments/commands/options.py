@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tasks.credits import parse_credits
 from tasks.errors import BadInput
 from tasks.home import is_here, last_run
+from tasks.log_lines import log_as
 from tasks.origin import origin_of
 from tasks.redact import unsigned
 from tasks.settings import Settings, load_settings
@@ -28,6 +29,7 @@ def settings_of(args: Namespace, overrides: Mapping[str, str] | None = None) -> 
     sheet = getattr(args, "sheet", None)
     overrides = overrides or getattr(args, "overrides", None)
     settings = load_settings(profile=args.profile, overrides=overrides, sheet=sheet)
+    log_as(settings.log, settings.log_level)
     for remark in settings.remarks:
         _note(remark)
     return settings

@@ -37,6 +37,7 @@ from deployments.up.what_is_up import (
 )
 from tasks.errors import CallsheetError, ConfigurationError
 from tasks.home import make_home
+from tasks.log_lines import logs_json, pass_on
 from tasks.redact import redact
 from tasks.settings import Settings
 
@@ -129,7 +130,10 @@ async def _tell_ready(
 
 
 def _tell(console: Console, part: str, line: str) -> None:
-    """Show a line of a part, with the part before it."""
+    """Show a line of a part, with the part before it; with JSON hand it on as it is."""
+    if logs_json():
+        pass_on(line, part=part)
+        return
     known = ("sandbox", *PARTS)
     colour = COLOURS[known.index(part) % len(COLOURS)] if part in known else "white"
     with suppress(BrokenPipeError):

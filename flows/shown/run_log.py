@@ -163,7 +163,9 @@ def _handler_for(run: Run) -> logging.Handler:
         except CallsheetError:
             return False
 
-    handler = APILogHandler(logging.getLogger("prefect.flow_runs").getEffectiveLevel())
+    wanted = logging.getLogger("prefect.flow_runs").getEffectiveLevel()
+    # Whatever is logged elsewhere: here lines come with time, not with rows.
+    handler = APILogHandler(max(wanted, logging.WARNING))
     handler.addFilter(is_of_run)
     install([handler])
     return handler

@@ -38,6 +38,7 @@ from tasks.ledger import (
     rows_of,
     urgent_rows,
 )
+from tasks.log_lines import about, log_as
 from tasks.settings import Settings
 from tasks.sheet import Sheet
 
@@ -99,6 +100,11 @@ class Run:
     #: When the time given with --max-wait is up, on the loop's clock.
     until: float | None = None
     holding: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    def facts(self) -> dict[str, object]:
+        """Return what a line of the log says of the run."""
+        known = self.campaign.name if self.campaign else self.sheet.campaign if self.sheet else None
+        return {"campaign": known or self.options.campaign}
 
     @property
     def chosen(self) -> Selection:
@@ -214,6 +220,7 @@ async def open_run(
     if already is not None:
         yield already
         return
+    log_as(settings.log, settings.log_level)
     async with connect(settings) as at, AsyncExitStack() as holding:
         options = replace(options, sandbox=options.sandbox or settings.sandbox)
         # A hundred thousand briefs and lines of a plan are no garbage, and looked through for long.
@@ -223,7 +230,8 @@ async def open_run(
             run.until = asyncio.get_running_loop().time() + options.max_wait
         token = _current.set(run)
         try:
-            yield run
+            with about(run.facts):
+                yield run
         finally:
             _current.reset(token)
 

@@ -7,6 +7,7 @@ durable is in the ledger.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
@@ -24,6 +25,8 @@ from tasks.campaign.catalogue import compared
 from tasks.campaign.lease import leased
 from tasks.campaign.match import match_sheet, name_campaign, note_ledger
 from tasks.campaign.plan import plan_sheet, priced
+from tasks.campaign.plan_words import sums_of
+from tasks.campaign.progress_words import say_outcome
 from tasks.campaign.quote import (
     ask_balance,
     check_budget,
@@ -68,6 +71,8 @@ from tasks.sheet import Sheet, SheetOptions, read_sheet
 from tasks.suggest import again_with
 from tasks.webhooks import Subscriber
 from tasks.webhooks.listener import following_hints
+
+log = logging.getLogger("callsheet.run")
 
 #: Rows that are in memory while their prices are asked for.
 QUOTED = 10_000
@@ -257,6 +262,8 @@ async def approve_step(campaign: str) -> int:
         run.plan = replace(run.plan, accounts=await _limits(run, rows), balance=balance)
         run.on_plan(run.plan)
         run.on_plan = None
+    if log.isEnabledFor(logging.INFO):
+        log.info("plan for %s: %s", run.plan.campaign, "; ".join(sums_of(run.plan)))
     if run.before_approval is not None:
         await run.before_approval(run.plan)
     if not run.options.pay_again:
@@ -398,6 +405,7 @@ async def report_step(campaign: str) -> None:
     except (StoreError, StoreUnusable) as error:
         outcome = unreported(outcome, error)
     run.outcome = outcome
+    log.info("%s", say_outcome(outcome))
 
 
 async def _tell(run: Run, engine: Engine) -> None:

@@ -35,6 +35,12 @@ class Carried:
     memory: Memory = NOTHING
     address: str | None = field(default=None, repr=False)
 
+    def facts(self) -> dict[str, object]:
+        """Return what a line of the log says of it."""
+        row = self.row
+        number = row.take.number if row.take else None
+        return {"campaign": row.campaign, "row": row.row, "take": number}
+
     @property
     def order(self) -> tuple[int, int]:
         """Higher priority first, then sheet order."""

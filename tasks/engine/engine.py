@@ -36,6 +36,7 @@ from tasks.engine.scheduler import Scheduler
 from tasks.engine.stop import Stop, broken_off
 from tasks.errors import LedgerError
 from tasks.ledger import (
+    NEEDS_PERSON,
     Campaign,
     CampaignRow,
     State,
@@ -44,6 +45,7 @@ from tasks.ledger import (
     rows_by_number,
     tally_of,
 )
+from tasks.log_lines import about
 
 log = logging.getLogger("callsheet.engine")
 
@@ -252,7 +254,7 @@ class Engine:
                 # Whoever waits for a turn is not under way: nothing of it has to be let finish.
                 async with self.at.service.pace if lane in PAID else nullcontext():
                     if not self._stopping:
-                        with self._calls.noted(carried):
+                        with self._calls.noted(carried), about(carried.facts):
                             await self._visit(lane, carried)
             except Exception as error:
                 # Of the turn, too, which may be in the ledger: a worker that ended would leave its
@@ -383,15 +385,20 @@ class Engine:
         self._roster.moved(carried, old)
         carried.batch.moved(old.state, row.state)
         if old.state != row.state:
-            log.debug("%s: %s -> %s", row.row, old.state, row.state)
+            if log.isEnabledFor(logging.DEBUG):
+                words = f"{row.row}: {old.state} -> {row.state}"
+                log.debug("%s", words, extra=carried.facts())
             self._note_room()
 
     def _settle(self, carried: Carried) -> None:
         """Let go of a row: it is done for this run, and what has yet to begin may be read."""
         self.progress.settles(asyncio.get_running_loop().time())
-        self._poll_plan.leave(carried.row)
+        row = carried.row
+        if row.state in NEEDS_PERSON:
+            log.info("row %s is %s: %s", row.row, row.state, row.reason, extra=carried.facts())
+        self._poll_plan.leave(row)
         if self._roster.leave(carried):
-            self._cancellations.ends(carried.row)
+            self._cancellations.ends(row)
         carried.batch.settled()
         self._note_room()
 

@@ -63,7 +63,10 @@ def log_request(
     on_request: OnRequest | None,
 ) -> None:
     """Log one request that began at `started` (perf_counter); make nothing if nobody listens."""
-    level = logging.DEBUG if failure is None else logging.INFO
+    # A look at what is not ready yet is answered with a conflict, and nothing is wrong.
+    waits = failure is not None and failure.outcome is Outcome.CONFLICT
+    fine = failure is None or (waits and operation.money is Money.READ)
+    level = logging.DEBUG if fine else logging.INFO
     if on_request is None and not log.isEnabledFor(level):
         return
     entry = LogEntry(
