@@ -3,10 +3,12 @@
 What a run has priced, and nobody has approved, is approved and made; the sheet need not be there.
 """
 
+from functools import partial
 from typing import Any, cast
 
 from prefect import flow
 from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
 
 from flows.as_tasks import AS_TASKS
 from flows.campaign import run_of, unapproved
@@ -16,10 +18,13 @@ from flows.parameters import Credits
 from flows.pipeline import carry
 from flows.result import CampaignResult
 from flows.shown import publish_plan, publish_report, showing
+from tasks.aftercare.begun import begun_rows, has_approved
 from tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
 from tasks.campaign.quote import check_budget
+from tasks.campaign.run import Run
 from tasks.campaign.steps import carry_only
 from tasks.credits import as_text, in_credits, parse_credits
+from tasks.ledger import Campaign
 from tasks.plural import count
 from tasks.redact import redact
 
@@ -62,23 +67,36 @@ async def _approve(
     profile: str | None,
 ) -> State[Any]:
     async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, found):
-        rows = await waiting_rows(run.at.ledger, found)
-        plan = waiting_plan(found, rows, parse_credits(budget))
-        run.campaign, run.plan = found, plan
-        limit = parse_credits(at_most)
-        assert limit is not None, "its type says what an amount is"
-        if rows:
-            await publish_plan(plan)
-        if plan.unpriced or plan.total > limit:
-            words = f"{in_credits(plan.total)} for {count(len(rows), 'film')}, and "
-            words += f"{as_text(limit)} at most: not approved; nothing was spent"
-            return not_approved(words, await unapproved(run))
-        check_budget(plan)
-        await run.at.store.check()
-        await carry_only(run, found, [row.row for row in rows])
-        by = "approved by the flow approve" + (f": {redact(note)}" if note else "")
-        await approve_waiting(run.at.ledger, found, plan, by=by, at=run.at.clock())
+        if await has_approved(run.at.ledger, found, run=str(flow_run.id)):
+            # What waits for an approval by now, nobody has seen who started it.
+            await carry_only(run, found, await begun_rows(run.at.ledger, found))
+        elif refused := await _approve_rows(run, found, at_most, budget, note):
+            return refused
         async with showing(run), interruptible(run):
             outcome = await carry(run, AS_TASKS, campaign)
         await publish_report(run)
     return await end(outcome, run.at.settings)
+
+
+async def _approve_rows(
+    run: Run, campaign: Campaign, at_most: float, budget: float | None, note: str | None
+) -> State[Any] | None:
+    """Approve what waits for it, to be carried; return how the run ends where it may not."""
+    rows = await waiting_rows(run.at.ledger, campaign)
+    plan = waiting_plan(campaign, rows, parse_credits(budget))
+    run.campaign, run.plan = campaign, plan
+    limit = parse_credits(at_most)
+    assert limit is not None, "its type says what an amount is"
+    if rows:
+        await publish_plan(plan)
+    if plan.unpriced or plan.total > limit:
+        words = f"{in_credits(plan.total)} for {count(len(rows), 'film')}, and "
+        words += f"{as_text(limit)} at most: not approved; nothing was spent"
+        return not_approved(words, await unapproved(run))
+    check_budget(plan)
+    await run.at.store.check()
+    await carry_only(run, campaign, [row.row for row in rows])
+    by = "approved by the flow approve" + (f": {redact(note)}" if note else "")
+    said = partial(approve_waiting, run=str(flow_run.id), by=by, at=run.at.clock())
+    await said(run.at.ledger, campaign, plan)
+    return None

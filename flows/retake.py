@@ -19,6 +19,7 @@ from flows.endings import end, ended
 from flows.interruption import interruptible
 from flows.pipeline import carry
 from flows.shown import publish_report, showing
+from tasks.aftercare.begun import begun_rows, has_approved
 from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
 from tasks.campaign.quote import check_budget
 from tasks.campaign.run import Run
@@ -26,7 +27,7 @@ from tasks.campaign.selection import parse_selection
 from tasks.campaign.steps import carry_only
 from tasks.credits import in_credits
 from tasks.errors import SpendRefused
-from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow, Ledger, kept_rows, rows_of
+from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, rows_of
 
 
 @flow(
@@ -68,10 +69,10 @@ async def _retake(
     profile: str | None,
 ) -> State[Any]:
     async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, chosen):
-        if (flow_run.run_count or 1) == 1:
-            names = await _approve(run, chosen, select, at_most, because)
+        if await has_approved(run.at.ledger, chosen, run=str(flow_run.id)):
+            names = await _begun(run.at.ledger, chosen)
         else:
-            names = await _begun(run.at.ledger, chosen, select)
+            names = await _approve(run, chosen, select, at_most, because)
         await carry_only(run, chosen, names)
         async with showing(run), interruptible(run):
             outcome = await carry(run, AS_TASKS, chosen.name)
@@ -94,23 +95,18 @@ async def _approve(
             remedy="start the flow with `at_most` as high as that",
         )
     await run.at.store.check()
-    by = "approved by the flow's parameter"
-    await approve_offers(run.at, campaign, found, by=by, because=because, budget=None)
+    said = partial(approve_offers, run=str(flow_run.id), by="approved by the flow's parameter")
+    await said(run.at, campaign, found, because=because, budget=None)
     return [offer.row.row for offer in found]
 
 
-async def _begun(ledger: Ledger, campaign: Campaign, select: str) -> list[str]:
-    """Return the rows chosen that are approved or under way; raise SpendRefused if there are none.
+async def _begun(ledger: Ledger, campaign: Campaign) -> list[str]:
+    """Return the rows that are approved or under way; raise SpendRefused if there are none.
 
-    A flow run that is started again has approved its takes before: films of these would be rows to
-    be chosen, and another take of them nobody has asked for.
+    A flow run that has approved its takes before chooses none: films of these would be rows to be
+    chosen, another take of them nobody has asked for, and what was failed then is not any more.
     """
-    chosen = parse_selection(select)
-    names = [
-        row.row
-        for row in await ledger.read(partial(rows_of, campaign_id=campaign.id))
-        if row.state in UNDER_WAY | {"approved"} and chosen(row, row.asked(), row.state)
-    ]
+    names = await begun_rows(ledger, campaign)
     if not names:
         raise SpendRefused(
             "nothing of this retake is under way any more; nothing more was spent",

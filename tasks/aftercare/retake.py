@@ -12,9 +12,11 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from tasks.aftercare.begun import approve_once
 from tasks.campaign.prices import ask_prices
 from tasks.campaign.quote import check_wanted
 from tasks.campaign.values import Plan, PlanLine
+from tasks.credits import in_credits
 from tasks.engine.context import Context
 from tasks.errors import MovedOn
 from tasks.ledger import (
@@ -123,14 +125,17 @@ async def approve_offers(
     because: str | None,
     budget: Decimal | None,
     even_kept: bool = False,
+    run: str | None = None,
 ) -> None:
-    """Approve every offer that is not refused, or none of them.
+    """Approve every offer that is not refused, or none of them; `run` is the id of a flow run.
 
-    Raises SpendRefused when a row moved on, or the campaign was cancelled, since it was priced.
+    Raises SpendRefused when a row moved on, or the campaign was cancelled, since it was priced,
+    and where the flow run has approved before.
     """
     wanted = [Quoted(offer.row, offer.price) for offer in found if not offer.refusal]
     change = partial(approve_wanted, campaign=campaign, wanted=wanted, by=by, because=because)
-    await at.ledger.write(partial(change, budget=budget, at=at.clock(), even_kept=even_kept))
+    change = partial(change, budget=budget, at=at.clock(), even_kept=even_kept, run=run)
+    await at.ledger.write(change)
 
 
 def approve_wanted(
@@ -143,13 +148,18 @@ def approve_wanted(
     budget: Decimal | None,
     at: float,
     even_kept: bool = False,
+    run: str | None = None,
 ) -> None:
     """Approve another take of every row at its price, in one transaction, or none of them.
 
     Raises MovedOn for a row that moved on or, without `even_kept`, is kept; SpendRefused where
-    the campaign was cancelled.
+    the campaign was cancelled, or the flow run of the id `run` has approved before.
     """
     check_wanted(connection, campaign)
+    if run is not None:
+        total = sum((one.amount or Decimal(0) for one in wanted), Decimal(0))
+        words = f"{in_credits(total)}, {by}"
+        approve_once(connection, campaign, run=run, rows=len(wanted), words=words, at=at)
     late = approve_retakes(connection, wanted, by=by, because=because, at=at, even_kept=even_kept)
     if late:
         named = ", ".join(row.row for row in late)

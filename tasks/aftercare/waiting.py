@@ -12,8 +12,10 @@ from functools import partial
 
 from sqlalchemy import Connection
 
+from tasks.aftercare.begun import approve_once
 from tasks.campaign.quote import check_wanted
 from tasks.campaign.values import Plan, PlanLine
+from tasks.credits import in_credits
 from tasks.ledger import (
     Campaign,
     CampaignRow,
@@ -55,18 +57,23 @@ def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decima
 
 
 async def approve_waiting(
-    ledger: Ledger, campaign: Campaign, plan: Plan, *, by: str, at: float
+    ledger: Ledger, campaign: Campaign, plan: Plan, *, run: str, by: str, at: float
 ) -> int:
     """Approve the rows of a plan at the prices it has; return how many that were.
 
     A row whose price has moved since stays as it is. Raises SpendRefused where the campaign was
-    cancelled meanwhile.
+    cancelled meanwhile, or the flow run of the id `run` has approved before.
     """
-    return await ledger.write(partial(_approve, campaign=campaign, plan=plan, by=by, at=at))
+    change = partial(_approve, campaign=campaign, plan=plan, run=run, by=by, at=at)
+    return await ledger.write(change)
 
 
-def _approve(connection: Connection, campaign: Campaign, plan: Plan, *, by: str, at: float) -> int:
+def _approve(
+    connection: Connection, campaign: Campaign, plan: Plan, *, run: str, by: str, at: float
+) -> int:
     check_wanted(connection, campaign)
+    words = f"{in_credits(plan.total)}, {by}"
+    approve_once(connection, campaign, run=run, rows=len(plan.lines), words=words, at=at)
     if plan.budget is not None:
         set_budget(connection, campaign, budget=plan.budget, at=at)
     prices = {line.row: line.priced for line in plan.lines}

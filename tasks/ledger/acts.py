@@ -39,6 +39,12 @@ def note_act(
     return int(connection.execute(made.returning(acts.c.id)).scalar_one())
 
 
+def has_acted(connection: Connection, *, act: str, by: str, campaign: str) -> bool:
+    """Whether somebody has done something in a campaign."""
+    one = select(acts.c.id).where(acts.c.campaign == campaign, acts.c.act == act, acts.c.by == by)
+    return connection.execute(one.limit(1)).first() is not None
+
+
 def acts_of(
     connection: Connection, *, campaign: str | None = None, before: int | None = None, limit: int
 ) -> list[Act]:

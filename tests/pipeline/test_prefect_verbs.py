@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from deployments.servers import PrefectServer
+from tasks.aftercare.begun import approve_once
 from tasks.ledger import acquire_lease, find_campaign, open_ledger
 from tests.programs import ROOT, Desk, Sandbox, simple_sheet
 
@@ -26,8 +27,10 @@ pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
 PROGRAM = """
 import asyncio, importlib, inspect, json, os, sys
 
-async def call(module, name, parameters, run_count=1):
-    os.environ["PREFECT__RUNTIME__FLOW_RUN__RUN_COUNT"] = str(run_count)
+async def call(module, name, parameters, run=None):
+    os.environ.pop("PREFECT__RUNTIME__FLOW_RUN__ID", None)
+    if run is not None:
+        os.environ["PREFECT__RUNTIME__FLOW_RUN__ID"] = run
     flow = getattr(importlib.import_module(module), name)
     state = await flow(**parameters, return_state=True)
     found = state.result(raise_on_failure=False)
@@ -45,8 +48,10 @@ asyncio.run(main())
 RETAKE = ("flows.retake", "retake_rows")
 RECONCILE = ("flows.reconcile", "reconcile_ledger")
 CARRY_ON = ("flows.carry_on", "carry_on")
-#: The last of it is how often the flow run was started, where that is more than once.
-Order = tuple[str, str, Mapping[str, Any]] | tuple[str, str, Mapping[str, Any], int]
+CAMPAIGN = ("flows.campaign", "run_campaign")
+APPROVE = ("flows.approve", "approve_campaign")
+#: The last of it is the id of the flow run, where one is begun anew.
+Order = tuple[str, str, Mapping[str, Any]] | tuple[str, str, Mapping[str, Any], str]
 
 
 @dataclass(frozen=True)
@@ -69,23 +74,34 @@ def told(tmp_path_factory: pytest.TempPathFactory, service: Sandbox, server: Pre
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(2))).status == 0
     assert desk.run(desk.sheet(f"{name}-2.csv", simple_sheet(1, title="Other"))).status == 0
     _leave_under_way(desk, service, f"{name}-4")
+    _leave_under_way(desk, service, f"{name}-5")
+    desk.sheet(f"{name}-6.csv", simple_sheet(1, title="Waits"))
+    desk.sheet("more.csv", simple_sheet(3, title="Waits"))
     asyncio.run(_hold(desk, f"{name}-2"))
     before, creates = desk.rows(name), service.calls()["create"]
     service.delete(before["r002"]["video_id"])
     # The sheet need not be there.
     (folder / f"{name}.csv").unlink()
     one = {"campaign": name, "select": "r001"}
+    asyncio.run(_note_approval(desk, f"{name}-5", "begun-5"))
+    later = {"sheet": "more.csv", "campaign": f"{name}-6", "same_campaign": True}
+    approve = {"campaign": f"{name}-6", "at_most": 30}
     orders: list[Order] = [
         (*CARRY_ON, {"campaign": f"{name}-4"}),
         (*CARRY_ON, {"campaign": f"{name}-2"}),
         (*RETAKE, one),
         (*RETAKE, {**one, "at_most": 14}),
-        (*RETAKE, {**one, "at_most": 15, "because": "the logo is wrong"}),
-        (*RETAKE, {**one, "at_most": 15}, 2),
+        (*RETAKE, {**one, "at_most": 15, "because": "the logo is wrong"}, "begun"),
+        (*RETAKE, {**one, "at_most": 15}, "begun"),
+        (*RETAKE, {"campaign": f"{name}-5", "select": "state:failed", "at_most": 30}, "begun-5"),
         (*RECONCILE, {}),
         (*RECONCILE, {"campaign": name}),
         (*RECONCILE, {"campaign": f"{name}-2"}),
         (*RECONCILE, {"campaign": f"{name}-3"}),
+        (*CAMPAIGN, {"sheet": f"{name}-6.csv"}),
+        (*APPROVE, approve, "begun-6"),
+        (*CAMPAIGN, later),
+        (*APPROVE, approve, "begun-6"),
     ]
     ends = _call(desk, server, orders)
     return Told(desk, name, before, creates, ends, _artifacts(server))
@@ -101,7 +117,8 @@ def test_another_take_is_made_at_a_price_that_was_agreed_to(told: Told, service:
     # Prefect may start a flow run again, and nobody asked for yet another take.
     assert (again["state"], again["type"]) == ("Refused", "FAILED")
     assert "nothing of this retake is under way any more" in again["data"]
-    assert service.calls()["create"] == told.creates + 1
+    # Beside that one: a film of another test of this file.
+    assert service.calls()["create"] == told.creates + 1 + 1
     after = told.desk.rows(told.name)
     assert after["r002"] == told.before["r002"]
     assert after["r001"]["video_id"] != told.before["r001"]["video_id"]
@@ -111,7 +128,7 @@ def test_another_take_is_made_at_a_price_that_was_agreed_to(told: Told, service:
 
 
 def test_what_differs_is_reported_and_nothing_is_changed(told: Told) -> None:
-    every, gone, agrees, unknown = told.ends[6:]
+    every, gone, agrees, unknown = told.ends[7:11]
     for looked in (every, gone):
         assert (looked["state"], looked["type"]) == ("NeedsPerson", "FAILED")
         # Films of other tests have keys like ours: they are in no campaign of this ledger.
@@ -119,7 +136,7 @@ def test_what_differs_is_reported_and_nothing_is_changed(told: Told) -> None:
         assert [(one["kind"], one["row"]) for one in found] == [("gone", "r002")]
         assert not found[0]["applied"]
     # The take before the last is still compared.
-    assert (every["data"]["compared"], gone["data"]["compared"]) == (6, 3)
+    assert (every["data"]["compared"], gone["data"]["compared"]) == (8, 3)
     assert agrees["state"] == "Completed"
     assert agrees["data"]["differences"] == []
     assert unknown["state"] == "Invalid"
@@ -134,10 +151,26 @@ def test_films_under_way_are_carried_on_and_nothing_is_begun(told: Told) -> None
     assert attended["state"] == "Attended"
 
 
+def test_a_retake_that_is_begun_anew_carries_on_whatever_its_rows_are_by_now(told: Told) -> None:
+    begun = told.ends[6]
+    assert begun["state"] == "Completed", begun
+    assert begun["data"]["rows"] == {"total": 2, "delivered": 2}
+
+
+def test_an_approval_that_is_begun_anew_is_of_nothing_more(told: Told) -> None:
+    shown, approved, more, again = told.ends[11:]
+    assert (shown["state"], more["state"]) == ("NotApproved", "NotApproved")
+    assert approved["data"]["rows"] == {"total": 1, "delivered": 1}
+    # They were priced later, and would still have been within the amount.
+    assert (again["state"], again["data"]["rows"]) == (
+        "Completed", {"total": 3, "quoted": 2, "delivered": 1},
+    )  # fmt: skip
+
+
 def _leave_under_way(desk: Desk, service: Sandbox, name: str) -> None:
     """Begin two films, and leave before they are finished."""
     service.plan_fault(on="render", do="slow", seconds=20)
-    desk.leave_under_way(desk.sheet(f"{name}.csv", simple_sheet(2, title="Left")))
+    desk.leave_under_way(desk.sheet(f"{name}.csv", simple_sheet(2, title=name)))
     service.clear_faults()
 
 
@@ -148,6 +181,15 @@ async def _hold(desk: Desk, name: str) -> None:
         assert campaign is not None
         held = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:there:1")
         await ledger.write(partial(held, at=time.time(), seconds=600))
+
+
+async def _note_approval(desk: Desk, name: str, run: str) -> None:
+    """Have a flow run approved what is under way of a campaign, before it was begun anew."""
+    async with await open_ledger(f"sqlite:///{desk.folder}/.callsheet/ledger.db") as ledger:
+        campaign = await ledger.read(partial(find_campaign, name=name))
+        assert campaign is not None
+        note = partial(approve_once, campaign=campaign, run=run, rows=2, words="30 credits")
+        await ledger.write(partial(note, at=time.time()))
 
 
 def _call(desk: Desk, server: PrefectServer, orders: Sequence[Order]) -> list[dict[str, Any]]:
