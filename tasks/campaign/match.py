@@ -31,6 +31,7 @@ from tasks.ledger import (
     campaigns_from,
     find_campaign,
     has_paid,
+    is_begun,
     origins_of,
     paid_elsewhere,
     rows_of,
@@ -82,7 +83,7 @@ async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sh
     campaign = known.get(sheet.campaign)
     if campaign is None or not is_other_money(campaign, options):
         return sheet
-    if not await ledger.read(partial(has_paid, campaign_id=campaign.id)):
+    if not await ledger.read(partial(is_begun, campaign_id=campaign.id)):
         return sheet
     name = _beside(campaign, known, options)
     is_real = f"is campaign {name} here, since {campaign.name} is made with a real service"
@@ -93,6 +94,18 @@ async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sh
 def is_other_money(campaign: Campaign, options: RunOptions) -> bool:
     """Return whether a campaign has a sandbox's films and the run would make real ones, or so."""
     return campaign.sandbox is not None and campaign.sandbox != options.sandbox
+
+
+def check_same_money(campaign: Campaign, options: RunOptions) -> None:
+    """Raise SpendRefused for what a sandbox was to make and a service would, or the reverse."""
+    if is_other_money(campaign, options):
+        raise SpendRefused(_other_money_words(campaign, options))
+
+
+def _other_money_words(campaign: Campaign, options: RunOptions) -> str:
+    tried = "was only tried with --sandbox: its films and credits are no real ones"
+    real = "is made with a real service, and --sandbox would put films of its own among its films"
+    return f"campaign {campaign.name} {real if options.sandbox else tried}; nothing was spent"
 
 
 def _beside(campaign: Campaign, known: Mapping[str, Campaign], options: RunOptions) -> str:
@@ -119,7 +132,11 @@ async def match_sheet(
     campaign = None
     if ledger is not None:
         campaign = await ledger.read(partial(find_campaign, name=sheet.campaign))
-        if campaign is not None and await ledger.read(partial(has_paid, campaign_id=campaign.id)):
+        if campaign is not None and is_other_money(campaign, options):
+            # What was approved of a trial is not approved with a service that costs.
+            if await ledger.read(partial(is_begun, campaign_id=campaign.id)):
+                return Match(refusal=await _other_service(ledger, sheet, options, campaign))
+        elif campaign is not None and await ledger.read(partial(has_paid, campaign_id=campaign.id)):
             return await _match_known(ledger, sheet, options, campaign)
     if settings is not None and not options.new_campaign:
         used = _used_elsewhere(settings, sheet)
@@ -192,8 +209,6 @@ async def _match_known(
     ledger: Ledger, sheet: Sheet, options: RunOptions, campaign: Campaign
 ) -> Match:
     """A campaign of before this was kept, without an origin, takes the first sheet that comes."""
-    if is_other_money(campaign, options):
-        return Match(refusal=await _other_service(ledger, sheet, options, campaign))
     origins = await ledger.read(partial(origins_of, campaign_id=campaign.id))
     if not origins or sheet.origin in origins:
         return Match()
@@ -223,10 +238,8 @@ async def _other_service(
 ) -> SpendRefused:
     known = {one.name: one for one in await ledger.read(all_campaigns)}
     other = _beside(campaign, known, options)
-    tried = "was only tried with --sandbox: its films and credits are no real ones"
-    real = "is made with a real service, and --sandbox would put films of its own among its films"
     return SpendRefused(
-        f"campaign {campaign.name} {real if options.sandbox else tried}; nothing was spent",
+        _other_money_words(campaign, options),
         remedy=f"to have one beside it:\n  {suggest_run(sheet.address, other, *options.typed)}",
     )
 

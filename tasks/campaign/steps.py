@@ -23,7 +23,7 @@ from sqlalchemy import Connection
 
 from tasks.campaign.catalogue import compared
 from tasks.campaign.lease import leased
-from tasks.campaign.match import match_sheet, name_campaign, note_ledger
+from tasks.campaign.match import check_same_money, match_sheet, name_campaign, note_ledger
 from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.plan_words import sums_of
 from tasks.campaign.progress_words import say_outcome
@@ -86,8 +86,9 @@ async def carry_only(
     """Make a run of some rows as the ledger has them, held for this process until it ends.
 
     Raises Parked when another process is at work on the campaign for longer than `wait` seconds
-    (None: no matter how long).
+    (None: no matter how long), SpendRefused where what it has is of the other kind of service.
     """
+    check_same_money(campaign, run.options)
     run.campaign = campaign
     run.only = frozenset(names)
     await _hold_campaign(run, campaign, wait=wait)

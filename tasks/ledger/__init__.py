@@ -84,6 +84,7 @@ from tasks.ledger.origins import (
     PaidElsewhere,
     campaigns_from,
     has_paid,
+    is_begun,
     is_latest_from,
     origins_of,
     paid_elsewhere,

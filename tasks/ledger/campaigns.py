@@ -16,7 +16,7 @@ from tasks.credits import as_number, from_micro, in_credits, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.figures import NAMES, sums_of
 from tasks.ledger.moves import note_campaign
-from tasks.ledger.origins import has_paid, remember_origin, set_apart
+from tasks.ledger.origins import is_begun, remember_origin, set_apart
 from tasks.ledger.schema import campaigns, events
 from tasks.ledger.states import State
 from tasks.origin import SheetOrigin
@@ -100,7 +100,7 @@ def ensure_campaign(
     """Return the campaign of this name, made if it is new, with the sheet it is run from.
 
     `apart_from` are campaigns that have paid for rows of it, and from which it stands apart; with
-    `sandbox` its service is one of our own, which stays so once anything was sent.
+    `sandbox` its service is one of our own, which stays so once anything is approved or was sent.
     """
     found = find_campaign(connection, name)
     if found is None:
@@ -111,7 +111,7 @@ def ensure_campaign(
         if made:
             note_campaign(connection, found.id, "campaign", f"from {sheet}", at=at)
     this = campaigns.c.id == found.id
-    if has_paid(connection, found.id):
+    if is_begun(connection, found.id):
         sandbox = found.sandbox
     now = replace(found, sheet=sheet, sheet_digest=sheet_digest, sandbox=sandbox)
     values = {"sheet": sheet, "sheet_digest": sheet_digest, "sandbox": sandbox}

@@ -80,6 +80,13 @@ def has_paid(connection: Connection, campaign_id: int) -> bool:
     return connection.scalar(query.where(rows.c.campaign_id == campaign_id).limit(1)) is not None
 
 
+def is_begun(connection: Connection, campaign_id: int) -> bool:
+    """Return whether anything of a campaign was ever sent, or is approved to be."""
+    query = select(rows.c.id).where(rows.c.campaign_id == campaign_id, rows.c.state == "approved")
+    approved = connection.scalar(query.limit(1)) is not None
+    return approved or has_paid(connection, campaign_id)
+
+
 def paid_elsewhere(
     connection: Connection,
     campaign_id: int | None,

@@ -14,6 +14,7 @@ from tasks.campaign.plan import plan_sheet
 from tasks.campaign.values import RunOptions
 from tasks.ledger import (
     Ledger,
+    State,
     ensure_campaign,
     origins_of,
     paid_elsewhere,
@@ -159,6 +160,36 @@ async def test_a_campaign_of_an_earlier_release_takes_the_first_sheet_that_comes
         SheetOrigin(place="/a/s.csv")
     ]
     assert await refusal(ledger, other) is not None
+
+
+@pytest.mark.parametrize(
+    ("state", "tried", "goes_on"),
+    [
+        ("quoted", True, True),
+        ("approved", True, False),
+        ("delivered", True, False),
+        ("approved", False, False),
+        ("quoted", False, True),
+    ],
+)
+async def test_what_is_approved_for_one_service_is_not_approved_for_the_other(
+    ledger: Ledger, state: State, *, tried: bool, goes_on: bool
+):
+    """What a sandbox was to make, and nothing of it was sent: nobody has said yes to paying."""
+    change = partial(ensure_campaign, name="spring", sheet="s.csv", sheet_digest="d", at=NOW)
+    stage = Stage(ledger, await ledger.write(partial(change, sandbox=tried)))
+    await stage.sync(*ROWS)
+    await stage.in_state(state, "r0")
+
+    other = replace(OPTIONS, sandbox=not tried)
+    named = await name_campaign(ledger, sheet(*ROWS, named_after_file=True), other)
+    refused = (await match_sheet(ledger, sheet(*ROWS), other)).refusal
+    found = await ledger.write(partial(change, sandbox=not tried))
+
+    beside = "spring-real" if tried else "spring-sandbox"
+    assert named.campaign == ("spring" if goes_on else beside)
+    assert (refused is None) is goes_on
+    assert found.sandbox is (not tried if goes_on else tried)
 
 
 async def test_a_sheet_goes_on_as_the_campaign_that_it_was_last_run_as(ledger: Ledger):
