@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from deployments.up.logs import LAST, Log, last_words
-from deployments.up.programs import Program
+from deployments.up.programs import Program, is_there
 from deployments.up.what_is_up import KeptPart, PartState
 from tasks.errors import BadInput, CallsheetError
 from tasks.plural import count
@@ -31,6 +31,9 @@ PAUSE, LONGEST = 1.0, 30.0
 START_LIMIT = 180.0
 #: How often is asked whether it is up, in seconds.
 ASK = 0.25
+#: How often one that is up is asked for its page, in seconds, and how many times in a row without
+#: any answer show that it hangs. Counted, lest one hangs because the machine was asleep.
+LISTEN, SILENCES = 30.0, 10
 
 #: Is told what a part said, or what is said of it.
 Tell = Callable[[str, str], None]
@@ -48,6 +51,7 @@ class KeptProgram:
         tell: Tell,
         *,
         pause: float,
+        listen: float = LISTEN,
     ) -> None:
         self.program = program
         self.needs = needs
@@ -60,6 +64,7 @@ class KeptProgram:
         self._note = note
         self._tell = tell
         self._pause = pause
+        self._listen = listen
         self._process: asyncio.subprocess.Process | None = None
         self._deaths: list[float] = []
         #: How large its log was when it was started the last time.
@@ -124,6 +129,7 @@ class KeptProgram:
         self._move("starting")
         ended = asyncio.create_task(process.wait())
         coming = asyncio.create_task(self._come_up(process, started))
+        hanging = asyncio.create_task(self._kill_when_it_hangs(process))
         try:
             either: set[asyncio.Task[Any]] = {ended, coming}
             done, _ = await asyncio.wait(
@@ -138,7 +144,8 @@ class KeptProgram:
             return await ended
         finally:
             coming.cancel()
-            await asyncio.gather(coming, return_exceptions=True)
+            hanging.cancel()
+            await asyncio.gather(coming, hanging, return_exceptions=True)
 
     async def _come_up(self, process: asyncio.subprocess.Process, started: float) -> None:
         """Wait until it is up, and note that."""
@@ -167,6 +174,20 @@ class KeptProgram:
             if await asyncio.to_thread(answers, started):
                 return
             await asyncio.sleep(ASK)
+
+    async def _kill_when_it_hangs(self, process: asyncio.subprocess.Process) -> None:
+        """Kill it once it has left its page unanswered too often in a row: it is started again."""
+        await self.up.wait()
+        silences = 0
+        while self.program.page is not None:
+            await asyncio.sleep(self._listen)
+            there = await asyncio.to_thread(is_there, self.program.page)
+            silences = 0 if there else silences + 1
+            if silences == SILENCES:
+                self._tell(self.program.name, f"it hangs: asked {SILENCES} times, no answer")
+                with suppress(ProcessLookupError):
+                    process.kill()
+                return
 
     def _count_death(self, *, was_up: bool) -> None:
         """Count a death: of one that never came up all count, however long each try took."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from deployments.prefect_address import PrefectAddress
 from deployments.servers import SERVER, server_environ, server_words
-from deployments.up.deploy import POOL, ask_prefect
+from deployments.up.deploy import POOL, WITHIN, ask_prefect
 from deployments.up.leftovers import VARIABLE
 
 #: How often the worker asks for flow runs that are due, in seconds.
@@ -27,6 +27,8 @@ WORKER_ASKS = 3
 OF_ANOTHER_SERVER = ("PREFECT_API_", "PREFECT_SERVER_", "PREFECT_PROFILE")
 #: What of it is not the server's business.
 NOT_THE_SERVERS = ("CALLSHEET_", "NOTIFY_SOCKET")
+#: What shows of each part that it answers: a page that asks for no login, nor for the ledger.
+PAGES = {"prefect": "/api/health", "board": "/live", "receiver": "/health", "sandbox": "/api/v1"}
 PREFECT_FILE = Path(__file__).parents[1] / "prefect.yaml"
 
 
@@ -47,6 +49,8 @@ class Program:
     #: Of its log only lines that begin so are shown; the rest is for those who look there.
     shows: re.Pattern[str] | None = None
     once: bool = False
+    #: The address, on this machine, of a page that it answers as long as it does not hang.
+    page: str | None = None
     answers: Callable[[float], bool] | None = field(default=None, repr=False)
 
 
@@ -122,7 +126,8 @@ def prefect_server(around: Surroundings, port: int) -> Program:
         address=origin,
         # Not its tracebacks, which fill a screen for a heartbeat that came too late.
         shows=re.compile(r"\d\d:\d\d:\d\d\.\d+ \|"),
-        answers=lambda _: is_answering(f"{origin}/api/health"),
+        page=f"{origin}{PAGES['prefect']}",
+        answers=lambda _: is_answering(f"{origin}{PAGES['prefect']}"),
     )
 
 
@@ -161,17 +166,23 @@ def board(around: Surroundings, host: str, port: int, *, more: tuple[str, ...]) 
         words=("-m", "deployments.cli", "board", "--json", *where, *more),
         environ=around.environ(),
         says=True,
+        # Not the address that it says, which may be that of a proxy.
+        page=f"{origin_of(host, port)}{PAGES['board']}",
     )
 
 
-def receiver(around: Surroundings, *, tells_prefect: bool) -> Program:
-    """Return the receiver of webhooks; `tells_prefect` has flow runs carry on what it hears of."""
+def receiver(around: Surroundings, host: str, port: int, *, tells_prefect: bool) -> Program:
+    """Return the receiver of webhooks; `tells_prefect` has flow runs carry on what it hears of.
+
+    Where it listens is a setting of its own, which `around` has.
+    """
     more = {"CALLSHEET_PREFECT_EVENTS": "yes"} if tells_prefect else {}
     return Program(
         name="receiver",
         words=("-m", "deployments.cli", "receive", "--json"),
         environ=around.environ(**more),
         says=True,
+        page=f"{origin_of(host, port)}{PAGES['receiver']}",
     )
 
 
@@ -184,20 +195,36 @@ def sandbox(around: Surroundings, port: int, *, time_scale: str) -> Program:
         words=(*words, "--allow-loopback-webhooks", "--time-scale", time_scale),
         environ=around.environ(),
         says=True,
+        page=f"{origin_of('127.0.0.1', port)}{PAGES['sandbox']}",
     )
+
+
+def origin_of(host: str, port: int) -> str:
+    """Return the address of what listens there."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def is_answering(url: str) -> bool:
     """Whether something answers there that is not in trouble."""
+    status = _status(url, within=2)
+    return status is not None and status < 500
+
+
+def is_there(url: str) -> bool:
+    """Whether anything answers there at all, however it is."""
+    return _status(url, within=WITHIN) is not None
+
+
+def _status(url: str, *, within: float) -> int | None:
     # A proxy of the environment does not lead to this machine.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=2):
-            return True
+        with opener.open(url, timeout=within) as answer:
+            return int(answer.status)
     except urllib.error.HTTPError as error:
-        return error.code < 500
+        return error.code
     except (OSError, HTTPException, ValueError):
-        return False
+        return None
 
 
 def _is_known(at: PrefectAddress, name: str, since: float) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deployments.up.kept_program import PAUSE, KeptProgram, Tell
+from deployments.up.kept_program import LISTEN, PAUSE, KeptProgram, Tell
 from deployments.up.programs import Program
 from deployments.up.what_is_up import WhatIsUp, folder_of, write_up
 
@@ -27,13 +27,22 @@ READ = 0.3
 class Supervisor:
     """Everything that one `up` keeps up."""
 
-    def __init__(self, home: Path, now: WhatIsUp, tell: Tell, *, pause: float = PAUSE) -> None:
+    def __init__(
+        self,
+        home: Path,
+        now: WhatIsUp,
+        tell: Tell,
+        *,
+        pause: float = PAUSE,
+        listen: float = LISTEN,
+    ) -> None:
         self.now = now
         #: Done when it is to end; an error says of which part that is.
         self.ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._home = home
         self._tell = tell
         self._pause = pause
+        self._listen = listen
         self._kept: dict[str, KeptProgram] = {}
         self._keeping: list[asyncio.Task[None]] = []
         self._hurry = asyncio.Event()
@@ -53,7 +62,13 @@ class Supervisor:
         """Keep a program up from now on."""
         needs = [self._kept[name] for name in program.needs if name in self._kept]
         kept = KeptProgram(
-            program, folder_of(self._home), needs, self._note, self._tell, pause=self._pause
+            program,
+            folder_of(self._home),
+            needs,
+            self._note,
+            self._tell,
+            pause=self._pause,
+            listen=self._listen,
         )
         self._kept[program.name] = kept
         self._note(kept)

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from deployments.terminal import plain
 from deployments.up.logs import last_words
-from deployments.up.programs import is_answering
+from deployments.up.programs import PAGES, is_answering
 from deployments.up.what_is_up import KeptPart, WhatIsUp
 from tasks.duration import say_duration
 from tasks.plural import count
@@ -18,8 +18,6 @@ from tasks.settings import Settings
 
 #: How long a login that is printed waits for a browser, in seconds.
 LOGIN = 3600.0
-#: What shows of each part that it answers: a page that asks for no login.
-PAGES = {"prefect": "/api/health", "board": "/login", "receiver": "/health", "sandbox": "/api/v1"}
 
 
 def ready_document(now: WhatIsUp, ways: tuple[str | None, str | None]) -> dict[str, Any]:

@@ -119,7 +119,7 @@ class Parts:
             webhooks = f"http://{address}"
             self._learn(webhook_url=webhooks)
         tells = bool(webhooks and self._around.api)
-        self._watch.keep(programs.receiver(self._around, tells_prefect=tells))
+        self._watch.keep(programs.receiver(self._around, host, port, tells_prefect=tells))
 
     def _start_board(self) -> None:
         wanted = self._wanted

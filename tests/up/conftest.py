@@ -53,7 +53,13 @@ async def keeping(home: Path) -> AsyncIterator[Kept]:
     told: list[str] = []
     mark = secrets.token_hex(8)
     now = WhatIsUp(pid=os.getpid(), mark=mark, folder=str(home))
-    watch = Supervisor(home, now, lambda part, words: told.append(f"{part} | {words}"), pause=0.01)
+    watch = Supervisor(
+        home,
+        now,
+        lambda part, words: told.append(f"{part} | {words}"),
+        pause=0.01,
+        listen=0.01,
+    )
     try:
         yield Kept(home, mark, watch, told)
     finally:

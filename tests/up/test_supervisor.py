@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from deployments.up.kept_program import SILENCES
 from deployments.up.leftovers import marked
 from deployments.up.what_is_up import last_up
 from tasks.errors import BadInput, CallsheetError
@@ -116,6 +118,51 @@ async def test_a_program_that_mends_goes_on(kept: Kept) -> None:
 
     assert await kept.watch.are_up()
     assert kept.watch.now.parts["deployments"].state == "done"
+
+
+#: Says where it is, and answers everybody that it is in trouble.
+ANSWERS = """
+import json, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self):
+        with open(sys.argv[0] + 'asked', 'a') as asked:
+            asked.write('x')
+        self.send_error(503)
+server = HTTPServer(('127.0.0.1', PORT), Page)
+print(json.dumps({'url': 'http://here'}), flush=True)
+server.serve_forever()
+"""
+
+
+async def test_a_program_that_hangs_is_started_again(kept: Kept) -> None:
+    with socket.socket() as taken:
+        # Nobody listens: what is not answered at all is the same for whoever asks.
+        taken.bind(("127.0.0.1", 0))
+        page = f"http://127.0.0.1:{taken.getsockname()[1]}/live"
+        kept.watch.keep(replace(kept.program("board", SAYS, says=True), page=page))
+        await kept.watch.are_up()
+
+        await until(lambda: kept.watch.now.parts["board"].restarts == 1)
+
+    hangs = "board | it hangs: asked 10 times, no answer"
+    again = "board | it was ended by SIGKILL; it is started again in 0 s"
+    assert kept.told[:3] == ["board | is up", hangs, again]
+
+
+async def test_a_program_in_trouble_that_answers_does_not_hang(kept: Kept) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    page = f"http://127.0.0.1:{port}/live"
+    program = kept.program("board", ANSWERS.replace("PORT", str(port)), says=True)
+    kept.watch.keep(replace(program, page=page))
+    await kept.watch.are_up()
+
+    asked = kept.home / "-casked"
+    await until(lambda: asked.exists() and asked.stat().st_size > 2 * SILENCES)
+
+    assert kept.told == ["board | is up"]
 
 
 async def test_three_deaths_are_the_end_with_the_last_words(kept: Kept) -> None:
