@@ -67,6 +67,7 @@ class KeptProgram:
         self._listen = listen
         self._process: asyncio.subprocess.Process | None = None
         self._deaths: list[float] = []
+        self._came_up = False
         #: How large its log was when it was started the last time.
         self._logged = 0
 
@@ -77,6 +78,7 @@ class KeptProgram:
                 await need.up.wait()
             status = await self._run()
             was_up = self.up.is_set()
+            self._came_up |= was_up
             self.up.clear()
             if self.program.once and status == 0:
                 self._move("done")
@@ -84,7 +86,8 @@ class KeptProgram:
                 self._tell(self.program.name, "done")
                 return
             self._process = None
-            if status == BadInput.exit_status and not was_up:
+            # Of one that was up before, the settings were right: its ledger may be away for now.
+            if status == BadInput.exit_status and not was_up and not self._came_up:
                 raise self._given_up("cannot be started", BadInput)
             if all(need.up.is_set() for need in self.needs):
                 self._count_death(was_up=was_up)

@@ -182,6 +182,26 @@ async def test_what_was_given_wrongly_is_not_tried_again(kept: Kept) -> None:
         await kept.watch.are_up()
 
 
+async def test_what_was_up_before_was_given_rightly(kept: Kept) -> None:
+    away = kept.home / "away"
+    refuses = f"""
+import os
+if os.path.exists({str(away)!r}):
+    os.unlink({str(away)!r})
+    raise SystemExit(2)
+{SAYS}"""
+    kept.watch.keep(kept.program("board", refuses, says=True))
+    await kept.watch.are_up()
+    pid = kept.watch.now.parts["board"].pid
+    assert pid is not None
+    away.touch()
+
+    os.kill(pid, signal.SIGKILL)
+
+    await until(lambda: kept.told[-1] == "board | is up" and len(kept.told) > 1)
+    assert kept.watch.now.parts["board"].restarts == 2
+
+
 async def test_a_death_of_what_it_needs_is_not_its_own(kept: Kept) -> None:
     gone = kept.home / "gone"
     kept.watch.keep(kept.program("prefect", SAYS, says=True))

@@ -25,6 +25,8 @@ def test_the_unit_starts_a_command_that_there_is() -> None:
     assert Path(program).name == "callsheet"
     assert parse(words).command == "up"
     assert unit["Service"]["Type"] == "notify"
+    # A ledger that is away ends it with 2, and comes back.
+    assert "RestartPreventExitStatus" not in unit["Service"]
     # Every part ends within that, also one that is killed in the end.
     assert int(unit["Service"]["TimeoutStopSec"]) > 2 * 20
 
