@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,13 +111,21 @@ class Server:
         return {str(one["key"]): one["data"] for one in found}
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        # Its database is busy at times, which every client of Prefect's is used to.
-        for _ in range(20):
-            answer = self.client.request(method, path, json=body)
+        return ask_server(self.client, method, path, body)
+
+
+def ask_server(client: httpx.Client, method: str, path: str, body: Any = None) -> Any:
+    """Return what a Prefect server answers.
+
+    Its database is busy at times, for longer than one asks: every client of Prefect's asks again.
+    """
+    for _ in range(20):
+        with suppress(httpx.TimeoutException):
+            answer = client.request(method, path, json=body)
             if answer.status_code != 503:
-                break
-            time.sleep(0.5)
-        return answer.raise_for_status().json()
+                return answer.raise_for_status().json()
+        time.sleep(0.5)
+    raise AssertionError(f"the Prefect server does not answer {path}")
 
 
 @contextmanager
