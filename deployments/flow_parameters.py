@@ -14,7 +14,8 @@ from tasks.redact import redact
 #: Options that are parameters of the same name and value.
 _ALIKE = (
     "select", "at_limit", "max_wait", "plan", "if_running", "wait", "worksheet", "delimiter",
-    "hidden_rows", "new_campaign", "same_campaign", "retire", "pay_again", "profile",
+    "hidden_rows", "new_campaign", "same_campaign", "retire", "pay_again", "workers",
+    "profile",
 )  # fmt: skip
 
 

@@ -20,12 +20,14 @@ from typing import Any
 from rich.console import Console
 from rich.status import Status
 
-from deployments.servers import GONE, SERVER, PrefectServer, find_or_start
+from deployments.servers import GONE, SERVER, PrefectServer, find_or_start, find_running
 from deployments.signals import STOPPED
+from tasks.campaign.crews import CrewStarter
 from tasks.campaign.run import Run
 from tasks.duration import say_duration
 from tasks.engine.progress import Snapshot
 from tasks.redact import redact
+from tasks.settings import Settings
 
 #: How often it is asked whether it is there, in seconds.
 ASK = 2.0
@@ -54,6 +56,18 @@ class PrefectBeside:
         """End the server that the run brought along; leave anybody else's alone."""
         if self._server is not None:
             self._server.stop()
+
+    async def crews(self, count: int, settings: Settings) -> CrewStarter:
+        """Return what starts crews; raise ConfigurationError where none could be started.
+
+        Their server is one that workers know: none is brought along for a run.
+        """
+        found = await asyncio.to_thread(find_running, self._home)
+        self._server = found
+        _point_at(found, verbose=self._verbose)
+        starts = await asyncio.to_thread(importlib.import_module, "flows.crew_runs")
+        runs: CrewStarter = await starts.crew_runs(count, settings, self._asked.get("profile"))
+        return runs
 
     @asynccontextmanager
     async def shows(self, run: Run, console: Console) -> AsyncIterator[None]:
@@ -139,7 +153,7 @@ class PrefectBeside:
 
         def find() -> PrefectServer:
             # Noted at once: a server that was started is ended, whatever becomes of this call.
-            self._server = find_or_start(self._home)
+            self._server = self._server or find_or_start(self._home)
             return self._server
 
         server = await asyncio.to_thread(find)

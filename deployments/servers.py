@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from deployments.prefect_address import MEND, PrefectAddress, ServerAnswer, prefect_address
 from deployments.up.what_is_up import prefect_kept, sandbox_kept
-from tasks.errors import CallsheetError
+from tasks.errors import CallsheetError, ConfigurationError
 
 #: How long a server may take to come up; the first time it makes its database.
 START_LIMIT = 90.0
@@ -109,6 +109,25 @@ def find_or_start(home: Path) -> PrefectServer:
             words, remedy = f"the Prefect server at {configured.url} does not answer", ""
         print(f"{words}: {instead}{remedy}", file=sys.stderr)
     return kept or _start(home / "prefect")
+
+
+def find_running(home: Path) -> PrefectServer:
+    """Return a healthy server that is configured, or kept by `callsheet up`.
+
+    Raises ConfigurationError where there is none: a server of a run's own has no workers.
+    """
+    configured = prefect_address()
+    if configured is not None and configured.health() is ServerAnswer.UP:
+        return PrefectServer(configured)
+    kept = _kept(home)
+    if kept is None:
+        trouble = "none is set" if configured is None else f"{configured.url} does not answer"
+        raise ConfigurationError(
+            f"--workers needs a Prefect server that workers are at, and {trouble}; nothing was "
+            "spent",
+            remedy="set PREFECT_API_URL, or start `callsheet up`",
+        )
+    return kept
 
 
 def prefect_of(home: Path) -> PrefectAddress | None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from tasks.campaign.crews import Crews
     from tasks.campaign.run import Run
     from tasks.engine.engine import Engine
     from tasks.engine.progress import Snapshot
@@ -91,7 +92,7 @@ def stopping(run: Run) -> Iterator[Callable[[Snapshot], None]]:
         yield hear
 
 
-def _waits_for(engine: Engine) -> str:
+def _waits_for(engine: Engine | Crews) -> str:
     if not engine.paying:
         return "what is under way is let finish, a few seconds"
     return (

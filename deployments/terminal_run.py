@@ -55,6 +55,7 @@ async def run_here(
         if_running=args.if_running,
         wait=args.wait,
         sandbox=args.sandbox,
+        workers=args.workers,
         **words_of(args),
     )
     approval = partial(_approve, args, console, settings.quote_tolerance)
@@ -63,6 +64,9 @@ async def run_here(
         run.on_plan = partial(_show, run, console)
         run.on_wait = _say_who_is_at_work
         run.on_hints = say
+        if args.workers is not None:
+            assert prefect is not None, "crews are Prefect's"
+            run.starter = await prefect.crews(args.workers, settings)
         await hearing.enter_async_context(_receiver_beside(run))
         beside = nullcontext() if prefect is None else prefect.shows(run, console)
         with stopping(run) as hear:

@@ -17,6 +17,7 @@ from prefect.client.schemas.objects import State
 
 from flows.as_tasks import AS_TASKS
 from flows.consent import Consent
+from flows.crew_runs import crew_runs
 from flows.endings import end, ended, not_approved
 from flows.interruption import interruptible
 from flows.parameters import Approve, Credits, NeedsPerson
@@ -62,6 +63,7 @@ async def run_campaign(
     same_campaign: bool = False,
     retire: bool = False,
     pay_again: bool = False,
+    workers: int | None = None,
     needs_person: NeedsPerson | None = None,
     profile: str | None = None,
 ) -> CampaignResult:
@@ -90,6 +92,8 @@ async def run_campaign(
             differs.
         retire: retire rows that left the sheet, however many.
         pay_again: make films that a lost ledger may have paid for, too long ago for their keys.
+        workers: so many crews carry it, each on a machine of the work pool that has the
+            deployment `crew`; needs a PostgreSQL ledger.
         needs_person: how the run ends where rows need a person, else as the setting
             `prefect_needs_person` says; what ends failed raises in a flow that calls this one.
         profile: settings from a TOML profile.
@@ -110,6 +114,7 @@ async def run_campaign(
         same_campaign=same_campaign,
         retire=retire,
         pay_again=pay_again,
+        workers=workers,
         saved_plan=plan is not None,
     )
     saved = None if plan is None else Path(plan)
@@ -137,6 +142,8 @@ async def _run(
         if run.taken is None:
             consent = Consent(run, approve, saved=saved)
             run.approval, run.before_approval = consent.approve, consent.see
+            if options.workers is not None:
+                run.starter = await crew_runs(options.workers, settings, profile)
         # The command line's run does not wait for Prefect, which goes along with it.
         road = run_pipeline if run.taken is None else follow
         try:

@@ -54,6 +54,13 @@ def run(parser: ArgumentParser) -> None:
         action="store_true",
         help="make films that a lost ledger may have paid for, too long ago for their keys",
     )
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=int,
+        help="so many crews carry it, on the machines of a Prefect work pool; needs a PostgreSQL "
+        "ledger",
+    )
     parser.add_argument("--without-prefect", action="store_true", help="the same steps, no Prefect")
 
 

@@ -15,13 +15,17 @@ from deployments.commands.options import ledger_note, settings_of
 from deployments.flow_parameters import flow_parameters
 from deployments.signals import run_command
 from tasks.duration import parse_duration
+from tasks.errors import BadInput
 from tasks.home import make_home
+from tasks.settings import Settings
 
 
 def main(args: Namespace) -> int:
     """Run a campaign from its sheet; the exit status is the outcome's."""
     max_wait = None if args.max_wait is None else parse_duration(args.max_wait)
     found = settings_of(args)
+    if args.workers is not None:
+        _check_workers(args, found)
     home = found.home
     if make_home(home):
         print(f"made {home} for the ledger and what else a run keeps", file=sys.stderr)
@@ -46,6 +50,25 @@ def main(args: Namespace) -> int:
     if prefect is not None and prefect.left:
         _leave(status)
     return status
+
+
+def _check_workers(args: Namespace, settings: Settings) -> None:
+    """Raise a CallsheetError for options that crews cannot be had with."""
+    from deployments.up.what_is_up import sandbox_kept
+    from tasks.campaign.crews import check_workers
+
+    if args.without_prefect:
+        raise BadInput(
+            "--workers and --without-prefect do not go together: crews are flow runs of Prefect's; "
+            "nothing was spent",
+            remedy="leave one of them out",
+        )
+    if args.sandbox and sandbox_kept(settings.home) is None:
+        raise BadInput(
+            "--workers and --sandbox need a sandbox that workers know; nothing was spent",
+            remedy="start `callsheet up --sandbox` first",
+        )
+    check_workers(args.workers, settings)
 
 
 def _leave(status: int) -> None:

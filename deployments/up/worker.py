@@ -18,7 +18,7 @@ from deployments.up.leftovers import processes_with
 #: In the environment of every process that carries a flow run.
 FLOW_RUN = "PREFECT__FLOW_RUN_ID"
 #: Deployments whose flow runs only carry out what the ledger has: they begin anew by themselves.
-TAKEN_UP = ("approved-plan", "carry-on")
+TAKEN_UP = ("approved-plan", "carry-on", "crew")
 #: Flow runs that are settled in one go.
 MOST = 200
 

@@ -53,9 +53,10 @@ class Lease:
         *,
         lapse: float,
         on_lost: Notify | None = None,
+        owner: str | None = None,
     ) -> None:
         # One process may do several runs (the board does): each is an owner of its own.
-        self.owner = f"{this_process()}:{next(_count)}"
+        self.owner = owner or f"{this_process()}:{next(_count)}"
         self.lost: str | None = None
         self._ledger = ledger
         self._campaign = campaign
@@ -144,16 +145,17 @@ async def leased(
     wait: float | None = 0.0,
     on_wait: Notify | None = None,
     on_lost: Notify | None = None,
+    owner: str | None = None,
 ) -> AsyncIterator[Lease | None]:
     """Hold the campaign for this run; None for a part of a run that holds it already.
 
-    Waits up to `wait` seconds for another run to be over (None: as long as it takes), then
-    raises Parked.
+    Its owner is this process, unless several renew the lease under one name. Waits up to `wait`
+    seconds for another run to be over (None: as long as it takes), then raises Parked.
     """
     if campaign.id in _held.get():
         yield None
         return
-    lease = Lease(ledger, campaign, clock, lapse=lapse, on_lost=on_lost)
+    lease = Lease(ledger, campaign, clock, lapse=lapse, on_lost=on_lost, owner=owner)
     until = None if wait is None else asyncio.get_running_loop().time() + wait
     await lease.acquire_when_free(until=until, tell=on_wait)
     _held.set(_held.get() | {campaign.id})

@@ -35,6 +35,7 @@ from tasks.spreadsheet import write_csv
 
 if TYPE_CHECKING:
     # Whoever reads rows need not pay for the service's client.
+    from tasks.campaign.crews import Crews
     from tasks.engine.context import Context
     from tasks.engine.engine import Engine
 
@@ -45,7 +46,7 @@ async def outcome_of(
     at: Context,
     campaign: Campaign,
     states: Collection[State],
-    engine: Engine | None,
+    engine: Engine | Crews | None,
     *,
     charged_before: Decimal | None,
 ) -> RunOutcome:

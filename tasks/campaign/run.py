@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from tasks.campaign.crews import Crews, CrewStarter
 from tasks.campaign.recovery import Recovery
 from tasks.campaign.selection import Selection, parse_selection
 from tasks.campaign.taken import Step, Taken
@@ -77,8 +78,13 @@ class Run:
     campaign: Campaign | None = None
     plan: Plan | None = None
     recovery: Recovery = field(default_factory=Recovery)
-    engine: Engine | None = None
-    #: The rows that the engine carries, in as many parts as Prefect sees.
+    #: What moves its rows: an engine here, or crews elsewhere.
+    engine: Engine | Crews | None = None
+    #: Starts its crews, where it has any; without, its rows are carried here.
+    starter: CrewStarter | None = None
+    #: What its crews carry.
+    production_id: str = ""
+    #: The rows that are carried, in as many parts as Prefect sees.
     shards: list[Shard] = field(default_factory=list)
     outcome: RunOutcome | None = None
     #: How its steps ended, where others follow whoever takes them.

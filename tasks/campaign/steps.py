@@ -22,6 +22,7 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from tasks.campaign.catalogue import compared
+from tasks.campaign.crews import Crews, CrewStarter
 from tasks.campaign.lease import leased
 from tasks.campaign.match import check_same_money, match_sheet, name_campaign, note_ledger
 from tasks.campaign.plan import plan_sheet, priced
@@ -43,6 +44,7 @@ from tasks.campaign.settled import is_settled
 from tasks.campaign.values import Plan
 from tasks.engine.engine import Engine
 from tasks.engine.lanes.price import Price
+from tasks.engine.owner import its_crews
 from tasks.engine.pages import NAMED, Shard, Work
 from tasks.errors import SpendRefused, StoreError, StoreUnusable
 from tasks.garbage import search_of_new
@@ -191,6 +193,8 @@ async def _hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
     Raises Parked when another run has it for longer than `wait` seconds (None: no matter how long).
     """
     at, options = run.at, run.options
+    if run.starter is not None:
+        run.production_id = uuid4().hex
     holding = leased(
         at.ledger,
         campaign,
@@ -199,6 +203,7 @@ async def _hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) ->
         wait=wait,
         on_wait=run.say_wait,
         on_lost=run.lose,
+        owner=its_crews(run.production_id) if run.production_id else None,
     )
     lease = await run.holding.enter_async_context(holding)
     if lease is None:
@@ -348,11 +353,15 @@ async def production(run: Run) -> AsyncIterator[list[Shard]]:
         await write_manifest(run.at, run.campaign)
     async with AsyncExitStack() as stack:
         stack.enter_context(search_of_new())
-        engine = Engine(run.campaign, run.at, max_wait=run.time_left)
+        engine: Engine | Crews
+        if run.starter is None:
+            engine = Engine(run.campaign, run.at, max_wait=run.time_left)
+        else:
+            engine = _crews(run, run.campaign, work, run.starter)
         run.engine = await stack.enter_async_context(engine)
         if run.lost:
             engine.stop(run.lost)
-        run.shards = await _shards(run, work)
+        run.shards = await _shards(run, work) if isinstance(engine, Engine) else engine.shards
         engine.progress.expects(len(work))
         await stack.enter_async_context(_following_hints(run, engine) if work else nullcontext())
         ticker = asyncio.create_task(_tell(run, engine), name="progress")
@@ -364,6 +373,19 @@ async def production(run: Run) -> AsyncIterator[list[Shard]]:
                 listener(engine.snapshot())
 
 
+def _crews(run: Run, campaign: Campaign, work: Work, starter: CrewStarter) -> Crews:
+    return Crews(
+        campaign,
+        run.at,
+        production_id=run.production_id,
+        count=run.options.workers or 1,
+        starter=starter,
+        work=work,
+        whole=run.is_about_all,
+        max_wait=run.time_left,
+    )
+
+
 async def _shards(run: Run, work: Work) -> list[Shard]:
     """Part what is carried; the rows that a shard is named after are not known yet where many."""
     if len(work) <= NAMED:
@@ -371,7 +393,7 @@ async def _shards(run: Run, work: Work) -> list[Shard]:
     return work.shards(await run.at.ledger.read(partial(names_of_rows, numbers=work.ends())))
 
 
-def _following_hints(run: Run, engine: Engine) -> AbstractAsyncContextManager[None]:
+def _following_hints(run: Run, engine: Engine | Crews) -> AbstractAsyncContextManager[None]:
     """Follow webhooks while the engine works, where there is an address for them."""
     at, wait = run.at, run.options.wait
     if wait == "poll" or not (at.settings.webhook_url or at.settings.webhook_secret):
@@ -409,7 +431,7 @@ async def report_step(campaign: str) -> None:
     log.info("%s", say_outcome(outcome))
 
 
-async def _tell(run: Run, engine: Engine) -> None:
+async def _tell(run: Run, engine: Engine | Crews) -> None:
     while True:
         snapshot = engine.snapshot()
         for listener in run.listeners:

@@ -212,6 +212,11 @@ class Engine:
             if not number % TAKEN_UP:
                 await asyncio.sleep(0)
 
+    def has_room(self, rows: int) -> bool:
+        """Whether so many more may be taken up: few have yet to begin, or to come home."""
+        films = self._scheduler.backlog("deliver")
+        return self._roster.unbegun.total() + films < rows
+
     def snapshot(self) -> Snapshot:
         """Return how far the run is."""
         now = asyncio.get_running_loop().time()

@@ -3,6 +3,7 @@
 An owner is `host:pid:started:place:count`. The place is the boot of the kernel and the namespace
 of process ids: containers that share a host name have the same numbers for other processes. Of an
 owner in another place, or where the kernel does not say, nothing is known: its lease has to lapse.
+Crews that carry a campaign together own it as `crews:production`, and none of them by itself.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import socket
 from functools import cache
 from pathlib import Path
 
+#: Begins the owner of a campaign that is carried by several.
+_CREWS = "crews"
+
 
 def this_process() -> str:
     """Return what names this process among all that may share the ledger."""
@@ -22,8 +26,15 @@ def this_process() -> str:
     return f"{_host()}:{pid}:{_started(pid)}:{_place()}"
 
 
+def its_crews(production: str) -> str:
+    """Return what names a campaign's crews, of which nobody knows where they are."""
+    return f"{_CREWS}:{production}"
+
+
 def name_of(owner: str | None) -> str:
     """Return an owner for people."""
+    if owner is not None and owner.startswith(f"{_CREWS}:"):
+        return "its crews"
     host, _, rest = (owner or "").partition(":")
     return f"process {rest.partition(':')[0]} on {host}" if rest else "nobody any more"
 

@@ -74,6 +74,11 @@ class Progress:
         self._ends: float | None = None
         self._longer: str | None = None
 
+    @property
+    def done(self) -> int:
+        """How many rows are done for this run."""
+        return self._done
+
     def expects(self, count: int) -> None:
         """Say how many rows this run is to do, before it takes up the first."""
         if count != self._to_do:
@@ -98,6 +103,17 @@ class Progress:
         # What an earlier take has cost stays spent.
         self._reserved += after.reserved
         self._charged += after.charged or Decimal(0)
+
+    def recount(self, tally: Tally, *, open: int, now: float) -> None:
+        """Take the ledger's word, where others carry the rows: `open` of them are not done yet."""
+        films = tally.rows.get("delivered", 0) - self._rows["delivered"]
+        self._rows, self._total = Counter(tally.rows), tally.total
+        self._charged, self._reserved = tally.charged, tally.reserved
+        self._films += max(0, films)
+        done = max(self._done, self._to_do - open)
+        if done > self._done:
+            self._done = done - 1
+            self.settles(now)
 
     def delivered(self, files: Iterable[Delivered]) -> None:
         """Count the files of one film that is in the store."""

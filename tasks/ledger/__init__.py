@@ -125,6 +125,22 @@ from tasks.ledger.plans import (
     plans_quoting,
     void_plan,
 )
+from tasks.ledger.productions import (
+    ClaimedBatch,
+    Headway,
+    Production,
+    begin_production,
+    claim_batch,
+    end_batch,
+    end_production,
+    find_production,
+    free_batches,
+    headway_of,
+    rely_on_hints,
+    renew_batches,
+    states_by_crew,
+    stop_production,
+)
 from tasks.ledger.quotes import (
     PricedRow,
     Quoted,

@@ -89,7 +89,7 @@ def _rename_version_table(connection: Connection) -> None:
 def _check_free(connection: Connection) -> None:
     """Raise LedgerError where a database without a ledger is another application's."""
     # Their tables are the ledger's as well.
-    from tasks.ledger import schema_board, schema_nights  # noqa: F401
+    from tasks.ledger import schema_board, schema_crews, schema_nights  # noqa: F401
 
     there = set(inspect(connection).get_table_names())
     taken = sorted(there & set(metadata.tables))

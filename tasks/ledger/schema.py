@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0013"
+REVISION = "0014"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
@@ -113,12 +113,17 @@ rows = Table(
     # The price that somebody agreed to: a newer quote above it is agreed to anew.
     Column("approved", BigInteger),
     Column("take_id", Id),
+    # The batch of a crew that has it, or had it last: a number that grows, so that of two who think
+    # they have a row one is known to be wrong. No reference: a claim would wait for its batch.
+    Column("batch_id", Id),
     UniqueConstraint("campaign_id", "row"),
     # All that counting rows by state, with their prices, needs to look at.
     Index(None, "campaign_id", "state", "quoted", "take_id"),
     # In the order of the sheet, page by page.
     Index(None, "campaign_id", "position", "id"),
 )
+#: Rows that crews carry, or have carried: none where a campaign is carried by one process.
+Index("ix_rows_batch", rows.c.batch_id, sqlite_where=rows.c.batch_id.is_not(None))
 
 takes = Table(
     "takes",

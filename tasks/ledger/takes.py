@@ -61,6 +61,7 @@ _LOCKED = Prepared(
         rows.c.state,
         rows.c.digest,
         rows.c.nth,
+        rows.c.batch_id,
         select(func.max(takes.c.number)).where(takes.c.row_id == rows.c.id).scalar_subquery(),
         select(takes.c.id).where(takes.c.key == bindparam("the_key")).scalar_subquery(),
     )
@@ -82,13 +83,16 @@ def open_take(
     """Record the intent to pay: `approved -> submitting`, frozen body, key, reservation.
 
     Returns the take, whose bytes may be sent once this is committed; None when the row had moved
-    on, when `terms.owner` no longer holds the campaign, or when an account does not cover the
-    row: then the row is `held`, with the account, what is left of it and when it may fit.
+    on, when `terms.owner` no longer holds the campaign or its crew the row, or when an account does
+    not cover the row: then it is `held`, with the account, what is left of it and when it may fit.
     """
     terms = terms or Terms()
     # Held until the end of the transaction, so that what follows cannot be overtaken.
-    *found, last, again = _LOCKED.execute(connection, {"the_row": row.id, "the_key": key}).one()
+    locked = _LOCKED.execute(connection, {"the_row": row.id, "the_key": key}).one()
+    *found, batch, last, again = locked
     if tuple(found) != ("approved", row.digest, row.nth):
+        return None
+    if terms.batches is not None and batch not in terms.batches:
         return None
     refused = reserve(connection, row, terms, at=at)
     if refused is not None:

@@ -98,6 +98,19 @@ async def following_hints(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+@asynccontextmanager
+async def hearing_hints(at: Subscriber, target: HintTarget) -> AsyncIterator[None]:
+    """Tell `target` of hints while this lasts; somebody else looks after the subscription."""
+    listener = _Listener(at, target, lambda _: None, CHECK_INTERVALS)
+    await listener.begin()
+    following = asyncio.create_task(listener.follow(), name="hints")
+    try:
+        yield
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
 @dataclass
 class _Listener:
     at: Subscriber

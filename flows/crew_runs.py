@@ -1,0 +1,110 @@
+"""Starts the crews of a run as flow runs of a deployment, on whichever machines its pool has.
+
+Each has an idempotency key, so that none is started twice. What becomes of them is told by the
+ledger; Prefect is asked only whether any are left.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from uuid import UUID
+
+import httpx
+from prefect import get_client
+from prefect.client.schemas.objects import State, StateType
+from prefect.deployments import arun_deployment
+from prefect.exceptions import ObjectNotFound, PrefectException
+from prefect.states import Cancelled
+
+from tasks.campaign.crews import CrewsAtWork, check_workers
+from tasks.errors import CallsheetError, ConfigurationError
+from tasks.settings import Settings
+
+log = logging.getLogger("callsheet.run")
+
+#: The flow and the deployment in `prefect.yaml`.
+DEPLOYMENT = "crew/crew"
+_WAITING = {StateType.SCHEDULED, StateType.PENDING}
+
+
+async def crew_runs(count: int, settings: Settings, profile: str | None) -> CrewRuns:
+    """Return what starts so many crews; raise ConfigurationError where it could not."""
+    check_workers(count, settings)
+    runs = CrewRuns(profile)
+    await runs.check()
+    return runs
+
+
+class CrewRuns:
+    """The crews of one run; `profile` is the one whose settings they read."""
+
+    def __init__(self, profile: str | None) -> None:
+        self._profile = profile
+        self._runs: set[UUID] = set()
+
+    async def check(self) -> None:
+        """Raise ConfigurationError where no crew could be started."""
+        try:
+            async with get_client() as client:
+                found = await client.read_deployment_by_name(DEPLOYMENT)
+                if found.work_pool_name is None:
+                    raise ConfigurationError(
+                        f"Prefect's deployment {DEPLOYMENT} has no work pool; nothing was spent",
+                        remedy=_DEPLOY,
+                    )
+        except ObjectNotFound:
+            raise ConfigurationError(
+                f"the Prefect server has no deployment {DEPLOYMENT}; nothing was spent",
+                remedy=_DEPLOY,
+            ) from None
+        except (httpx.HTTPError, PrefectException, OSError) as error:
+            raise ConfigurationError(
+                f"--workers needs a Prefect server, and none answers ({error!r}); nothing was "
+                "spent",
+                remedy="set PREFECT_API_URL, or start `callsheet up`",
+            ) from None
+
+    async def start(self, production: str, number: int, turn: int) -> None:
+        """Start a crew; raise CallsheetError where Prefect does not take it."""
+        try:
+            made = await arun_deployment(
+                DEPLOYMENT,
+                parameters={"production": production, "crew": number, "profile": self._profile},
+                timeout=0,
+                idempotency_key=f"callsheet {production} {number} {turn}",
+                tags=["callsheet"],
+            )
+        except (httpx.HTTPError, PrefectException, OSError) as error:
+            raise CallsheetError(
+                f"crew {number} could not be started: {error!r}",
+                remedy="run the same command again: what is approved goes on",
+            ) from error
+        self._runs.add(made.id)
+
+    async def at_work(self) -> CrewsAtWork | None:
+        """Return how many crews wait for a worker, and how many Prefect says run."""
+        found = CrewsAtWork(0, 0)
+        with suppress(httpx.HTTPError, PrefectException, OSError):
+            async with get_client() as client:
+                for run in self._runs:
+                    state = (await client.read_flow_run(run)).state
+                    if state is None or state.is_final():
+                        continue
+                    waits = state.type in _WAITING
+                    found = CrewsAtWork(found.waiting + waits, found.running + (not waits))
+            return found
+        return None
+
+    async def end(self) -> None:
+        """Cancel what no worker has taken up: there is nothing left for it."""
+        with suppress(httpx.HTTPError, PrefectException, OSError):
+            async with get_client() as client:
+                for run in self._runs:
+                    state = (await client.read_flow_run(run)).state
+                    if state is not None and state.type in _WAITING:
+                        over: State[None] = Cancelled(message="the run that it was for is over")
+                        await client.set_flow_run_state(run, over, force=True)
+
+
+_DEPLOY = "deploy what is in `prefect.yaml` (docs/deployments.md); `callsheet up` does so by itself"

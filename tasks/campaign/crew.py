@@ -1,0 +1,262 @@
+"""One crew: claims batches of a production and carries their rows, until nobody has any left.
+
+Several of them carry one campaign, each on a machine of its own, and know of each other by the
+ledger alone. Whatever ends one, its batches lapse or are let go of, and another takes them up. It
+pays for nothing that it has not claimed (`tasks.ledger.productions`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from tasks.campaign.claimed import Claims
+from tasks.clock import Sleep
+from tasks.crash import crashpoint
+from tasks.engine.context import Context, organisation_of
+from tasks.engine.engine import Engine
+from tasks.errors import BadInput, ConfigurationError, LedgerError, Parked
+from tasks.ledger import (
+    Campaign,
+    ClaimedBatch,
+    Production,
+    State,
+    Terms,
+    find_campaign,
+    find_production,
+    headway_of,
+    rows_by_number,
+    stop_production,
+)
+from tasks.retry import RetryPolicy
+from tasks.webhooks import Subscriber
+from tasks.webhooks.listener import hearing_hints
+
+log = logging.getLogger("callsheet.campaign")
+
+#: How often a crew looks whether there is more to claim, or nothing left, in seconds.
+LOOK = 1.0
+#: How often one that has room asks for more, in seconds.
+ROOM = 0.1
+#: A ledger that is away is tried again for so long, in seconds.
+AWAY = RetryPolicy(first=1.0, longest=15.0, seconds=900.0)
+
+
+@dataclass(kw_only=True)
+class CrewReport:
+    """What one crew did: batches it has ended, and where their rows rest; why it left early."""
+
+    batches: int = 0
+    rows: Counter[State] = field(default_factory=Counter)
+    left_because: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {"batches": self.batches, "rows": dict(self.rows), "left": self.left_because}
+
+
+class Crew:
+    """Crew `number` (from 1) of a production; `carry` it once."""
+
+    def __init__(
+        self, at: Context, production_id: str, number: int, *, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        self.report = CrewReport()
+        self._at = at
+        self._id = production_id
+        self._number = number
+        self._sleep = sleep
+        self._engine: Engine | None = None
+
+    def leave(self, because: str) -> None:
+        """Begin nothing more and let go of what is claimed: others carry it."""
+        if self.report.left_because is None:
+            self.report.left_because = because
+            if self._engine is not None:
+                self._engine.stop(because)
+
+    async def carry(self) -> CrewReport:
+        """Carry batches until none is left, or the production or this crew is stopped.
+
+        A ledger that is away for a while is waited for. Raises BadInput for a production that the
+        ledger does not know, ConfigurationError where it is for another service or store than
+        this crew's, and LedgerError where the ledger stays away.
+        """
+        failures, waited = 0, 0.0
+        while True:
+            began = self.report.batches
+            try:
+                if await self._carry():
+                    return self.report
+                # It was silent for too long: what it claims now is another matter.
+                continue
+            except (LedgerError, Parked) as error:
+                # An engine that broke off for a fault of the ledger says so as it parks.
+                failures = failures + 1 if self.report.batches == began else 1
+                waited = waited if failures > 1 else 0.0
+                if waited >= AWAY.seconds or self.report.left_because:
+                    raise
+                log.warning("crew %d begins anew: %s", self._number, error)
+                pause = AWAY.pause(failures, lambda: 1.0)
+                waited += pause
+                await self._sleep(pause)
+
+    async def _carry(self) -> bool:
+        """Carry what can be claimed; return False where what was claimed was lost on the way."""
+        production = await self._production()
+        if production.ended_at is not None or production.stopped or self.report.left_because:
+            return True
+        campaign = await self._at.ledger.read(partial(find_campaign, name=production.campaign))
+        assert campaign is not None, "a production has a campaign"
+        claims = Claims(
+            self._at.ledger,
+            production,
+            crew=self._number,
+            holder=uuid4().hex,
+            lapse=self._at.settings.lease,
+            on_lost=self._lose,
+        )
+        terms = Terms(**_terms(production), owner=production.owner, batches=claims.batches)
+        at = replace(self._at, terms=terms, in_charge=claims.holds)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(claims.kept())
+            await self._at_work(stack, at, campaign, production, claims)
+        return claims.lost is None or claims.is_taken_over
+
+    async def _at_work(
+        self,
+        stack: AsyncExitStack,
+        at: Context,
+        campaign: Campaign,
+        production: Production,
+        claims: Claims,
+    ) -> None:
+        engine = self._engine = await stack.enter_async_context(Engine(campaign, at))
+        if self.report.left_because:
+            return
+        who = Subscriber(settings=at.settings, ledger=at.ledger, service=at.service, clock=at.clock)
+        await stack.enter_async_context(hearing_hints(who, engine))
+        watching = asyncio.create_task(self._obey(engine, production), name="production")
+        try:
+            await self._carry_all(engine, production, claims)
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+        if engine.parked_because and claims.lost is None and not self.report.left_because:
+            # What keeps this one from going on, keeps all of them.
+            until = engine.parked_until.timestamp() if engine.parked_until else None
+            stop = partial(stop_production, because=engine.parked_because, until=until)
+            await at.ledger.write(partial(stop, production_id=production.id))
+
+    async def _carry_all(self, engine: Engine, production: Production, claims: Claims) -> None:
+        """Claim batches whenever there is room, until there is nothing left for anybody."""
+        carried: set[asyncio.Task[None]] = set()
+        try:
+            while engine.parked_because is None:
+                batch = None
+                if engine.has_room(production.batch_size):
+                    batch = await claims.claim()
+                if batch is not None:
+                    crashpoint("crew: a batch is claimed", batch)
+                    carrying = self._carry_batch(engine, claims, batch)
+                    carried.add(asyncio.create_task(carrying, name=f"batch {batch.id}"))
+                    await self._sleep(0)
+                    continue
+                if not carried and await self._is_over(production):
+                    return
+                full = not engine.has_room(production.batch_size)
+                pause = ROOM if full else LOOK
+                if carried:
+                    done, carried = await asyncio.wait(
+                        carried, timeout=pause, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    for one in done:
+                        one.result()
+                else:
+                    await self._sleep(pause)
+        except BaseException:
+            engine.stop("the crew broke off")
+            raise
+        finally:
+            if carried:
+                await asyncio.wait(carried)
+        for one in carried:
+            one.result()
+
+    async def _is_over(self, production: Production) -> bool:
+        headway = await self._at.ledger.read(partial(headway_of, production=production))
+        return not headway.held and not headway.claimable
+
+    async def _carry_batch(self, engine: Engine, claims: Claims, batch: ClaimedBatch) -> None:
+        read = partial(rows_by_number, numbers=batch.numbers)
+        states = await engine.carry(await self._at.ledger.read(read))
+        if engine.parked_because is None:
+            await claims.end(batch)
+            self.report.batches += 1
+            self.report.rows += states
+
+    async def _obey(self, engine: Engine, production: Production) -> None:
+        """Obey whoever stops the production; a ledger that is away is asked again."""
+        while True:
+            try:
+                now = await self._production()
+                if now.stopped or now.ended_at is not None:
+                    self.leave(now.stopped or "nobody carries this production any more")
+                engine.rely_on_hints(now.hinted)
+            except LedgerError as error:
+                log.debug("the ledger did not say how the production is: %s", error)
+            await self._sleep(LOOK)
+
+    def _lose(self, words: str) -> None:
+        if self._engine is not None:
+            self._engine.stop(words)
+
+    async def _production(self) -> Production:
+        """Return the production as it is now."""
+        at = self._at
+        found = await at.ledger.read(partial(find_production, production_id=self._id))
+        if found is None:
+            raise BadInput(f"the ledger has no production {self._id}; nothing was spent")
+        if found.organisation != organisation_of(at.settings):
+            raise ConfigurationError(
+                "this crew has another key or service than the run it is for; nothing was spent",
+                remedy="give its worker the same CALLSHEET_API_KEY and CALLSHEET_BASE_URL",
+            )
+        if found.store != at.store.address:
+            raise ConfigurationError(
+                f"this crew would deliver to {at.store.address}, and the run it is for to "
+                f"{found.store}; nothing was spent",
+                remedy="give its worker the same CALLSHEET_STORE",
+            )
+        return found
+
+
+def terms_of(terms: Terms) -> dict[str, Any]:
+    """Return terms as they are kept for crews: amounts as text."""
+    return {
+        "day_budget": _text(terms.day_budget),
+        "cost_center_budgets": {k: str(v) for k, v in terms.cost_center_budgets.items()},
+        "run": terms.run,
+        "run_budget": _text(terms.run_budget),
+        "at_limit": terms.at_limit,
+    }
+
+
+def _terms(production: Production) -> dict[str, Any]:
+    kept = dict(production.terms)
+    for name in ("day_budget", "run_budget"):
+        kept[name] = None if kept[name] is None else Decimal(kept[name])
+    budgets = kept["cost_center_budgets"]
+    kept["cost_center_budgets"] = {name: Decimal(text) for name, text in budgets.items()}
+    return kept
+
+
+def _text(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount)

@@ -1,0 +1,313 @@
+"""Who has which rows of a campaign that several machines carry: productions, batches, fencing.
+
+A run has its rows carried by crews: it names them as one production, and a crew claims them a
+batch at a time. A batch has a lease, kept by the database's clock; its number is written into each
+of its rows and is their fencing token. Whoever claims rows of a lease that has lapsed writes a new
+number into them, and an intent that names an old one is refused (`takes.open_take`). So a crew
+that was silent for too long pays for nothing, whatever it believes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+
+from tasks.ledger.outlines import pages_of
+from tasks.ledger.schema import campaigns, rows
+from tasks.ledger.schema_crews import batches, productions
+from tasks.ledger.states import UNDER_WAY, State
+
+#: What is claimed of a production, in this order: what is under way first, since nobody else knows
+#: what has become of it.
+_CLAIMED: tuple[Collection[State], ...] = (UNDER_WAY, frozenset[State]({"approved"}))
+_OPEN: tuple[State, ...] = ("approved", *sorted(UNDER_WAY))
+#: The crew that rows are put down to which nobody has claimed yet.
+NOBODY = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Production:
+    """What one run has crews carry; `terms` are those of `Terms`, as JSON."""
+
+    id: str
+    campaign_id: int
+    campaign: str
+    #: Who must have the campaign's lease: the run, and its crews in its name.
+    owner: str
+    crews: int
+    #: How many rows a crew claims at once.
+    batch_size: int
+    #: The fingerprint of the service's key, and the store's address: a crew must have the same.
+    organisation: str
+    store: str
+    terms: dict[str, Any] = field(default_factory=dict)
+    hinted: bool = False
+    #: Why nothing more is begun, and when to come back (Unix seconds).
+    stopped: str | None = None
+    stopped_until: float | None = None
+    ended_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedBatch:
+    """Rows that a crew has claimed: its fencing token, and their numbers in the order they go."""
+
+    id: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Headway:
+    """How far crews are: batches that somebody has, rows that anybody may claim, crews at work."""
+
+    held: int
+    claimable: bool
+    crews: int
+
+
+def begin_production(
+    connection: Connection, production: Production, numbers: Iterable[int] | None = None
+) -> int:
+    """Have crews carry a campaign's rows that are approved or under way; return how many.
+
+    With `numbers` only those. Whoever had them until now has lost them.
+    """
+    now = database_now(connection)
+    values = {name: getattr(production, name) for name in _KEPT}
+    terms = json.dumps(production.terms)
+    connection.execute(insert(productions).values(**values, terms=terms, begun_at=now))
+    freed = _open_batch(connection, production.id, NOBODY, holder="", until=now, at=now)
+    mine = (rows.c.campaign_id == production.campaign_id, rows.c.state.in_(_OPEN))
+    given = update(rows).where(*mine).values(batch_id=freed)
+    if numbers is None:
+        return connection.execute(given).rowcount
+    return sum(
+        connection.execute(given.where(rows.c.id.in_(page))).rowcount for page in pages_of(numbers)
+    )
+
+
+def find_production(connection: Connection, production_id: str) -> Production | None:
+    """Return a production, if the ledger knows it."""
+    found = connection.execute(
+        select(productions, campaigns.c.name.label("campaign"))
+        .join(campaigns, campaigns.c.id == productions.c.campaign_id)
+        .where(productions.c.id == production_id)
+    ).one_or_none()
+    if found is None:
+        return None
+    values = found._asdict()
+    del values["begun_at"]
+    return Production(**{**values, "terms": json.loads(values["terms"])})
+
+
+def claim_batch(
+    connection: Connection,
+    production: Production,
+    *,
+    crew: int,
+    holder: str,
+    seconds: float,
+) -> ClaimedBatch | None:
+    """Claim a batch of rows for so many seconds; None where there is nothing to claim.
+
+    Of a production that is stopped nothing is claimed. Batches whose lease has lapsed are freed
+    first: their rows are among what may be claimed.
+    """
+    # Whoever stops it waits for claims under way, so that none follows.
+    going = connection.execute(
+        select(productions.c.id)
+        .where(
+            productions.c.id == production.id,
+            productions.c.stopped.is_(None),
+            productions.c.ended_at.is_(None),
+        )
+        .with_for_update(read=True, key_share=True)
+    ).first()
+    if going is None:
+        return None
+    now = database_now(connection)
+    _free(connection, batches.c.production_id == production.id, batches.c.until <= now, at=now)
+    freed = select(batches.c.id).where(
+        batches.c.production_id == production.id, batches.c.freed_at.is_not(None)
+    )
+    for states in _CLAIMED:
+        query = (
+            select(rows.c.id)
+            .where(rows.c.batch_id.in_(freed), rows.c.state.in_(sorted(states)))
+            .order_by(rows.c.priority.desc(), rows.c.position, rows.c.id)
+            .limit(production.batch_size)
+            .with_for_update(skip_locked=True)
+        )
+        numbers = connection.scalars(query).all()
+        if numbers:
+            batch = _open_batch(
+                connection, production.id, crew, holder=holder, until=now + seconds,
+                at=None, size=len(numbers), claimed_at=now,
+            )  # fmt: skip
+            connection.execute(update(rows).where(rows.c.id.in_(numbers)).values(batch_id=batch))
+            return ClaimedBatch(batch, tuple(numbers))
+    return None
+
+
+def renew_batches(
+    connection: Connection, production: Production, *, holder: str, seconds: float
+) -> frozenset[int] | None:
+    """Renew what a crew has, and its campaign's lease; return the batches that it still has.
+
+    None where somebody else has the campaign: nothing more may be begun in it.
+    """
+    until = database_now(connection) + seconds
+    held = connection.execute(
+        update(campaigns)
+        .where(campaigns.c.id == production.campaign_id, campaigns.c.owner == production.owner)
+        .values(owner_until=until)
+    )
+    if held.rowcount != 1:
+        return None
+    renewed = connection.execute(
+        update(batches)
+        .where(*_held_by(production.id, holder))
+        .values(until=until)
+        .returning(batches.c.id)
+    )
+    return frozenset(renewed.scalars())
+
+
+def end_batch(connection: Connection, batch_id: int) -> bool:
+    """Note that every row of a batch is done for its production; False if it was lost before."""
+    ended = connection.execute(
+        update(batches)
+        .where(batches.c.id == batch_id, batches.c.freed_at.is_(None))
+        .values(ended_at=database_now(connection))
+    )
+    return ended.rowcount == 1
+
+
+def free_batches(connection: Connection, production_id: str, *, holder: str) -> int:
+    """Let go of whatever a crew has: others may claim it. Return how many batches that were."""
+    return _free(connection, *_held_by(production_id, holder), at=database_now(connection))
+
+
+def stop_production(
+    connection: Connection, production_id: str, *, because: str, until: float | None = None
+) -> None:
+    """Have crews begin nothing more; the first reason stands. `until` is when to come back."""
+    connection.execute(
+        update(productions)
+        .where(productions.c.id == production_id, productions.c.stopped.is_(None))
+        .values(stopped=because, stopped_until=until)
+    )
+
+
+def rely_on_hints(connection: Connection, production_id: str, *, rely: bool) -> None:
+    """Tell crews whether webhooks tell of films."""
+    this = productions.c.id == production_id
+    connection.execute(update(productions).where(this).values(hinted=rely))
+
+
+def end_production(connection: Connection, production_id: str) -> None:
+    """Note that nobody carries a production any more."""
+    connection.execute(
+        update(productions)
+        .where(productions.c.id == production_id, productions.c.ended_at.is_(None))
+        .values(ended_at=database_now(connection))
+    )
+
+
+def headway_of(connection: Connection, production: Production) -> Headway:
+    """Return how far the crews of a production are."""
+    now = database_now(connection)
+    mine = batches.c.production_id == production.id
+    held = (mine, batches.c.ended_at.is_(None), batches.c.freed_at.is_(None), batches.c.until > now)
+    count, crews = connection.execute(
+        select(func.count(), func.count(batches.c.crew.distinct())).where(*held)
+    ).one()
+    # What has lapsed is free, whether somebody has said so or not.
+    free = select(batches.c.id).where(
+        mine,
+        batches.c.ended_at.is_(None),
+        batches.c.freed_at.is_not(None) | (batches.c.until <= now),
+    )
+    still = (rows.c.batch_id.in_(free), rows.c.state.in_(_OPEN))
+    waiting = connection.execute(select(rows.c.id).where(*still).limit(1)).first()
+    return Headway(count, waiting is not None, crews)
+
+
+def states_by_crew(connection: Connection, production: Production) -> dict[int, Counter[State]]:
+    """Return how many rows each crew has had last are in which state; `NOBODY`'s among them."""
+    query = (
+        select(batches.c.crew, rows.c.state, func.count())
+        .join(rows, rows.c.batch_id == batches.c.id)
+        .where(batches.c.production_id == production.id)
+        .group_by(batches.c.crew, rows.c.state)
+    )
+    found: dict[int, Counter[State]] = {}
+    for crew, state, count in connection.execute(query):
+        found.setdefault(crew, Counter())[state] += count
+    return found
+
+
+def database_now(connection: Connection) -> float:
+    """Return the database's own time in Unix seconds: machines' clocks differ."""
+    moment: ColumnElement[Any]
+    if connection.dialect.name == "postgresql":
+        # Not `now()`, which is when the transaction began.
+        moment = func.extract("epoch", func.clock_timestamp())
+    else:
+        moment = (func.julianday("now") - literal_column("2440587.5")) * literal_column("86400.0")
+    return float(connection.scalar(select(moment)) or 0.0)
+
+
+_KEPT = ("id", "campaign_id", "owner", "crews", "batch_size", "organisation", "store", "hinted")
+
+
+def _held_by(production_id: str, holder: str) -> Sequence[Any]:
+    return (
+        batches.c.production_id == production_id,
+        batches.c.holder == holder,
+        batches.c.ended_at.is_(None),
+        batches.c.freed_at.is_(None),
+    )
+
+
+def _free(connection: Connection, *which: Any, at: float) -> int:
+    still = (batches.c.ended_at.is_(None), batches.c.freed_at.is_(None))
+    freed = connection.execute(update(batches).where(*which, *still).values(freed_at=at))
+    return freed.rowcount
+
+
+def _open_batch(
+    connection: Connection,
+    production_id: str,
+    crew: int,
+    *,
+    holder: str,
+    until: float,
+    at: float | None,
+    size: int = 0,
+    claimed_at: float | None = None,
+) -> int:
+    """Write a batch down, freed from the start where `at` says when; return its number."""
+    values = {
+        "production_id": production_id,
+        "crew": crew,
+        "holder": holder,
+        "size": size,
+        "claimed_at": until if claimed_at is None else claimed_at,
+        "until": until,
+        "freed_at": at,
+    }
+    return int(connection.execute(insert(batches).returning(batches.c.id), values).scalar_one())

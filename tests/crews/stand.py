@@ -1,0 +1,86 @@
+"""Crews as processes of this machine, started without Prefect, and a run that has them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flows.pipeline import PLAIN, run_pipeline
+from tasks.campaign.crews import CrewsAtWork
+from tasks.campaign.run import Run, open_run
+from tasks.campaign.values import Plan, RunOptions, RunOutcome
+from tasks.settings import load_settings
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Processes:
+    """Starts a process for each crew; `environ` is what each of them reads its settings from."""
+
+    folder: Path
+    environ: Mapping[str, str]
+    crews: dict[tuple[int, int], subprocess.Popen[str]] = field(default_factory=dict)
+
+    async def start(self, production: str, number: int, turn: int) -> None:
+        if (number, turn) not in self.crews:
+            self.crews[number, turn] = subprocess.Popen(  # noqa: ASYNC220
+                [sys.executable, "-m", "tests.crews.one_crew", production, str(number)],
+                cwd=self.folder,
+                env=dict(self.environ),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+    async def at_work(self) -> CrewsAtWork | None:
+        return CrewsAtWork(0, sum(one.poll() is None for one in self.crews.values()))
+
+    async def end(self) -> None:
+        pass
+
+    def signal(self, number: int, what: signal.Signals) -> None:
+        """Send a signal to the first start of a crew."""
+        os.kill(self.crews[number, 0].pid, what)
+
+    def ended(self) -> dict[tuple[int, int], dict[str, Any] | None]:
+        """Wait for every crew; return what each said, None for one that could not."""
+        said = {}
+        for name, process in self.crews.items():
+            out, err = process.communicate(timeout=60)
+            assert "Traceback" not in err, err
+            said[name] = json.loads(out) if process.returncode == 0 else None
+        return said
+
+
+async def yes(_: Plan) -> str:
+    return "approved by a test"
+
+
+async def run_with(
+    processes: Processes,
+    sheet: str,
+    count: int,
+    *,
+    meddle: Callable[[Run], Any] | None = None,
+    **options: Any,
+) -> RunOutcome:
+    """Run a sheet with so many crews; `meddle` is called with the run once it produces."""
+    settings = load_settings(environ=processes.environ, folder=processes.folder)
+    asked = RunOptions(sheet=sheet, workers=count, wait="poll", **options)
+    async with open_run(asked, settings, yes) as run:
+        run.starter = processes
+        meddling: list[asyncio.Task[None]] = []
+        if meddle is not None:
+            meddling.append(asyncio.create_task(meddle(run)))
+        outcome = await run_pipeline(run, PLAIN)
+        await asyncio.gather(*meddling)
+        return outcome

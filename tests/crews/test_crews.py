@@ -1,0 +1,92 @@
+"""Several processes carry one campaign: every film is paid for once, whatever becomes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tasks.campaign.run import Run
+from tasks.ledger import find_production, states_by_crew
+from tests.crews.stand import Processes, run_with
+from tests.databases import PostgresServer, postgres_server
+from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    with sandbox(tmp_path_factory.mktemp("sandbox"), "--credits", "1000000") as running:
+        yield running
+
+
+@pytest.fixture
+def desk(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
+    ledger = {"CALLSHEET_LEDGER": postgres.new_database(), "CALLSHEET_LEASE": "4s"}
+    return Desk(tmp_path, {**service.environ, **ledger, "CALLSHEET_STORE": str(tmp_path / "films")})
+
+
+@pytest.fixture
+def processes(desk: Desk) -> Processes:
+    return Processes(desk.folder, desk.environment())
+
+
+def assert_each_once(desk: Desk, service: Sandbox, campaign: str, rows: int) -> None:
+    found = desk.rows(campaign)
+    assert Counter(row["state"] for row in found.values()) == {"delivered": rows}
+    keys = [row["key"] for row in found.values()]
+    assert service.charged(keys) == dict.fromkeys(keys, 1)
+
+
+async def test_crews_share_a_campaign(desk: Desk, processes: Processes, service: Sandbox):
+    sheet = str(desk.folder / desk.sheet("shared.csv", simple_sheet(24)))
+
+    outcome = await run_with(processes, sheet, 3)
+
+    assert outcome.exit_status == 0, outcome
+    said = processes.ended()
+    assert sum(one["rows"].get("delivered", 0) for one in said.values() if one) == 24
+    assert_each_once(desk, service, "shared", 24)
+
+
+async def until_it_has_some(run: Run, crew: int) -> None:
+    while True:
+        await asyncio.sleep(0.05)
+        found = await run.at.ledger.read(partial(find_production, production_id=run.production_id))
+        if found and (await run.at.ledger.read(partial(states_by_crew, production=found))).get(
+            crew
+        ):
+            return
+
+
+@pytest.mark.parametrize("what", [signal.SIGKILL, signal.SIGTERM])
+async def test_what_a_crew_leaves_is_taken_up(
+    desk: Desk, processes: Processes, service: Sandbox, what: signal.Signals
+):
+    name = f"left-{what.name.lower()}"
+    sheet = str(desk.folder / desk.sheet(f"{name}.csv", simple_sheet(24)))
+    service.plan_fault(on="render", do="slow", every=1, seconds=1)
+
+    async def meddle(run: Run) -> None:
+        await until_it_has_some(run, 1)
+        processes.signal(1, what)
+
+    try:
+        outcome = await run_with(processes, sheet, 2, meddle=meddle)
+    finally:
+        service.clear_faults()
+
+    assert outcome.exit_status == 0, outcome
+    first = processes.ended()[1, 0]
+    assert (first is None) == (what == signal.SIGKILL)
+    assert_each_once(desk, service, name, 24)
