@@ -43,7 +43,7 @@ _WAYS: Mapping[Approve, Sequence[str] | None] = {
     "yes": [],
 }
 #: What the keys of questions begin with, among the inputs of a flow run.
-_QUESTION = "plan-"
+QUESTION = "plan-"
 
 
 class PlanApproval(RunInput):
@@ -139,7 +139,7 @@ async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:
     be, of no deployment or of another flow, waits in its process.
     """
     form = PlanApproval.with_initial_data(description=_question(plan, refusal))
-    key = f"{_QUESTION}{_digest(plan)}"
+    key = f"{QUESTION}{_digest(plan)}"
     if _can_be_suspended():
         return await asuspend_flow_run(wait_for_input=form, key=key)
     return await apause_flow_run(wait_for_input=form, key=key, timeout=PATIENCE)
@@ -147,7 +147,7 @@ async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:
 
 async def _answers() -> list[PlanApproval]:
     """Return every answer that this flow run was given, the oldest first."""
-    asking = afilter_flow_run_input(key_prefix=f"suspended-{_QUESTION}", limit=200)
+    asking = afilter_flow_run_input(key_prefix=f"suspended-{QUESTION}", limit=200)
     found = cast(list[FlowRunInput], await asking)
     given = sorted((one for one in found if one.key.endswith("-response")), key=lambda one: one.id)
     return [PlanApproval.load_from_flow_run_input(one) for one in given]

@@ -22,6 +22,7 @@ from prefect.context import FlowRunContext
 from prefect.exceptions import CancelledRun, Pause, PrefectException
 from prefect.states import Cancelled
 
+from flows.consent import QUESTION
 from flows.endings import Ended, is_called_back, park
 from flows.shown.artifacts import key_of, out_of_the_way, put_words
 from tasks.aftercare.rest import cancel_rest, words_of_rest
@@ -107,7 +108,9 @@ class _Interruption:
     async def _ask(self) -> None:
         while True:
             await asyncio.sleep(ASK)
-            if kind := await self._kind():
+            kind = await self._kind()
+            # After a question of its own the run leaves by itself, once Prefect has the form.
+            if kind is not None and not is_question(self._state):
                 self._hear(kind)
                 return
 
@@ -183,6 +186,11 @@ async def ask_prefect() -> tuple[Kind | None, State[Any] | None]:
     if state is not None and (state.is_cancelling() or state.is_cancelled()):
         return "cancelled", state
     return None, state
+
+
+def is_question(state: State[Any] | None) -> bool:
+    """Whether this is the state of a flow run that has suspended itself for an answer."""
+    return state is not None and (state.state_details.pause_key or "").startswith(QUESTION)
 
 
 @contextmanager
