@@ -33,6 +33,7 @@ from tasks.redact import redact
     name="approve",
     description="What a run of a campaign has priced is approved, and its films are made.",
     flow_run_name="approve {campaign}",
+    retries=0,
 )
 async def approve_campaign(
     campaign: str,

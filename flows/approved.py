@@ -29,6 +29,7 @@ from tasks.suggest import suggest_for
     name="approved plan",
     description="A plan that was approved on the board is carried out, or nothing is.",
     flow_run_name="approved plan, run {run}",
+    retries=0,
     persist_result=False,
 )
 async def carry_approved(run: str, profile: str | None = None) -> State[dict[str, Any]]:

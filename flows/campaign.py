@@ -43,6 +43,7 @@ from tasks.webhooks.listener import check_address
     name="campaign",
     description="A campaign sheet becomes finished films in the store.",
     flow_run_name=run_name,
+    retries=0,
 )
 async def run_campaign(
     sheet: str,

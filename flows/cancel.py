@@ -45,6 +45,7 @@ SHOWN = 1000
     name="cancel",
     description="What is not made yet of a campaign will not be; what is set aside is released.",
     flow_run_name="cancel {campaign}",
+    retries=0,
     persist_result=False,
 )
 async def cancel_campaign(

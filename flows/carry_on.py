@@ -26,6 +26,7 @@ from tasks.ledger import UNDER_WAY, rows_of
     name="carry on",
     description="Films that are under way reach the store; nothing new is begun.",
     flow_run_name="carry on {campaign}",
+    retries=0,
     persist_result=False,
 )
 async def carry_on(

@@ -25,6 +25,7 @@ from tasks.suggest import suggest_for
     name="digest",
     description="What people are told of an inbox's last night, once.",
     flow_run_name="digest {inbox}",
+    retries=0,
     persist_result=False,
 )
 async def tell_digest(

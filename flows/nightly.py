@@ -80,6 +80,7 @@ def night_name() -> str:
     name="nightly",
     description="The sheets of an inbox become films, on the terms of its standing approval.",
     flow_run_name=night_name,
+    retries=0,
     persist_result=False,
 )
 async def sweep_inbox(

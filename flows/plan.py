@@ -31,6 +31,7 @@ from tasks.suggest import suggest_for
     name="plan",
     description="What a run of a campaign sheet would do and cost. Spends and writes nothing.",
     flow_run_name=run_name,
+    retries=0,
 )
 async def plan_campaign(
     sheet: str,

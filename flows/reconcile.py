@@ -31,6 +31,7 @@ SHOWN = 1000
 
 @flow(
     name="reconcile",
+    retries=0,
     description="What the service says, beside what the ledger says.",
     persist_result=False,
 )

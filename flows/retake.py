@@ -34,6 +34,7 @@ from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, r
     name="retake",
     description="Another take of rows: a new film each, at a price that was agreed to.",
     flow_run_name="retake of {campaign}",
+    retries=0,
     persist_result=False,
 )
 async def retake_rows(

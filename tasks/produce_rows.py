@@ -28,6 +28,7 @@ Counts = dict[RowState, int]
     tags=["callsheet"],
     cache_policy=NO_CACHE,
     persist_result=False,
+    retries=0,
 )
 async def produce_rows(
     campaign: str, shard: int, label: str, table: str | None = None

@@ -19,6 +19,7 @@ from tasks.take_step import take_step
     tags=["callsheet"],
     cache_policy=NO_CACHE,
     persist_result=False,
+    retries=0,
 )
 async def quote_rows(campaign: str) -> None:
     """Ask what the rows would cost."""

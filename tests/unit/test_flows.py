@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import re
+import runpy
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
 import cloudpickle
 import pytest
-from prefect import Flow
+from prefect import Flow, Task
+from prefect.settings import (
+    PREFECT_FLOWS_DEFAULT_RETRIES,
+    PREFECT_TASKS_DEFAULT_RETRIES,
+    temporary_settings,
+)
 from prefect.utilities.callables import parameter_schema
 from prefect.utilities.names import generate_slug
 
@@ -56,6 +63,21 @@ def test_the_word_on_an_approval_may_be_a_truth_value() -> None:
         return campaign.validate_parameters({"sheet": "s", "approve": said})["approve"]
 
     assert [understood(said) for said in (True, False, "ask")] == ["yes", "no", "ask"]
+
+
+def test_prefect_retries_nothing_by_itself() -> None:
+    # A flow that ends in a failed state would not be retried in its process, whatever is asked:
+    # Prefect leaves it waiting, and whoever carries it says that it crashed.
+    defaults = {PREFECT_FLOWS_DEFAULT_RETRIES: 2, PREFECT_TASKS_DEFAULT_RETRIES: 2}
+    with temporary_settings(defaults):
+        files = [*(ROOT / "flows").glob("*.py"), *(ROOT / "tasks").glob("*.py")]
+        files = [one for one in files if re.search(r"^@(flow|task)\(", one.read_text(), re.M)]
+        modules = [runpy.run_path(str(file)) for file in files]
+
+    found = [one for module in modules for one in module.values() if isinstance(one, Flow | Task)]
+    assert len(found) >= len(FLOWS) + 5
+    # Some are imported from where they were made before.
+    assert {one.name: one.retries for one in found if one.retries} == {}
 
 
 async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked() -> None:
