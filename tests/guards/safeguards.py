@@ -202,8 +202,8 @@ MUTATIONS = (
     Mutation(
         "an answer on Prefect's page is for the plan that was shown",
         "flows/consent.py",
-        'key = f"{_QUESTION}{_digest(plan)}"',
-        'key = f"{_QUESTION}any"',
+        'key = f"{QUESTION}{_digest(plan)}"',
+        'key = f"{QUESTION}any"',
         ("tests/pipeline/test_prefect_served.py",),
     ),
     Mutation(
