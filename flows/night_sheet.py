@@ -91,7 +91,8 @@ class NightSheet:
         if known.set_aside_at is not None:
             report = self._left_alone()
         elif known.outcome in ("delivered", "unchanged", "needs-person") and known.campaign:
-            found = await self._at.ledger.read(partial(resting, known=known))
+            rests = partial(resting, known=known, sandbox=self._at.is_trial)
+            found = await self._at.ledger.read(rests)
             if found is None:
                 return None
             report = replace(found, link=self._page(found.campaign))

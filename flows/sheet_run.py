@@ -24,7 +24,7 @@ from tasks.ledger import UNDER_WAY, Campaign, State, find_campaign, rows_of
 from tasks.ledger.inbox_sheets import SweptSheet
 from tasks.nights.night_approval import NightApproval
 from tasks.nights.places import SheetFile
-from tasks.nights.records import begin, is_new
+from tasks.nights.records import begin, canary_of
 from tasks.sheet import Sheet
 from tasks.suggest import suggest_run
 
@@ -97,10 +97,8 @@ class SheetRun:
 
         try:
             return await self._when_free(go_on)
-        except (Parked, StoreError) as error:
-            log.warning(
-                "%s: what is under way is left to the next sweep: %s", self._entry.name, error
-            )
+        except (Parked, SpendRefused, StoreError) as error:
+            log.warning("%s: what is under way is left as it is: %s", self._entry.name, error)
             return None
 
     async def _run(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
@@ -175,14 +173,12 @@ class SheetRun:
         at = self._at
         if not at.inbox.canary or at.inbox.approval == "plan-only":
             return options
-        found = await at.ledger.read(partial(find_campaign, name=sheet.campaign))
-        if found and not await at.ledger.read(partial(is_new, campaign_id=found.id)):
+        rows = [brief.row for brief in sheet.briefs if brief.enabled]
+        if len(rows) < 2:
             return options
-        first = next((brief.row for brief in sheet.briefs if brief.enabled), None)
-        if first is None or len(sheet.briefs) == 1:
-            return options
-        self.canary = first
-        return replace(options, select=first)
+        chosen = partial(canary_of, campaign=sheet.campaign, rows=rows)
+        self.canary = await at.ledger.read(chosen)
+        return options if self.canary is None else replace(options, select=self.canary)
 
     async def find(self) -> Campaign | None:
         if self.campaign is None:

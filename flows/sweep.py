@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -134,7 +134,8 @@ class _Order:
         async with open_place(self._sweeping.inbox) as place:
             whole, waiting = await self._whole(place)
             known = await self._known()
-            self._sweeping.knows(known[entry.name] for entry in whole)
+            # One that is still written to has its campaign all the same.
+            self._sweeping.knows(known[name] for name in (*waiting, *(e.name for e in whole)))
             under_way: list[asyncio.Task[None]] = []
             try:
                 for number, entry in enumerate(whole):
@@ -146,7 +147,8 @@ class _Order:
                         self._take(report)
                     else:
                         under_way.append(await self._begin(sheet))
-                for left in await self._left(whole, waiting):
+                begun = {task.get_name() for task in under_way}
+                for left in await self._left(whole, waiting, begun):
                     if not self._is_over(under_way):
                         under_way.append(await self._begin(left))
                 await asyncio.gather(*under_way)
@@ -158,14 +160,23 @@ class _Order:
         return tuple(found), (*waiting, *gone)
 
     async def _left(
-        self, whole: Sequence[SheetFile], waiting: Sequence[str]
+        self, whole: Sequence[SheetFile], waiting: Sequence[str], begun: Collection[str]
     ) -> Sequence[NightSheet]:
-        """Return the sheets that are gone, or left alone, while films of theirs are under way."""
+        """Return the sheets that are gone, or left alone, while films of theirs are under way.
+
+        None of those that this sweep has `begun`.
+        """
         at = self._sweeping
         there = {*waiting, *(entry.name for entry in whole)}
-        found = await at.ledger.read(partial(sheets_under_way, inbox=at.inbox.name))
+        under_way = partial(sheets_under_way, inbox=at.inbox.name, sandbox=at.is_trial)
+        found = await at.ledger.read(under_way)
         left = [one for one in found if one.name not in there or one.set_aside_at is not None]
-        return [NightSheet.gone(at, sheet) for sheet in left]
+        # A campaign is carried once: by the sheet that was run, or the one it goes on with.
+        return [
+            NightSheet.gone(at, one)
+            for one in left
+            if one.name not in begun and at.sheet_of(one.campaign) in (None, one.name)
+        ]
 
     async def _begin(self, sheet: NightSheet) -> asyncio.Task[None]:
         """Have a sheet carried; return once it is approved, so that the next one comes after it."""

@@ -56,12 +56,21 @@ class Sweeping:
             return None
         return max(0.0, self.until - asyncio.get_running_loop().time())
 
+    @property
+    def is_trial(self) -> bool:
+        """Whether the service is a sandbox, whose films and credits are not real."""
+        return self.sandbox or self.settings.sandbox
+
     def knows(self, sheets: Iterable[SweptSheet]) -> None:
         """Take in whose campaigns are those of the sheets that lie there."""
         # A sheet that was run goes before one that was not.
         for sheet in sorted(sheets, key=lambda one: (one.outcome == "not-approved", one.name)):
             if sheet.campaign is not None:
                 self.campaigns.setdefault(sheet.campaign, sheet.name)
+
+    def sheet_of(self, campaign: str | None) -> str | None:
+        """Return which of the sheets that lie there has a campaign; None for none of them."""
+        return None if campaign is None else self.campaigns.get(campaign)
 
     def lose(self, because: str) -> None:
         """Begin nothing more, in any run: another sweep has the night."""

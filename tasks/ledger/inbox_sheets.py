@@ -5,17 +5,17 @@ The memory of the sweeps. Amounts in credits, moments in Unix seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sqlalchemy import Connection, Update, func, select, update
+from sqlalchemy import Connection, Update, func, or_, select, update
 
 from tasks.credits import from_micro, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.schema import campaigns, events, rows
 from tasks.ledger.schema_nights import inbox_sheets
-from tasks.ledger.states import NEEDS_PERSON, UNDER_WAY
+from tasks.ledger.states import NEEDS_PERSON, UNDER_WAY, State
 
 #: Rows that are named in what is told of a night, at most.
 NAMED = 1000
@@ -50,13 +50,17 @@ def sheets_in(connection: Connection, inbox: str) -> dict[str, SweptSheet]:
     return {found.name: _sheet(found._asdict()) for found in connection.execute(query)}
 
 
-def sheets_under_way(connection: Connection, inbox: str) -> list[SweptSheet]:
-    """Return the sheets that an inbox has or had whose campaigns have films under way, by name."""
+def sheets_under_way(connection: Connection, inbox: str, *, sandbox: bool) -> list[SweptSheet]:
+    """Return the sheets that an inbox has or had whose campaigns have films under way, by name.
+
+    Films of a sandbox, or else none of those.
+    """
     under_way = select(rows.c.id).where(
         rows.c.campaign_id == campaigns.c.id, rows.c.state.in_(sorted(UNDER_WAY))
     )
     query = select(*_COLUMNS).join(campaigns, campaigns.c.name == inbox_sheets.c.campaign)
-    query = query.where(inbox_sheets.c.inbox == inbox, under_way.exists())
+    same = or_(campaigns.c.sandbox.is_(None), campaigns.c.sandbox == sandbox)
+    query = query.where(inbox_sheets.c.inbox == inbox, same, under_way.exists())
     return [_sheet(found._asdict()) for found in connection.execute(query.order_by(_COLUMNS[0]))]
 
 
@@ -109,6 +113,15 @@ def rows_in_need(connection: Connection, campaign_id: int) -> tuple[str, ...]:
     """Return the rows of a campaign that need a person, by id, in the sheet's order."""
     mine = (rows.c.campaign_id == campaign_id, rows.c.enabled)
     query = select(rows.c.row).where(*mine, rows.c.state.in_(sorted(NEEDS_PERSON)))
+    return tuple(connection.scalars(query.order_by(rows.c.position, rows.c.id).limit(NAMED)))
+
+
+def rows_but(
+    connection: Connection, campaign_id: int, states: Collection[State]
+) -> tuple[str, ...]:
+    """Return the rows of a campaign that are in none of some states, by id, in its order."""
+    mine = (rows.c.campaign_id == campaign_id, rows.c.enabled)
+    query = select(rows.c.row).where(*mine, rows.c.state.not_in(sorted(states)))
     return tuple(connection.scalars(query.order_by(rows.c.position, rows.c.id).limit(NAMED)))
 
 

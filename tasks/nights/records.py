@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection
 
+from tasks.campaign.match import is_other_money
 from tasks.campaign.report import exit_status
+from tasks.campaign.values import RunOptions
 from tasks.ledger import (
     NOT_BEGUN,
     Campaign,
@@ -23,6 +26,7 @@ from tasks.ledger.inbox_sheets import (
     begin_sheet,
     delivered_since,
     end_sheet,
+    rows_but,
     rows_in_need,
     states_of,
 )
@@ -34,7 +38,7 @@ RESTING: frozenset[State] = frozenset(
     {"delivered", "cancelled", "retired", "rejected", "failed", "uncertain"}
 )
 #: Where no film of a row is there or under way.
-_NOT_MADE = NOT_BEGUN | {"held", "rejected", "cancelled", "retired"}
+_NOT_MADE: frozenset[State] = NOT_BEGUN | {"held", "rejected", "cancelled", "retired"}
 
 
 def begin(connection: Connection, *, inbox: str, sheet: str, campaign: str) -> SweptSheet:
@@ -80,17 +84,31 @@ def with_figures(
     )
 
 
-def is_new(connection: Connection, campaign_id: int) -> bool:
-    """Whether at most one film of a campaign was begun, and nobody has kept it."""
-    states = states_of(connection, campaign_id)
-    begun = sum(count for state, count in states.items() if state not in _NOT_MADE)
-    return begun < 2 and not kept_rows(connection, campaign_id)
+def canary_of(connection: Connection, campaign: str, rows: Sequence[str]) -> str | None:
+    """Return the one row of a new campaign that is made; None where all of them may be.
+
+    It is the first of the `rows` of the sheet until one was begun, and that one until a film is
+    kept: whatever is put before it. Where more than one was begun somebody has wanted them.
+    """
+    found = find_campaign(connection, campaign)
+    if found is None:
+        return rows[0]
+    # What has left the sheet is no film that anybody waits for.
+    there = frozenset(rows)
+    begun = [row for row in rows_but(connection, found.id, _NOT_MADE) if row in there]
+    if len(begun) > 1 or kept_rows(connection, found.id):
+        return None
+    return begun[0] if begun else rows[0]
 
 
-def resting(connection: Connection, known: SweptSheet) -> SheetReport | None:
-    """Return what to say of a sheet whose campaign rests as it did before; None where it moves."""
+def resting(connection: Connection, known: SweptSheet, *, sandbox: bool) -> SheetReport | None:
+    """Return what to say of a sheet whose campaign rests as it did before; None where it moves.
+
+    What a sandbox made is nothing that was made, where the service is none, and the reverse.
+    """
     campaign = find_campaign(connection, known.campaign or "")
-    if campaign is None:
+    options = RunOptions(sheet=known.name, sandbox=sandbox)
+    if campaign is None or is_other_money(campaign, options):
         return None
     states: frozenset[Any] = frozenset(states_of(connection, campaign.id))
     status, before = exit_status(states), 3 if known.outcome == "needs-person" else 0

@@ -14,10 +14,10 @@ from tasks.ledger import find_campaign, open_ledger, review, rows_of
 from tests.board.conftest import board_at
 from tests.board.stage import API, approved, ended
 from tests.pipeline.night_kills import sweep_killed
-from tests.pipeline.test_nightly import BROKEN, Nights, films, left, nights, said, the_one
+from tests.pipeline.test_nightly import BROKEN, Nights, films, left, nights, said, slow, the_one
 from tests.programs import Sandbox
 
-__all__ = ["left", "nights"]
+__all__ = ["left", "nights", "slow"]
 
 
 async def test_what_is_parked_is_carried_on_the_next_night(left: Nights) -> None:

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from tasks.campaign.run import Run
 from tasks.engine.progress import Snapshot
 from tasks.errors import BadInput
 from tasks.ledger import find_plan, open_ledger
+from tasks.ledger.inbox_sheets import end_sheet, sheets_in
 from tasks.ledger.nights import Pause, claim_night, find_night, pause, resume
 from tasks.nights.inboxes import Inbox
 from tasks.nights.values import NightReport, SheetReport
@@ -215,22 +216,60 @@ async def test_what_another_campaign_has_paid_for_is_asked_about(nights: Nights)
     assert f"1 row of it was paid for already, in {nights.name}-a" in str(report.words)
 
 
+def of_one_campaign(nights: Nights, stem: str, text: str) -> Path:
+    """Put a sheet there that names its campaign itself, as others do."""
+    keys, *rows = text.splitlines()
+    lines = [dict(zip(keys.split(","), row.split(","), strict=True)) for row in rows]
+    nights.path.mkdir(exist_ok=True)
+    file = nights.path / f"{nights.name}-{stem}.json"
+    file.write_text(json.dumps({"campaign": nights.name, "rows": lines}))
+    os.utime(file, (1, 1))
+    return file
+
+
+def alike(title: str) -> str:
+    """Return a sheet of four films, three of which others like it have too."""
+    own = films(title, 1).replace("r001", f"r{title}").splitlines()[1]
+    return f"{films('Same', 3)}{own}\n"
+
+
 async def test_two_sheets_of_one_campaign_do_not_undo_each_other(nights: Nights) -> None:
-    for stem, title in (("a", "A"), ("b", "B")):
-        text = films(title, 1).replace("r001", f"r{stem}")
-        rows = films("Same", 3).splitlines()[1:] + text.splitlines()[1:]
-        nights.put(stem, "")
-        file = nights.path / f"{nights.name}-{stem}.json"
-        keys = text.splitlines()[0].split(",")
-        lines = [dict(zip(keys, row.split(","), strict=True)) for row in rows]
-        file.write_text(json.dumps({"campaign": nights.name, "rows": lines}))
-        (nights.path / f"{nights.name}-{stem}.csv").unlink()
-        os.utime(file, (1, 1))
+    for stem in ("a", "b"):
+        of_one_campaign(nights, stem, alike(stem))
     found = [await nights.sweep(night) for night in NIGHTS]
     outcomes = [[sheet.outcome for sheet in report.sheets] for report in found]
     assert outcomes == [["delivered", "not-approved"], ["unchanged", "not-approved"]]
     assert [report.charged for report in found] == [60, 0]
     assert "lies in the same inbox" in str(found[0].sheets[1].words)
+
+    # Somebody is writing to the one that has the campaign: it has it all the same.
+    async def write_on(_: float) -> None:
+        of_one_campaign(nights, "a", alike("again")).touch()
+
+    await write_on(0)
+    (other,) = (await nights.sweep("2026-11-22", sleep=write_on)).sheets
+    assert (other.outcome, other.charged) == ("not-approved", 0)
+    assert "lies in the same inbox" in str(other.words)
+
+
+async def test_a_sheet_that_is_renamed_with_its_films_under_way_is_told_once(slow: Nights) -> None:
+    """Its campaign goes on with it; of the name that is gone there is nothing to say."""
+    sheet = of_one_campaign(slow, "a", films("A"))
+    await slow.sweep(watch=until_all_render)
+    sheet.rename(sheet.with_name(f"{slow.name}-b.json"))
+    report = the_one(await slow.sweep("2026-11-21"))
+    assert (report.sheet[-6:], report.outcome, report.charged) == ("b.json", "delivered", 30)
+
+
+async def test_what_was_tried_with_a_sandbox_is_not_what_was_made(nights: Nights) -> None:
+    nights.put("a", films("A"))
+    tried = the_one(await nights.sweep(sandbox=True))
+    made = the_one(await nights.sweep())
+    again = [the_one(await nights.sweep(sandbox=trial)) for trial in (False, True)]
+    assert (tried.campaign, tried.charged) == (f"{nights.name}-a", 30)
+    assert (made.campaign, made.outcome) == (f"{nights.name}-a-real", "delivered")
+    assert made.charged == 30
+    assert [one.outcome for one in again] == ["unchanged", "unchanged"]
 
 
 async def test_a_file_that_cannot_be_read_does_not_stop_the_others(nights: Nights) -> None:
@@ -314,26 +353,35 @@ async def test_a_sheet_that_fails_in_three_nights_is_left_alone_and_said_so_once
     assert said(await nights.sweep("2026-11-25")) == {"a": "delivered"}
 
 
+@asynccontextmanager
+async def until_all_render(run: Run) -> AsyncIterator[None]:
+    """Stop a run once both of its films are begun."""
+
+    def hear(snapshot: Snapshot) -> None:
+        if snapshot.rows.get("rendering") == 2:
+            run.stop("all are begun")
+
+    run.listeners.append(hear)
+    yield
+
+
 @pytest.fixture
-async def left(tmp_path: Path, studio: Sandbox, name: str) -> Nights:
-    """A night that was left with its films under way: all are begun, none is finished."""
-    nights = Nights(tmp_path, studio, name)
-    nights.put("a", films("A"))
+def slow(tmp_path: Path, studio: Sandbox, name: str) -> Iterator[Nights]:
+    """Nights whose first two films take some seconds."""
     studio.plan_fault(on="render", do="slow", seconds=2.5, nth="1-2")
-
-    @asynccontextmanager
-    async def watch(run: Run) -> AsyncIterator[None]:
-        def hear(snapshot: Snapshot) -> None:
-            if snapshot.rows.get("rendering") == 2:
-                run.stop("all are begun")
-
-        run.listeners.append(hear)
-        yield
-
-    report = the_one(await nights.sweep(watch=watch))
+    yield Nights(tmp_path, studio, name)
     studio.clear_faults()
+
+
+@pytest.fixture
+async def left(slow: Nights) -> Nights:
+    """A night that was left with its films under way: all are begun, none is finished."""
+    slow.put("a", films("A"))
+
+    report = the_one(await slow.sweep(watch=until_all_render))
+    slow.service.clear_faults()
     assert (report.outcome, report.exit_status) == ("parked", 5), report
-    return nights
+    return slow
 
 
 async def test_films_under_way_come_home_though_their_sheet_is_broken(left: Nights) -> None:
@@ -341,6 +389,32 @@ async def test_films_under_way_come_home_though_their_sheet_is_broken(left: Nigh
     report = the_one(await left.sweep("2026-11-21"))
     assert (report.outcome, report.exit_status, report.rows["delivered"]) == ("invalid", 2, 2)
     assert report.delivered == ("r001", "r002")
+
+
+async def test_a_sheet_that_was_set_aside_and_is_mended_is_run_once(left: Nights) -> None:
+    """Its films are under way: they come home with its run, and not beside it as well."""
+    async with await open_ledger(left.settings.ledger) as ledger:
+        (known,) = (await ledger.read(partial(sheets_in, inbox="spring"))).values()
+        aside = replace(known, digest="0", outcome="set-aside", failures=3, set_aside_at=1.0)
+        await ledger.write(partial(end_sheet, inbox="spring", sheet=aside))
+    left.put("a", films("A", 3))
+    found = [the_one(await left.sweep(night)) for night in ("2026-11-21", "2026-11-22")]
+    assert [one.outcome for one in found] == ["delivered", "unchanged"]
+    assert (found[0].exit_status, found[0].rows["delivered"]) == (0, 3)
+
+
+async def test_a_trial_is_left_alone_by_nights_that_cost(slow: Nights) -> None:
+    """Its service is another one: what was begun there is no film of this one's."""
+    sheet = slow.put("a", films("A"))
+    await slow.sweep(sandbox=True, watch=until_all_render)
+    slow.put("a", BROKEN)
+    calls = slow.service.calls()
+    broken = the_one(await slow.sweep("2026-11-21"))
+    sheet.unlink()
+    gone = await slow.sweep("2026-11-22")
+    assert (broken.outcome, broken.rows["rendering"]) == ("invalid", 2)
+    assert gone.sheets == ()
+    assert slow.service.calls() == calls
 
 
 async def test_a_night_whose_sweep_was_killed_elsewhere_is_waited_for(nights: Nights) -> None:
