@@ -15,17 +15,21 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Integer,
     Select,
     and_,
+    bindparam,
     case,
     cast,
     func,
+    literal_column,
     select,
     union,
 )
 from sqlalchemy import Row as Record
 
 from tasks.credits import as_number, from_micro
+from tasks.ledger.prepared import Prepared
 from tasks.ledger.schema import NOT_FIRST, VARIED, rows, takes
 from tasks.ledger.states import STATES, State
 
@@ -112,15 +116,40 @@ class Sums:
 
 # In these a row's only take is of the film that it asks for now.
 _OWN = ("submitting", "rendering", "ready", "delivered")
-_COUNTS = select(
-    rows.c.state, func.count().label("rows"), _or_nothing(rows.c.quoted).label("quoted")
-).group_by(rows.c.state)
-# Rows that may have been paid for before: few, and found without a look at the others.
-_LEFT = select(rows.c.id).where(
-    rows.c.state.in_([state for state in STATES if state not in _OWN]), rows.c.take_id.is_not(None)
+_THIS = bindparam("campaign_id", type_=Integer)
+_COUNTS = Prepared(
+    lambda: (
+        select(rows.c.state, func.count().label("rows"), _or_nothing(rows.c.quoted).label("quoted"))
+        .where(rows.c.campaign_id == _THIS)
+        .group_by(rows.c.state)
+    )
 )
-_PAID_BEFORE = select(_or_nothing(case((_WANTED, 0), else_=takes.c.charged)))
-_VARIANCE = select(_or_nothing(takes.c.charged - takes.c.quoted)).where(VARIED)
+_VARIANCE = Prepared(
+    lambda: select(_or_nothing(takes.c.charged - takes.c.quoted)).where(
+        VARIED, takes.c.campaign_id == _THIS
+    )
+)
+
+
+def _paid_before() -> Select[Any]:
+    """Return what asks only of rows that may have been paid for before: few, found by indexes."""
+    others: list[ColumnElement[str]] = [
+        literal_column(f"'{state}'") for state in STATES if state not in _OWN
+    ]
+    left = select(rows.c.id).where(
+        rows.c.campaign_id == _THIS, rows.c.state.in_(others), rows.c.take_id.is_not(None)
+    )
+    again = select(takes.c.row_id).where(takes.c.campaign_id == _THIS, NOT_FIRST)
+    few = union(left, again).subquery()
+    return (
+        select(_or_nothing(case((_WANTED, 0), else_=takes.c.charged)))
+        .select_from(few)
+        .join(rows, rows.c.id == few.c.id)
+        .join(takes, takes.c.row_id == rows.c.id)
+    )
+
+
+_PAID_BEFORE = Prepared(_paid_before)
 
 
 def sums_of(connection: Connection, campaign_id: int) -> Sums:
@@ -128,21 +157,12 @@ def sums_of(connection: Connection, campaign_id: int) -> Sums:
 
     What is set aside and charged is not among it: that is the campaign's account.
     """
-    counted = connection.execute(_COUNTS.where(rows.c.campaign_id == campaign_id)).all()
-    left = _LEFT.where(rows.c.campaign_id == campaign_id)
-    again = select(takes.c.row_id).where(takes.c.campaign_id == campaign_id, NOT_FIRST)
-    few = union(left, again).subquery()
-    paid_before = (
-        _PAID_BEFORE.select_from(few)
-        .join(rows, rows.c.id == few.c.id)
-        .join(takes, takes.c.row_id == rows.c.id)
-    )
+    this = {"campaign_id": campaign_id}
+    counted = _COUNTS.execute(connection, this).all()
     by_state = {found.state: found.rows for found in counted}
     return Sums(
         rows={state: by_state[state] for state in STATES if state in by_state},
         quoted=from_micro(sum(found.quoted for found in counted if found.state != "retired")),
-        paid_before=from_micro(connection.scalar(paid_before) or 0),
-        variance=from_micro(
-            connection.scalar(_VARIANCE.where(takes.c.campaign_id == campaign_id)) or 0
-        ),
+        paid_before=from_micro(_PAID_BEFORE.execute(connection, this).scalar() or 0),
+        variance=from_micro(_VARIANCE.execute(connection, this).scalar() or 0),
     )
