@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from deployments.commands.status import CampaignStatus, status_document
+from deployments.campaign_status import CampaignStatus, status_document
 from tasks.aftercare.export import What, export
 from tasks.campaign.report import row_documents, status_sheet
 from tasks.campaign.values import RunOutcome

@@ -1,0 +1,30 @@
+"""A campaign as `callsheet status` tells of it: its counts and figures, and who is at work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.ledger import Campaign, Tally
+
+
+@dataclass(frozen=True)
+class CampaignStatus:
+    """A campaign with its counts and figures."""
+
+    campaign: Campaign
+    tally: Tally
+    #: Who is at work on it. The ledger also has processes that are gone.
+    owner: str | None = None
+
+
+def status_document(found: CampaignStatus) -> dict[str, Any]:
+    """Return a campaign as JSON."""
+    campaign, tally = found.campaign, found.tally
+    return {
+        "campaign": campaign.name,
+        "sheet": campaign.sheet,
+        "rows": tally.as_json(),
+        "credits": tally.credits_as_json(),
+        "owner": found.owner,
+    }
