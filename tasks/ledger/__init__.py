@@ -1,219 +1,231 @@
-"""What happened to every row: the names other packages may use."""
+"""What happened to every row: the names other packages may use.
 
-from tasks.ledger.accounts import (
-    Account,
-    AtLimit,
-    Terms,
-    all_accounts,
-    day_of,
-    find_account,
-)
-from tasks.ledger.acts import Act, acts_of, note_act
-from tasks.ledger.campaigns import (
-    Campaign,
-    Tally,
-    acquire_lease,
-    all_campaigns,
-    ensure_campaign,
-    find_campaign,
-    last_event,
-    release_lease,
-    set_budget,
-    tally_of,
-)
-from tasks.ledger.cancel import (
-    CancelMark,
-    CancelRequests,
-    ask_to_cancel,
-    cancel_mark,
-    cancel_requests,
-    end_cancel,
-    is_paid,
-    wake_stalled,
-)
-from tasks.ledger.catalogue import catalogue_of, keep_catalogue
-from tasks.ledger.counts import Counts, counts_of, tags_of
-from tasks.ledger.deliveries import (
-    Delivered,
-    RowFilm,
-    add_delivery,
-    deliver,
-    deliveries_of,
-    films_of,
-)
-from tasks.ledger.diff import ACTIONS, Action, RowDiff, changed_fields, diff_row, diff_sheet
-from tasks.ledger.film_findings import (
-    FilmFindings,
-    PictureKind,
-    StoredPicture,
-    findings_in,
-    findings_of,
-    keep_findings,
-)
-from tasks.ledger.films import TakeFilm, find_take_film
-from tasks.ledger.filters import RowFilter
-from tasks.ledger.gates import (
-    KeptPace,
-    accepted_of_late,
-    close_gate,
-    gate_of,
-    gate_of_group,
-    keep_pace,
-    pace_of,
-)
-from tasks.ledger.gathering import gathers
-from tasks.ledger.hints import (
-    Heard,
-    Hint,
-    TrackedVideo,
-    count_hints,
-    drop_old_hints,
-    events_heard,
-    hinted_at,
-    hints_heard,
-    keep_hint,
-    last_heard,
-    latest_hint,
-    pings_heard,
-    tracked_videos,
-)
-from tasks.ledger.ledger import Ledger, open_ledger
-from tasks.ledger.listen import listening
-from tasks.ledger.moves import move, note, remark
-from tasks.ledger.origins import (
-    PaidElsewhere,
-    campaigns_from,
-    has_paid,
-    is_begun,
-    is_latest_from,
-    origins_of,
-    paid_elsewhere,
-    set_apart,
-)
-from tasks.ledger.outlines import count_wanted, endings_of, numbers_of, pages_of
-from tasks.ledger.paid_calls import (
-    NEW,
-    CallOutcome,
-    PaidCall,
-    calls_about,
-    close_call,
-    drop_call,
-    join_call,
-    note_videos,
-    open_call,
-    resolve_call,
-    unsettled_calls,
-    videos_known,
-)
-from tasks.ledger.plans import (
-    PLAN_STATES,
-    KeptPlan,
-    KeptSheet,
-    PlanKind,
-    PlanState,
-    approve_plan,
-    approved_by,
-    approved_since,
-    begin_plan,
-    find_plan,
-    find_sheet,
-    finish_plan,
-    hold_plans,
-    keep_sheet,
-    plan_before,
-    plans_of,
-    plans_quoting,
-    void_plan,
-)
-from tasks.ledger.productions import (
-    ClaimedBatch,
-    Headway,
-    Production,
-    begin_production,
-    claim_batch,
-    end_batch,
-    end_production,
-    find_production,
-    free_batches,
-    headway_of,
-    rely_on_hints,
-    renew_batches,
-    states_by_crew,
-    stop_production,
-)
-from tasks.ledger.quotes import (
-    PricedRow,
-    Quoted,
-    approve,
-    priced_rows,
-    record_quote,
-    record_quotes,
-    renew_quote,
-    too_dear,
-)
-from tasks.ledger.reports import Reported, note_report, rows_changed_since
-from tasks.ledger.restore import PastTake, restore_count, restore_take
-from tasks.ledger.retake import RETAKEABLE, adopt_video, approve_retakes, give_up
-from tasks.ledger.reviews import (
-    REASONS,
-    VERDICTS,
-    Review,
-    Reviewed,
-    ReviewStands,
-    Verdict,
-    kept_rows,
-    last_reviews,
-    review,
-    review_all,
-    review_of,
-    reviews_of,
-)
-from tasks.ledger.runs import (
-    BoardRun,
-    ask_run,
-    claim_run,
-    end_run,
-    find_run,
-    note_begun,
-    open_runs,
-    run_again,
-    run_for,
-    runs_of,
-    unbegun_run,
-)
-from tasks.ledger.shown import (
-    SORTS,
-    Shown,
-    ShownRow,
-    Sort,
-    count_shown,
-    film_of_take,
-    films_shown,
-    names_shown,
-    shown_rows,
-)
-from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, STATES, TRANSITIONS, UNDER_WAY, State
-from tasks.ledger.subscriptions import (
-    Subscription,
-    all_subscriptions,
-    name_subscription,
-    plan_subscription,
-    retire_subscription,
-)
-from tasks.ledger.sync import Unsynced, sync_sheet
-from tasks.ledger.takes import accept, correct_charge, open_take, refuse, settle
-from tasks.ledger.urgency import rows_for_a_person, urgent_rows
-from tasks.ledger.values import (
-    CampaignRow,
-    Event,
-    Take,
-    cells_of,
-    events_of,
-    lengths_of,
-    rows_by_number,
-    rows_of,
-    takes_of,
-)
-from tasks.ledger.variety import Variety, variety_of
-from tasks.ledger.whole_row import ShownEvent, ShownTake, WholeRow, events_between, whole_row
-from tasks.ledger.work import RowToCarry, names_of_rows, rows_to_carry
+Each is loaded with its own file when somebody asks for it first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tasks.on_demand import load_on_demand
+
+if TYPE_CHECKING:
+    from tasks.ledger.accounts import (
+        Account,
+        AtLimit,
+        Terms,
+        all_accounts,
+        day_of,
+        find_account,
+    )
+    from tasks.ledger.acts import Act, acts_of, note_act
+    from tasks.ledger.all_of_row import ShownEvent, ShownTake, WholeRow, events_between, whole_row
+    from tasks.ledger.campaigns import (
+        Campaign,
+        Tally,
+        acquire_lease,
+        all_campaigns,
+        ensure_campaign,
+        find_campaign,
+        last_event,
+        release_lease,
+        set_budget,
+        tally_of,
+    )
+    from tasks.ledger.cancel import (
+        CancelMark,
+        CancelRequests,
+        ask_to_cancel,
+        cancel_mark,
+        cancel_requests,
+        end_cancel,
+        is_paid,
+        wake_stalled,
+    )
+    from tasks.ledger.catalogue import catalogue_of, keep_catalogue
+    from tasks.ledger.counts import Counts, counts_of, tags_of
+    from tasks.ledger.deliveries import (
+        Delivered,
+        RowFilm,
+        add_delivery,
+        deliver,
+        deliveries_of,
+        films_of,
+    )
+    from tasks.ledger.diff import ACTIONS, Action, RowDiff, changed_fields, diff_row, diff_sheet
+    from tasks.ledger.film_findings import (
+        FilmFindings,
+        PictureKind,
+        StoredPicture,
+        findings_in,
+        findings_of,
+        keep_findings,
+    )
+    from tasks.ledger.films import TakeFilm, find_take_film
+    from tasks.ledger.filters import RowFilter
+    from tasks.ledger.gates import (
+        KeptPace,
+        accepted_of_late,
+        close_gate,
+        gate_of,
+        gate_of_group,
+        keep_pace,
+        pace_of,
+    )
+    from tasks.ledger.gathering import gathers
+    from tasks.ledger.hints import (
+        Heard,
+        Hint,
+        TrackedVideo,
+        count_hints,
+        drop_old_hints,
+        events_heard,
+        hinted_at,
+        hints_heard,
+        keep_hint,
+        last_heard,
+        latest_hint,
+        pings_heard,
+        tracked_videos,
+    )
+    from tasks.ledger.ledger import Ledger, open_ledger
+    from tasks.ledger.listen import listening
+    from tasks.ledger.moves import move, note, remark
+    from tasks.ledger.origins import (
+        PaidElsewhere,
+        campaigns_from,
+        has_paid,
+        is_begun,
+        is_latest_from,
+        origins_of,
+        paid_elsewhere,
+        set_apart,
+    )
+    from tasks.ledger.outlines import count_wanted, endings_of, numbers_of, pages_of
+    from tasks.ledger.paid_calls import (
+        NEW,
+        CallOutcome,
+        PaidCall,
+        calls_about,
+        close_call,
+        drop_call,
+        join_call,
+        note_videos,
+        open_call,
+        resolve_call,
+        unsettled_calls,
+        videos_known,
+    )
+    from tasks.ledger.plans import (
+        PLAN_STATES,
+        KeptPlan,
+        KeptSheet,
+        PlanKind,
+        PlanState,
+        approve_plan,
+        approved_by,
+        approved_since,
+        begin_plan,
+        find_plan,
+        find_sheet,
+        finish_plan,
+        hold_plans,
+        keep_sheet,
+        plan_before,
+        plans_of,
+        plans_quoting,
+        void_plan,
+    )
+    from tasks.ledger.productions import (
+        ClaimedBatch,
+        Headway,
+        Production,
+        begin_production,
+        claim_batch,
+        end_batch,
+        end_production,
+        find_production,
+        free_batches,
+        headway_of,
+        rely_on_hints,
+        renew_batches,
+        states_by_crew,
+        stop_production,
+    )
+    from tasks.ledger.quotes import (
+        PricedRow,
+        Quoted,
+        approve,
+        priced_rows,
+        record_quote,
+        record_quotes,
+        renew_quote,
+        too_dear,
+    )
+    from tasks.ledger.reports import Reported, note_report, rows_changed_since
+    from tasks.ledger.restore import PastTake, restore_count, restore_take
+    from tasks.ledger.retake import RETAKEABLE, adopt_video, approve_retakes, give_up
+    from tasks.ledger.reviews import (
+        REASONS,
+        VERDICTS,
+        Review,
+        Reviewed,
+        ReviewStands,
+        Verdict,
+        kept_rows,
+        last_reviews,
+        review,
+        review_all,
+        review_of,
+        reviews_of,
+    )
+    from tasks.ledger.runs import (
+        BoardRun,
+        ask_run,
+        claim_run,
+        end_run,
+        find_run,
+        note_begun,
+        open_runs,
+        run_again,
+        run_for,
+        runs_of,
+        unbegun_run,
+    )
+    from tasks.ledger.shown import (
+        SORTS,
+        Shown,
+        ShownRow,
+        Sort,
+        count_shown,
+        film_of_take,
+        films_shown,
+        names_shown,
+        shown_rows,
+    )
+    from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, STATES, TRANSITIONS, UNDER_WAY, State
+    from tasks.ledger.subscriptions import (
+        Subscription,
+        all_subscriptions,
+        name_subscription,
+        plan_subscription,
+        retire_subscription,
+    )
+    from tasks.ledger.sync import Unsynced, sync_sheet
+    from tasks.ledger.takes import accept, correct_charge, open_take, refuse, settle
+    from tasks.ledger.urgency import rows_for_a_person, urgent_rows
+    from tasks.ledger.values import (
+        CampaignRow,
+        Event,
+        Take,
+        cells_of,
+        events_of,
+        lengths_of,
+        rows_by_number,
+        rows_of,
+        takes_of,
+    )
+    from tasks.ledger.variety import Variety, variety_of
+    from tasks.ledger.work import RowToCarry, names_of_rows, rows_to_carry
+else:
+    __getattr__ = load_on_demand(__name__, __file__)

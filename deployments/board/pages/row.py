@@ -26,7 +26,7 @@ from tasks.ledger import (
     calls_about,
     tally_of,
 )
-from tasks.ledger.whole_row import whole_row
+from tasks.ledger.all_of_row import whole_row
 from tasks.redact import redacted
 
 router = APIRouter(prefix="/c/{campaign}/rows/{row}")
