@@ -6,13 +6,12 @@ import asyncio
 import errno
 import hashlib
 import json
-import os
 import socket
 import urllib.request
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
 
+from deployments.listening import listen_on
 from tasks.errors import ConfigurationError
 
 #: Connections that the system holds until they are accepted; it may allow fewer.
@@ -56,7 +55,7 @@ async def listen(address: str, *, ledger: str) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         family, _, _, _, place = found[0]
-        return _bind(family, place)
+        return listen_on(family, place, backlog=BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise await _taken(address, host, port, ledger) from None
@@ -64,26 +63,6 @@ async def listen(address: str, *, ledger: str) -> socket.socket:
             f"the receiver cannot listen on {address}: {error.strerror}; nothing was spent",
             remedy="set CALLSHEET_RECEIVER to a host of this machine and a port that is free",
         ) from error
-
-
-def address_of(listening: socket.socket) -> str:
-    """Return the address a socket listens on, as a URL."""
-    host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _bind(family: int, place: Any) -> socket.socket:
-    # The protocol is named because asyncio turns off Nagle's delay, 40 ms an answer, only then.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        if os.name == "posix":
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(place)
-        made.listen(BACKLOG)
-    except OSError:
-        made.close()
-        raise
-    return made
 
 
 async def _taken(address: str, host: str, port: int, ledger: str) -> ConfigurationError:

@@ -1,9 +1,8 @@
 """The receiver of webhooks: signed deliveries become hints in the ledger, each once.
 
 It answers 200 only after the commit, so that whatever is lost here is sent again. It does no work
-of its own: a hint shortens a wait and is never believed. Knows no run and no flow. uvicorn waits
-for ever for the rest of a head, so how long a connection may take, and how many may wait, is said
-here.
+of its own: a hint shortens a wait and is never believed. Knows no run and no flow. How long a
+connection may take, and how many may wait, is said here.
 """
 
 from __future__ import annotations
@@ -13,9 +12,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
-
+from deployments.listening import origin_of
 from deployments.receiver.acceptance import (
     COMMIT_TIMEOUT,
     Acceptance,
@@ -25,8 +22,8 @@ from deployments.receiver.acceptance import (
     Receiver,
 )
 from deployments.receiver.delivery import BODY_TIMEOUT
-from deployments.receiver.endpoint import BACKLOG, address_of, listen, name_of
-from deployments.web_server import answering
+from deployments.receiver.endpoint import BACKLOG, listen, name_of
+from deployments.web_server import TimedProtocol, answering, config_for
 from tasks.credentials import LiveSecrets
 from tasks.file_limit import raise_file_limit
 from tasks.ledger import Ledger
@@ -59,13 +56,18 @@ async def receiving(
     name = name_of(ledger.address)
     listening = await listen(settings.receiver, ledger=name)
     try:
-        receiver = Receiver(address_of(listening))
+        receiver = Receiver(origin_of(listening))
         secrets = LiveSecrets(settings.webhook_secrets, settings.webhook_secret, clock=clock)
         acceptance = Acceptance(ledger, receiver, on_hint, clock)
         application = Application(acceptance, secrets, settings.webhook_vendor, name, clock)
         waiting, at_once = _limits()
         queue = WaitingConnections(waiting)
-        config = _config(application, queue, backlog=at_once)
+        config = config_for(
+            application,
+            _protocol_with(queue),
+            backlog=at_once,
+            timeout_graceful_shutdown=round(COMMIT_TIMEOUT) + 1,
+        )
         dropping = asyncio.create_task(acceptance.drop_old_hints())
         try:
             async with answering(config, listening):
@@ -83,41 +85,23 @@ async def receiving(
         listening.close()
 
 
-def _config(application: Application, queue: WaitingConnections, *, backlog: int) -> uvicorn.Config:
-    return uvicorn.Config(
-        application,
-        http=_protocol_with(queue),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        # What strangers send is their trouble, and no line of ours.
-        log_level="critical",
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        date_header=False,
-        backlog=backlog,
-        timeout_graceful_shutdown=round(COMMIT_TIMEOUT) + 1,
-    )
-
-
 class WaitingConnections:
     """The connections whose request is not whole yet, the oldest first, `most` of them at most."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._waiting: dict[TimedProtocol, None] = {}
+        self._waiting: dict[ReceivingProtocol, None] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def join(self, one: TimedProtocol) -> None:
+    def join(self, one: ReceivingProtocol) -> None:
         """Wait at the end; when there are too many, the first goes without an answer."""
         self._waiting[one] = None
         if len(self._waiting) > self._most:
             next(iter(self._waiting)).give_up()
 
-    def leave(self, one: TimedProtocol) -> None:
+    def leave(self, one: ReceivingProtocol) -> None:
         """Wait no more; does nothing for one that does not wait."""
         self._waiting.pop(one, None)
 
@@ -128,16 +112,15 @@ class WaitingConnections:
             one.give_up()
 
 
-class TimedProtocol(H11Protocol):
-    """uvicorn's HTTP/1.1 with time limits."""
+class ReceivingProtocol(TimedProtocol):
+    """A limit for the head of a request, and one for everything after it."""
 
     queue: WaitingConnections
-    _deadline: asyncio.TimerHandle | None = None
     _wire = _body = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(HEAD_TIMEOUT, self.give_up)
+        self.limit(HEAD_TIMEOUT)
         self.queue.join(self)
 
     def data_received(self, data: bytes) -> None:
@@ -152,7 +135,7 @@ class TimedProtocol(H11Protocol):
         if self.cycle is None:
             super().data_received(piece)
             if self.cycle is not None:
-                self._begin_rest()
+                self.limit(REST_TIMEOUT)
             return
         before = len(self.cycle.body)
         super().data_received(piece)
@@ -161,28 +144,20 @@ class TimedProtocol(H11Protocol):
         if self._wire > 2 * self._body + FRAMING:
             self.give_up()
 
-    def _begin_rest(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = self.loop.call_later(REST_TIMEOUT, self.give_up)
-
     def connection_lost(self, exc: Exception | None) -> None:
         self.queue.leave(self)
-        if self._deadline is not None:
-            self._deadline.cancel()
         super().connection_lost(exc)
 
     def give_up(self) -> None:
-        """Close the connection, whatever was to be said on it."""
         self.queue.leave(self)
-        self.transport.abort()
+        super().give_up()
 
 
-def _protocol_with(queue: WaitingConnections) -> type[TimedProtocol]:
+def _protocol_with(queue: WaitingConnections) -> type[ReceivingProtocol]:
     """Return the protocol whose connections wait in `queue`; uvicorn makes them by itself."""
     waiting = queue
 
-    class Waiting(TimedProtocol):
+    class Waiting(ReceivingProtocol):
         queue = waiting
 
     return Waiting

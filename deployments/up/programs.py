@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 
+from deployments.listening import origin_at
 from deployments.prefect_address import PrefectAddress
 from deployments.servers import SERVER, server_environ, server_words
 from deployments.up.deploy import POOL, WITHIN, ask_prefect
@@ -167,7 +168,7 @@ def board(around: Surroundings, host: str, port: int, *, more: tuple[str, ...]) 
         environ=around.environ(),
         says=True,
         # Not the address that it says, which may be that of a proxy.
-        page=f"{origin_of(host, port)}{PAGES['board']}",
+        page=f"{origin_at(host, port)}{PAGES['board']}",
     )
 
 
@@ -182,7 +183,7 @@ def receiver(around: Surroundings, host: str, port: int, *, tells_prefect: bool)
         words=("-m", "deployments.cli", "receive", "--json"),
         environ=around.environ(**more),
         says=True,
-        page=f"{origin_of(host, port)}{PAGES['receiver']}",
+        page=f"{origin_at(host, port)}{PAGES['receiver']}",
     )
 
 
@@ -195,13 +196,8 @@ def sandbox(around: Surroundings, port: int, *, time_scale: str) -> Program:
         words=(*words, "--allow-loopback-webhooks", "--time-scale", time_scale),
         environ=around.environ(),
         says=True,
-        page=f"{origin_of('127.0.0.1', port)}{PAGES['sandbox']}",
+        page=f"{origin_at('127.0.0.1', port)}{PAGES['sandbox']}",
     )
-
-
-def origin_of(host: str, port: int) -> str:
-    """Return the address of what listens there."""
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def is_answering(url: str) -> bool:
