@@ -148,8 +148,15 @@ async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:
 async def _answers() -> list[PlanApproval]:
     """Return every answer that this flow run was given, the oldest first."""
     asking = afilter_flow_run_input(key_prefix=f"suspended-{QUESTION}", limit=200)
-    found = cast(list[FlowRunInput], await asking)
-    given = sorted((one for one in found if one.key.endswith("-response")), key=lambda one: one.id)
+    return answers_in(cast(list[FlowRunInput], await asking))
+
+
+def answers_in(inputs: Sequence[FlowRunInput]) -> list[PlanApproval]:
+    """Return the answers among the inputs of a flow run, in the order that Prefect has them in.
+
+    That is by when they were given; their ids are in none.
+    """
+    given = [one for one in inputs if one.key.endswith("-response")]
     return [PlanApproval.load_from_flow_run_input(one) for one in given]
 
 

@@ -29,6 +29,7 @@ from tasks.suggest import suggest_for
     name="crew",
     description="One of several that carry a campaign; its run starts it.",
     flow_run_name="crew {crew} of {production}",
+    retries=0,
     persist_result=False,
 )
 async def carry_batches(

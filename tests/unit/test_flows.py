@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import runpy
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
+from uuid import UUID
 
 import cloudpickle
 import pytest
 from prefect import Flow, Task
+from prefect.client.schemas.objects import FlowRunInput
 from prefect.settings import (
     PREFECT_FLOWS_DEFAULT_RETRIES,
     PREFECT_TASKS_DEFAULT_RETRIES,
@@ -20,7 +23,7 @@ from prefect.settings import (
 from prefect.utilities.callables import parameter_schema
 from prefect.utilities.names import generate_slug
 
-from flows.consent import Consent
+from flows.consent import Consent, answers_in
 from flows.run_name import is_made_up
 from tasks.campaign.run import Run
 from tasks.campaign.values import Plan, PlanLine
@@ -37,7 +40,7 @@ def _flows() -> dict[str, Flow[Any, Any]]:
 
 FLOWS = _flows()
 #: What each flow cannot do without, of the type that it is.
-NEEDED: dict[str, Any] = {"at_most": 1}
+NEEDED: dict[str, Any] = {"at_most": 1, "crew": 1}
 
 
 @pytest.mark.parametrize("name", FLOWS)
@@ -88,6 +91,23 @@ async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked() 
 
     with pytest.raises(NotApproved, match="15 credits for 1 film are not approved"):
         await Consent(nobody, "no").approve(plan)
+
+
+def test_of_several_answers_the_last_that_was_given_counts() -> None:
+    def given(number: int, key: str, **answer: object) -> FlowRunInput:
+        run, value = UUID(int=7), json.dumps(answer)
+        named = {"flow_run_id": run, "key": f"suspended-plan-{key}", "value": value}
+        return FlowRunInput(id=UUID(int=number), **named)
+
+    # As Prefect returns them: the oldest first, with ids that were drawn.
+    inputs = [
+        given(3, "a-schema", title="PlanApproval"),
+        given(9, "a-response", approve="yes", budget=100),
+        given(5, "b-schema", title="PlanApproval"),
+        given(2, "b-response", approve="yes", budget=40),
+    ]
+
+    assert [answer.budget for answer in answers_in(inputs)] == [100, 40]
 
 
 @pytest.mark.parametrize(
