@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from argparse import Namespace
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,12 +17,13 @@ from flows.night import hold_night
 from tasks.campaign.run import Run
 from tasks.credits import as_number, as_text, in_credits
 from tasks.duration import parse_duration
-from tasks.errors import BadInput
+from tasks.errors import BadInput, CallsheetError
 from tasks.home import make_home
 from tasks.nights.inboxes import Inbox, find_inboxes, with_terms
 from tasks.nights.sheet_answers import names_of
 from tasks.nights.values import BY_GRAVITY, NightReport, SheetReport
 from tasks.plural import count
+from tasks.redact import redact
 from tasks.settings import Settings
 
 
@@ -64,21 +65,32 @@ async def _sweep(args: Namespace, settings: Settings, inboxes: Sequence[Inbox]) 
     console = console_for(args)
     signals = _Signals()
     reports: list[NightReport] = []
+    faults: dict[str, CallsheetError] = {}
     with on_signal(signals.stop):
         for inbox in inboxes:
-            report = await hold_night(
-                inbox,
-                settings,
-                watch=signals.watch,
-                tell=_tell,
-                stopped=lambda: signals.stopped,
-                sandbox=args.sandbox,
-            )
+            if signals.stopped:
+                break
+            try:
+                report = await hold_night(
+                    inbox,
+                    settings,
+                    watch=signals.watch,
+                    tell=_tell,
+                    stopped=lambda: signals.stopped,
+                    sandbox=args.sandbox,
+                )
+            except CallsheetError as error:
+                if len(inboxes) == 1:
+                    raise
+                # The sheets of the other inboxes have nothing to do with it.
+                faults[inbox.name] = error
+                say(f"callsheet: {inbox.name}: {redact(str(error))}")
+                continue
             reports.append(report)
             _show(report, console)
     if args.json:
-        print_json(_document(reports, named=len(inboxes) > 1))
-    return _worst([5] * signals.stopped + [report.exit_status for report in reports])
+        print_json(_document(reports, faults) if len(inboxes) > 1 else reports[0].as_json())
+    return _worst([5] * signals.stopped + _statuses(reports, faults))
 
 
 class _Signals:
@@ -151,25 +163,38 @@ def _show(report: NightReport, console: Console) -> None:
     console.print(plain(f"{several}, charged {in_credits(report.charged)}"))
 
 
-def _document(reports: Sequence[NightReport], *, named: bool) -> dict[str, object]:
-    """Return what `--json` tells, of one inbox or of several."""
+def _document(
+    reports: Sequence[NightReport], faults: Mapping[str, CallsheetError]
+) -> dict[str, object]:
+    """Return what `--json` tells of several inboxes; of some there is only why not."""
     documents = [report.as_json() for report in reports]
-    if not named:
-        return documents[0]
+    failed = [
+        {"inbox": name, "error": redact(str(error)), "exit": error.exit_status}
+        for name, error in faults.items()
+    ]
     sheets = [
         {"inbox": report.inbox, **sheet}
         for report, document in zip(reports, documents, strict=True)
         for sheet in document["sheets"]
     ]
     return {
-        "night": max(report.night for report in reports),
+        "night": max((report.night for report in reports), default=None),
         "sheets": sheets,
         "charged": sum(as_number(report.charged) or 0 for report in reports),
-        "exit": _worst([report.exit_status for report in reports]),
+        "exit": _worst(_statuses(reports, faults)),
         "inboxes": [
-            {"inbox": report.inbox, **doc} for report, doc in zip(reports, documents, strict=True)
+            *(
+                {"inbox": report.inbox, **doc}
+                for report, doc in zip(reports, documents, strict=True)
+            ),
+            *failed,
         ],
     }
+
+
+def _statuses(reports: Sequence[NightReport], faults: Mapping[str, CallsheetError]) -> list[int]:
+    swept = [report.exit_status for report in reports]
+    return swept + [error.exit_status for error in faults.values()]
 
 
 def _worst(found: Sequence[int]) -> int:

@@ -178,6 +178,25 @@ def test_a_schedule_that_is_none_is_named_with_its_file(here: Here, line: str, s
     assert f"nights.toml: {said}" in done.err
 
 
+def test_an_inbox_that_is_away_keeps_no_other_from_its_night(nights: Here) -> None:
+    (nights.folder / "sheets" / "spring").rmdir()
+    sheet = nights.folder / "sheets" / "autumn" / "films.csv"
+    sheet.write_text(simple_sheet(1))
+
+    swept = nights.call("nightly", "nights.toml", "--json")
+
+    # The worst of both: what is away, and a plan that waits for approval.
+    assert (swept.status, swept.json["exit"]) == (2, 2)
+    assert [(one["inbox"], one["outcome"]) for one in swept.json["sheets"]] == [
+        ("autumn", "not-approved")
+    ]
+    autumn, spring = swept.json["inboxes"]
+    assert (autumn["inbox"], autumn["exit"]) == ("autumn", 4)
+    assert (spring["inbox"], spring["exit"]) == ("spring", 2)
+    assert "cannot be read" in spring["error"]
+    assert "spring: the inbox" in swept.err
+
+
 async def test_who_paused_is_in_the_activity_log(nights: Here) -> None:
     # In a thread of its own a command has a loop of its own.
     import asyncio
