@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, Update, case, or_, select, true, update
 
 from tasks.credits import as_text, from_micro, in_credits, to_micro
 from tasks.errors import SpendRefused
-from tasks.ledger.database import insert_unless_there
+from tasks.ledger.database import insert_unless_there, wait_for_turn
 from tasks.ledger.schema_nights import inbox_sheets, nights, pauses
 
 #: What is said of a night whose sweep ended without a word, once a later one begins.
@@ -74,6 +74,8 @@ def claim_night(
     whatever the date. A sweep that was silent for `lapse` seconds, or whose process is known to
     be dead, is over.
     """
+    # A night of another date that is claimed in the same moment is not there yet to be locked.
+    wait_for_turn(connection, f"night of {inbox}")
     mine = (nights.c.inbox == inbox, nights.c.date == date)
     query = select(nights).where(nights.c.inbox == inbox, nights.c.ended_at.is_(None))
     others = [_night(found) for found in connection.execute(query.with_for_update())]

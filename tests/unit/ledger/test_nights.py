@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasks.errors import SpendRefused
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, open_ledger
 from tasks.ledger.inbox_sheets import see_sheets, sheets_in
 from tasks.ledger.nights import (
     LEFT,
@@ -101,6 +102,19 @@ async def test_a_night_that_was_left_ends_when_a_later_one_begins(ledger: Ledger
 async def test_of_many_who_claim_at_once_one_has_the_night(ledger: Ledger) -> None:
     found = await asyncio.gather(*(claim(ledger, f"p{n}") for n in range(9)))
     assert len({night.place for night in found}) == 1
+
+
+async def test_around_midnight_an_inbox_is_claimed_by_one(made_address: str) -> None:
+    """Several programs, each of which sees another date: none of their nights is there yet."""
+    async with AsyncExitStack() as stack:
+        several = [await stack.enter_async_context(await open_ledger(made_address)) for _ in "1234"]
+        for night in range(5):
+            claims = (
+                claim(ledger, f"p{n}", date=f"2026-11-{n:02}", inbox=f"spring {night}")
+                for n, ledger in enumerate(several, 20)
+            )
+            found = await asyncio.gather(*claims)
+            assert len({night.place for night in found}) == 1
 
 
 async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Ledger) -> None:
