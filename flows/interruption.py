@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from prefect.states import Cancelled
 from flows.consent import QUESTION
 from flows.endings import Ended, is_called_back, park
 from flows.shown.artifacts import key_of, out_of_the_way, put_words
-from tasks.aftercare.rest import cancel_rest, words_of_rest
+from tasks.aftercare.rest import cancel_approved, cancel_rest, words_of_rest
 from tasks.campaign.run import Run
 from tasks.campaign.steps import report_step
 from tasks.errors import CallsheetError
@@ -97,6 +97,8 @@ class _Interruption:
         assert self.kind is not None
         if self._acting is not None:
             await asyncio.wait({self._acting})
+        if self.kind == "cancelled" and self._run.engine is None:
+            await self._cancel(cancel_approved(self._run))
         words = f"{WORDS[self.kind]}: {await words_of_rest(self._run, self._cancelled)}"
         await self._say(words)
         if self.kind == "paused":
@@ -145,15 +147,18 @@ class _Interruption:
             return
         if kind == "cancelled":
             begun = run.at.settings.prefect_cancel == "all"
-            try:
-                self._cancelled = await cancel_rest(run, begun=begun)
-            except CallsheetError as error:
-                get_run_logger().error("not all could be cancelled: %s", error)
+            await self._cancel(cancel_rest(run, begun=begun))
             if begun:
                 # The engine sees to it that the service hears of it, as long as there is time.
                 asyncio.get_running_loop().call_later(LIMIT, run.stop, words)
                 return
         run.stop(words)
+
+    async def _cancel(self, rest: Awaitable[int | None]) -> None:
+        try:
+            self._cancelled = await rest
+        except CallsheetError as error:
+            get_run_logger().error("not all could be cancelled: %s", error)
 
     async def _say(self, words: str) -> None:
         """Say it in the log and in an artifact, and bring the report in the store up to date."""

@@ -4,11 +4,14 @@ said in words where it goes on without the run.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
+
+from sqlalchemy import Connection
 
 from tasks.campaign.run import Run
 from tasks.credits import in_credits
-from tasks.ledger import UNDER_WAY, State, ask_to_cancel, tally_of
+from tasks.ledger import UNDER_WAY, Campaign, State, ask_to_cancel, rows_of, tally_of
 from tasks.plural import count
 from tasks.suggest import suggest
 
@@ -28,6 +31,28 @@ async def cancel_rest(run: Run, *, begun: bool) -> int:
     ask = partial(ask_to_cancel, campaign=run.campaign, only=names, begun=begun)
     await run.at.ledger.write(partial(ask, at=run.at.clock()))
     return sum(row.state == "cancelled" for row in await run.named([*names]))
+
+
+async def cancel_approved(run: Run) -> int | None:
+    """Cancel what a run had approved before it began anything; None where that is nothing.
+
+    What was approved before it, by another run, stays so.
+    """
+    if run.campaign is None:
+        return None
+    own = run.only or {row for row, state in run.before.items() if state != "approved"}
+    change = partial(_cancel_approved, campaign=run.campaign, own=own, at=run.at.clock())
+    return await run.at.ledger.write(change) or None
+
+
+def _cancel_approved(
+    connection: Connection, campaign: Campaign, own: Collection[str], *, at: float
+) -> int:
+    # Read in its turn of the writer: an approval that was under way is in the ledger by then.
+    found = rows_of(connection, campaign.id)
+    names = {row.row for row in found if row.state == "approved" and row.row in own}
+    ask_to_cancel(connection, campaign, only=names, at=at, begun=False)
+    return len(names)
 
 
 async def words_of_rest(run: Run, cancelled: int | None = None) -> str:

@@ -207,6 +207,27 @@ MUTATIONS = (
         ("tests/pipeline/test_prefect_served.py",),
     ),
     Mutation(
+        "a flow run that is begun anew approves nothing more",
+        "tasks/aftercare/begun.py",
+        "    if has_acted(connection, act=ACT, by=by, campaign=campaign.name):",
+        "    if False:",
+        ("tests/unit/aftercare/test_begun.py",),
+    ),
+    Mutation(
+        "a row that waits is approved at the price that was shown",
+        "tasks/aftercare/waiting.py",
+        " and row.quoted == prices[row.row]",
+        "",
+        ("tests/unit/aftercare/test_waiting.py",),
+    ),
+    Mutation(
+        "what is cancelled before it began is not approved any more",
+        "tasks/aftercare/rest.py",
+        'if row.state == "approved" and row.row in own',
+        "if False",
+        ("tests/unit/aftercare/test_rest.py",),
+    ),
+    Mutation(
         "a video that is ours already is not adopted again",
         "tasks/ledger/paid_calls.py",
         "return set(connection.scalars(seen)) | videos_ours(connection)",

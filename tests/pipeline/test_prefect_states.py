@@ -26,10 +26,20 @@ pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
 
 #: Makes the block that people are told by, then calls the campaign's flow for every line on stdin.
 PROGRAM = """
-import asyncio, json, sys
+import asyncio, json, os, sys, time
 from prefect import tags
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from flows.campaign import run_campaign
+from flows.interruption import ASK
+from tasks.crash import arm
+
+def hold(point, of):
+    # What is approved is in the ledger, and nobody has been told: for as long as it takes to hear.
+    if point == "ledger: after the commit" and os.path.exists("hold") and "_approve" in str(of):
+        os.rename("hold", "held")
+        time.sleep(ASK + 2)
+
+arm(hold)
 
 async def main():
     told = {"subject": "{{subject}}", "body": "{{body}}"}
@@ -225,6 +235,25 @@ def test_what_is_cancelled_before_it_is_approved_is_never_begun(
     rows = caller.desk.rows(name)
     assert {row["state"] for row in rows.values()} <= {"planned", "quoted"}
     assert studio.calls().get("create") == before.get("create")
+
+
+@pytest.mark.slow
+def test_what_is_cancelled_once_it_is_approved_is_not_made_later(
+    caller: Caller, studio: Sandbox, name: str
+) -> None:
+    before = studio.calls().get("create", 0)
+    (caller.desk.folder / "hold").touch()
+
+    caller.ask(sheet=caller.desk.sheet(f"{name}.csv", simple_sheet(2, title=name)), approve=True)
+    wait((caller.desk.folder / "held").exists)
+    caller.cancel(name)
+    ended = caller.end()
+
+    assert (ended["type"], ended["name"]) == ("CANCELLED", "Cancelled")
+    assert "2 rows not begun will not be made; no film is under way" in ended["words"]
+    again = caller.desk.run(f"{name}.csv")
+    assert again.json["rows"] == {"total": 2, "cancelled": 2}
+    assert studio.calls().get("create", 0) == before
 
 
 def wait(until: Callable[[], bool]) -> None:

@@ -1,0 +1,44 @@
+"""What a run leaves that somebody cancelled before it began anything."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tasks.aftercare.rest import cancel_approved
+from tasks.campaign.run import Run, no_approval
+from tasks.campaign.values import RunOptions
+from tasks.engine.context import Context
+from tasks.ledger import Ledger, State
+from tests.campaigns import NOW, Stage, brief
+
+#: What a run knows of its rows, and those that are cancelled of: a quoted one, two approved ones.
+LEFT: list[tuple[dict[str, Any], set[str]]] = [
+    # It has planned: `b` was approved before it, `c` by it.
+    ({"before": {"a": "planned", "b": "approved", "c": "quoted"}}, {"c"}),
+    # Of those flows that approve first and carry what they approved.
+    ({"only": frozenset({"c"})}, {"c"}),
+    # It waits for the run that is at work.
+    ({}, set()),
+]
+
+
+@pytest.mark.parametrize(("known", "gone"), LEFT)
+async def test_what_a_run_had_approved_itself_is_cancelled_with_it(
+    ledger: Ledger, known: dict[str, Any], gone: set[str]
+) -> None:
+    stage = await Stage.set(ledger, *(brief(row, topic=row) for row in "abc"))
+    await stage.quote("a")
+    await stage.approve("b")
+    await stage.approve("c")
+    at = cast(Context, SimpleNamespace(ledger=ledger, clock=lambda: NOW))
+    run = Run(options=RunOptions(sheet="s.csv"), at=at, approval=no_approval, **known)
+    run.campaign = stage.campaign
+
+    assert await cancel_approved(run) == (len(gone) or None)
+
+    before: dict[str, State] = {"a": "quoted", "b": "approved", "c": "approved"}
+    now = {row.row: row.state for row in await stage.rows()}
+    assert now == {**before, **dict.fromkeys(gone, "cancelled")}
