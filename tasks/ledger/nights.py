@@ -76,7 +76,6 @@ def claim_night(
     """
     # A night of another date that is claimed in the same moment is not there yet to be locked.
     wait_for_turn(connection, f"night of {inbox}")
-    mine = (nights.c.inbox == inbox, nights.c.date == date)
     query = select(nights).where(nights.c.inbox == inbox, nights.c.ended_at.is_(None))
     others = [_night(found) for found in connection.execute(query.with_for_update())]
     gone = [other for other in others if other.renewed_at <= at - lapse or is_dead(other.place)]
@@ -89,11 +88,9 @@ def claim_night(
             connection.execute(this.values(ended_at=at, skipped=LEFT))
     fresh = {"inbox": inbox, "date": date, "zone": zone, "place": place}
     if not insert_unless_there(connection, nights, {**fresh, "begun_at": at, "renewed_at": at}):
-        # As it was read: whoever was first in the same moment keeps it.
-        known = [left.place for left in gone] + [place]
-        free = or_(nights.c.ended_at.is_not(None), nights.c.place.in_(known))
         taken = {"place": place, "zone": zone, "renewed_at": at, "ended_at": None, "skipped": None}
-        connection.execute(update(nights).where(*mine, free).values(**taken))
+        this = update(nights).where(nights.c.inbox == inbox, nights.c.date == date)
+        connection.execute(this.values(**taken))
     night = find_night(connection, inbox, date)
     assert night is not None, "it was inserted unless it was there"
     return night

@@ -38,10 +38,17 @@ class Trial:
 
 
 def sweep_killed(
-    folder: Path, service: Sandbox, name: str, point: str | None, nth: int = 1
+    folder: Path,
+    service: Sandbox,
+    name: str,
+    point: str | None,
+    nth: int = 1,
+    *,
+    ledger: str | None = None,
 ) -> Trial:
-    """Kill the first sweep of a night at a visit; sweep again, twice."""
-    desk = Desk(folder, dict(service.environ))
+    """Kill the first sweep of a night at a visit; sweep again, twice; in the folder's ledger."""
+    address = ledger or f"sqlite:///{folder / '.callsheet' / 'ledger.db'}"
+    desk = Desk(folder, {**service.environ, "CALLSHEET_LEDGER": address})
     inbox = folder / "inbox"
     inbox.mkdir()
     for letter in "ab":
@@ -54,7 +61,6 @@ def sweep_killed(
     found += [f"it ended with {one.status}: {one.err}" for one in (again, last) if one.status != 4]
     if last.json["charged"]:
         found.append(f"the last sweep was charged {last.json['charged']}")
-    address = f"sqlite:///{folder / '.callsheet' / 'ledger.db'}"
     wrong = asyncio.run(_wrong(address, service, name, str(inbox)))
     return Trial(visits(trace), killed, found + wrong)
 

@@ -47,6 +47,8 @@ class Nights:
     service: Sandbox
     name: str
     terms: dict[str, Any] = field(default_factory=dict)
+    #: Where its ledger is, unless in the folder.
+    ledger: str | None = None
 
     @property
     def path(self) -> Path:
@@ -54,7 +56,8 @@ class Nights:
 
     @property
     def settings(self) -> Settings:
-        return load_settings(environ=self.service.environ, folder=self.folder)
+        own = {} if self.ledger is None else {"CALLSHEET_LEDGER": self.ledger}
+        return load_settings(environ={**self.service.environ, **own}, folder=self.folder)
 
     def put(self, stem: str, text: str, *, old: bool = True) -> Path:
         """Put a sheet there, as if it had lain there for a while."""

@@ -151,6 +151,8 @@ async def test_a_sheet_has_a_limit_of_its_own_in_each_night(ledger: Ledger) -> N
         await approve(ledger, night, 11, **limit)
     await approve(ledger, night, 30, sheet="b.csv", **limit)
     await approve(ledger, night, 10, **limit)
+    with pytest.raises(SpendRefused, match="one sheet"):
+        await approve(ledger, night, 1, **limit)
     # What was refused is not counted for the night either.
     (found,) = await ledger.read(partial(nights_of, inbox=None, limit=9))
     assert found.approved == 60

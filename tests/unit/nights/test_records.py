@@ -1,16 +1,20 @@
-"""What the ledger tells of a sheet in a night: which one film is made first."""
+"""What the ledger is told of a sheet in a night, and which one film it says is made first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pytest
 
 from tasks.ledger import Ledger, State, review
-from tasks.nights.records import canary_of
+from tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in
+from tasks.ledger.nights import claim_night
+from tasks.nights.records import canary_of, close
 from tests.campaigns import Stage, brief
 
 ROWS = ("a", "b", "c")
+SHEET = SweptSheet(name="a.csv", version="1", seen_at=0.0, outcome="delivered")
 
 
 @pytest.mark.parametrize(
@@ -45,6 +49,22 @@ async def test_once_a_film_is_kept_all_are_made(ledger: Ledger) -> None:
     assert take is not None
     await stage.write(_keep, take.id)
     assert await stage.write(canary_of, stage.campaign.name, ROWS) is None
+
+
+async def test_whoever_has_lost_the_night_leaves_its_sheets_as_they_are(ledger: Ledger) -> None:
+    own = {"inbox": "spring", "zone": "UTC", "lapse": 60.0, "is_dead": lambda _: False}
+    claim = partial(claim_night, **own, date="2026-11-20")
+    night = await ledger.write(partial(claim, place="one", at=0.0))
+    await ledger.write(partial(see_sheets, inbox="spring", seen={"a.csv": "1"}, at=0.0))
+    change = partial(close, sheet=SHEET, night=night, report="{}")
+
+    await ledger.write(partial(claim, place="another", at=60.0))
+    assert not await ledger.write(partial(change, place="one"))
+    found = await ledger.read(partial(sheets_in, inbox="spring"))
+    assert found["a.csv"].outcome is None
+    assert await ledger.write(partial(change, place="another"))
+    found = await ledger.read(partial(sheets_in, inbox="spring"))
+    assert found["a.csv"].outcome == "delivered"
 
 
 def _keep(connection: object, take: int) -> None:
