@@ -8,7 +8,7 @@ PREFECT_3_9 := .venv-prefect-3.9
 # Tests start hundreds of processes: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test quick quick-tests torture bench bench-quick lint lock clean
+.PHONY: install demo test quick quick-tests torture test-image bench bench-quick lint lock clean
 
 install: $(VENV)/.installed
 	@echo "callsheet is installed. To type callsheet in any folder, paste once:"
@@ -16,9 +16,10 @@ install: $(VENV)/.installed
 	@echo '  export PATH="$$HOME/.local/bin:$$PATH"    # where ~/.local/bin is not on it yet'
 	@echo "Then, beside a sheet of your own: callsheet run SHEET --sandbox"
 
-# Runtime only: what a person needs to make films.
-$(VENV)/.installed: constraints.txt pyproject.toml $(VENV)/.uv
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r constraints.txt
+# Runtime only: what a person needs to make films, and the sandbox to try it with.
+$(VENV)/.installed: constraints.txt constraints-sandbox.txt pyproject.toml $(VENV)/.uv
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes \
+		-r constraints.txt -r constraints-sandbox.txt
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
 	@touch $@
 
@@ -64,6 +65,10 @@ torture: $(VENV)/.installed-dev
 	-@$(MAKE) --no-print-directory $(PREFECT_3_9)/.installed
 	$(BIN)/python -m tests.torture
 
+# The image, built and at work without a container engine: some minutes, as root on Linux.
+test-image: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.containers
+
 # Two tables of the same lines: half an hour, or two minutes with smaller numbers. Where the
 # other engines cannot be installed, their lines say so.
 bench: $(VENV)/.installed-dev
@@ -100,10 +105,13 @@ lint: $(VENV)/.installed-dev
 # pyproject.toml stand. Prefect itself is pinned to what every index can install.
 lock: $(VENV)/.uv
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-		--no-annotate --upgrade pyproject.toml --extra dev -c tests/prefect-3.8.txt \
+		--no-annotate --upgrade pyproject.toml --extra dev --extra demo -c tests/prefect-3.8.txt \
 		-o constraints-dev.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate pyproject.toml -c constraints-dev.txt -o constraints.txt
+	for extra in sandbox demo; do $(BIN)/python -m tests.containers.extra $$extra | $(UV) pip \
+		compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate - -c constraints-dev.txt -o constraints-$$extra.txt; done
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --upgrade tests/bench/peers/requirements.in -o constraints-peers.txt
 

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -212,6 +213,11 @@ def sandbox(
     if kept := sandbox_kept(state.parent):
         yield kept
         return
+    if find_spec("imageio_ffmpeg") is None:
+        raise ConfigurationError(
+            "the sandbox's encoder is not installed; nothing was spent",
+            remedy="pip install 'callsheet[sandbox]' brings it, as `make install` does",
+        )
     state.mkdir(parents=True, exist_ok=True)
     port = _port_before(state) if keep_port else 0
     command = [sys.executable, "-P", "-m", "deployments.sandbox", "--port", str(port), "--json"]

@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 
 import uvicorn
 from fastapi import FastAPI
@@ -20,10 +21,18 @@ from deployments.sandbox.faults.entries import FaultRefused, read_script
 from deployments.sandbox.faults.struck import ShowingProtocol
 from deployments.sandbox.options import OptionRefused, Options
 
+#: An installation that only ever works with a real service has no use for it.
+NO_ENCODER = (
+    "The encoder that the sandbox makes films with is not installed: pip install "
+    "'callsheet[sandbox]' brings it, as `make install` does."
+)
+
 
 def serve(options: Options) -> int:
     """Run the sandbox until it is told to stop; give the exit status."""
     try:
+        if find_spec("imageio_ffmpeg") is None:
+            raise OptionRefused(NO_ENCODER)
         listening = _listen(options)
     except OptionRefused as refusal:
         print(refusal, file=sys.stderr)
@@ -37,7 +46,7 @@ def serve(options: Options) -> int:
         except (OptionRefused, FaultRefused) as refusal:
             print(refusal, file=sys.stderr)
             return 2
-        container.origin = _origin(listening)
+        container.origin = options.origin or _origin(listening)
         server = _SandboxServer(app, ready=lambda: _announce(container))
         if options.exit_with_parent:
             threading.Thread(target=server.stop_with_parent, daemon=True).start()
