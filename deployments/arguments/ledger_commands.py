@@ -168,7 +168,8 @@ def ledger(parser: ArgumentParser) -> None:
         "--instead", action="store_true", help="of the ledger that is there, which is kept beside"
     )
     _verb(verbs, "check", "is it whole, and does it add up? changes nothing")
-    _verb(verbs, "upgrade", "bring it to this Callsheet's schema, as every command does")
+    upgrade = _verb(verbs, "upgrade", "bring it to this Callsheet's schema, as every command does")
+    upgrade.add_argument("--make", action="store_true", help="one, where there is none yet")
     vacuum = _verb(verbs, "vacuum", "remove what nobody needs, and give its room back")
     vacuum.add_argument(
         "--forget-events", metavar="D", help="also the history before so long, as 400d, of "

@@ -16,7 +16,7 @@ from deployments.commands.options import settings_of
 from deployments.terminal import console_for, plain, print_json, say
 from tasks.duration import parse_duration
 from tasks.ledger.backup import back_up, restore
-from tasks.ledger.maintenance import check_ledger, upgrade_ledger, vacuum_ledger
+from tasks.ledger.maintenance import check_ledger, make_ledger, upgrade_ledger, vacuum_ledger
 from tasks.plural import say_bytes
 from tasks.redact import redact
 from tasks.settings import Settings
@@ -73,6 +73,8 @@ def _check(args: Namespace, settings: Settings) -> int:
 
 
 def _upgrade(args: Namespace, settings: Settings) -> int:
+    if args.make:
+        make_ledger(settings.ledger)
     old, new, kept = upgrade_ledger(settings.ledger, by=_me(), at=time.time())
     words = f"the ledger has schema {new} already"
     if old != new:

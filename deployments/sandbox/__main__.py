@@ -31,6 +31,8 @@ def _parser() -> argparse.ArgumentParser:
     option = parser.add_argument
     option("--host", default=usual.host, help="a loopback address")
     option("--port", type=int, default=usual.port, help="0 takes any free one")
+    option("--origin", metavar="URL", help="how others reach it; --host may then be any address")
+    option("--key-file", type=Path, metavar="FILE", help="with the key that holds every scope")
     option("--state", type=Path, default=usual.state, help="where it keeps itself")
     option("--time-scale", type=float, default=usual.time_scale, help="60 makes minutes seconds")
     option("--render", choices=("real", "instant"), default=usual.render)

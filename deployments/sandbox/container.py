@@ -31,7 +31,8 @@ class Container:
         films = options.state / "films"
         try:
             films.mkdir(parents=True, exist_ok=True)
-            self.keyring = Keyring(options.state / "keys.json", now=now)
+            given = options.key_file.read_text().strip() if options.key_file else None
+            self.keyring = Keyring(options.state / "keys.json", given=given, now=now)
             self.database = Database(options.state / "state.sqlite3", credits=options.credits)
         except (OSError, KeyError, ValueError, sqlite3.Error) as error:
             raise OptionRefused(_trouble(options, error)) from error

@@ -14,6 +14,8 @@ Rendering = Literal["real", "instant"]
 RetryAfter = Literal["seconds", "date", "turns"]
 Answers = Literal["enveloped", "bare", "renamed"]
 
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?")
+
 
 class OptionRefused(Exception):
     """An option that cannot work; the message says why in a sentence."""
@@ -25,6 +27,10 @@ class Options:
 
     host: str = "127.0.0.1"
     port: int = 8791
+    #: How others reach it, where they do: in a network of containers.
+    origin: str | None = None
+    #: A file with the key that holds every scope; without it that is made up.
+    key_file: Path | None = None
     state: Path = Path(".callsheet/sandbox")
     time_scale: float = 1.0
     render: Rendering = "real"
@@ -48,7 +54,11 @@ class Options:
 
     def _rules(self) -> Iterator[tuple[bool, str]]:
         here = f"The sandbox listens on this machine only: {self.host} is not a loopback address."
-        yield is_loopback(self.host), here
+        yield is_loopback(self.host) or self.origin is not None, here
+        origin = (
+            "The origin is how others reach it, like http://sandbox:8791, and no more than that."
+        )
+        yield self.origin is None or bool(_ORIGIN.fullmatch(self.origin)), origin
         port = f"There is no port {self.port}: use 0 (any free one) to 65535."
         yield 0 <= self.port <= 65535, port
         scale = "The time scale must be a number above 0; 60 makes minutes seconds."

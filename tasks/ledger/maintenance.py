@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import func, select
+from sqlalchemy.exc import DBAPIError
 
 from tasks.ledger.backup import copy_aside, opened
-from tasks.ledger.migrate import revision_of
+from tasks.ledger.database import ledger_file, ledger_url, make_engine, make_file
+from tasks.ledger.ledger import trouble
+from tasks.ledger.migrate import revision_of, upgrade
 from tasks.ledger.schema import REVISION
 from tasks.ledger.schema_board import acts
 from tasks.ledger.soundness import Unsound, unsound
@@ -55,6 +58,26 @@ def size_of_ledger(address: str) -> int:
     """Return how many bytes a ledger takes. Raises LedgerError where there is none."""
     with opened(address) as engine:
         return size_of(engine)
+
+
+def make_ledger(address: str) -> None:
+    """Make a ledger where there is none; one that is there stays as it is, or is upgraded.
+
+    On SQLite only a file that is not there is made: an older ledger is copied aside first.
+    """
+    url = ledger_url(address)
+    file = ledger_file(url)
+    if file is not None and file.exists():
+        return
+    if file is not None:
+        make_file(file)
+    engine = make_engine(url, writes=True)
+    try:
+        upgrade(reader=engine, writer=engine, create=True)
+    except DBAPIError as error:
+        raise trouble(error, url.render_as_string(hide_password=True)) from error
+    finally:
+        engine.dispose()
 
 
 def upgrade_ledger(address: str, *, by: str, at: float) -> tuple[str, str, Path | None]:

@@ -104,15 +104,22 @@ def note_uses(db: sqlite3.Connection, uses: Mapping[str, float]) -> None:
 
 
 class Keyring:
-    """The keys of one organization and the scopes each of them carries."""
+    """The keys of one organization and the scopes each of them carries.
 
-    def __init__(self, path: Path, *, now: Callable[[], float] = time.time) -> None:
+    The key that holds all of them may be `given`.
+    """
+
+    def __init__(
+        self, path: Path, *, given: str | None = None, now: Callable[[], float] = time.time
+    ) -> None:
         if not path.exists():
             made = {name: new_secret("mav") for name in FIXED}
             _write(path, {**made, "signing": secrets.token_hex(32)})
         kept = json.loads(path.read_text())
         self.signing: bytes = bytes.fromhex(kept["signing"])
         self._fixed: dict[str, str] = {name: kept[name] for name in FIXED}
+        if given:
+            self._fixed["all"] = given
         self._path = path
         self._now = now
         self._keys: dict[str, ApiKey] = {}

@@ -1,0 +1,127 @@
+"""`python -m tests.containers [FOLDER]`: the image, built and at work, without a container engine.
+
+Builds every stage of the Dockerfile in a clean root of Debian's packages, then runs the demo of
+compose.yaml in it, each service as compose.yaml says it (no root, nothing to write to, no
+capability), and makes films: by a command, by crews and by a worker.
+Needs root on Linux, debootstrap, PostgreSQL's server and a few minutes; where it
+has not got them it says so and does nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.containers.compose import DEMO
+from tests.containers.engine import PGBIN, Engine
+from tests.containers.image import build, make_base
+from tests.programs import ROOT
+
+NEEDED = ("debootstrap", "unshare", "setpriv", "ip")
+SERVING = ("prefect", "worker", "board", "receiver", "sandbox")
+#: Films of each sheet.
+FILMS = 8
+#: Seconds until films have to be there.
+LONGEST = 240.0
+
+
+def main() -> int:
+    """Build, run and look; return 0 when all is as it has to be."""
+    missing = [name for name in NEEDED if shutil.which(name) is None]
+    if os.geteuid() != 0 or missing or not PGBIN.is_dir():
+        print(f"the image is not tried here: it takes root, PostgreSQL and {', '.join(NEEDED)}")
+        return 0
+    given = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    images = given or Path(tempfile.mkdtemp(prefix="callsheet-image-"))
+    images.mkdir(exist_ok=True)
+    make_base(images / "base")
+    for target in ("callsheet", "demo"):
+        print(
+            f"{target}: {_size(build(target, images)) - _size(images / 'base')} MB above the base"
+        )
+    with tempfile.TemporaryDirectory(prefix="callsheet-compose-") as work:
+        _try(Path(work), images / "demo")
+    if given is None:
+        shutil.rmtree(images)
+    return 0
+
+
+def _try(work: Path, image: Path) -> None:
+    script = ROOT / "deployments" / "container" / "make_secrets.py"
+    subprocess.run([sys.executable, script, "--demo", work / "secrets"], check=True)
+    (work / "sheets").mkdir()
+    for name in ("by-hand", "by-crews", "by-worker"):
+        rows = [f"film-{n},Film {n} of those made {name},8,9:16" for n in range(FILMS)]
+        lines = ["id,script,duration_seconds,aspect_ratio", *rows]
+        (work / "sheets" / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    shutil.chown(work / "sheets", 10001, 10001)
+    engine = Engine(image, work, DEMO, "demo")
+    try:
+        begun = time.monotonic()
+        engine.up()
+        _until(lambda: all(engine.is_healthy(name) for name in SERVING))
+        print(f"all is up and healthy after {time.monotonic() - begun:.0f} s")
+        _look_around(engine)
+        _make_films(engine)
+        _stop(engine)
+    finally:
+        engine.down()
+        for name, container in engine.containers.items():
+            shutil.copy(container.log, image.parent / f"{name}.log")
+
+
+def _look_around(engine: Engine) -> None:
+    """What a container may, and may not."""
+    for name in SERVING:
+        who = engine.call(name, "sh", "-c", "id -u; grep CapBnd /proc/self/status; touch /x || :")
+        assert who.startswith("10001\nCapBnd:\t0000000000000000\n"), who
+        assert "Read-only file system" in who, who
+    print("no root, no capability, nothing to write to:", ", ".join(SERVING))
+
+
+def _make_films(engine: Engine) -> None:
+    """By a command in a container, by two crews that workers carry, and by a deployment."""
+    for name, more in (("by-hand", []), ("by-crews", ["--workers", "2"])):
+        words = ("callsheet", "run", f"sheets/{name}.csv", "--yes", "--json", *more)
+        told = json.loads(engine.call("board", *words).splitlines()[0])
+        assert told["rows"]["delivered"] == told["rows"]["total"] == FILMS, told
+        print(f"{name}: {told['rows']}, {told['credits']}")
+    asked = ("sheet=sheets/by-worker.csv", "approve=yes")
+    words = tuple(word for one in asked for word in ("--param", one))
+    engine.call("worker", "prefect", "deployment", "run", "campaign/campaign", *words)
+
+    def are_made() -> bool:
+        said = engine.call("receiver", "callsheet", "status", "by-worker", "--json", check=False)
+        return f'"delivered": {FILMS}' in said
+
+    _until(are_made)
+    print(f"by-worker: {FILMS} delivered by the deployment campaign/campaign")
+    print(engine.call("receiver", "callsheet", "doctor"))
+
+
+def _stop(engine: Engine) -> None:
+    for name in ("worker", "board", "receiver", "prefect"):
+        print(f"{name} stopped in {engine.stop(name, 30):.1f} s")
+
+
+def _until(is_so: object) -> None:
+    until = time.monotonic() + LONGEST
+    while not is_so():  # type: ignore[operator]
+        if time.monotonic() > until:
+            raise RuntimeError("not everything is healthy")
+        time.sleep(1)
+
+
+def _size(root: Path) -> int:
+    words = ["du", "-sm", "--exclude=./proc", str(root)]
+    return int(subprocess.run(words, capture_output=True, text=True).stdout.split()[0])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

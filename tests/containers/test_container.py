@@ -1,0 +1,201 @@
+"""What a container begins with, and how it is asked whether it is alive."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from deployments.container import alive
+from deployments.container.enter import SECRETS, command_of, with_secrets
+from deployments.container.make_secrets import main as make_secrets
+from tasks.known_settings import KNOWN
+from tasks.known_settings import SECRETS as OURS
+from tests.containers.named import prefect_settings
+from tests.here import Here
+
+RECEIVER = b'{"receiver": "callsheet", "ledger": "x"}'
+
+
+@contextmanager
+def answering(status: int, body: bytes) -> Iterator[int]:
+    """Answer every GET so; yield the port."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+ANSWERS = {
+    "well": ("board", 200, b"", None),
+    "a worker that no longer asks": ("worker", 503, b"", "answers 503"),
+    "a receiver": ("receiver", 200, RECEIVER, None),
+    "another program in its place": ("receiver", 200, b"<html>", "somebody else answers"),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_a_role_is_alive_when_it_answers_well(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    role, status, body, expected = ANSWERS[case]
+    with answering(status, body) as port:
+        monkeypatch.setitem(alive.ROLES, role, (port, "/here"))
+        found = alive.trouble_of(role)
+    assert found is None if expected is None else (found or "").startswith(expected)
+
+
+def test_a_role_that_does_not_answer_is_not_alive(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(alive.ROLES, "board", (9, "/live"))
+
+    assert alive.main(["board"]) == 1
+    assert "no answer at port 9" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the ports are told by Linux")
+def test_without_a_role_whoever_listens_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(500, b"") as port:
+        assert port in alive.listening()
+        monkeypatch.setattr(alive, "ROLES", {"board": (port, "/live"), "worker": (9, "/health")})
+        assert alive.main([]) == 1
+    assert alive.main([]) == 0
+
+
+def test_a_role_that_there_is_not_is_named() -> None:
+    assert alive.main(["bord"]) == 2
+
+
+def test_prefects_secrets_come_out_of_their_files(tmp_path: Path) -> None:
+    (tmp_path / "login").write_text("user:word\n")
+    given = {
+        "PREFECT_API_AUTH_STRING_FILE": str(tmp_path / "login"),
+        "PREFECT_API_AUTH_STRING": "x",
+    }
+    given |= {"CALLSHEET_API_KEY_FILE": "/run/secrets/api-key", "PREFECT_API_SSL_CERT_FILE": "/ca"}
+
+    found = with_secrets(given)
+
+    assert found == {
+        "PREFECT_API_AUTH_STRING": "user:word",
+        # Callsheet reads its own, and this is no secret.
+        "CALLSHEET_API_KEY_FILE": "/run/secrets/api-key",
+        "PREFECT_API_SSL_CERT_FILE": "/ca",
+    }
+
+
+def test_prefects_secrets_are_settings_of_prefects() -> None:
+    assert set(SECRETS) <= prefect_settings()
+    # None of them with _FILE is a setting of its own.
+    assert not {f"{name}_FILE" for name in SECRETS} & prefect_settings()
+
+
+def test_every_secret_of_ours_may_come_from_a_file() -> None:
+    secret = {name for name, (_, words) in KNOWN.items() if words.endswith("; a secret")}
+    assert secret <= set(OURS)
+    assert "ledger" in OURS
+
+
+def test_a_secret_that_is_not_there_is_named() -> None:
+    environ = {**os.environ, "PREFECT_API_KEY_FILE": "/nowhere/key"}
+    done = _enter(["callsheet", "--version"], environ)
+
+    assert (done.returncode, done.stderr) == (
+        2, "callsheet: /nowhere/key: No such file or directory\n",
+    )  # fmt: skip
+
+
+def test_commands_are_started_with_packages_of_ours() -> None:
+    start = [sys.executable, "-P", "-m"]
+    assert command_of(["callsheet", "receive"]) == [*start, "deployments.cli", "receive"]
+    assert command_of(["prefect", "version"]) == [*start, "flows.own", "prefect", "version"]
+    assert command_of(["sh", "-c", "true"]) == ["sh", "-c", "true"]
+
+
+def test_a_container_becomes_its_command() -> None:
+    done = _enter(
+        ["sh", "-c", "echo $PREFECT_API_KEY; exit 7"], {**os.environ, "PREFECT_API_KEY": "k"}
+    )
+    assert (done.returncode, done.stdout) == (7, "k\n")
+
+
+def test_without_a_command_it_says_what_to_do() -> None:
+    assert _enter([], dict(os.environ)).returncode == 2
+
+
+def test_secrets_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "secrets"
+    monkeypatch.setattr(sys, "argv", ["make_secrets.py", "--demo", str(folder)])
+    assert make_secrets() == 0
+    made = {path.name: path.read_text() for path in folder.iterdir()}
+    (folder / "ledger").unlink()
+
+    assert make_secrets() == 0
+
+    # What was lost has the same password again.
+    assert {path.name: path.read_text() for path in folder.iterdir()} == made
+    assert made["postgres-password"] in made["ledger"]
+    assert made["postgres-password"] in made["prefect-database"]
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("words", [["run", "x.csv", "--sandbox"], ["board", "--sandbox"]])
+def test_without_its_encoder_the_sandbox_says_what_to_install(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "x.csv").write_text("id,script\na,Hello there\n")
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    done = Here(tmp_path, monkeypatch, capsys).work_with({}).call(*words)
+
+    assert done.status == 2
+    assert "pip install 'callsheet[sandbox]'" in done.err
+
+
+def test_a_sandbox_by_itself_says_so_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    done = Here(tmp_path, monkeypatch, capsys).work_with({}).call("sandbox", "--port", "0")
+
+    assert done.status == 2
+    assert "callsheet[sandbox]" in done.err
+
+
+def test_a_ledger_is_made_where_a_schema_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = Here(tmp_path, monkeypatch, capsys).work_with({})
+    refused = here.call("ledger", "upgrade")
+    made = here.call("ledger", "upgrade", "--make", "--json").json
+    again = here.call("ledger", "upgrade", "--make", "--json").json
+
+    assert refused.status == 2
+    assert made == again
+    assert made["old"] == made["new"]
+
+
+def _enter(words: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "deployments.container.enter", *words]
+    return subprocess.run(command, env=environ, capture_output=True, text=True)
