@@ -6,6 +6,8 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 │   ├── ConfigurationError              a setting, key, address or path that cannot work
 │   ├── LoginError                      the login was declined, ran out or is not possible
 │   ├── LedgerError                     the ledger cannot be opened or used
+│   │   ├── LedgerDamaged               its file is damaged, or is no database at all
+│   │   └── LedgerNewer                 a later Callsheet has worked with it
 │   └── StoreUnusable                   the store cannot be written to
 ├── SpendRefused               exit 4   budget or approval stands in the way
 │   ├── NotApproved                     nobody has approved the plan
@@ -118,6 +120,14 @@ class LoginError(BadInput):
 
 class LedgerError(BadInput):
     """The ledger cannot be used as it stands; nothing was spent."""
+
+
+class LedgerDamaged(LedgerError):
+    """The ledger's file is damaged, or is no ledger; nothing was spent."""
+
+
+class LedgerNewer(LedgerError):
+    """A later Callsheet has worked with this ledger; nothing was spent."""
 
 
 class StoreUnusable(BadInput):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -21,14 +20,18 @@ from sqlalchemy import Connection, Engine, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from tasks.crash import crashpoint
-from tasks.errors import BadInput, LedgerError
+from tasks.errors import BadInput, LedgerDamaged, LedgerError, LedgerNewer
 from tasks.ledger.acts import note_act
-from tasks.ledger.database import ledger_file, ledger_url, make_engine, make_file
+from tasks.ledger.database import ledger_file, ledger_url, make_engine
 from tasks.ledger.ledger import trouble
+from tasks.ledger.make_way import keep_logs, made_way
 from tasks.ledger.migrate import MAKE_ONE, revision_of, upgrade
+from tasks.ledger.new_file import give_name, sync_file, sync_folder, temporary
 from tasks.ledger.schema import REVISION, campaigns
 from tasks.ledger.soundness import unsound
 from tasks.ledger.table_copy import copy_tables, count_lines, empty_tables
+
+_INSTEAD = "--instead restores the backup in its place, and keeps what is there beside it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +85,18 @@ def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) ->
         if file is None:
             return _restore_server(address, copy, backup, by=by, at=at, instead=instead)
         lines = _count(copy, by=by, at=at, backup=backup)
-        before = _make_way(file, at=at, instead=instead) if file.exists() else None
-        crashpoint("ledger: before a backup is put in its place")
-        os.replace(copy, file)
-        _sync(file.parent)
+        before = file.with_name(f"{file.name}.before-{_moment(at)}")
+        if not file.exists() or not file.stat().st_size:
+            # To open it would have SQLite remove a log that was left.
+            keep_logs(file, before)
+            file.unlink(missing_ok=True)
+            give_name(copy, file)
+            return Restored(lines=lines, before=None)
+        _check_place(file, at=at, instead=instead)
+        with made_way(file, before):
+            crashpoint("ledger: before a backup is put in its place")
+            os.replace(copy, file)
+        sync_folder(file.parent)
         return Restored(lines=lines, before=before)
 
 
@@ -107,75 +118,76 @@ def opened(address: str) -> Iterator[Engine]:
         engine.dispose()
 
 
-def copy_aside(address: str, *, at: float) -> tuple[str, Path | None]:
-    """Copy an SQLite ledger of an older schema beside itself, as it is; return its schema, too."""
+def schema_of(address: str) -> str:
+    """Return the schema of the ledger at an address. Raises LedgerError where there is none."""
     url = ledger_url(address)
     file = ledger_file(url)
     if file is not None and not file.exists():
-        raise LedgerError(f"there is no ledger at {file}", remedy=MAKE_ONE)
+        raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
     engine = make_engine(url, writes=False)
     try:
         with engine.connect() as connection:
-            old = revision_of(connection) or REVISION
+            return revision_of(connection) or REVISION
     except DBAPIError as error:
         raise trouble(error, url.render_as_string(hide_password=True)) from error
     finally:
         engine.dispose()
-    if file is None or old == REVISION:
+
+
+def copy_aside(address: str, *, at: float) -> tuple[str, Path | None]:
+    """Copy an SQLite ledger of an older schema beside itself, as it is; return its schema, too."""
+    old, file = schema_of(address), ledger_file(ledger_url(address))
+    if file is None or old >= REVISION:
         return old, None
     kept = file.with_name(f"{file.name}.schema-{old}-{_moment(at)}")
-    with _temporary(kept) as copy:
+    with temporary(kept) as copy:
         _copy_file(file, copy)
-        os.replace(copy, kept)
+        give_name(copy, kept)
     return old, kept
 
 
 def _copy_into(path: Path, source: Engine) -> int:
     """Copy a ledger into a new file; return how many lines it has."""
-    with _temporary(path) as copy:
+    with temporary(path) as copy:
         file = ledger_file(source.url)
         if file is not None:
             _copy_file(file, copy)
         else:
-            _copy_server(source, copy)
-        lines = _prove(copy)
-        crashpoint("ledger: before a backup has its name")
-        try:
-            # Unlike a rename it replaces nothing that came there meanwhile.
-            os.link(copy, path)
-        except FileExistsError as error:
-            raise BadInput(f"{path} is there already; nothing was written") from error
-    _sync(path.parent)
+            with source.connect() as reading:
+                one_moment = {"isolation_level": "REPEATABLE READ"}
+                _copy_server(reading.execution_options(**one_moment), copy)
+        return _named(copy, path)
+
+
+def _named(copy: Path, path: Path) -> int:
+    """Give a copy its name once it is proved; return how many lines it has."""
+    lines = _prove(copy)
+    crashpoint("ledger: before a backup has its name")
+    give_name(copy, path)
     return lines
-
-
-@contextmanager
-def _temporary(path: Path) -> Iterator[Path]:
-    """Yield where a file is written before it has its name; only its owner can read it."""
-    copy = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    make_file(copy)
-    try:
-        yield copy
-    finally:
-        for name in ("", "-wal", "-shm", "-journal"):
-            copy.with_name(copy.name + name).unlink(missing_ok=True)
 
 
 def _copy_file(file: Path, copy: Path) -> None:
     """Copy an SQLite ledger as it is at one moment, with what is in its `-wal` alone."""
     source, target = sqlite3.connect(file), sqlite3.connect(copy)
     with contextlib.closing(source), contextlib.closing(target):
-        source.backup(target)
+        try:
+            source.backup(target)
+        except sqlite3.Error as error:
+            # What can be wrong with a file that is new is that it has no room.
+            raise trouble(error, str(copy.parent if "full" in str(error) else file)) from error
+    sync_file(copy)
 
 
-def _copy_server(source: Engine, copy: Path) -> None:
-    """Copy a ledger on PostgreSQL as it is at one moment."""
+def _copy_server(reading: Connection, copy: Path) -> None:
+    """Copy a ledger on PostgreSQL as a connection sees it."""
     target = make_engine(ledger_url(f"sqlite:///{copy}"), writes=True)
     try:
         upgrade(reader=target, writer=target, create=True)
-        with source.connect() as reading, target.begin() as writing:
-            reading = reading.execution_options(isolation_level="REPEATABLE READ")
+        with target.begin() as writing:
             copy_tables(reading, writing)
+    except DBAPIError as error:
+        raise trouble(error, str(copy.parent)) from error
     finally:
         target.dispose()
 
@@ -184,31 +196,36 @@ def _prove(copy: Path) -> int:
     """Bring a copy to one file on the disk; return its lines, or raise LedgerError."""
     with opened(f"sqlite:///{copy}") as engine, engine.connect() as reading:
         if found := [one for one in unsound(reading) if one.is_damage]:
-            raise LedgerError(f"the copy is damaged: {found[0].words}; nothing was written")
+            raise LedgerDamaged(f"the copy is damaged: {found[0].words}; nothing was written")
         lines = count_lines(reading)
     connection = sqlite3.connect(copy, isolation_level=None)
     with contextlib.closing(connection):
         # A backup is one file: nothing of it may be in a log beside it.
         connection.execute("PRAGMA journal_mode=DELETE")
-    with copy.open("rb") as written:
-        os.fsync(written.fileno())
+    sync_file(copy)
     return lines
 
 
 @contextmanager
 def _taken_for_copy(backup: Path, folder: Path) -> Iterator[Path]:
     """Yield a proved copy of a backup, of this program's schema: the backup stays as it is."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with _temporary(folder / backup.name) as copy:
-        shutil.copyfile(backup, copy)
-        log = backup.with_name(f"{backup.name}-wal")
-        if log.exists():
+    log = backup.with_name(f"{backup.name}-wal")
+    if log.exists():
+        raise LedgerError(
+            f"{backup} is a ledger that was in use, not a backup: its newest lines are in "
+            f"{log.name}; the ledger is as it was",
+            remedy="make one with `callsheet ledger backup FILE`",
+        )
+    with temporary(folder / backup.name) as copy:
+        try:
+            shutil.copyfile(backup, copy)
+            _prove(copy)
+        except LedgerError as error:
+            words = str(error).replace(str(copy), str(backup))
             raise LedgerError(
-                f"{backup} is a ledger that was in use, not a backup: its newest lines are in "
-                f"{log.name}; the ledger is as it was",
-                remedy="make one with `callsheet ledger backup FILE`",
-            )
-        _prove(copy)
+                f"{backup} cannot be restored: {words}; the ledger is as it was",
+                remedy="restore another backup; one of a later Callsheet needs that version",
+            ) from error
         yield copy
 
 
@@ -224,28 +241,18 @@ def _note(connection: Connection, *, by: str, at: float, backup: Path) -> None:
     note_act(connection, act="restore", by=by, at=at, words=backup.name)
 
 
-def _make_way(file: Path, *, at: float, instead: bool) -> Path | None:
-    """Move the ledger that is there aside; raise what keeps it from being replaced."""
-    with _opened_if_one(file) as engine:
-        if engine is not None:
-            with engine.connect() as connection:
-                _check_free(connection, str(file), at=at, instead=instead)
-    _check_nobody_has(file)
-    before = file.with_name(f"{file.name}.before-{_moment(at)}")
-    os.link(file, before)
-    return before
-
-
-@contextmanager
-def _opened_if_one(file: Path) -> Iterator[Engine | None]:
-    """Open the ledger in a file; yield None where it is empty, or damaged: that may be why."""
+def _check_place(file: Path, *, at: float, instead: bool) -> None:
+    """Raise what keeps the file of a ledger from being replaced."""
     try:
-        with opened(f"sqlite:///{file}") as engine:
-            yield engine
+        with opened(f"sqlite:///{file}") as engine, engine.connect() as connection:
+            _check_free(connection, str(file), at=at, instead=instead)
+    except (LedgerDamaged, LedgerNewer) as error:
+        # That may be why: after an upgrade, the version before is asked to restore its backup.
+        if not instead:
+            raise BadInput(f"{error}; it is as it was", remedy=_INSTEAD) from error
     except LedgerError as error:
-        if "damaged" not in str(error) and "no ledger" not in str(error):
+        if error.remedy != MAKE_ONE:
             raise
-        yield None
 
 
 def _check_free(connection: Connection, shown: str, *, at: float, instead: bool) -> None:
@@ -260,26 +267,8 @@ def _check_free(connection: Connection, shown: str, *, at: float, instead: bool)
         return
     raise BadInput(
         f"there is a ledger at {shown} already; it is as it was",
-        remedy="--instead restores the backup in its place, and keeps this one beside it",
+        remedy=_INSTEAD,
     )
-
-
-def _check_nobody_has(file: Path) -> None:
-    """Raise LedgerError where another program has an SQLite ledger open."""
-    connection = sqlite3.connect(file, isolation_level=None, timeout=1.0)
-    with contextlib.closing(connection):
-        try:
-            # It leaves the mode only for somebody who is alone, and takes the log in before.
-            (mode,) = connection.execute("PRAGMA journal_mode=DELETE").fetchone()
-        except sqlite3.DatabaseError as error:
-            if "locked" not in str(error):
-                return  # it is no database: there is nothing that anybody could have open
-            mode = "wal"
-    if mode == "wal":
-        raise LedgerError(
-            f"another program has {file} open; the ledger is as it was",
-            remedy="stop the board, the receiver and every run, then restore again",
-        )
 
 
 def _restore_server(
@@ -293,17 +282,20 @@ def _restore_server(
         upgrade(reader=engine, writer=engine, create=True)
         with engine.connect() as connection:
             _check_free(connection, shown, at=at, instead=instead)
-            is_there = count_lines(connection) > 0
-        if is_there:
-            before = backup.with_name(f"ledger.before-{_moment(at)}.db")
-            _copy_into(before, engine)
         with engine.begin() as writing, opened(f"sqlite:///{copy}") as source:
             _lock(writing)
             _check_free(writing, shown, at=at, instead=instead)
+            if count_lines(writing) > 0:
+                # Nobody writes any more: nothing is removed that is not in it.
+                before = backup.with_name(f"ledger.before-{_moment(at)}.db")
+                with temporary(before) as kept:
+                    _copy_server(writing, kept)
+                    _named(kept, before)
             empty_tables(writing)
             with source.connect() as reading:
                 lines = copy_tables(reading, writing)
             _note(writing, by=by, at=at, backup=backup)
+            crashpoint("ledger: before what is restored is committed")
         return Restored(lines=lines, before=before)
     except DBAPIError as error:
         raise trouble(error, shown) from error
@@ -315,14 +307,6 @@ def _lock(connection: Connection) -> None:
     # Whoever writes meanwhile waits, and then works with what was restored.
     quoted = map(connection.dialect.identifier_preparer.quote, campaigns.metadata.tables)
     connection.execute(text(f"LOCK TABLE {', '.join(quoted)} IN ACCESS EXCLUSIVE MODE"))
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _moment(at: float) -> str:

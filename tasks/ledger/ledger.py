@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from tasks.crash import crashpoint
-from tasks.errors import LedgerError, shorten
+from tasks.errors import LedgerDamaged, LedgerError, shorten
 from tasks.ledger.database import (
     LOCK_WAIT,
     READERS,
@@ -239,13 +239,18 @@ def trouble(error: Exception, address: str) -> LedgerError:
             f"the disk of the ledger {address} is full; what was recorded before is safe",
             remedy="make room, then run the same command again",
         )
+    if getattr(getattr(error, "orig", None), "sqlite_errorname", "") == "SQLITE_READONLY_DBMOVED":
+        return LedgerError(
+            f"the ledger {address} was replaced in the moment when it was opened",
+            remedy="run the same command again",
+        )
     if "readonly" in low or "read-only" in low:
         return LedgerError(
             f"the ledger {address} is read-only",
             remedy="give write access to the file and its folder",
         )
     if "not a database" in low or "malformed" in low:
-        return LedgerError(
+        return LedgerDamaged(
             f"the ledger {address} is damaged or is not a ledger ({words})",
             remedy="restore it from a backup, or move it away: the same sheet derives the same "
             "keys, so films already made are found again",

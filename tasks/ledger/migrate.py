@@ -7,7 +7,7 @@ import threading
 from sqlalchemy import Connection, Engine, inspect, text
 
 from tasks.crash import crashpoint
-from tasks.errors import LedgerError
+from tasks.errors import LedgerError, LedgerNewer
 from tasks.ledger.schema import REVISION, VERSION_TABLE, metadata
 
 MAKE_ONE = "`callsheet run SHEET` makes one; or set CALLSHEET_LEDGER"
@@ -124,7 +124,7 @@ def _run_alembic(connection: Connection) -> None:
     try:
         command.upgrade(config, "head")
     except CommandError as error:
-        raise LedgerError(
+        raise LedgerNewer(
             f"this ledger has schema {found}, which is newer than this Callsheet knows "
             f"({REVISION}); nothing was spent",
             remedy="upgrade Callsheet, or point CALLSHEET_LEDGER at another ledger",

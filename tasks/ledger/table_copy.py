@@ -22,7 +22,7 @@ def copy_tables(source: Connection, target: Connection) -> int:
     """
     lines = 0
     for table in metadata.sorted_tables:
-        found = source.execution_options(yield_per=PAGE).execute(select(table))
+        found = source.execute(select(table), execution_options={"yield_per": PAGE})
         for page in found.mappings().partitions():
             target.execute(table.insert(), [dict(line) for line in page])
             lines += len(page)

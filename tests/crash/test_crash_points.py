@@ -49,7 +49,7 @@ KILLED_RUN = BOARD + "test_a_killed_run_is_carried_on_and_no_row_is_charged_twic
 TOLD = "tests/unit/notices/test_telling.py::test_whoever_dies_leaves_it_to_the_next"
 BACKUP = "tests/unit/ledger/test_backup.py::"
 BACKED_UP = BACKUP + "test_a_backup_is_one_whole_file_for_its_owner_alone"
-RESTORED = BACKUP + "test_what_is_restored_is_the_ledger_line_for_line"
+REPLACED = BACKUP + "test_a_restore_that_is_killed_leaves_the_old_ledger_whole"
 KILLED_NIGHT = (
     "tests/pipeline/test_nightly.py::test_a_night_that_is_killed_is_taken_up_within_the_same_limit"
 )
@@ -62,7 +62,8 @@ ELSEWHERE = {
     "board: after a run is started": KILLED_BOARD,
     "run: what was approved is in the rows": KILLED_RUN,
     "ledger: before a backup has its name": BACKED_UP,
-    "ledger: before a backup is put in its place": RESTORED,
+    "ledger: before a backup is put in its place": REPLACED,
+    "ledger: before what is restored is committed": REPLACED,
     "night: it is claimed": KILLED_NIGHT,
     "night: a sheet is begun": KILLED_NIGHT,
     "night: what was approved is in the rows": KILLED_NIGHT,

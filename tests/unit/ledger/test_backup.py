@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import signal
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +20,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, insert, select, text, update
 from sqlalchemy.engine import make_url
 
+from tasks import crash
 from tasks.errors import BadInput, LedgerError
 from tasks.ledger import all_campaigns, ensure_campaign, open_ledger
 from tasks.ledger.backup import back_up, restore
@@ -21,6 +28,7 @@ from tasks.ledger.maintenance import check_ledger, upgrade_ledger, vacuum_ledger
 from tasks.ledger.schema import REVISION, campaigns, events, metadata
 from tests.board.filmed import filmed
 from tests.databases import PostgresServer
+from tests.programs import ROOT
 
 NOW = 1_800_000_000.0
 BY_ME: Any = {"by": "Ann", "at": NOW}
@@ -173,6 +181,230 @@ async def test_a_file_that_somebody_has_open_is_not_replaced(tmp_path: Path) -> 
         assert len(await ledger.read(all_campaigns)) == 1
 
 
+#: What somebody does who opens a ledger in the moment when another takes its place, or who dies.
+OPEN = """
+import asyncio, sys
+from tasks.ledger import all_campaigns, open_ledger
+async def main():
+    async with await open_ledger(sys.argv[1]) as ledger:
+        await ledger.read(all_campaigns)
+print("begun", flush=True)
+asyncio.run(main())
+"""
+WRITE = """
+import asyncio, os, sys
+from functools import partial
+from tasks.ledger import ensure_campaign, open_ledger
+async def main():
+    ledger = await open_ledger(sys.argv[1])
+    add = partial(ensure_campaign, name="autumn", at=1.0, sheet="a.csv", sheet_digest="d")
+    await ledger.write(add)
+    os._exit(0)
+asyncio.run(main())
+"""
+DIE = """
+import os, signal, sys
+from pathlib import Path
+from tasks.crash import arm
+from tasks.ledger.backup import restore
+arm(lambda name, _: name == sys.argv[3] and os.kill(os.getpid(), signal.SIGKILL))
+restore(sys.argv[1], Path(sys.argv[2]), by="Ann", at=1_800_000_000.0, instead=True)
+"""
+
+
+def program(code: str, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+@contextmanager
+def armed(point: str, act: Callable[[], object]) -> Iterator[None]:
+    """Do something where a crash point is come by."""
+    crash.arm(lambda name, _: act() if name == point else None)
+    try:
+        yield
+    finally:
+        crash.arm(lambda *_: None)
+
+
+async def test_who_opens_it_while_it_is_replaced_is_told_and_writes_into_neither(
+    tmp_path: Path,
+) -> None:
+    address = f"sqlite:///{tmp_path / 'ledger.db'}"
+    await with_films(address, 1)
+    kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
+    old = lines_of(address)
+    opening: list[subprocess.Popen[str]] = []
+
+    def begin() -> None:
+        opening.append(program(OPEN, address))
+        assert opening[0].stdout is not None
+        assert opening[0].stdout.readline() == "begun\n"
+        # Until it has the file open, whatever that is by then.
+        held = f"/proc/{opening[0].pid}/fd"
+        while not any(os.path.realpath(f"{held}/{fd}").endswith("r.db") for fd in os.listdir(held)):
+            time.sleep(0.01)
+
+    with armed("ledger: before a backup is put in its place", begin):
+        restore(address, kept, **BY_ME, instead=True)
+    _, said = opening[0].communicate()
+
+    assert "was replaced in the moment when it was opened" in said
+    assert lines_of(address) == old
+    assert not [*tmp_path.glob("ledger.db-*")]
+
+
+@pytest.mark.parametrize("left", ["nothing", "an empty file", "a page of something"])
+async def test_a_log_that_was_left_is_no_part_of_what_is_restored(
+    left: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "ledger.db"
+    await with_films(f"sqlite:///{file}", 1)
+    kept = back_up(f"sqlite:///{file}", tmp_path / "kept.db", **BY_ME).path
+    # It is killed, and its newest lines are in the log.
+    assert program(WRITE, f"sqlite:///{file}").wait() == 0
+    log = (tmp_path / "ledger.db-wal").read_bytes()
+    file.unlink()
+    if left != "nothing":
+        file.write_bytes(b"" if "empty" in left else b"what the disk made of it" * 1000)
+
+    restore(f"sqlite:///{file}", kept, **BY_ME, instead=True)
+
+    assert lines_of(f"sqlite:///{file}") == lines_of(f"sqlite:///{kept}")
+    if "page" not in left:
+        (aside,) = tmp_path.glob("ledger.db.before-*-wal")
+        assert aside.read_bytes() == log
+
+
+async def test_where_files_have_one_name_alone_they_are_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(*_: object) -> None:
+        raise OSError(errno.EPERM, "no hard links here")
+
+    monkeypatch.setattr(os, "link", no_links)
+    address = f"sqlite:///{tmp_path / 'ledger.db'}"
+    await with_films(address, 1)
+    old = lines_of(address)
+    kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
+    assert program(WRITE, address).wait() == 0
+    newer = lines_of(address)
+
+    with pytest.raises(BadInput, match="replaces no other"):
+        back_up(address, kept, **BY_ME)
+    before = restore(address, kept, **BY_ME, instead=True).before
+    with pytest.raises(BadInput, match="is there already"):
+        restore(address, kept, **BY_ME, instead=True)
+
+    assert before is not None
+    assert stat.S_IMODE(before.stat().st_mode) == stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert (lines_of(address), lines_of(f"sqlite:///{before}")) == (old, newer)
+
+
+@pytest.mark.parametrize(
+    ("kind", "point"),
+    [
+        ("sqlite", "ledger: before a backup is put in its place"),
+        ("postgres", "ledger: before what is restored is committed"),
+    ],
+)
+async def test_a_restore_that_is_killed_leaves_the_old_ledger_whole(
+    kind: str, point: str, tmp_path: Path, postgres: PostgresServer
+) -> None:
+    address = another(kind, tmp_path, postgres)
+    await with_films(address, 1)
+    kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
+    assert program(WRITE, address).wait() == 0
+    newer = lines_of(address)
+
+    assert program(DIE, address, str(kept), point).wait() == -signal.SIGKILL
+
+    assert lines_of(address) == newer
+    restore(address, kept, by="Ann", at=NOW + 1, instead=True)
+    assert lines_of(address) == lines_of(f"sqlite:///{kept}")
+
+
+async def test_on_postgres_what_came_in_the_last_moment_is_kept(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    address = str(postgres.new_database())
+    await with_films(address, 1)
+    kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
+    writing: list[subprocess.Popen[str]] = []
+
+    def write() -> None:
+        writing.append(program(WRITE, address))
+        with suppress(subprocess.TimeoutExpired):
+            writing[0].wait(2)
+
+    with armed("ledger: before a backup has its name", write):
+        before = restore(address, kept, **BY_ME, instead=True).before
+    assert writing[0].wait() == 0
+
+    # Whoever came then waited, and has written into what was restored.
+    names = [line[1] for line in lines_of(address)["campaigns"]]
+    assert "autumn" in names
+    assert "autumn" not in str(lines_of(f"sqlite:///{before}"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("UPDATE callsheet_version SET version_num = '9999'", "newer than this Callsheet"),
+        ("DELETE FROM takes", "refers to a line of takes that is not there"),
+        ("DROP TABLE callsheet_version", "another application's"),
+    ],
+)
+async def test_a_backup_that_was_altered_or_is_newer_is_named_and_refused(
+    statement: str, words: str, tmp_path: Path
+) -> None:
+    address = f"sqlite:///{tmp_path / 'ledger.db'}"
+    await with_films(address, 1)
+    kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
+    with connected(f"sqlite:///{kept}") as connection:
+        connection.execute(text(statement))
+    before = lines_of(address)
+
+    with pytest.raises(LedgerError, match=words) as refused:
+        restore(address, kept, **BY_ME, instead=True)
+
+    assert str(refused.value).startswith(f"{kept} cannot be restored: ")
+    assert ".part" not in str(refused.value)
+    assert lines_of(address) == before
+
+
+@pytest.mark.parametrize(
+    ("statement", "gives_way"),
+    [
+        # The version before takes over again, with the backup of before the upgrade.
+        ("UPDATE callsheet_version SET version_num = '9999'", True),
+        ("DROP TABLE callsheet_version", False),
+    ],
+)
+async def test_what_is_no_ledger_of_ours_to_read_gives_way_by_word_alone(
+    statement: str, gives_way: bool, tmp_path: Path
+) -> None:
+    address = f"sqlite:///{tmp_path / 'ledger.db'}"
+    await with_films(address, 1)
+    kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
+    with connected(address) as connection:
+        connection.execute(text(statement))
+    there = (tmp_path / "ledger.db").read_bytes()
+
+    with pytest.raises(BadInput, match="it is as it was" if gives_way else "another application"):
+        restore(address, kept, **BY_ME, instead=False)
+    if gives_way:
+        before = restore(address, kept, **BY_ME, instead=True).before
+        assert before is not None
+        assert lines_of(address) == lines_of(f"sqlite:///{kept}")
+    else:
+        with pytest.raises(LedgerError, match="another application"):
+            restore(address, kept, **BY_ME, instead=True)
+        assert (tmp_path / "ledger.db").read_bytes() == there
+
+
 async def test_what_is_no_backup_is_refused(ledger_address: str, tmp_path: Path) -> None:
     await with_films(ledger_address, 1)
     kept = back_up(ledger_address, tmp_path / "kept.db", **BY_ME).path
@@ -201,6 +433,8 @@ async def test_a_damaged_ledger_gives_way_to_its_backup(tmp_path: Path) -> None:
     kept = back_up(f"sqlite:///{file}", tmp_path / "kept.db", **BY_ME).path
     file.write_text("what the disk made of it")
 
+    with pytest.raises(BadInput, match="damaged"):
+        restore(f"sqlite:///{file}", kept, **BY_ME, instead=False)
     found = restore(f"sqlite:///{file}", kept, **BY_ME, instead=True)
 
     assert found.before is not None
