@@ -20,7 +20,7 @@ from flows.result import CampaignResult
 from flows.shown import publish_plan, publish_report, showing
 from tasks.aftercare.begun import begun_rows, has_approved
 from tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
-from tasks.campaign.quote import check_budget
+from tasks.campaign.quote import check_budget, is_within
 from tasks.campaign.run import Run
 from tasks.campaign.steps import carry_only
 from tasks.credits import as_text, in_credits, parse_credits
@@ -90,7 +90,7 @@ async def _approve_rows(
     assert limit is not None, "its type says what an amount is"
     if rows:
         await publish_plan(plan)
-    if plan.unpriced or plan.total > limit:
+    if not is_within(plan, limit):
         words = f"{in_credits(plan.total)} for {count(len(rows), 'film')}, and "
         words += f"{as_text(limit)} at most: not approved; nothing was spent"
         return not_approved(words, await unapproved(run))

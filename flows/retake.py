@@ -3,9 +3,6 @@
 The same steps as `callsheet retake --run`; the sheet need not be there.
 """
 
-from __future__ import annotations
-
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -17,15 +14,16 @@ from flows.as_tasks import AS_TASKS
 from flows.campaign import run_of
 from flows.endings import end, ended
 from flows.interruption import interruptible
+from flows.parameters import Credits
 from flows.pipeline import carry
 from flows.shown import publish_report, showing
 from tasks.aftercare.begun import begun_rows, has_approved
 from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
-from tasks.campaign.quote import check_budget
+from tasks.campaign.quote import check_budget, is_within
 from tasks.campaign.run import Run
 from tasks.campaign.selection import parse_selection
 from tasks.campaign.steps import carry_only
-from tasks.credits import in_credits
+from tasks.credits import in_credits, parse_credits
 from tasks.errors import SpendRefused
 from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, rows_of
 
@@ -40,7 +38,7 @@ from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, r
 async def retake_rows(
     campaign: str,
     select: str,
-    at_most: float | None = None,
+    at_most: Credits | None = None,
     because: str | None = None,
     max_wait: str | None = None,
     profile: str | None = None,
@@ -89,7 +87,7 @@ async def _approve(
     found = [offer for offer in await offers(run.at, campaign, rows) if not offer.refusal]
     plan = plan_of(campaign, found, None)
     check_budget(plan)
-    if at_most is None or plan.total > Decimal(str(at_most)) or plan.unpriced:
+    if not is_within(plan, parse_credits(at_most)):
         raise SpendRefused(
             f"{in_credits(plan.total)} for {count_films(len(found))} are not approved; "
             "nothing was spent",

@@ -137,6 +137,11 @@ def shortage(plan: Plan, at_limit: AtLimit | None = None) -> SpendRefused | None
     return None
 
 
+def is_within(plan: Plan, at_most: Decimal | None) -> bool:
+    """Whether all of a plan may be paid for: at most so many credits, and no price is unknown."""
+    return at_most is not None and not plan.unpriced and plan.total <= at_most
+
+
 def _without(plan: Plan) -> str:
     """Return the selection that leaves out the rows without a price."""
     return ",".join(f"!{line.row}" for line in plan.spending if line.priced is None)

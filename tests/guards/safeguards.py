@@ -214,6 +214,20 @@ MUTATIONS = (
         ("tests/unit/aftercare/test_begun.py",),
     ),
     Mutation(
+        "of two plans that are approved at once one stands",
+        "tasks/aftercare/approval.py",
+        "    hold_plans(connection, plan.campaign)\n",
+        "",
+        ("tests/unit/ledger/test_board_plans.py",),
+    ),
+    Mutation(
+        "an amount covers no price that nobody can read",
+        "tasks/campaign/quote.py",
+        "at_most is not None and not plan.unpriced",
+        "at_most is not None",
+        ("tests/unit/campaign/test_quote.py",),
+    ),
+    Mutation(
         "a row that waits is approved at the price that was shown",
         "tasks/aftercare/waiting.py",
         " and row.quoted == prices[row.row]",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from tasks.aftercare.approval import approve_on_board
 from tasks.campaign.board_plan import PlanTerms
@@ -26,6 +28,7 @@ from tasks.ledger import (
     find_run,
     finish_plan,
     note_begun,
+    open_ledger,
     open_runs,
     plans_quoting,
     run_again,
@@ -45,6 +48,7 @@ async def ready(
     *,
     at: float = NOW,
     credits: int = 20,
+    unpriced: int = 0,
     again: Mapping[str, Any] | None = None,
 ) -> KeptPlan:
     """Have a plan that waits for somebody's word; it holds for a quarter of an hour.
@@ -57,7 +61,7 @@ async def ready(
     line = {"action": "retake", **again} if again else {"row": "r1", "action": "make"}
     document = {
         "campaign": "spring",
-        "credits": {"unpriced": 0},
+        "credits": {"unpriced": unpriced},
         "rows": [{**line, "quoted": credits}],
     }
     done = partial(finish_plan, plan_id=plan_id, campaign="spring", document=document)
@@ -124,6 +128,30 @@ async def test_a_plan_made_before_another_was_approved_has_moved_on(ledger: Ledg
     assert await ledger.read(partial(run_for, plan_id="p2")) is None
 
 
+async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(
+    ledger: Ledger, made_address: str
+):
+    one, other = await ready(ledger, "p1"), await ready(ledger, "p2")
+    held, over = threading.Event(), threading.Event()
+    how = partial(approve_on_board, plan=one, terms=PlanTerms(), run_id="run-p1", by="Ann")
+
+    def slowly(connection: Connection) -> None:
+        how(connection, allowance=None, at=NOW + 1)
+        held.set()
+        # Who does not wait for the end of this transaction is through by then.
+        over.wait(1)
+
+    async with await open_ledger(made_address) as elsewhere:
+        first = asyncio.create_task(ledger.write(slowly))
+        assert await asyncio.to_thread(held.wait, 30)
+        try:
+            with pytest.raises(MovedOn, match="Ann has approved another plan"):
+                await approved(elsewhere, other, by="Bob")
+        finally:
+            over.set()
+            await first
+
+
 async def test_a_plan_waits_until_an_approved_one_is_in_its_rows(ledger: Ledger):
     run = await approved(ledger, await ready(ledger, "p1"))
     later = await ready(ledger, "p2", at=NOW + 2)
@@ -168,6 +196,13 @@ async def shown(stage: Stage, name: str) -> dict[str, Any]:
     assert row.take is not None
     seen = {"state": row.state, "digest": row.digest, "nth": row.nth}
     return {"row": row.row, **seen, "take_id": row.take.id}
+
+
+async def test_an_allowance_covers_no_price_that_nobody_can_read(ledger: Ledger):
+    plan = await ready(ledger, "p1", unpriced=1)
+    with pytest.raises(AllowanceSpent, match="without a readable price"):
+        await approved(ledger, plan, allowance=1000)
+    assert await approved(ledger, plan)
 
 
 async def test_an_allowance_is_for_a_day_and_for_all_plans_together(ledger: Ledger):
