@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,12 +18,33 @@ from deployments.board.acts.people import new_login
 from deployments.board.beside import Beside
 from deployments.board.guard import Guard
 from deployments.board.problem_details import ProblemDetails
+from deployments.board.serve import HEAD_TIMEOUT
 from deployments.board.tries import LOGINS, Tries
 from tests.board.conftest import OpenBoard, board_at
 
 EVE = {"name": "Eve", "role": "admin"}
 SCRIPT = "<script>alert(1)</script>"
 PAGE = {"accept": "text/html"}
+
+
+HALF = b"GET /live HTTP/1.1\r\nHo"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [b"", b"GET /live HTTP/1.1\r\nHost: any\r\n\r\n"])
+async def test_whoever_never_ends_a_head_is_sent_away(open_board: OpenBoard, before: bytes) -> None:
+    where = urlsplit(open_board.origin)
+    reader, writer = await asyncio.open_connection(where.hostname, where.port)
+    writer.write(before)
+    if before:
+        assert await reader.readuntil(b"at work\n")
+    writer.write(HALF)
+
+    async with asyncio.timeout(3 * HEAD_TIMEOUT):
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
+
+    writer.close()
 
 
 async def session_of(open_board: OpenBoard, role: str) -> tuple[httpx.AsyncClient, str]:
