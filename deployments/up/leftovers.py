@@ -70,13 +70,13 @@ def _in_proc(wanted: str) -> dict[int, int]:
         with contextlib.suppress(OSError, ValueError, IndexError):
             if folder.name.isdecimal() and _has(folder, wanted.encode()):
                 # The name in field 2 may hold spaces and brackets: count from the last bracket.
-                state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-                if state not in "ZX":
-                    found[int(folder.name)] = int(parent)
+                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                found[int(folder.name)] = int(parent)
     return found
 
 
 def _has(folder: Path, wanted: bytes) -> bool:
+    # That of a process that has ended, and is only waited for, is empty.
     return wanted in (folder / "environ").read_bytes().split(b"\0")
 
 

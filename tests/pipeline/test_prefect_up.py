@@ -26,6 +26,7 @@ LEFT = [
     # It would pay for another take of what is made already.
     ("retake", "RUNNING", "Crashed"),
     ("retake", "CANCELLING", "Cancelled"),
+    ("approved-plan", "CANCELLING", "Cancelled"),
     # It waits for somebody.
     ("campaign", "PAUSED", "Paused"),
 ]

@@ -6,8 +6,10 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
+import psutil
 import pytest
 
 from deployments.up.kept_program import SILENCES
@@ -41,6 +43,10 @@ async def test_a_program_is_up_once_it_says_so(kept: Kept) -> None:
     found = last_up(kept.home)
     assert found is not None
     assert found.address("board") == "http://here"
+    # Ctrl+C in our terminal does not reach it.
+    pid = found.parts["board"].pid
+    assert pid is not None
+    assert os.getsid(pid) == pid
     assert kept.watch.said("board") == {"url": "http://here"}
 
 
@@ -230,8 +236,9 @@ async def test_told_to_stop_it_waits_for_nothing(kept: Kept) -> None:
 async def test_what_needs_others_ends_before_them_and_nothing_is_left(kept: Kept) -> None:
     order = kept.home / "order"
     tells = f"""
-import signal, sys
+import signal, sys, time
 def end(*_):
+    time.sleep(0.5 if sys.argv[1] == 'worker' else 0)
     open({str(order)!r}, 'a').write(sys.argv[1] + ' ')
     sys.exit(0)
 signal.signal(signal.SIGTERM, end)
@@ -246,6 +253,23 @@ signal.signal(signal.SIGTERM, end)
 
     assert order.read_text().split() == ["worker", "prefect"]
     assert marked(kept.mark) == {}
+
+
+async def test_who_ends_what_is_left_is_there_again_when_killed(kept: Kept) -> None:
+    def guards() -> list[psutil.Process]:
+        found = []
+        for one in psutil.Process().children():
+            with suppress(psutil.NoSuchProcess):
+                if one.cmdline()[-2:] == ["deployments.up.leftovers", kept.mark]:
+                    found.append(one)
+        return found
+
+    await until(guards)
+    (guard,) = guards()
+
+    guard.kill()
+
+    await until(lambda: [one for one in guards() if one != guard])
 
 
 async def test_what_does_not_end_is_killed_when_asked_twice(kept: Kept) -> None:
