@@ -57,7 +57,10 @@ def left_run(client: httpx.Client, pool: str, deployment: str, state: str) -> st
     flow = make(client, "flows/", name=f"{pool} {deployment}")
     deployed = make(client, "deployments/", name=deployment, flow_id=flow, work_pool_name=pool)
     run = make(client, f"deployments/{deployed}/create_flow_run", state={"type": "SCHEDULED"})
-    ask(client, f"flow_runs/{run}/set_state", state={"type": state}, force=True)
+    # One that never ran would be cancelled at once.
+    for one in ["RUNNING", state] if state == "CANCELLING" else [state]:
+        ask(client, f"flow_runs/{run}/set_state", state={"type": one}, force=True)
+    assert client.get(f"flow_runs/{run}").json()["state_type"] == state
     return run
 
 
