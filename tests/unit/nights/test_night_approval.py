@@ -1,0 +1,94 @@
+"""What a standing approval is no word for, and what it counts."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tasks.campaign.values import Plan, PlanLine
+from tasks.errors import SpendRefused
+from tasks.ledger import Ledger, PaidElsewhere, PricedRow
+from tasks.ledger.inbox_sheets import see_sheets
+from tasks.ledger.nights import KeptNight, claim_night, find_night
+from tasks.nights.inboxes import Inbox
+from tasks.nights.night_approval import NightApproval
+
+INBOX = Inbox(name="spring", place="/in", approval="auto", per_night=Decimal(100))
+NIGHT = KeptNight(
+    id=1, inbox="spring", date="2026-11-20", zone="UTC", place="one", begun_at=0.0, renewed_at=0.0,
+    ended_at=None, exit=None, approved=Decimal(0), skipped=None, report=None,
+)  # fmt: skip
+ELSEWHERE = PaidElsewhere(campaign_id=2, campaign="autumn", costs={"a": Decimal(12)})
+
+
+def approval(inbox: Inbox = INBOX, tolerance: str = "0") -> NightApproval:
+    return NightApproval(
+        inbox=inbox,
+        night=NIGHT,
+        place="one",
+        sheet="a.csv",
+        again="callsheet run a.csv",
+        tolerance=Decimal(tolerance),
+    )
+
+
+def plan(priced: int | None = 12, **own: Any) -> Plan:
+    line = PlanLine("a", "A", "make", "d", priced=None if priced is None else Decimal(priced))
+    return Plan(campaign="spring", sheet="a.csv", sheet_digest="d", lines=(line,), **own)
+
+
+def row(quoted: int | None) -> PricedRow:
+    price = None if quoted is None else Decimal(quoted)
+    return PricedRow(1, 1, "a", "quoted", True, None, None, price)
+
+
+async def test_a_plan_with_nothing_to_ask_about_is_approved() -> None:
+    assert "standing approval of inbox spring" in await approval().approve(plan())
+
+
+@pytest.mark.parametrize(
+    ("inbox", "asked", "words"),
+    [
+        (Inbox(name="spring", place="/in"), plan(), "waits for approval: 12 credits for 1 row"),
+        (INBOX, plan(None), "1 row has no readable price"),
+        (INBOX, plan(elsewhere=(ELSEWHERE,)), "paid for already, in autumn"),
+        (INBOX, plan(needs_word=True, retiring=("b",), live=2), "not in its sheet any more"),
+    ],
+    ids=["asks", "unpriced", "paid elsewhere", "retired"],
+)
+async def test_what_a_person_is_asked_is_not_answered_beforehand(
+    inbox: Inbox, asked: Plan, words: str
+) -> None:
+    with pytest.raises(SpendRefused, match=words):
+        await approval(inbox).approve(asked)
+
+
+@pytest.mark.parametrize(
+    ("prices", "tolerance", "counted"),
+    [
+        ((12, 30), "0", 42),
+        # What a price may rise by is approved with it.
+        ((40, 40), "0.25", 100),
+        ((40, 41), "0.25", None),
+        ((12, None), "0", None),
+    ],
+)
+async def test_what_is_counted_is_all_that_may_be_spent(
+    ledger: Ledger, prices: tuple[int | None, ...], tolerance: str, counted: int | None
+) -> None:
+    terms: dict[str, Any] = {"lapse": 60.0, "is_dead": lambda _: False, "at": 0.0}
+    claim = partial(claim_night, inbox="spring", date=NIGHT.date, zone="UTC", place="one", **terms)
+    night = await ledger.write(claim)
+    await ledger.write(partial(see_sheets, inbox="spring", seen={"a.csv": "1"}, at=0.0))
+    count = partial(approval(tolerance=tolerance).count, rows=[row(price) for price in prices])
+    if counted is None:
+        with pytest.raises(SpendRefused):
+            await ledger.write(count)
+    else:
+        await ledger.write(count)
+    found = await ledger.read(partial(find_night, inbox="spring", date=NIGHT.date))
+    assert found is not None
+    assert (found.id, found.approved) == (night.id, counted or 0)
