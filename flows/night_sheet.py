@@ -107,6 +107,7 @@ class NightSheet:
         None where the sheet changed while it was read: the next sweep takes it up.
         """
         if self._place is None:
+            approved()
             return await self._carry_gone()
         try:
             content = await self._place.read(self._entry)
@@ -157,9 +158,12 @@ class NightSheet:
         except SheetError as error:
             self._problems = error.problems
             words = tuple(redact(str(one)) for one in error.problems)
+            # Nothing of it is approved any more: the next sheet need not wait for its films.
+            approved()
             await self._run.bring_home(frozenset())
             return await self._report("invalid", error=error, problems=words)
         except SpendRefused as error:
+            approved()
             more: frozenset[State] = frozenset({"approved"} if self._run.plan is not None else ())
             await self._run.bring_home(more)
             asked = self._run.plan.total if self._run.plan is not None else None

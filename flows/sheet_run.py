@@ -19,7 +19,7 @@ from tasks.campaign.run import no_approval, open_run
 from tasks.campaign.steps import carry_only
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.crash import crashpoint
-from tasks.errors import Parked, SpendRefused, StoreError
+from tasks.errors import BadInput, CallsheetError, Parked, SpendRefused
 from tasks.ledger import UNDER_WAY, Campaign, State, find_campaign, rows_of
 from tasks.ledger.inbox_sheets import SweptSheet
 from tasks.nights.night_approval import NightApproval
@@ -97,7 +97,9 @@ class SheetRun:
 
         try:
             return await self._when_free(go_on)
-        except (Parked, SpendRefused, StoreError) as error:
+        except BadInput:
+            raise
+        except CallsheetError as error:
             log.warning("%s: what is under way is left as it is: %s", self._entry.name, error)
             return None
 

@@ -420,6 +420,23 @@ async def test_a_trial_is_left_alone_by_nights_that_cost(slow: Nights) -> None:
     assert slow.service.calls() == calls
 
 
+async def test_films_that_come_home_keep_no_other_sheet_waiting(left: Nights) -> None:
+    """Nothing more is approved of a sheet that is broken or gone: the next one goes on."""
+    left.put("a", BROKEN)
+    left.put("b", films("B", 1))
+    both = asyncio.Barrier(2)
+
+    @asynccontextmanager
+    async def watch(_: Run) -> AsyncIterator[None]:
+        async with asyncio.timeout(60):
+            await both.wait()
+        yield
+
+    report = await left.sweep("2026-11-21", watch=watch)
+    assert said(report) == {"a": "invalid", "b": "delivered"}
+    assert report.sheets[0].rows["delivered"] == 2
+
+
 async def test_a_night_whose_sweep_was_killed_elsewhere_is_waited_for(nights: Nights) -> None:
     """Of a process on another machine nobody here knows whether it lives, until it says so."""
     nights.put("a", films("A", 1))
