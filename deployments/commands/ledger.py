@@ -15,6 +15,7 @@ from pathlib import Path
 from deployments.commands.options import settings_of
 from deployments.terminal import console_for, plain, print_json, say
 from tasks.duration import parse_duration
+from tasks.errors import BadInput
 from tasks.ledger.backup import back_up, restore
 from tasks.ledger.maintenance import check_ledger, make_ledger, upgrade_ledger, vacuum_ledger
 from tasks.plural import say_bytes
@@ -30,7 +31,11 @@ def main(args: Namespace) -> int:
 
 
 def _back_up(args: Namespace, settings: Settings) -> int:
-    made = back_up(settings.ledger, Path(args.file), by=_me(), at=time.time())
+    to = Path(args.file)
+    if args.file.endswith(os.sep) and not to.is_dir():
+        # Or the first night would make a file of that name, and all others find it there.
+        raise BadInput(f"there is no folder {args.file}; nothing was written", remedy="make it")
+    made = back_up(settings.ledger, to, by=_me(), at=time.time())
     words = f"{made.path}: {made.lines:,} lines, {say_bytes(made.size)}, whole and proved"
     _tell(args, words, {"file": str(made.path), "bytes": made.size, "lines": made.lines})
     return 0

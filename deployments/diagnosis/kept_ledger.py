@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from deployments.diagnosis.finding import PlaceFinding, note, ok, wrong, wrong_by
 from tasks.errors import CallsheetError
+from tasks.ledger.backup import schema_of
 from tasks.ledger.maintenance import check_ledger, size_of_ledger
 from tasks.ledger.migrate import MAKE_ONE
+from tasks.ledger.schema import REVISION
 from tasks.plural import say_bytes
 
 #: A ledger that is larger, in bytes, takes a while to be looked through.
@@ -18,8 +20,12 @@ OLD = 7 * 86_400.0
 
 
 def ledger(address: str) -> Iterator[PlaceFinding]:
-    """Open the ledger, bring it to this schema as every command does, and look through it."""
+    """Look through the ledger; one of an older schema is left as it is."""
     try:
+        if (old := schema_of(address)) < REVISION:
+            words = f"it has schema {old}; the next command brings it to {REVISION}"
+            yield note("ledger", words, "stop what runs, then `callsheet ledger upgrade`")
+            return
         size = size_of_ledger(address)
         found = check_ledger(address, thorough=size <= LARGE)
     except CallsheetError as error:

@@ -101,21 +101,22 @@ def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) ->
 
 
 @contextmanager
-def opened(address: str) -> Iterator[Engine]:
-    """Open the ledger at an address for writing, brought to this program's schema."""
+def opened(address: str, *, writes: bool = True) -> Iterator[Engine]:
+    """Open the ledger at an address, brought to this program's schema; one writes at a time."""
     url = ledger_url(address)
     file = ledger_file(url)
     shown = url.render_as_string(hide_password=True)
     if file is not None and not file.exists():
         raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
-    engine = make_engine(url, writes=True)
+    reader, writer = make_engine(url, writes=False), make_engine(url, writes=True)
     try:
-        upgrade(reader=engine, writer=engine, create=False)
-        yield engine
+        upgrade(reader=reader, writer=writer, create=False)
+        yield writer if writes else reader
     except DBAPIError as error:
         raise trouble(error, shown) from error
     finally:
-        engine.dispose()
+        reader.dispose()
+        writer.dispose()
 
 
 def schema_of(address: str) -> str:

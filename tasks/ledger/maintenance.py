@@ -36,11 +36,11 @@ class LedgerCheck:
 
 
 def check_ledger(address: str, *, thorough: bool = True) -> LedgerCheck:
-    """Look at a ledger, `thorough`: through all of it.
+    """Look at a ledger, `thorough`: through all of it. Whoever is at work on it goes on meanwhile.
 
     Raises LedgerError where there is none or it cannot be read.
     """
-    with opened(address) as engine, engine.connect() as connection:
+    with opened(address, writes=False) as engine, engine.connect() as connection:
         problems = tuple(unsound(connection)) if thorough else ()
         last = select(func.max(acts.c.at)).where(acts.c.act == "backup")
         return LedgerCheck(
@@ -56,7 +56,7 @@ def check_ledger(address: str, *, thorough: bool = True) -> LedgerCheck:
 
 def size_of_ledger(address: str) -> int:
     """Return how many bytes a ledger takes. Raises LedgerError where there is none."""
-    with opened(address) as engine:
+    with opened(address, writes=False) as engine:
         return size_of(engine)
 
 

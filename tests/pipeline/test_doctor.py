@@ -14,8 +14,11 @@ from typing import Any
 
 import pytest
 
+from deployments.diagnosis.kept_ledger import ledger
+from tasks.ledger.backup import schema_of
 from tests.here import Here
 from tests.programs import simple_sheet
+from tests.unit.ledger.test_migrations import make_older
 
 Parts = dict[str, list[dict[str, Any]]]
 
@@ -147,3 +150,11 @@ def _spoil(file: Path) -> None:
     database.execute("UPDATE campaigns SET charged = charged + 1")
     database.commit()
     database.close()
+
+
+def test_a_ledger_of_an_older_schema_is_left_as_it_is(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'ledger.db'}"
+    make_older(address, "0011")
+    (found,) = ledger(address)
+    assert (found.verdict, "it has schema 0011" in found.words) == ("note", True)
+    assert schema_of(address) == "0011"

@@ -45,3 +45,9 @@ def test_there_is_nothing_to_back_up_where_there_is_no_ledger(desk: Desk) -> Non
         ended = desk.call("ledger", *verb)
         assert (ended.status, "there is no ledger" in ended.err) == (2, True), ended.err
     assert not (desk.folder / "kept.db").exists()
+
+
+def test_a_folder_that_is_not_there_does_not_become_a_file(desk: Desk) -> None:
+    ended = desk.call("ledger", "backup", "backups/")
+    assert (ended.status, "there is no folder backups/" in ended.err) == (2, True), ended.err
+    assert not (desk.folder / "backups").exists()

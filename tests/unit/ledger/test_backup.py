@@ -456,6 +456,15 @@ async def test_an_account_that_does_not_add_up_is_said(ledger_address: str) -> N
     assert not problem.is_damage
 
 
+async def test_to_look_at_a_ledger_keeps_nobody_from_writing(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'ledger.db'}"
+    await with_films(address, 1)
+    with connected(address) as somebody:
+        # They have the one right to write, and would have to wait were that asked for.
+        somebody.execute(update(campaigns).values(created_at=1.0))
+        assert check_ledger(address).problems == ()
+
+
 async def test_what_nobody_needs_goes_and_what_was_paid_stays(ledger_address: str) -> None:
     await with_films(ledger_address, 3)
     before = lines_of(ledger_address)
