@@ -91,6 +91,21 @@ async def test_a_run_that_nobody_calls_back_says_when_to_run_it_again() -> None:
     assert f"run it again after {LATER:%Y-%m-%d %H:%M}" in str(state.message)
 
 
+@pytest.mark.parametrize(
+    ("after", "at_once", "again"),
+    [(-60, False, False), (0.5, False, False), (60, False, True), (-60, True, True)],
+)
+async def test_nobody_is_called_back_for_now_unless_that_is_said(
+    after: float, at_once: bool, again: bool
+) -> None:
+    moment = datetime.now(UTC) + timedelta(seconds=after)
+
+    state = await park("why", moment, at_once=at_once)
+
+    # A run that is called back for now, time after time, would never come to rest.
+    assert ("run it again after" in str(state.message)) is again
+
+
 #: The rows of a task run, why, what befell the run, and the state.
 ROWS: list[tuple[Mapping[RowState, int], str | None, str | None, str, str]] = [
     ({"delivered": 1}, None, None, "COMPLETED", "Completed"),
