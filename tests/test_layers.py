@@ -24,10 +24,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tasks/service": set(),
     "tasks/ledger": set(),
     "tasks/store": set(),
-    "tasks/metrics": {"tasks/ledger"},
     "tasks/engine": BELOW_ENGINE,
     "tasks/webhooks": {"tasks/engine"} | BELOW_ENGINE,
-    "tasks/campaign": {"tasks/webhooks", "tasks/engine", "tasks/metrics"} | BELOW_ENGINE,
+    "tasks/campaign": {"tasks/webhooks", "tasks/engine"} | BELOW_ENGINE,
     "tasks/aftercare": {"tasks/campaign", "tasks/webhooks", "tasks/engine"} | BELOW_ENGINE,
     "tasks/nights": {"tasks/aftercare", "tasks/campaign", "tasks/webhooks", "tasks/engine"}
     | BELOW_ENGINE,
@@ -45,7 +44,6 @@ BELONGS = {
     "botocore": {"tasks/store", "tasks/sheet"},
     "sqlalchemy": {
         "tasks/ledger",
-        "tasks/metrics",
         "tasks/engine",
         "tasks/webhooks",
         "tasks/campaign",
@@ -54,7 +52,6 @@ BELONGS = {
         "tasks/notices",
     },
     "alembic": {"tasks/ledger"},
-    "prometheus_client": {"tasks/metrics"},
     "fastapi": {"deployments/sandbox", "deployments"},
 }
 #: The values and Prefect tasks at the top of `tasks/`.

@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
 
 from deployments.receiver.delivery import (
     Headers,
@@ -29,7 +28,6 @@ from deployments.receiver.delivery import (
 from deployments.receiver.signature import is_signature, signer_of
 from tasks.errors import CallsheetError
 from tasks.ledger import Hint, Ledger, drop_old_hints, keep_hint
-from tasks.measures import HINTS
 from tasks.plural import count
 
 log = logging.getLogger("callsheet.receiver")
@@ -56,11 +54,9 @@ NOT_NOW = Reply(503, "it could not be written down; come again")
 
 @dataclass
 class Receiver:
-    """A receiver at work: where it listens, where it tells of that, and what came in so far."""
+    """A receiver at work: where it listens, and what came in since it began."""
 
     address: str
-    #: Where Prometheus is answered, if anywhere.
-    metrics: str | None = None
     #: New hints, deliveries that were known already, and what was turned away.
     heard: int = 0
     repeated: int = 0
@@ -105,7 +101,7 @@ class Acceptance:
                 self.known.popitem(last=False)
         if not new:
             return self._repeat(hint)
-        self._count("heard")
+        self.receiver.heard += 1
         log.info("heard %s", _about(hint))
         if self.on_hint is not None:
             try:
@@ -115,17 +111,9 @@ class Acceptance:
         return HEARD
 
     def _repeat(self, hint: Hint) -> Reply:
-        self._count("repeated")
+        self.receiver.repeated += 1
         log.info("heard before: %s", _about(hint))
         return HEARD_BEFORE
-
-    def refuse(self) -> None:
-        """Count a delivery that is turned away."""
-        self._count("refused")
-
-    def _count(self, what: Literal["heard", "repeated", "refused"]) -> None:
-        setattr(self.receiver, what, getattr(self.receiver, what) + 1)
-        self.ledger.measures.add(HINTS, what)
 
     async def drop_old_hints(self) -> None:
         """Drop old hints now and every hour."""
@@ -167,7 +155,7 @@ class Application:
         try:
             body = await read_body(headers, receive)
         except NoDelivery as none:
-            self.acceptance.refuse()
+            self.acceptance.receiver.refused += 1
             words = none.reply.words if none.reply else "cut off"
             log.info("a delivery was refused: %s", words)
             return none.reply
@@ -182,7 +170,7 @@ class Application:
         signature = header_values(headers, self.vendor, "Signature")
         nonce = signer_of(signature, body, self.secrets())
         if nonce is None:
-            self.acceptance.refuse()
+            self.acceptance.receiver.refused += 1
             self._tell_of_refusal(well_formed=is_signature(signature))
             return NOT_SIGNED
         hint = hint_of(body, headers, nonce=nonce, vendor=self.vendor)

@@ -9,7 +9,6 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Sequence
 
 from tasks.campaign.crew import Crew
 from tasks.engine.context import connect
@@ -25,12 +24,5 @@ async def carry(production: str, number: int) -> None:
         print(json.dumps((await crew.carry()).as_json()))
 
 
-def main(words: Sequence[str]) -> int:
-    """Run as a program of the launcher."""
-    production, number = words
-    asyncio.run(carry(production, int(number)))
-    return 0
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    asyncio.run(carry(sys.argv[1], int(sys.argv[2])))
