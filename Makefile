@@ -105,11 +105,12 @@ lint: $(VENV)/.installed-dev
 # pyproject.toml stand. Prefect itself is pinned to what every index can install.
 lock: $(VENV)/.uv
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-		--no-annotate --upgrade pyproject.toml --extra dev --extra demo -c tests/prefect-3.8.txt \
+		--no-annotate --upgrade pyproject.toml --extra dev --extra demo --extra otel \
+		-c tests/prefect-3.8.txt \
 		-o constraints-dev.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate pyproject.toml -c constraints-dev.txt -o constraints.txt
-	for extra in sandbox demo; do $(BIN)/python -m tests.containers.extra $$extra | $(UV) pip \
+	for extra in sandbox demo otel; do $(BIN)/python -m tests.containers.extra $$extra | $(UV) pip \
 		compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate - -c constraints-dev.txt -o constraints-$$extra.txt; done
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \

@@ -38,6 +38,7 @@ from tasks.ledger.nights import (
     renew_night,
     skip_night,
 )
+from tasks.metrics import publish
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import InboxPlace, SheetFile, open_place
 from tasks.nights.stability import STILL, is_whole
@@ -113,6 +114,7 @@ async def sweep(
             with contextlib.suppress(asyncio.CancelledError):
                 await hold
             await _end(sweeping)
+            await publish(ledger, file=settings.metrics_file, push=settings.metrics_push)
         return replace(report, ended_at=clock(), sheets=sheets, waiting=waiting)
 
 

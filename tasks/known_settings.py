@@ -268,6 +268,18 @@ class Settings(BaseModel):
         None,
         "from where on is logged: debug, info, warning, error; default warning, with json info",
     )
+    metrics: str | None = _setting(
+        None, "host:port where `callsheet receive` answers Prometheus (/metrics); default nowhere"
+    )
+    metrics_open: Truth = _setting(
+        "no", "yes to have the board answer Prometheus (/metrics) without a token"
+    )
+    metrics_file: str | None = _setting(
+        None, "the file that every run and night writes its metrics to at its end, as x.prom"
+    )
+    metrics_push: Url | None = _setting(
+        None, "the push gateway to which every run and night sends its metrics at its end"
+    )
     #: What `callsheet login` kept for the profile, and the login of these that is in force.
     kept_logins: Register | None = Field(None, repr=False)
     login: Login | None = None

@@ -61,6 +61,22 @@ IMPORTED = {
         "ruamel.yaml",
         "traceback",
     ),
+    "crew": (
+        "tests.crews.one_crew",
+        "sqlalchemy.dialects.postgresql",
+        "av.subtitles.stream",
+        "psycopg",
+        "pysubs2",
+    ),
+    "crewed-run": (
+        "tests.crews.one_run",
+        "tasks.campaign.manifest",
+        "tasks.campaign.report",
+        "sqlalchemy.dialects.postgresql",
+        "alembic.command",
+        "pandas",
+        "psycopg",
+    ),
     "sandbox": ("deployments.sandbox.__main__", "deployments.sandbox.serve"),
 }
 
@@ -246,7 +262,11 @@ def _next_order(orders: socket.socket) -> tuple[dict[str, Any], list[int]] | Non
 def _tell(tellings: dict[int, int]) -> None:
     """Tell of every end there was, by its exit status; -9 of what was killed."""
     while tellings:
-        child, status = os.waitpid(-1, os.WNOHANG)
+        try:
+            child, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            # The next signal came while this one was dealt with, and all ends have been told.
+            return
         if child == 0:
             return
         telling = tellings.pop(child)
@@ -296,6 +316,14 @@ def _call(program: str, words: Sequence[str]) -> int:
         from deployments.sandbox.__main__ import main as sandbox
 
         return sandbox(words)
+    if program == "crew":
+        from tests.crews.one_crew import main as crew
+
+        return crew(words)
+    if program == "crewed-run":
+        from tests.crews.one_run import main as crewed_run
+
+        return crewed_run(words)
     from deployments.cli import main as callsheet
 
     return callsheet(words) or 0

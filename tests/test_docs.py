@@ -10,6 +10,7 @@ from deployments.parser import build_parser
 from deployments.sandbox.faults import kinds
 from tasks import errors
 from tasks.ledger import STATES, TRANSITIONS
+from tasks.metrics import METRICS
 from tasks.settings import KNOWN
 from tasks.sheet.json_schema import sheet_schema
 
@@ -87,6 +88,15 @@ def test_every_setting_is_documented() -> None:
     told = re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)? ?\| (.+) \|$", text, re.MULTILINE)
 
     assert {name: (default or None, words) for name, default, words in told} == KNOWN
+
+
+def test_every_metric_is_documented() -> None:
+    text = (ROOT / "docs" / "observability.md").read_text()
+    told = re.findall(
+        r"^\| `(callsheet_\w+)` \| (\w+) \| ([\w, ]*) \| (.+) \|$", text, re.MULTILINE
+    )
+
+    assert told == [(m.name, m.kind, ", ".join(m.labels), m.words) for m in METRICS]
 
 
 def test_every_column_of_a_sheet_is_documented() -> None:

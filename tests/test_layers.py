@@ -24,9 +24,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tasks/service": set(),
     "tasks/ledger": set(),
     "tasks/store": set(),
+    "tasks/metrics": {"tasks/ledger"},
     "tasks/engine": BELOW_ENGINE,
     "tasks/webhooks": {"tasks/engine"} | BELOW_ENGINE,
-    "tasks/campaign": {"tasks/webhooks", "tasks/engine"} | BELOW_ENGINE,
+    "tasks/campaign": {"tasks/webhooks", "tasks/engine", "tasks/metrics"} | BELOW_ENGINE,
     "tasks/aftercare": {"tasks/campaign", "tasks/webhooks", "tasks/engine"} | BELOW_ENGINE,
     "tasks/nights": {"tasks/aftercare", "tasks/campaign", "tasks/webhooks", "tasks/engine"}
     | BELOW_ENGINE,
@@ -44,6 +45,7 @@ BELONGS = {
     "botocore": {"tasks/store", "tasks/sheet"},
     "sqlalchemy": {
         "tasks/ledger",
+        "tasks/metrics",
         "tasks/engine",
         "tasks/webhooks",
         "tasks/campaign",
@@ -52,6 +54,7 @@ BELONGS = {
         "tasks/notices",
     },
     "alembic": {"tasks/ledger"},
+    "prometheus_client": {"tasks/metrics"},
     "fastapi": {"deployments/sandbox", "deployments"},
 }
 #: The values and Prefect tasks at the top of `tasks/`.

@@ -36,6 +36,7 @@ from deployments.board.pages import (
     health,
     live,
     login,
+    metrics,
     new,
     people,
     plan,
@@ -46,6 +47,7 @@ from deployments.board.pages import (
 from deployments.board.refusals import add_refusals
 from deployments.board.repeats import Repeats
 from deployments.board.tries import LOGINS, TOKENS, Tries
+from tasks.metrics import Exposition
 
 #: Modules of `pages/`.
 PAGES = (
@@ -61,6 +63,7 @@ PAGES = (
     people,
     activity,
     health,
+    metrics,
     login,
 )
 #: Modules of `api/`: each `router` has its paths below `API`.
@@ -91,6 +94,7 @@ def make_app(board: Board) -> FastAPI:
     app.state.beside = beside = Beside()
     app.state.health = Health(board, beside)
     app.state.films = Films(board)
+    app.state.exposition = Exposition(board.ledger)
     app.state.tries = Tries(board.clock, most=LOGINS)
     for one in PAGES:
         app.include_router(one.router, include_in_schema=False)

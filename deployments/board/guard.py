@@ -54,6 +54,8 @@ def headers_for(board: Board) -> dict[str, str]:
 
 #: Says nothing but that the process answers, to probes that know it by number alone.
 PROBE = "/live"
+#: What machines ask at whatever name they know: its answer is for a token, or for anybody.
+SCRAPED = "/metrics"
 #: What somebody may post who is not logged in.
 OPEN = ("/login", "/logout")
 #: How often it is looked whether somebody to whom events are streamed may still have them.
@@ -121,7 +123,7 @@ class Guard:
                 await answer(Request(scope), said)(scope, receive, reply.send)
 
     def _check(self, visit: Visit) -> None:
-        if visit.path == PROBE:
+        if visit.path in (PROBE, SCRAPED) and not visit.changes:
             return
         if not is_own_host(visit.headers.get("host", ""), self._board):
             raise ProblemDetails(

@@ -8,7 +8,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from rich.console import Console
 
@@ -41,7 +41,9 @@ async def _receive(args: Namespace, console: Console) -> None:
     ):
         _tell(receiver, settings, console)
         if args.json:
-            print_json({"receiver": receiver.address, "webhook_url": settings.webhook_url})
+            metrics = {"metrics": receiver.metrics} if receiver.metrics else {}
+            said = {"receiver": receiver.address, "webhook_url": settings.webhook_url}
+            print_json({**said, **metrics})
             sys.stdout.flush()
         await stop.wait()
     console.print(f"stopped; {receiver.heard} hints were heard")
@@ -49,11 +51,25 @@ async def _receive(args: Namespace, console: Console) -> None:
 
 @asynccontextmanager
 async def hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver]:
-    """Receive; with `prefect_events` Prefect is told, which nothing else here needs."""
+    """Receive, and answer Prometheus where `metrics` says; Prefect is told where that is set."""
+    async with AsyncExitStack() as stack:
+        receiver = await stack.enter_async_context(_hearing(ledger, settings))
+        if settings.metrics:
+            from deployments.metrics_server import telling_metrics
+
+            telling = telling_metrics(ledger, settings.metrics)
+            receiver.metrics = await stack.enter_async_context(telling)
+            print(f"metrics are at {receiver.metrics}", file=sys.stderr)
+        yield receiver
+
+
+@asynccontextmanager
+async def _hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver]:
     if not settings.prefect_events:
         async with receiving(ledger, settings) as receiver:
             yield receiver
         return
+    # Nothing else here needs Prefect.
     from flows.hint_events import announcer
 
     async with (

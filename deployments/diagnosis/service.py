@@ -63,6 +63,10 @@ async def webhooks(settings: Settings) -> AsyncIterator[PlaceFinding]:
             "webhooks", words, "runs poll instead; start `callsheet receive`, and see whether the "
             "proxy leads to it",
         )  # fmt: skip
+        return
+    words = f"{settings.webhook_url} answers ({answer.status_code})"
+    if answer.status_code != 405:
+        # A receiver takes deliveries alone, and says so.
+        yield note("webhooks", f"{words} as no receiver does", "see where the proxy leads to")
     else:
-        words = f"{settings.webhook_url} answers ({answer.status_code})"
         yield ok("webhooks", f"{words}; a run has a ping sent to prove the way")

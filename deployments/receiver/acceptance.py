@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal
 
 from deployments.receiver.delivery import (
     Headers,
@@ -28,6 +29,7 @@ from deployments.receiver.delivery import (
 from deployments.receiver.signature import is_signature, signer_of
 from tasks.errors import CallsheetError
 from tasks.ledger import Hint, Ledger, drop_old_hints, keep_hint
+from tasks.measures import HINTS
 from tasks.plural import count
 
 log = logging.getLogger("callsheet.receiver")
@@ -54,9 +56,11 @@ NOT_NOW = Reply(503, "it could not be written down; come again")
 
 @dataclass
 class Receiver:
-    """A receiver at work: where it listens, and what came in since it began."""
+    """A receiver at work: where it listens, where it tells of that, and what came in so far."""
 
     address: str
+    #: Where Prometheus is answered, if anywhere.
+    metrics: str | None = None
     #: New hints, deliveries that were known already, and what was turned away.
     heard: int = 0
     repeated: int = 0
@@ -101,7 +105,7 @@ class Acceptance:
                 self.known.popitem(last=False)
         if not new:
             return self._repeat(hint)
-        self.receiver.heard += 1
+        self._count("heard")
         log.info("heard %s", _about(hint))
         if self.on_hint is not None:
             try:
@@ -111,9 +115,17 @@ class Acceptance:
         return HEARD
 
     def _repeat(self, hint: Hint) -> Reply:
-        self.receiver.repeated += 1
+        self._count("repeated")
         log.info("heard before: %s", _about(hint))
         return HEARD_BEFORE
+
+    def refuse(self) -> None:
+        """Count a delivery that is turned away."""
+        self._count("refused")
+
+    def _count(self, what: Literal["heard", "repeated", "refused"]) -> None:
+        setattr(self.receiver, what, getattr(self.receiver, what) + 1)
+        self.ledger.measures.add(HINTS, what)
 
     async def drop_old_hints(self) -> None:
         """Drop old hints now and every hour."""
@@ -155,7 +167,7 @@ class Application:
         try:
             body = await read_body(headers, receive)
         except NoDelivery as none:
-            self.acceptance.receiver.refused += 1
+            self.acceptance.refuse()
             words = none.reply.words if none.reply else "cut off"
             log.info("a delivery was refused: %s", words)
             return none.reply
@@ -170,7 +182,7 @@ class Application:
         signature = header_values(headers, self.vendor, "Signature")
         nonce = signer_of(signature, body, self.secrets())
         if nonce is None:
-            self.acceptance.receiver.refused += 1
+            self.acceptance.refuse()
             self._tell_of_refusal(well_formed=is_signature(signature))
             return NOT_SIGNED
         hint = hint_of(body, headers, nonce=nonce, vendor=self.vendor)

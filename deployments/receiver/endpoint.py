@@ -22,14 +22,14 @@ class AlreadyReceiving(ConfigurationError):
     """A receiver for the same ledger has the address: it hears for everybody."""
 
 
-def split_address(text: str) -> tuple[str, int]:
+def split_address(text: str, setting: str = "CALLSHEET_RECEIVER") -> tuple[str, int]:
     """Read `host:port`, or `[::1]:port`; raise ConfigurationError for anything else."""
     host, colon, port = text.rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     right = colon and bare and port.isascii() and port.isdecimal() and int(port) < 65536
     if not right or (":" in bare and bare == host):
         raise ConfigurationError(
-            f'CALLSHEET_RECEIVER "{text}" is not an address to listen on; nothing was spent',
+            f'{setting} "{text}" is not an address to listen on; nothing was spent',
             remedy="write it like 127.0.0.1:8790",
         )
     return bare, int(port)
@@ -43,13 +43,15 @@ def name_of(ledger: str) -> str:
     return hashlib.sha256(ledger.encode()).hexdigest()[:16]
 
 
-async def listen(address: str, *, ledger: str) -> socket.socket:
-    """Return a socket that listens on `address`; `ledger` is the name of ours.
+async def listen(
+    address: str, *, ledger: str, setting: str = "CALLSHEET_RECEIVER"
+) -> socket.socket:
+    """Return a socket that listens on `address`, as `setting` says; `ledger` is the name of ours.
 
     Raises ConfigurationError, which says who is there already where that can be told;
     AlreadyReceiving when that is one of ours.
     """
-    host, port = split_address(address)
+    host, port = split_address(address, setting)
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -58,19 +60,21 @@ async def listen(address: str, *, ledger: str) -> socket.socket:
         return listen_on(family, place, backlog=BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise await _taken(address, host, port, ledger) from None
+            raise await _taken(address, host, port, ledger, setting) from None
         raise ConfigurationError(
-            f"the receiver cannot listen on {address}: {error.strerror}; nothing was spent",
-            remedy="set CALLSHEET_RECEIVER to a host of this machine and a port that is free",
+            f"nothing can listen on {address}: {error.strerror}; nothing was spent",
+            remedy=f"set {setting} to a host of this machine and a port that is free",
         ) from error
 
 
-async def _taken(address: str, host: str, port: int, ledger: str) -> ConfigurationError:
+async def _taken(
+    address: str, host: str, port: int, ledger: str, setting: str
+) -> ConfigurationError:
     there = await asyncio.to_thread(who_is_there, host, port)
     if there is None:
         return ConfigurationError(
-            f"another program has {address}, where the receiver should listen; nothing was spent",
-            remedy="stop that program, or set CALLSHEET_RECEIVER to a port that is free",
+            f"another program has {address}, where {setting} says to listen; nothing was spent",
+            remedy=f"stop that program, or set {setting} to a port that is free",
         )
     if there == ledger:
         return AlreadyReceiving(

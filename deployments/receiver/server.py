@@ -26,7 +26,7 @@ from deployments.receiver.endpoint import BACKLOG, listen, name_of
 from deployments.web_server import TimedProtocol, answering, config_for
 from tasks.credentials import LiveSecrets
 from tasks.file_limit import raise_file_limit
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, keeping_counts
 from tasks.settings import Settings
 
 #: Seconds for the head of a request to arrive.
@@ -70,7 +70,7 @@ async def receiving(
         )
         dropping = asyncio.create_task(acceptance.drop_old_hints())
         try:
-            async with answering(config, listening):
+            async with keeping_counts(ledger), answering(config, listening):
                 # Accepted are few in one go; the system may hold more of them.
                 listening.listen(BACKLOG)
                 try:

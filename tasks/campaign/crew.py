@@ -164,7 +164,7 @@ class Crew:
                 if engine.has_room(production.batch_size):
                     batch = await claims.claim()
                 if batch is not None:
-                    crashpoint("crew: a batch is claimed", batch)
+                    crashpoint("crew: a batch is claimed")
                     carrying = self._carry_batch(engine, claims, batch)
                     carried.add(asyncio.create_task(carrying, name=f"batch {batch.id}"))
                     await self._sleep(0)

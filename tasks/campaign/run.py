@@ -35,11 +35,13 @@ from tasks.ledger import (
     PricedRow,
     State,
     count_wanted,
+    keeping_counts,
     pages_of,
     rows_of,
     urgent_rows,
 )
 from tasks.log_lines import about, log_as
+from tasks.metrics import publish
 from tasks.settings import Settings
 from tasks.sheet import Sheet
 
@@ -237,7 +239,11 @@ async def open_run(
         token = _current.set(run)
         try:
             with about(run.facts):
-                yield run
+                try:
+                    async with keeping_counts(at.ledger):
+                        yield run
+                finally:
+                    await publish(at.ledger, file=settings.metrics_file, push=settings.metrics_push)
         finally:
             _current.reset(token)
 

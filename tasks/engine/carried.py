@@ -18,6 +18,7 @@ from tasks.engine.pages import Batch
 from tasks.engine.policy.decision import Lane, Memory
 from tasks.engine.policy.observations import Observation
 from tasks.ledger import UNDER_WAY, CampaignRow
+from tasks.measures import POLLS
 
 T = TypeVar("T")
 Deliver = Callable[[CampaignRow, Memory, str | None, Context], Awaitable[Observation]]
@@ -118,6 +119,7 @@ class Visits:
             case "search":
                 return await search(row, at)
             case "poll":
+                at.ledger.measures.add(POLLS)
                 return row, await poll(row, carried.memory, at)
             case "cancel":
                 return row, await cancel(row, at)

@@ -118,6 +118,7 @@ async def open_service(settings: Settings, ledger: Ledger | None, clock: UnixClo
         gate=gate,
         pace=Pace(gate, shared=shared),
         concurrency=_at_once(settings),
+        measures=None if ledger is None else ledger.measures,
     )
 
 

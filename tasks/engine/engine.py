@@ -317,6 +317,8 @@ class Engine:
         self._replace(carried, row)
         if row.state == "delivered":
             self.progress.delivered(decision.memory.files)
+            if row.take is not None:
+                self.at.ledger.measures.delivered(now - row.take.intended_at)
         self._defers = self._defers or decision.defers
         if decision.pauses is not None:
             self._stop.pause(decision.pauses)

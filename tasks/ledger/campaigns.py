@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, func, select, true, update
 
 from tasks.credits import as_number, from_micro, in_credits, to_micro
 from tasks.ledger.database import insert_unless_there
@@ -166,16 +166,22 @@ def acquire_lease(
     held = now.owner not in (None, owner) and (now.owner_until or 0) > at
     if held:
         return now
-    since = now.owner_since if now.owner == owner else at
+    mine = now.owner == owner
+    unchanged = campaigns.c.owner_until.is_not_distinct_from(now.owner_until)
     changed = connection.execute(
         update(campaigns)
         .where(
             campaigns.c.id == campaign.id,
             # Exactly what was read: an owner that has just renewed a lapsed lease keeps it.
             campaigns.c.owner.is_not_distinct_from(now.owner),
-            campaigns.c.owner_until.is_not_distinct_from(now.owner_until),
+            # Crews renew their run's in its name.
+            true() if mine else unchanged,
         )
-        .values(owner=owner, owner_since=since, owner_until=at + seconds)
+        .values(
+            owner=owner,
+            owner_since=now.owner_since if mine else at,
+            owner_until=at + seconds,
+        )
     )
     return None if changed.rowcount == 1 else find_campaign(connection, campaign.name)
 

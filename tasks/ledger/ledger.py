@@ -32,6 +32,7 @@ from tasks.ledger.database import (
 )
 from tasks.ledger.gathering import carry_out
 from tasks.ledger.migrate import MAKE_ONE, upgrade
+from tasks.measures import Measures
 
 T = TypeVar("T")
 Change = Callable[[Connection], T]
@@ -60,6 +61,10 @@ class Ledger:
         self.address = address
         self._writer = writer
         self.reader = reader
+        #: What is counted by whoever works with it, and not kept yet.
+        self.measures = Measures()
+        #: Commits, and changes in them, since it was opened.
+        self.commits = self.changes = 0
         # Threads of their own: the common ones may all be busy with films and disks.
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
         self._pending: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
@@ -82,6 +87,11 @@ class Ledger:
             self._pending.put(_Pending(change, loop, future))
         # Somebody who is cancelled while waiting takes nothing back: the change is on its way.
         return await future
+
+    @property
+    def waiting(self) -> int:
+        """How many changes wait for the next commit."""
+        return self._pending.qsize()
 
     async def read(self, query: Change[T]) -> T:
         """Run `query` on a connection of its own, in a thread, and return its result."""
@@ -144,6 +154,8 @@ class Ledger:
                     results = carry_out(connection, [pending.change for pending in group])
                     crashpoint("ledger: before the commit", group)
                 crashpoint("ledger: after the commit", group)
+                self.commits += 1
+                self.changes += len(group)
             except Exception as error:
                 for forget in reversed(undo):
                     forget()

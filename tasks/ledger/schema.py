@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0014"
+REVISION = "0015"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
@@ -239,6 +239,15 @@ gates = Table(
     Column("rate", Float),
     Column("rate_since", Float),
     Column("next_at", Float),
+)
+
+# What was counted on every machine: requests, polls, hints, seconds to delivery.
+counters = Table(
+    "counters",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("label", String(80), primary_key=True),
+    Column("value", Float, nullable=False),
 )
 
 # Paid calls that take no idempotency key: each is sent once, and at most one is open for a target.

@@ -20,6 +20,7 @@ import httpx
 from tasks.brief import CaptionFormat, Json, canonical_json
 from tasks.clock import Clock, Random, Sleep, utc_now
 from tasks.errors import BadInput
+from tasks.measures import Measures
 from tasks.service import answers
 from tasks.service import operations as ops
 from tasks.service.answers import (
@@ -50,8 +51,9 @@ class VideoService:
 
     Whoever makes many videos takes turns with `async with service.pace`, each around its create.
 
-    `on_request` is called after every request and must not raise. One request may take `longest`
-    seconds, however it trickles. At most `concurrency` requests are under way at once.
+    `on_request` is called after every request and must not raise; `measures` counts them. One
+    request may take `longest` seconds, however it trickles. At most `concurrency` requests are
+    under way at once.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class VideoService:
         random: Random = chance.random,
         concurrency: int = 64,
         on_request: OnRequest | None = None,
+        measures: Measures | None = None,
         longest: float = LONGEST,
     ) -> None:
         self.gate = gate or Gate(clock=clock, sleep=sleep, random=random)
@@ -83,6 +86,7 @@ class VideoService:
             concurrency=concurrency,
             pace=self.pace,
             on_request=on_request,
+            measures=measures,
             longest=longest,
         )
 

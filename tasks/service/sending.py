@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from tasks.clock import Clock, Random, Sleep
 from tasks.errors import OutcomeUnknown, RateLimited, ServiceError
+from tasks.measures import Measures
 from tasks.retry import retry
 from tasks.retry_after import retry_after
 from tasks.service.failures import Failure, from_exception, from_response, still_unknown
@@ -124,8 +125,10 @@ class Sender:
         concurrency: int,
         pace: Pace | None = None,
         on_request: OnRequest | None = None,
+        measures: Measures | None = None,
         longest: float = LONGEST,
     ) -> None:
+        self._measures = measures
         self._wire = wire
         self._gate = gate
         self._pace = pace or Pace(gate, clock=clock, sleep=sleep)
@@ -220,6 +223,9 @@ class Sender:
                 self._pace.answered(taken.total_seconds())
         failure = result if isinstance(result, Failure) else None
         effort.unknown |= failure is not None and failure.outcome in UNKNOWN
+        if self._measures is not None:
+            how = failure.outcome.value if failure else "ok"
+            self._measures.requested(request.operation.name, how, attempt=effort.attempts)
         log_request(
             request.operation,
             response,

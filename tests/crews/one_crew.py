@@ -9,6 +9,7 @@ import asyncio
 import json
 import signal
 import sys
+from collections.abc import Sequence
 
 from tasks.campaign.crew import Crew
 from tasks.engine.context import connect
@@ -24,5 +25,12 @@ async def carry(production: str, number: int) -> None:
         print(json.dumps((await crew.carry()).as_json()))
 
 
+def main(words: Sequence[str]) -> int:
+    """Run as a program of the launcher."""
+    production, number = words
+    asyncio.run(carry(production, int(number)))
+    return 0
+
+
 if __name__ == "__main__":
-    asyncio.run(carry(sys.argv[1], int(sys.argv[2])))
+    main(sys.argv[1:])

@@ -16,6 +16,9 @@ from tasks.ledger import find_production, states_by_crew
 from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+from tests.torture.crewed import Crewed
+from tests.torture.stand import stand
+from tests.torture.verbs import CREWED
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +35,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def desk(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
-    ledger = {"CALLSHEET_LEDGER": postgres.new_database(), "CALLSHEET_LEASE": "4s"}
+    ledger = {"CALLSHEET_LEDGER": postgres.new_database(), "CALLSHEET_LEASE": "5s"}
     return Desk(tmp_path, {**service.environ, **ledger, "CALLSHEET_STORE": str(tmp_path / "films")})
 
 
@@ -90,3 +93,15 @@ async def test_what_a_crew_leaves_is_taken_up(
     first = processes.ended()[1, 0]
     assert (first is None) == (what == signal.SIGKILL)
     assert_each_once(desk, service, name, 24)
+
+
+def test_a_killed_crew_and_a_killed_run_cost_nothing_but_time(tmp_path: Path):
+    with stand(tmp_path, CREWED) as here:
+        for who, point in (
+            ("run", "crews: the production is begun"),
+            ("crew", "crew: a batch is claimed"),
+            ("crew", "service: after the answer (create)"),
+        ):
+            trial = Crewed(here, who, 1, point).carry()
+            assert trial.kills >= 1, (who, point)
+            assert trial.findings == [], (who, point, trial.said)

@@ -24,6 +24,7 @@ CALLS = ("tests/unit/ledger/test_paid_calls.py",)
 FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
 NIGHTS = ("tests/unit/ledger/test_nights.py",)
+PRODUCTIONS = ("tests/unit/ledger/test_productions.py",)
 REDACT = ("tests/unit/service/test_redact.py",)
 SECRETS = "tests/guards/test_secrets_everywhere.py"
 
@@ -479,5 +480,40 @@ MUTATIONS = (
         "if run.also_approves is not None:",
         "if False:",
         ("tests/pipeline/test_nightly.py",),
+    ),
+    Mutation(
+        "a crew pays for what it has claimed alone",
+        "tasks/ledger/takes.py",
+        "if terms.batches is not None and batch not in terms.batches:",
+        "if False:",
+        PRODUCTIONS,
+    ),
+    Mutation(
+        "a crew claims what nobody has",
+        "tasks/ledger/productions.py",
+        "batches.c.production_id == production.id, batches.c.freed_at.is_not(None)\n    )\n    for",
+        "batches.c.production_id == production.id\n    )\n    for",
+        PRODUCTIONS,
+    ),
+    Mutation(
+        "crews end with their run's right to the campaign",
+        "tasks/ledger/productions.py",
+        "campaigns.c.owner == production.owner)",
+        ")",
+        PRODUCTIONS,
+    ),
+    Mutation(
+        "a crew that lost a batch begins nothing more",
+        "tasks/campaign/claimed.py",
+        "elif lost := before & self.batches - renewed:",
+        "elif lost := frozenset():",
+        ("tests/crews/test_claimed.py",),
+    ),
+    Mutation(
+        "a crew with another key leaves a production alone",
+        "tasks/campaign/crew.py",
+        "if found.organisation != organisation_of(at.settings):",
+        "if False:",
+        ("tests/crews/test_claimed.py",),
     ),
 )

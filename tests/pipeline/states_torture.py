@@ -21,6 +21,7 @@ import pytest
 
 from deployments.automations.__main__ import HERE, read
 from deployments.servers import PrefectServer
+from tests.pipeline.served import ask_server
 from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
 
 PREFECT = [sys.executable, "-m", "prefect"]
@@ -62,14 +63,12 @@ class Shop:
         return started
 
     def start(self, flow: str, **parameters: Any) -> str:
-        found = self.client.get(f"/deployments/name/{flow}").raise_for_status().json()
-        made = self.client.post(
-            f"/deployments/{found['id']}/create_flow_run", json={"parameters": parameters}
-        )
-        return str(made.raise_for_status().json()["id"])
+        found = ask_server(self.client, "GET", f"/deployments/name/{flow}")
+        path = f"/deployments/{found['id']}/create_flow_run"
+        return str(ask_server(self.client, "POST", path, {"parameters": parameters})["id"])
 
     def state(self, run: str) -> dict[str, Any]:
-        return dict(self.client.get(f"/flow_runs/{run}").json()["state"])
+        return dict(ask_server(self.client, "GET", f"/flow_runs/{run}")["state"])
 
     def wait_for(self, run: str, *names: str) -> dict[str, Any]:
         seen: dict[str, Any] = {}
@@ -89,7 +88,7 @@ class Shop:
 
     def set_state(self, run: str, **state: Any) -> None:
         path = f"/flow_runs/{run}/set_state"
-        self.client.post(path, json={"state": state}).raise_for_status()
+        ask_server(self.client, "POST", path, {"state": state})
 
     def process(self, run: str) -> psutil.Process:
         """Return the process that carries a flow run: the innermost one of it."""
@@ -147,7 +146,7 @@ def charged_once(shop: Shop, name: str) -> None:
 
 def task_states(shop: Shop, run: str) -> set[str]:
     words = {"flow_runs": {"id": {"any_": [run]}}}
-    found = shop.client.post("/task_runs/filter", json=words).json()
+    found = ask_server(shop.client, "POST", "/task_runs/filter", words)
     return {one["state_type"] for one in found}
 
 

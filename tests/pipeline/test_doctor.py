@@ -34,12 +34,12 @@ def found(here: Here, status: int) -> Parts:
 
 
 @contextmanager
-def service_whose_clock_is(behind: timedelta) -> Iterator[str]:
+def service_whose_clock_is(behind: timedelta, *, status: int = 200) -> Iterator[str]:
     """A service that takes every key, and believes that it is another moment."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response_only(200)
+            self.send_response_only(status)
             self.send_header("Date", format_datetime(datetime.now(UTC) - behind, usegmt=True))
             self.send_header("Content-Length", "11")
             self.end_headers()
@@ -124,6 +124,19 @@ def test_a_clock_that_goes_wrong_is_said(here: Here, behind: timedelta, words: s
         (clock,) = found(here, 2)["clock"]
     assert words in clock["words"]
     assert "NTP" in clock["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"), [(405, "ok"), (200, "note"), (404, "note"), (502, "note")]
+)
+def test_a_way_for_webhooks_that_leads_to_no_receiver_is_said(
+    here: Here, status: int, verdict: str
+) -> None:
+    here.monkeypatch.setenv("PREFECT_API_URL", "")
+    with service_whose_clock_is(timedelta(), status=status) as address:
+        here.monkeypatch.setenv("CALLSHEET_WEBHOOK_URL", f"{address}/hooks")
+        (way,) = found(here, 0)["webhooks"]
+    assert (way["verdict"], f"({status})" in way["words"]) == (verdict, True)
 
 
 def test_a_ledger_that_does_not_add_up_or_is_everybodys_is_said(here: Here, name: str) -> None:

@@ -515,6 +515,28 @@ async def test_whoever_has_lost_the_night_approves_nothing(nights: Nights) -> No
     assert "another sweep has this night" in str(report.words)
 
 
+async def test_a_sweep_hears_that_its_night_is_another_ones(nights: Nights) -> None:
+    """At its next sign of life: it stops what it carries, and begins no other sheet."""
+    nights.put("a", films("A", 1))
+    nights.put("b", films("B", 1))
+    heard = []
+
+    @asynccontextmanager
+    async def watch(run: Run) -> AsyncIterator[None]:
+        async with await open_ledger(nights.settings.ledger) as ledger:
+            await ledger.write(claimed("2026-11-21", "another", at=time.time() + 1e6))
+        for _ in range(100):
+            await asyncio.sleep(0.1 if run.lost is None else 0)
+        heard.append(run.lost)
+        yield
+
+    settings = nights.settings.model_copy(update={"lease": 1.0})
+    inbox = nights.inbox()
+    report = await sweep(inbox, settings, night="2026-11-20", zone="UTC", watch=watch)
+    assert heard == ["another sweep has this night, since this one was silent for too long"]
+    assert report.waiting == (f"{nights.name}-b.csv",)
+
+
 def test_two_sweeps_at_once_are_one(nights: Nights, desk: Desk) -> None:
     nights.put("a", films("A"))
     nights.put("b", films("B"))

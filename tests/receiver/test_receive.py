@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.here import Here
@@ -53,7 +54,11 @@ def here(
 
 
 def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, here: Here) -> None:
-    desk = Desk(tmp_path, {**FREE, "CALLSHEET_WEBHOOK_URL": "https://films.example/hooks"})
+    more = {
+        "CALLSHEET_WEBHOOK_URL": "https://films.example/hooks",
+        "CALLSHEET_METRICS": "127.0.0.1:0",
+    }
+    desk = Desk(tmp_path, {**FREE, **more})
     with receive(desk, "-v") as (process, said):
         place = place_of(said)
         video = fresh()
@@ -64,6 +69,7 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, here: Here) -> None:
         assert post(place, body, signed=signature(body, "another")).status == 401
         assert send(place, head(b"x" * 10**6)).status == 413
         is_refused_beside(here, place, tmp_path)
+        tells_metrics_elsewhere(said)
         status, out, err = ended(process, signal.SIGTERM)
 
     assert (status, out) == (0, "")
@@ -75,6 +81,13 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, here: Here) -> None:
     assert "1 hints were heard" in err
     for secret in (SECRET, body.decode(), signature(body).decode()[10:], video):
         assert secret not in err
+
+
+def tells_metrics_elsewhere(said: Mapping[str, str]) -> None:
+    """Prometheus is answered at an address of its own, and nobody at the one of webhooks."""
+    assert "callsheet_ledger_bytes " in httpx.get(said["metrics"]).text
+    assert httpx.get(said["metrics"].removesuffix("metrics")).status_code == 404
+    assert httpx.get(f"{said['receiver']}/metrics").status_code == 405
 
 
 def is_refused_beside(here: Here, place: tuple[str, int], folder: Path) -> None:

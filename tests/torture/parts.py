@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tests.torture.at_once import at_once
 from tests.torture.crashes import crashes
+from tests.torture.crewed import crewed
 from tests.torture.points import named, unvisited
 from tests.torture.result import Result, Violation
 from tests.torture.suites import run_tests, slow_files
@@ -101,6 +102,11 @@ def two_at_once(options: Options) -> Iterator[Result]:
     )
 
 
+def several_crews(options: Options) -> Iterator[Result]:
+    """Kill crews that carry a campaign together, and the run that they are for."""
+    yield crewed(every=8 * options.every, workers=options.workers)
+
+
 def faults(options: Options) -> Iterator[Result]:
     """Everything that is known to go wrong, the slow ones too."""
     found = run_tests(["tests/faults"])
@@ -172,6 +178,7 @@ PARTS: Mapping[str, Part] = {
     "verbs": verbs,
     "by-hand": by_hand,
     "at-once": two_at_once,
+    "crews": several_crews,
     "faults": faults,
     "pipeline": pipeline,
     "slow": slow,

@@ -144,6 +144,18 @@ async def test_of_many_who_want_a_lease_one_gets_it(
     assert took.count(None) == 1
 
 
+async def test_several_who_renew_a_lease_in_one_name_all_have_it(
+    ledger: Ledger, made_address: str, campaign: Campaign
+):
+    renew = partial(acquire_lease, campaign=campaign, owner="crews:1", seconds=60)
+    assert await ledger.write(partial(renew, at=0.0)) is None
+    async with await open_ledger(made_address) as other:
+        took = await asyncio.gather(
+            *(which.write(partial(renew, at=n)) for n, which in enumerate([ledger, other] * 20))
+        )
+    assert took == [None] * 40
+
+
 async def test_a_gate_only_ever_closes_for_longer(ledger: Ledger):
     assert await ledger.read(partial(gate_of, organisation="o")) is None
     for until, closed in [(10.0, 10.0), (30.0, 30.0), (20.0, 30.0)]:

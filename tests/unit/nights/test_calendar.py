@@ -79,6 +79,8 @@ def test_a_night_lasts_until_the_next_and_has_its_date_in_the_zone(
 DUE = [
     # Its clock is ahead of ours.
     (TWO, "2026-11-23 01:00", "2026-11-23 00:58", "2026-11-23"),
+    # It is so by more than clocks are: a night does not spend what the next one may.
+    (TWO, "2026-11-23 01:00", "2026-11-23 00:45", "2026-11-22"),
     # It sees a change of clocks otherwise than we do.
     (HALF_PAST, "2026-03-29 00:30", "2026-03-29 00:31", "2026-03-29"),
     # By a day late, with no newer run: it is tonight's.

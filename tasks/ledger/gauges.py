@@ -1,0 +1,215 @@
+"""What a ledger tells whoever watches it, at little cost: campaigns, accounts, nights, itself.
+
+It is asked every few seconds for years. So a campaign is counted anew only when something has
+happened in it, from indexes alone, and counting takes at most a twentieth of the time: a ledger of
+a million rows is not read for every look at it. Reads only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection, Engine, exists, func, select
+from sqlalchemy import Row as Record
+
+from tasks.credits import from_micro
+from tasks.ledger.accounts import day_of
+from tasks.ledger.counters import counts_kept
+from tasks.ledger.hints import latest_heard
+from tasks.ledger.schema import accounts, campaigns, events, rows
+from tasks.ledger.schema_board import acts
+from tasks.ledger.schema_nights import nights
+from tasks.ledger.states import STATES, UNDER_WAY, State
+from tasks.ledger.vacuum import size_of
+from tasks.measures import Counts
+
+#: Campaigns that are told of: those with open rows, and those in which something has happened in
+#: so many seconds; the latest, so many at most.
+RECENT = 14 * 86_400.0
+MOST = 100
+#: Inboxes that are told of: the latest, with a night in so many seconds.
+MOST_INBOXES, SWEPT = 50, 60 * 86_400.0
+#: A row in these is done with.
+CLOSED: frozenset[State] = frozenset({"delivered", "cancelled", "retired"})
+#: How much of the time is for counting, and after how many seconds it is counted in any case.
+SHARE, OFTEN = 1 / 20, 60.0
+_OPEN = tuple(state for state in STATES if state not in CLOSED)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CampaignGauges:
+    """One campaign, in credits; `under_way_since` is the moment of its oldest row under way."""
+
+    name: str
+    rows: Mapping[State, int]
+    quoted: Decimal
+    reserved: Decimal
+    charged: Decimal
+    budget: Decimal | None
+    under_way_since: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AccountGauges:
+    """A day or a cost center with a budget, in credits."""
+
+    kind: str
+    name: str
+    budget: Decimal
+    left: Decimal
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NightGauges:
+    """The latest night of an inbox that was swept."""
+
+    inbox: str
+    ended_at: float
+    exit: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LedgerGauges:
+    """What the ledger says at one moment; moments in Unix seconds."""
+
+    campaigns: Sequence[CampaignGauges]
+    accounts: Sequence[AccountGauges]
+    nights: Sequence[NightGauges]
+    counts: Counts
+    heard_at: float | None
+    backup_at: float | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What was counted of a campaign, when, up to which of its events."""
+
+    event: int | None
+    at: float
+    rows: Mapping[State, int]
+    quoted: Decimal
+    under_way_since: float | None
+
+
+class Gauging:
+    """Asks one ledger again and again; `clock` gives Unix seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._counted: dict[int, _Counted] = {}
+        self._rests_until = 0.0
+
+    def ask(self, connection: Connection) -> LedgerGauges:
+        """Return what the ledger says now; of a campaign that costs much, what it said lately."""
+        now = self._clock()
+        return LedgerGauges(
+            campaigns=self._campaigns(connection, now),
+            accounts=_accounts(connection, now),
+            nights=_nights(connection, now),
+            counts=counts_kept(connection),
+            heard_at=latest_heard(connection),
+            backup_at=_backup_at(connection),
+            size=size_of(_engine(connection)),
+        )
+
+    def _campaigns(self, connection: Connection, now: float) -> list[CampaignGauges]:
+        found = [
+            line
+            for line in connection.execute(_CAMPAIGNS)
+            if line.open or (line.last_at or line.created_at) >= now - RECENT
+        ]
+        found.sort(key=lambda line: (line.open, line.last_event or 0, line.id), reverse=True)
+        self._counted = {
+            line.id: self._counted[line.id] for line in found if line.id in self._counted
+        }
+        return [self._gauges(connection, line, now) for line in found[:MOST]]
+
+    def _gauges(self, connection: Connection, line: Record[Any], now: float) -> CampaignGauges:
+        counted = self._counted.get(line.id)
+        if counted is None or self._is_old(counted, line, now):
+            begun = time.perf_counter()
+            counted = self._counted[line.id] = _count(connection, line, now)
+            taken = time.perf_counter() - begun
+            self._rests_until = max(self._rests_until, now) + taken / SHARE
+        return CampaignGauges(
+            name=line.name,
+            rows=counted.rows,
+            quoted=counted.quoted,
+            reserved=from_micro(line.reserved),
+            charged=from_micro(line.charged),
+            budget=from_micro(line.budget),
+            under_way_since=counted.under_way_since,
+        )
+
+    def _is_old(self, counted: _Counted, line: Record[Any], now: float) -> bool:
+        has_moved = counted.event != line.last_event or (line.open and now - counted.at >= OFTEN)
+        return has_moved and now >= self._rests_until
+
+
+_EVENTS_OF = events.c.campaign_id == campaigns.c.id
+_LAST = select(events.c.at).where(_EVENTS_OF).order_by(events.c.id.desc()).limit(1)
+_CAMPAIGNS = select(
+    campaigns.c.id,
+    campaigns.c.name,
+    campaigns.c.budget,
+    campaigns.c.reserved,
+    campaigns.c.charged,
+    campaigns.c.created_at,
+    select(func.max(events.c.id)).where(_EVENTS_OF).scalar_subquery().label("last_event"),
+    _LAST.scalar_subquery().label("last_at"),
+    exists().where(rows.c.campaign_id == campaigns.c.id, rows.c.state.in_(_OPEN)).label("open"),
+)
+
+
+def _count(connection: Connection, line: Record[Any], now: float) -> _Counted:
+    mine = rows.c.campaign_id == line.id
+    states = select(rows.c.state, func.count().label("rows"), func.sum(rows.c.quoted).label("sum"))
+    found = connection.execute(states.where(mine).group_by(rows.c.state)).all()
+    oldest = select(func.min(rows.c.since)).where(mine, rows.c.state.in_(UNDER_WAY))
+    return _Counted(
+        event=line.last_event,
+        at=now,
+        rows={one.state: one.rows for one in found},
+        quoted=from_micro(sum(int(one.sum or 0) for one in found if one.state != "retired")),
+        under_way_since=connection.scalar(oldest),
+    )
+
+
+def _accounts(connection: Connection, now: float) -> list[AccountGauges]:
+    """Return today and the cost centers, where they have a budget."""
+    limited = select(accounts).where(accounts.c.kind != "run", accounts.c.budget.is_not(None))
+    return [
+        AccountGauges(
+            kind=one.kind,
+            name=one.name,
+            budget=from_micro(one.budget),
+            left=from_micro(one.budget - one.reserved - one.charged),
+        )
+        for one in connection.execute(limited)
+        if one.kind != "day" or one.name == day_of(now)
+    ]
+
+
+def _nights(connection: Connection, now: float) -> list[NightGauges]:
+    """Return the latest night of each inbox that was swept to its end."""
+    swept = (nights.c.exit.is_not(None), nights.c.ended_at >= now - SWEPT)
+    query = select(nights.c.inbox, nights.c.ended_at, nights.c.exit).where(*swept)
+    latest: dict[str, NightGauges] = {}
+    for one in connection.execute(query.order_by(nights.c.ended_at)):
+        latest[one.inbox] = NightGauges(inbox=one.inbox, ended_at=one.ended_at, exit=one.exit)
+    return sorted(latest.values(), key=lambda one: one.ended_at, reverse=True)[:MOST_INBOXES]
+
+
+def _backup_at(connection: Connection) -> float | None:
+    last = select(acts.c.at).where(acts.c.act == "backup").order_by(acts.c.id.desc()).limit(1)
+    found: float | None = connection.scalar(last)
+    return found
+
+
+def _engine(connection: Connection) -> Engine:
+    return connection.engine

@@ -1,0 +1,168 @@
+"""A ledger's metrics as text in Prometheus' form.
+
+What is asked again within a few seconds is answered as before. Knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from tasks.ledger import Ledger
+from tasks.ledger.gauges import AccountGauges, CampaignGauges, Gauging, LedgerGauges
+from tasks.ledger.schema import REVISION
+from tasks.measures import (
+    BOUNDS,
+    DELIVERIES,
+    DELIVERY_SECONDS,
+    HINTS,
+    POLLS,
+    REQUESTS,
+    RETRIES,
+    Counts,
+)
+from tasks.metrics.listed import METRICS
+
+if TYPE_CHECKING:
+    # Only whoever is asked for metrics pays for it.
+    from prometheus_client import CollectorRegistry, Metric
+
+#: An answer holds for so many seconds.
+FRESH = 5.0
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+#: The labels of a sample, in the order of the metric's, and its value.
+Sample = tuple[Sequence[str], float]
+
+
+class Exposition:
+    """The metrics of one ledger; `clock` gives seconds."""
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._gauging = Gauging()
+        self._one = asyncio.Lock()
+        self._text = b""
+        self._until = float("-inf")
+
+    async def text(self) -> bytes:
+        """Return them; raises LedgerError where the ledger cannot be read."""
+        async with self._one:
+            if self._clock() >= self._until:
+                self._text = await self._ledger.read(self._read)
+                self._until = self._clock() + FRESH
+            return self._text
+
+    async def registry(self) -> CollectorRegistry:
+        """Return them as prometheus_client takes them."""
+        return await self._ledger.read(self._collect)
+
+    def _read(self, connection: Connection) -> bytes:
+        from prometheus_client import generate_latest
+
+        return generate_latest(self._collect(connection))
+
+    def _collect(self, connection: Connection) -> CollectorRegistry:
+        """Return ours alone, nothing of the process that happens to answer."""
+        from prometheus_client import CollectorRegistry
+
+        found = list(families(self._gauging.ask(connection), self._ledger))
+        registry = CollectorRegistry()
+        registry.register(_Collected(found))
+        return registry
+
+
+class _Collected:
+    def __init__(self, found: Sequence[Metric]) -> None:
+        self._found = found
+
+    def collect(self) -> Iterable[Metric]:
+        return self._found
+
+
+def families(found: LedgerGauges, ledger: Ledger) -> Iterator[Metric]:
+    """Yield every metric with its samples, in the order of `METRICS`."""
+    from prometheus_client.core import (
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        HistogramMetricFamily,
+    )
+
+    samples = _samples(found, ledger)
+    for metric in METRICS:
+        if metric.kind == "histogram":
+            yield HistogramMetricFamily(
+                metric.name, metric.words, buckets=_buckets(found.counts),
+                sum_value=found.counts.get((DELIVERY_SECONDS, ""), 0.0),
+            )  # fmt: skip
+            continue
+        kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+        family = kind(metric.name, metric.words, labels=metric.labels)
+        for labels, value in samples[metric.name]:
+            family.add_metric(labels, value)
+        yield family
+
+
+def _samples(found: LedgerGauges, ledger: Ledger) -> dict[str, list[Sample]]:
+    samples: dict[str, list[Sample]] = {metric.name: [] for metric in METRICS}
+
+    def add(name: str, labels: Sequence[str], value: object) -> None:
+        if value is not None:
+            samples[f"callsheet_{name}"].append((labels, float(str(value))))
+
+    add("info", (_version(), REVISION), 1)
+    for campaign in found.campaigns:
+        _add_campaign(add, campaign)
+    for account in found.accounts:
+        _add_account(add, account)
+    for night in found.nights:
+        add("night_ended_timestamp_seconds", (night.inbox,), night.ended_at)
+        add("night_exit_status", (night.inbox,), night.exit)
+    names = {REQUESTS: "service_requests", RETRIES: "service_retries", HINTS: "hints"}
+    for (name, label), value in found.counts.items():
+        if name in names:
+            add(f"{names[name]}_total", label.split(), value)
+    add("polls_total", (), found.counts.get((POLLS, ""), 0.0))
+    add("hint_heard_timestamp_seconds", (), found.heard_at)
+    add("ledger_bytes", (), found.size)
+    add("ledger_backup_timestamp_seconds", (), found.backup_at)
+    add("ledger_waiting_changes", (), ledger.waiting)
+    add("ledger_changes_total", (), ledger.changes)
+    add("ledger_commits_total", (), ledger.commits)
+    return samples
+
+
+def _add_campaign(add: Callable[[str, Sequence[str], object], None], one: CampaignGauges) -> None:
+    for state, count in one.rows.items():
+        add("rows", (one.name, state), count)
+    since, at = one.under_way_since, (one.name,)
+    add("oldest_row_under_way_timestamp_seconds", at, since)
+    for name in ("quoted", "reserved", "charged", "budget"):
+        add(f"{name}_credits", at, getattr(one, name))
+    if one.budget is not None:
+        add("budget_left_credits", at, one.budget - one.reserved - one.charged)
+
+
+def _add_account(add: Callable[[str, Sequence[str], object], None], one: AccountGauges) -> None:
+    add("account_budget_credits", (one.kind, one.name), one.budget)
+    add("account_left_credits", (one.kind, one.name), one.left)
+
+
+def _buckets(counts: Counts) -> list[tuple[str, float]]:
+    labels = [*map(str, BOUNDS), "+Inf"]
+    upto = accumulate(counts.get((DELIVERIES, label), 0.0) for label in labels)
+    return [(f"{float(label)}" if label != "+Inf" else label, n)
+            for label, n in zip(labels, upto, strict=True)]  # fmt: skip
+
+
+@cache
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("callsheet")

@@ -1,0 +1,38 @@
+"""`/metrics` of the board: for whoever has a viewer's token, at whatever name it is scraped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.board.conftest import OpenBoard, board_at
+
+NAMED = {"host": "board.internal:8788"}
+
+
+async def test_a_viewers_token_reads_metrics_by_any_name(open_board: OpenBoard) -> None:
+    answer = await open_board.viewer.get("/metrics", headers=NAMED)
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "callsheet_ledger_bytes " in answer.text
+    assert (await open_board.viewer.get("/", headers=NAMED)).status_code == 421
+
+
+@pytest.mark.parametrize("token", [None, "csb_" + "x" * 40])
+async def test_nobody_else_does(open_board: OpenBoard, token: str | None) -> None:
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    async with httpx.AsyncClient(base_url=open_board.origin, headers=headers) as stranger:
+        answer = await stranger.get("/metrics")
+        changed = await stranger.post("/metrics", headers=NAMED)
+
+    assert (answer.status_code, answer.headers["www-authenticate"][:6]) == (401, "Bearer")
+    assert changed.status_code in (401, 421)
+
+
+async def test_where_it_is_set_anybody_does(tmp_path: Path) -> None:
+    async with board_at(tmp_path, environ={"CALLSHEET_METRICS_OPEN": "yes"}) as opened:
+        assert (await opened.nobody.get("/metrics", headers=NAMED)).status_code == 200
+        assert (await opened.nobody.get("/api/v1/campaigns")).status_code == 401

@@ -1,0 +1,57 @@
+"""`one_run(SHEET, COUNT, BUDGET)`: a run with crews, whoever starts those.
+
+What it has started is said on its output, a line each: `start PRODUCTION NUMBER TURN`. Its outcome
+is the last line. Settings are those of its environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from decimal import Decimal
+
+from flows.pipeline import PLAIN, run_pipeline
+from tasks.campaign.crews import CrewsAtWork
+from tasks.campaign.run import open_run
+from tasks.campaign.values import Plan, RunOptions
+from tasks.errors import CallsheetError
+from tasks.settings import load_settings
+
+
+class Asking:
+    """Asks whoever reads its output to start crews, and knows nothing more of them."""
+
+    async def start(self, production: str, number: int, turn: int) -> None:
+        print(f"start {production} {number} {turn}", flush=True)
+
+    async def at_work(self) -> CrewsAtWork | None:
+        return CrewsAtWork(0, 0)
+
+    async def end(self) -> None:
+        pass
+
+
+async def yes(_: Plan) -> str:
+    return "approved by a test"
+
+
+async def run(sheet: str, count: int, budget: str) -> int:
+    """Run a sheet with so many crews; print the outcome and return its exit status."""
+    options = RunOptions(sheet=sheet, workers=count, wait="poll", budget=Decimal(budget))
+    try:
+        async with open_run(options, load_settings(), yes) as one:
+            one.starter = Asking()
+            outcome = await run_pipeline(one, PLAIN)
+    except CallsheetError as error:
+        print(str(error), file=sys.stderr)
+        return error.exit_status
+    print(json.dumps(outcome.as_json()), flush=True)
+    return outcome.exit_status
+
+
+def main(words: Sequence[str]) -> int:
+    """Run as a program of the launcher."""
+    sheet, count, budget = words
+    return asyncio.run(run(sheet, int(count), budget))

@@ -1,0 +1,126 @@
+"""What one crew has claimed: it is told when it has lost it, and whose films it may make."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tasks.campaign.claimed import Claims
+from tasks.campaign.crew import Crew, terms_of
+from tasks.engine.context import Context, connect, organisation_of
+from tasks.errors import BadInput, ConfigurationError
+from tasks.ledger import (
+    Ledger,
+    Production,
+    Terms,
+    acquire_lease,
+    begin_production,
+    claim_batch,
+    headway_of,
+    open_ledger,
+)
+from tasks.settings import load_settings
+from tests.campaigns import NOW, Stage, brief
+
+OWNER = "crews:1"
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    # What is held against each other here is the same on both databases.
+    async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        stage = await Stage.set(ledger, brief("a"), brief("b"))
+        for row in ("a", "b"):
+            await stage.approve(row)
+        lease = {"owner": OWNER, "at": NOW, "seconds": 10.0**10}
+        assert await stage.write(acquire_lease, campaign=stage.campaign, **lease) is None
+        yield stage
+
+
+async def begin(stage: Stage, **own: str) -> Production:
+    values = {"organisation": "o", "store": "s", **own}
+    production = Production(
+        id="1",
+        campaign_id=stage.campaign.id,
+        campaign=stage.campaign.name,
+        owner=OWNER,
+        crews=2,
+        batch_size=1,
+        terms=terms_of(Terms()),
+        **values,
+    )
+    await stage.write(begin_production, production)
+    return production
+
+
+def claims_of(ledger: Ledger, production: Production, lapse: float, heard: list[str]) -> Claims:
+    return Claims(ledger, production, crew=1, holder="one", lapse=lapse, on_lost=heard.append)
+
+
+async def test_it_keeps_what_it_renews_and_lets_go_of_the_rest(stage: Stage):
+    production, heard = await begin(stage), list[str]()
+    claims = claims_of(stage.ledger, production, 0.4, heard)
+    async with claims.kept():
+        assert await claims.claim() is not None
+        await asyncio.sleep(1.0)
+        assert await claims.holds()
+        assert len(claims.batches) == 1
+    found = await stage.ledger.read(partial(headway_of, production=production))
+    assert (found.held, found.claimable) == (0, True)
+    assert not heard
+
+
+async def test_one_that_was_silent_for_too_long_is_told_that_others_have_its_rows(stage: Stage):
+    production, heard = await begin(stage), list[str]()
+    claims = claims_of(stage.ledger, production, -1.0, heard)
+    assert await claims.claim() is not None
+    other = partial(claim_batch, production=production, crew=2, holder="two", seconds=60.0)
+    assert await stage.write(other) is not None
+
+    assert not await claims.holds()
+    assert heard == ["crew 1 was silent for too long, and others have 1 of its batches"]
+    assert not claims.is_taken_over
+
+
+async def test_one_whose_campaign_somebody_else_has_is_told_so(stage: Stage):
+    production, heard = await begin(stage), list[str]()
+    claims = claims_of(stage.ledger, production, -1.0, heard)
+    await claims.claim()
+    lease = {"owner": "somebody", "at": 10.0**11, "seconds": 60.0}
+    assert await stage.write(acquire_lease, campaign=stage.campaign, **lease) is None
+
+    assert not await claims.holds()
+    assert claims.is_taken_over
+    assert heard == ["campaign spring was taken over by another run"]
+
+
+@pytest.fixture
+async def at(tmp_path: Path, stage: Stage) -> AsyncIterator[Context]:
+    environ = {
+        "CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1",
+        "CALLSHEET_API_KEY": "key",
+        "CALLSHEET_STORE": str(tmp_path / "films"),
+        "CALLSHEET_LEDGER": f"sqlite:///{tmp_path / 'ledger.db'}",
+    }
+    async with connect(load_settings(environ=environ, folder=tmp_path)) as at:
+        yield at
+
+
+async def test_a_crew_makes_no_films_for_another_key_or_store(stage: Stage, at: Context):
+    store = at.store.address
+    with pytest.raises(BadInput, match="no production 1; nothing was spent"):
+        await Crew(at, "1", 1).carry()
+
+    await begin(stage, store=store)
+    with pytest.raises(ConfigurationError, match="another key or service"):
+        await Crew(at, "1", 1).carry()
+
+
+async def test_a_crew_delivers_to_no_other_store(stage: Stage, at: Context):
+    await begin(stage, organisation=organisation_of(at.settings))
+    with pytest.raises(ConfigurationError, match="would deliver to"):
+        await Crew(at, "1", 1).carry()

@@ -1,0 +1,279 @@
+"""Crews claim rows of a production: nobody pays for what somebody else has claimed since."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+
+import pytest
+
+from tasks.campaign.crew import terms_of
+from tasks.campaign.crews import check_workers
+from tasks.errors import ConfigurationError
+from tasks.ledger import (
+    ClaimedBatch,
+    Headway,
+    Ledger,
+    Production,
+    Terms,
+    acquire_lease,
+    begin_production,
+    claim_batch,
+    end_batch,
+    end_production,
+    find_production,
+    free_batches,
+    headway_of,
+    open_ledger,
+    open_take,
+    rely_on_hints,
+    renew_batches,
+    states_by_crew,
+    stop_production,
+)
+from tasks.ledger.productions import database_now
+from tests.campaigns import NOW, Stage, brief, key_of
+
+#: Long enough for every test, and lapsed from the start.
+LONG, LAPSED = 600.0, -1.0
+OWNER = "crews:1"
+
+
+@pytest.fixture
+async def stage(ledger: Ledger) -> Stage:
+    stage = await Stage.set(ledger)
+    rows = ("a", "b", "c", "d", "e")
+    await stage.sync(*map(brief, rows))
+    for row in rows:
+        await stage.approve(row)
+    lease = {"owner": OWNER, "at": NOW, "seconds": 60.0}
+    assert await stage.write(acquire_lease, campaign=stage.campaign, **lease) is None
+    return stage
+
+
+async def begin(stage: Stage, name: str = "1", size: int = 2, **own: object) -> Production:
+    production = Production(
+        id=name,
+        campaign_id=stage.campaign.id,
+        campaign=stage.campaign.name,
+        owner=OWNER,
+        crews=2,
+        batch_size=size,
+        organisation="o",
+        store="s",
+        terms=terms_of(Terms()),
+    )
+    await stage.write(begin_production, production, **own)
+    return production
+
+
+async def claim(
+    stage: Stage, production: Production, who: str, *, seconds: float = LONG
+) -> ClaimedBatch | None:
+    return await stage.write(
+        claim_batch, production=production, crew=1, holder=who, seconds=seconds
+    )
+
+
+async def claimed(stage: Stage, production: Production, who: str) -> list[str]:
+    """Claim a batch; return the ids of its rows."""
+    batch = await claim(stage, production, who)
+    names = {row.id: row.row for row in await stage.rows()}
+    return [] if batch is None else [names[number] for number in batch.numbers]
+
+
+async def intends(stage: Stage, row: str, batches: set[int]) -> bool:
+    """Whether a crew that thinks it has these batches may pay for a row."""
+    found = await stage.row(row)
+    key = key_of(found)
+    terms = Terms(owner=OWNER, batches=batches)
+    take = await stage.write(
+        open_take, row=found, key=key, body=found.body(key), at=NOW, terms=terms
+    )
+    return take is not None
+
+
+async def test_each_row_is_claimed_once_in_the_order_of_the_sheet(stage: Stage):
+    production = await begin(stage)
+    assert await claimed(stage, production, "one") == ["a", "b"]
+    assert await claimed(stage, production, "two") == ["c", "d"]
+    assert await claimed(stage, production, "one") == ["e"]
+    assert await claimed(stage, production, "two") == []
+
+
+async def test_who_claims_at_the_same_moment_gets_other_rows(stage: Stage, made_address: str):
+    production = await begin(stage, size=1)
+
+    async def one(name: str) -> list[int]:
+        async with await open_ledger(made_address) as ledger:
+            change = partial(claim_batch, production=production, crew=1, seconds=LONG)
+            found = [await ledger.write(partial(change, holder=name)) for _ in range(3)]
+        return [number for batch in found if batch for number in batch.numbers]
+
+    claimed_by = await asyncio.gather(*map(one, "abcd"))
+    # Whoever meets only rows that are being claimed may be told that there are none.
+    numbers = [number for found in claimed_by for number in found]
+    assert len(numbers) == len(set(numbers))
+    assert len(await one("e")) + len(numbers) == 5
+
+
+async def test_what_is_under_way_goes_first(stage: Stage):
+    await stage.open(await stage.row("d"))
+    production = await begin(stage)
+    assert await claimed(stage, production, "one") == ["d"]
+    assert await claimed(stage, production, "one") == ["a", "b"]
+
+
+async def test_rows_that_were_not_chosen_or_are_done_are_nobodys(stage: Stage):
+    numbers = [row.id for row in await stage.rows() if row.row in ("b", "e")]
+    await stage.moved(await stage.row("e"), "held", "for a reason")
+    production = await begin(stage, numbers=numbers)
+    assert await claimed(stage, production, "one") == ["b"]
+    assert await claimed(stage, production, "one") == []
+
+
+async def test_a_batch_that_lapsed_is_somebody_elses_and_its_old_number_pays_for_nothing(
+    stage: Stage,
+):
+    production = await begin(stage)
+    mine = await claim(stage, production, "one", seconds=LAPSED)
+    assert mine is not None
+    theirs = await claim(stage, production, "two")
+    assert theirs is not None
+    assert theirs.numbers == mine.numbers
+    assert theirs.id > mine.id
+
+    assert not await intends(stage, "a", {mine.id})
+    assert (await stage.row("a")).state == "approved"
+    assert not await stage.write(end_batch, mine.id)
+    renewed = partial(renew_batches, production=production, seconds=LONG)
+    assert await stage.write(renewed, holder="one") == frozenset()
+    assert await stage.write(renewed, holder="two") == {theirs.id}
+    assert await intends(stage, "a", {theirs.id})
+
+
+async def test_a_row_that_nobody_has_claimed_is_not_paid_for_by_a_crew(stage: Stage):
+    production = await begin(stage)
+    mine = await claim(stage, production, "one")
+    assert mine is not None
+    assert not await intends(stage, "e", {mine.id})
+    assert not await intends(stage, "a", set())
+
+
+async def test_a_lease_that_is_renewed_in_time_stays(stage: Stage):
+    production = await begin(stage)
+    mine = await claim(stage, production, "one", seconds=LAPSED)
+    assert mine is not None
+    # Nobody has asked for it meanwhile.
+    assert await stage.write(renew_batches, production=production, holder="one", seconds=LONG) == {
+        mine.id
+    }
+    assert await claimed(stage, production, "two") == ["c", "d"]
+    assert await intends(stage, "a", {mine.id})
+
+
+async def test_what_is_let_go_of_is_claimed_again_and_what_is_ended_is_not(stage: Stage):
+    production = await begin(stage)
+    done = await claim(stage, production, "one")
+    assert done is not None
+    assert await stage.write(end_batch, done.id)
+    assert await claimed(stage, production, "one") == ["c", "d"]
+    assert await stage.write(free_batches, production.id, holder="one") == 1
+    assert await claimed(stage, production, "two") == ["c", "d"]
+    assert await claimed(stage, production, "two") == ["e"]
+    assert await claimed(stage, production, "two") == []
+
+
+async def test_a_production_that_is_stopped_or_over_gives_nothing_away(stage: Stage):
+    production = await begin(stage)
+    await stage.write(stop_production, production.id, because="enough", until=5.0)
+    await stage.write(stop_production, production.id, because="later", until=6.0)
+    assert await claimed(stage, production, "one") == []
+    found = await stage.ledger.read(partial(find_production, production_id=production.id))
+    assert found is not None
+    assert (found.stopped, found.stopped_until) == ("enough", 5.0)
+
+    other = await begin(stage, "2")
+    await stage.write(end_production, other.id)
+    assert await claimed(stage, other, "one") == []
+
+
+async def test_whoever_has_the_campaign_now_ends_what_crews_of_before_may_do(stage: Stage):
+    production = await begin(stage)
+    mine = await claim(stage, production, "one")
+    assert mine is not None
+    await begin(stage, "2")
+    # The rows are another production's, whether the old one knows it or not.
+    assert not await intends(stage, "a", {mine.id})
+
+    lease = {"owner": "somebody", "at": NOW + 10**10, "seconds": 60.0}
+    assert await stage.write(acquire_lease, campaign=stage.campaign, **lease) is None
+    renewed = await stage.write(renew_batches, production=production, holder="one", seconds=LONG)
+    assert renewed is None
+
+
+async def test_crews_renew_their_campaign_in_the_name_of_their_run(stage: Stage):
+    production = await begin(stage)
+    before = (await stage.account()).owner_until
+    await stage.write(renew_batches, production=production, holder="one", seconds=LONG)
+    after = (await stage.account()).owner_until
+    assert before is not None
+    assert after is not None
+    assert after > before
+
+
+async def test_headway_says_what_is_held_and_what_is_left(stage: Stage):
+    production = await begin(stage, size=3)
+
+    async def headway() -> Headway:
+        return await stage.ledger.read(partial(headway_of, production=production))
+
+    assert await headway() == Headway(0, claimable=True, crews=0)
+    first = await claim(stage, production, "one")
+    second = await claim(stage, production, "two")
+    assert first is not None
+    assert second is not None
+    assert await headway() == Headway(2, claimable=False, crews=1)
+    await stage.write(end_batch, first.id)
+    await stage.write(free_batches, production.id, holder="two")
+    assert await headway() == Headway(0, claimable=True, crews=0)
+    states = await stage.ledger.read(partial(states_by_crew, production=production))
+    assert states == {1: {"approved": 5}}
+    # What is ended and could go on is for another run.
+    assert await claimed(stage, production, "two") == ["d", "e"]
+
+
+async def test_a_lapsed_batch_counts_as_left_before_anybody_claims_it(stage: Stage):
+    production = await begin(stage, size=5)
+    assert await claim(stage, production, "one", seconds=LAPSED) is not None
+    found = await stage.ledger.read(partial(headway_of, production=production))
+    assert found == Headway(0, claimable=True, crews=0)
+
+
+async def test_crews_learn_whether_webhooks_tell_of_films(stage: Stage):
+    production = await begin(stage)
+    await stage.write(rely_on_hints, production.id, rely=True)
+    found = await stage.ledger.read(partial(find_production, production_id=production.id))
+    assert found is not None
+    assert found.hinted
+
+
+async def test_the_database_tells_the_time(ledger: Ledger):
+    assert abs(await ledger.read(database_now) - time.time()) < 60
+
+
+@pytest.mark.parametrize(
+    ("count", "ledger_address", "words"),
+    [
+        (0, "postgresql://host/database", "from 1 to 100, not 0"),
+        (101, "postgresql://host/database", "from 1 to 100, not 101"),
+        (4, "sqlite:////var/ledger.db", "SQLite is a file on one"),
+    ],
+)
+def test_what_crews_need_is_said(count: int, ledger_address: str, words: str):
+    from tasks.settings import load_settings
+
+    settings = load_settings(environ={"CALLSHEET_LEDGER": ledger_address})
+    with pytest.raises(ConfigurationError, match=words):
+        check_workers(count, settings)

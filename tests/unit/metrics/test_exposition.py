@@ -1,0 +1,111 @@
+"""What Prometheus is told: every metric that is listed, by the names its users expect."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from prometheus_client import Metric as Family
+from prometheus_client.parser import text_string_to_metric_families
+
+from tasks.ledger import Ledger, keeping_counts, open_ledger
+from tasks.metrics import METRICS, Exposition, publish
+from tasks.metrics.exposition import FRESH
+from tests.campaigns import Stage, brief
+from tests.unit.metrics.gateway import gateway
+
+ROOT = Path(__file__).parents[3]
+#: By name: lower case, ours, with a unit of Prometheus' or one of ours at the end.
+NAME = re.compile(r"callsheet_[a-z_]+")
+
+
+async def make_busy(ledger: Ledger) -> None:
+    """Give a ledger a bit of all that is told of."""
+    stage = await Stage.set(ledger, brief("a", "Tea"), brief("b", "Mate"), budget=50, name='c"1\n')
+    await stage.submitting("a")
+    async with keeping_counts(ledger):
+        ledger.measures.requested("create", "limited", attempt=2)
+        ledger.measures.add("polls", by=4)
+        ledger.measures.add("hints", "heard")
+        for seconds in (14, 100, 110, 10**9):
+            ledger.measures.delivered(seconds)
+
+
+async def read(ledger: Ledger) -> dict[str, Family]:
+    text = (await Exposition(ledger).text()).decode()
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+async def test_every_metric_is_there_and_no_other(ledger: Ledger) -> None:
+    await make_busy(ledger)
+    found = await read(ledger)
+
+    assert {name: (family.type, family.documentation) for name, family in found.items()} == {
+        metric.name.removesuffix("_total"): (metric.kind, metric.words) for metric in METRICS
+    }
+    labels = {
+        sample.name: {*sample.labels} - {"le"} for f in found.values() for sample in f.samples
+    }
+    for metric in METRICS:
+        assert labels.get(metric.samples[0], set(metric.labels)) == set(metric.labels)
+        assert NAME.fullmatch(metric.name), metric.name
+        assert metric.name.endswith("_total") == (metric.kind == "counter"), metric.name
+
+
+async def test_what_was_counted_is_told(ledger: Ledger) -> None:
+    await make_busy(ledger)
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in (await read(ledger)).values()
+        for sample in family.samples
+    }
+
+    assert found["callsheet_rows", 'c"1\n', "submitting"] == 1
+    assert found["callsheet_budget_left_credits", 'c"1\n'] == 38
+    assert found["callsheet_service_requests_total", "create", "limited"] == 1
+    assert found["callsheet_service_retries_total", "create"] == 1
+    assert found[("callsheet_polls_total",)] == 4
+    buckets = {key[1]: value for key, value in found.items() if key[0].endswith("_bucket")}
+    assert (buckets["15.0"], buckets["60.0"], buckets["120.0"], buckets["86400.0"]) == (1, 1, 3, 3)
+    assert buckets["+Inf"] == found[("callsheet_delivery_seconds_count",)] == 4
+    assert found[("callsheet_delivery_seconds_sum",)] == 10**9 + 224
+
+
+async def test_who_asks_again_at_once_is_answered_as_before(tmp_path: Path) -> None:
+    now = 0.0
+    async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        exposition = Exposition(ledger, lambda: now)
+        before = await exposition.text()
+        await make_busy(ledger)
+        assert await exposition.text() == before
+        now += FRESH
+        assert await exposition.text() != before
+
+
+@pytest.mark.parametrize("user", ["", "ann:s%40cret@"])
+async def test_at_the_end_of_a_run_a_file_and_a_gateway_have_the_same(
+    tmp_path: Path, user: str
+) -> None:
+    file = tmp_path / "callsheet.prom"
+    async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        await make_busy(ledger)
+        with gateway() as sent:
+            await publish(ledger, file=str(file), push=sent.url.replace("//", f"//{user}"))
+
+    ((method, path, authorization, body),) = sent.requests
+    assert (method, path) == ("PUT", "/metrics/job/callsheet")
+    assert authorization == ("Basic YW5uOnNAY3JldA==" if user else None)
+    assert file.read_text().splitlines()[:2] == body.decode().splitlines()[:2]
+    assert 'state="submitting"' in file.read_text()
+
+
+async def test_a_gateway_that_is_away_fails_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with await open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        await publish(ledger, file=str(tmp_path / "no" / "x"), push=None)
+        await publish(ledger, file=None, push="http://ann:s3cret@127.0.0.1:9")
+
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert "s3cret" not in caplog.text
