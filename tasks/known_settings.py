@@ -108,6 +108,9 @@ Url = Annotated[str, _read(service_address, "not an http(s) address; nothing was
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 Lease = Annotated[float, _read(_lease, "too short; 1s is the least")]
 Count = Annotated[int, _read(_count, "not a whole number from 1 to 512")]
+Whole = Annotated[
+    int, _read(lambda text: int(text) if text.isdecimal() else None, "not a whole number")
+]
 Truth = Annotated[bool, _read({"yes": True, "no": False}.get, "neither yes nor no")]
 Amount = Annotated[Decimal, _read(parse_credits, "not an amount of credits; nothing was spent")]
 Amounts = Annotated[dict[str, Decimal], BeforeValidator(_amounts)]
@@ -280,6 +283,11 @@ class Settings(BaseModel):
     metrics_push: Url | None = _setting(
         None, "the push gateway to which every run and night sends its metrics at its end"
     )
+    trace_rows: Whole = _setting(
+        "100", "how many rows of a run have a span of their own, with OpenTelemetry's variables set"
+    )
+    #: What OpenTelemetry's own variables ask for: traces, metrics.
+    telemetry: frozenset[str] = frozenset()
     #: What `callsheet login` kept for the profile, and the login of these that is in force.
     kept_logins: Register | None = Field(None, repr=False)
     login: Login | None = None

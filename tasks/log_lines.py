@@ -162,6 +162,11 @@ class JsonLines(logging.Formatter):
         return json.dumps(redacted(line), ensure_ascii=False)
 
 
+def facts_now() -> dict[str, object]:
+    """Return what a line that were logged now would be about."""
+    return {name: value for facts in _about.get() for name, value in _plain(facts())}
+
+
 def _facts(record: logging.LogRecord) -> Iterator[tuple[str, object]]:
     for facts in _about.get():
         yield from _plain(facts())

@@ -104,7 +104,13 @@ class _Sources:
         return ConfigurationError(f"{place}{words}", remedy="".join(remedy) or None)
 
     def _given(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        return {"home": self._home, "notes": self._notes, **self._overrides}
+        telemetry = _telemetry(self._environ)
+        return {
+            "home": self._home,
+            "notes": self._notes,
+            "telemetry": telemetry,
+            **self._overrides,
+        }
 
     def _in_environment(self, _: Mapping[str, Any]) -> dict[str, str]:
         return self._noted(_from_environment(self._environ))
@@ -156,6 +162,20 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Found]:
                 remedy=f"did you mean {PREFIX}{meant.upper()}?",
             )
     return found
+
+
+def _telemetry(environ: Mapping[str, str]) -> frozenset[str]:
+    """Return what OpenTelemetry's variables ask for: an endpoint, or an exporter, is named."""
+    if environ.get("OTEL_SDK_DISABLED", "").strip().casefold() == "true":
+        return frozenset()
+    return frozenset(kind for kind in ("traces", "metrics") if _is_wanted(environ, kind.upper()))
+
+
+def _is_wanted(environ: Mapping[str, str], kind: str) -> bool:
+    if said := environ.get(f"OTEL_{kind}_EXPORTER", "").strip():
+        return "otlp" in said.split(",")
+    where = "OTEL_EXPORTER_OTLP_ENDPOINT", f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT"
+    return any(environ.get(name) for name in where)
 
 
 def _meant(name: str) -> str | None:

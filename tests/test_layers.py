@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tasks/ledger": set(),
     "tasks/store": set(),
     "tasks/metrics": {"tasks/ledger"},
-    "tasks/engine": BELOW_ENGINE,
+    "tasks/engine": {"tasks/metrics"} | BELOW_ENGINE,
     "tasks/webhooks": {"tasks/engine"} | BELOW_ENGINE,
     "tasks/campaign": {"tasks/webhooks", "tasks/engine", "tasks/metrics"} | BELOW_ENGINE,
     "tasks/aftercare": {"tasks/campaign", "tasks/webhooks", "tasks/engine"} | BELOW_ENGINE,
@@ -55,6 +55,7 @@ BELONGS = {
     },
     "alembic": {"tasks/ledger"},
     "prometheus_client": {"tasks/metrics"},
+    "opentelemetry": {"tasks/metrics", "tasks"},
     "fastapi": {"deployments/sandbox", "deployments"},
 }
 #: The values and Prefect tasks at the top of `tasks/`.

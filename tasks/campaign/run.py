@@ -35,15 +35,15 @@ from tasks.ledger import (
     PricedRow,
     State,
     count_wanted,
-    keeping_counts,
     pages_of,
     rows_of,
     urgent_rows,
 )
-from tasks.log_lines import about, log_as
+from tasks.log_lines import about, facts_now
 from tasks.metrics import publish
 from tasks.settings import Settings
 from tasks.sheet import Sheet
+from tasks.traces import span
 
 T = TypeVar("T")
 log = logging.getLogger("callsheet.run")
@@ -113,6 +113,15 @@ class Run:
         """Return what a line of the log says of the run."""
         known = self.campaign.name if self.campaign else self.sheet.campaign if self.sheet else None
         return {"campaign": known or self.options.campaign}
+
+    def end(self) -> dict[str, object]:
+        """Return what its span says of it."""
+        found = {**facts_now(), **self.facts()}
+        if self.outcome is None:
+            return found
+        states = {f"rows.{state}": count for state, count in self.outcome.tally.rows.items()}
+        charged = float(self.outcome.charged_this_run)
+        return {**found, **states, "exit": self.outcome.exit_status, "credits.charged": charged}
 
     @property
     def chosen(self) -> Selection:
@@ -228,7 +237,6 @@ async def open_run(
     if already is not None:
         yield already
         return
-    log_as(settings.log, settings.log_level)
     async with connect(settings) as at, AsyncExitStack() as holding:
         options = replace(options, sandbox=options.sandbox or settings.sandbox)
         # A hundred thousand briefs and lines of a plan are no garbage, and looked through for long.
@@ -238,10 +246,9 @@ async def open_run(
             run.until = asyncio.get_running_loop().time() + options.max_wait
         token = _current.set(run)
         try:
-            with about(run.facts):
+            with about(run.facts), span("callsheet.run", run.end):
                 try:
-                    async with keeping_counts(at.ledger):
-                        yield run
+                    yield run
                 finally:
                     await publish(at.ledger, file=settings.metrics_file, push=settings.metrics_push)
         finally:

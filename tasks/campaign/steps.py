@@ -71,6 +71,7 @@ from tasks.ledger import (
 )
 from tasks.sheet import Sheet, SheetOptions, read_sheet
 from tasks.suggest import again_with
+from tasks.traces import span, spanned
 from tasks.webhooks import Subscriber
 from tasks.webhooks.listener import following_hints
 
@@ -96,6 +97,7 @@ async def carry_only(
     await _hold_campaign(run, campaign, wait=wait)
 
 
+@spanned("read")
 async def read_step(sheet: str) -> str:
     """Read the sheet; return the campaign's name. Raises SheetError with every problem."""
     run = current_run()
@@ -113,6 +115,7 @@ async def read_step(sheet: str) -> str:
     return run.sheet.campaign
 
 
+@spanned("plan")
 async def plan_step(campaign: str) -> None:
     """Take the sheet into the ledger, held for this process from here to the end of the run.
 
@@ -225,6 +228,7 @@ async def _count_from_here(run: Run, campaign: Campaign) -> None:
     run.charged_before = (await run.at.ledger.read(partial(tally_of, campaign=campaign))).charged
 
 
+@spanned("quote")
 async def quote_step(campaign: str) -> None:
     """Ask for the price of every chosen row that would be made."""
     run = current_run()
@@ -249,6 +253,7 @@ async def quote_step(campaign: str) -> None:
     run.plan = replace(run.plan, lines=lines)
 
 
+@spanned("approve")
 async def approve_step(campaign: str) -> int:
     """Have the plan approved as it stands; return how many rows that approved.
 
@@ -353,6 +358,7 @@ async def production(run: Run) -> AsyncIterator[list[Shard]]:
         await write_manifest(run.at, run.campaign)
     async with AsyncExitStack() as stack:
         stack.enter_context(search_of_new())
+        stack.enter_context(span("produce"))
         engine: Engine | Crews
         if run.starter is None:
             engine = Engine(run.campaign, run.at, max_wait=run.time_left)
@@ -409,6 +415,7 @@ async def produce_step(campaign: str, shard: int, label: str) -> dict[State, int
     return dict(await run.engine.carry_shard(run.shards[shard]))
 
 
+@spanned("report")
 async def report_step(campaign: str) -> None:
     """Write manifest and status sheet into the store, and say how the run ended.
 

@@ -40,7 +40,7 @@ class Carried:
         """Return what a line of the log says of it."""
         row = self.row
         number = row.take.number if row.take else None
-        return {"campaign": row.campaign, "row": row.row, "take": number}
+        return {"campaign": row.campaign, "row": row.row, "take": number, "state": row.state}
 
     @property
     def order(self) -> tuple[int, int]:

@@ -22,7 +22,8 @@ from tasks.engine.policy.decision import Lane
 from tasks.engine.shared_pace import LedgerPace, following_pace
 from tasks.file_limit import raise_file_limit
 from tasks.home import make_home
-from tasks.ledger import Ledger, Terms, close_gate, gate_of, open_ledger
+from tasks.ledger import Ledger, Terms, close_gate, gate_of, keeping_counts, open_ledger
+from tasks.log_lines import log_as
 from tasks.service import Gate, Pace, VideoService
 from tasks.settings import Settings
 from tasks.store import Fetcher, SecondProcess, Store, open_store
@@ -67,10 +68,16 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
     Raises ConfigurationError, LedgerError or StoreUnusable before anything can be spent.
     """
     settings.service()
+    log_as(settings.log, settings.log_level)
     settings = fitted(settings, raise_file_limit())
     make_home(settings.home)
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
+        if settings.telemetry:
+            from tasks.metrics.otlp import telling
+
+            await stack.enter_async_context(telling(ledger, settings.telemetry))
+        await stack.enter_async_context(keeping_counts(ledger))
         service = await stack.enter_async_context(await open_service(settings, ledger, clock))
         following = following_pace(ledger, service, organisation_of(settings))
         await stack.enter_async_context(following)

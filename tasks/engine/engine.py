@@ -46,6 +46,7 @@ from tasks.ledger import (
     tally_of,
 )
 from tasks.log_lines import about
+from tasks.traces import RowSpans
 
 log = logging.getLogger("callsheet.engine")
 
@@ -93,6 +94,7 @@ class Engine:
         self._workers: list[asyncio.Task[None]] = []
         self._fault: BaseException | None = None
         self._calls = CallsUnderWay()
+        self._spans = RowSpans(at.settings.trace_rows)
         self._cancellations = Cancellations(at.ledger, campaign.id)
         self._poll_plan = PollPlan()
         self._polls = Polls(
@@ -141,6 +143,7 @@ class Engine:
             for worker in self._workers:
                 worker.cancel()
             await asyncio.gather(*self._workers, return_exceptions=True)
+            self._spans.close()
             self.at_rest = True
 
     async def carry(self, rows: Iterable[CampaignRow]) -> Counter[State]:
@@ -207,6 +210,7 @@ class Engine:
         for number, (row, batch) in enumerate(rows, start=1):
             carried = Carried(row, batch)
             self._roster.enter(carried)
+            self._spans.begins(row.id)
             self._cancellations.begins(row)
             await self.observe(carried, Resumed())
             if not number % TAKEN_UP:
@@ -259,7 +263,11 @@ class Engine:
                 # Whoever waits for a turn is not under way: nothing of it has to be let finish.
                 async with self.at.service.pace if lane in PAID else nullcontext():
                     if not self._stopping:
-                        with self._calls.noted(carried), about(carried.facts):
+                        with (
+                            self._calls.noted(carried),
+                            about(carried.facts),
+                            self._spans.visited(carried.row.id),
+                        ):
                             await self._visit(lane, carried)
             except Exception as error:
                 # Of the turn, too, which may be in the ledger: a worker that ended would leave its
@@ -403,6 +411,7 @@ class Engine:
         row = carried.row
         if row.state in NEEDS_PERSON:
             log.info("row %s is %s: %s", row.row, row.state, row.reason, extra=carried.facts())
+        self._spans.ends(row.id, carried.facts)
         self._poll_plan.leave(row)
         if self._roster.leave(carried):
             self._cancellations.ends(row)

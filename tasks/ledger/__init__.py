@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         wake_stalled,
     )
     from tasks.ledger.catalogue import catalogue_of, keep_catalogue
-    from tasks.ledger.counters import keeping_counts
+    from tasks.ledger.counters import keep_counts, keeping_counts
     from tasks.ledger.counts import Counts, counts_of, tags_of
     from tasks.ledger.deliveries import (
         Delivered,

@@ -55,16 +55,17 @@ async def keeping_counts(ledger: Ledger, *, every: float = EVERY) -> AsyncIterat
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await _keep(ledger)
+        await keep_counts(ledger)
 
 
 async def _keep_on(ledger: Ledger, every: float) -> None:
     while True:
         await asyncio.sleep(every)
-        await _keep(ledger)
+        await keep_counts(ledger)
 
 
-async def _keep(ledger: Ledger) -> None:
+async def keep_counts(ledger: Ledger) -> None:
+    """Keep now what was counted."""
     counts = ledger.measures.take()
     if not counts:
         return

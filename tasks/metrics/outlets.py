@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from tasks.errors import CallsheetError
-from tasks.ledger import Ledger
+from tasks.ledger import Ledger, keep_counts
 from tasks.metrics.exposition import Exposition
 from tasks.redact import redact
 
@@ -25,6 +25,7 @@ async def publish(ledger: Ledger, *, file: str | None, push: str | None) -> None
     """Write the ledger's metrics to a file and push them, where either is named."""
     if not (file or push):
         return
+    await keep_counts(ledger)
     try:
         registry = await Exposition(ledger).registry()
         await asyncio.to_thread(_send, registry, file, push)

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
+from tasks import traces
 from tasks.clock import Clock, Random, Sleep
 from tasks.errors import OutcomeUnknown, RateLimited, ServiceError
 from tasks.measures import Measures
@@ -64,10 +65,7 @@ def log_request(
     on_request: OnRequest | None,
 ) -> None:
     """Log one request that began at `started` (perf_counter); make nothing if nobody listens."""
-    # A look at what is not ready yet is answered with a conflict, and nothing is wrong.
-    waits = failure is not None and failure.outcome is Outcome.CONFLICT
-    fine = failure is None or (waits and operation.money is Money.READ)
-    level = logging.DEBUG if fine else logging.INFO
+    level = logging.DEBUG if _is_fine(operation, failure) else logging.INFO
     if on_request is None and not log.isEnabledFor(level):
         return
     entry = LogEntry(
@@ -83,6 +81,35 @@ def log_request(
     log.log(level, "%s", entry)
     if on_request is not None:
         on_request(entry)
+
+
+def trace_request(
+    operation: Operation,
+    response: Response | None,
+    failure: Failure | None,
+    number: int,
+    since: int,
+) -> None:
+    """Make the span of a request that began at `since`; no address or body is in it."""
+    traces.request_made(
+        f"{operation.method} {operation.path}",
+        since=since,
+        facts=lambda: {
+            "http.request.method": operation.method,
+            "url.template": operation.path,
+            "http.response.status_code": response.status if response else None,
+            "http.request.resend_count": number - 1 or None,
+            "callsheet.operation": operation.name,
+            "callsheet.request_id": response.request_id if response else None,
+        },
+        trouble=None if _is_fine(operation, failure) else str(failure and failure.outcome.value),
+    )
+
+
+def _is_fine(operation: Operation, failure: Failure | None) -> bool:
+    # A look at what is not ready yet is answered with a conflict, and nothing is wrong.
+    waits = failure is not None and failure.outcome is Outcome.CONFLICT
+    return failure is None or (waits and operation.money is Money.READ)
 
 
 T = TypeVar("T")
@@ -201,7 +228,7 @@ class Sender:
     async def _once(
         self, request: Request, read: Callable[[Response], T], effort: _Effort
     ) -> T | Failure:
-        started, now = time.perf_counter(), self._clock()
+        started, now, since = time.perf_counter(), self._clock(), traces.now()
         response: Response | None = None
         result: T | Failure
         try:
@@ -234,6 +261,8 @@ class Sender:
             started=started,
             on_request=self._on_request,
         )
+        if since:
+            trace_request(request.operation, response, failure, effort.attempts, since)
         return result
 
     def _judge(

@@ -1,0 +1,76 @@
+"""An OpenTelemetry collector, as far as it is sent traces and metrics by HTTP."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+
+@dataclass
+class Collected:
+    """Where it is, and what came."""
+
+    url: str
+    spans: list[Span] = field(default_factory=list)
+    metrics: dict[str, Any] = field(default_factory=dict)
+    resources: list[dict[str, str]] = field(default_factory=list)
+    raw: bytes = b""
+
+    def named(self, name: str) -> list[Span]:
+        """Return the spans of a name."""
+        return [span for span in self.spans if span.name == name]
+
+    def take(self, path: str, body: bytes) -> None:
+        self.raw += body
+        if path == "/v1/traces":
+            for one in ExportTraceServiceRequest.FromString(body).resource_spans:
+                self.resources.append(attributes(one.resource))
+                self.spans += [span for scope in one.scope_spans for span in scope.spans]
+        elif path == "/v1/metrics":
+            for one in ExportMetricsServiceRequest.FromString(body).resource_metrics:
+                found = (metric for scope in one.scope_metrics for metric in scope.metrics)
+                self.metrics |= {metric.name: metric for metric in found}
+
+
+def attributes(of: Any) -> dict[str, Any]:
+    """Return the attributes of a span or a resource."""
+    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in of.attributes}
+
+
+@contextmanager
+def collector() -> Iterator[Collected]:
+    """Collect what is sent while this lasts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            if self.headers.get("content-encoding") == "gzip":
+                body = gzip.decompress(body)
+            collected.take(self.path, body)
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        collected = Collected(f"http://127.0.0.1:{server.server_port}")
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield collected
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,94 @@
+"""Traces and metrics of a run, as a collector has them in the end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.here import Here
+from tests.pipeline.collector import attributes, collector
+from tests.programs import ROOT, simple_sheet
+
+STEPS = ["read", "plan", "quote", "approve", "produce", "report"]
+BAD = "bad,product-launch,Kettle,Bad,5000,9:16\n"
+
+
+def test_a_run_is_one_trace_with_a_span_a_step_and_some_for_rows(here: Here, name: str) -> None:
+    (here.folder / f"{name}.csv").write_text(simple_sheet(4) + BAD)
+    here.monkeypatch.setenv("CALLSHEET_TRACE_ROWS", "2")
+    with collector() as collected:
+        here.monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collected.url)
+        here.monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "team=films")
+        done = here.call("run", f"{name}.csv", "--yes", "--json", "--without-prefect")
+
+    assert done.status == 3
+    (run,) = collected.named("callsheet.run")
+    assert {"campaign": name, "exit": 3, "rows.delivered": 4, "rows.rejected": 1}.items() <= (
+        attributes(run).items()
+    )
+    assert len({span.trace_id for span in collected.spans}) == 1
+    steps = [span for span in collected.spans if span.parent_span_id == run.span_id]
+    assert [span.name for span in sorted(steps, key=lambda one: one.start_time_unix_nano)
+            if span.name in STEPS] == STEPS  # fmt: skip
+    rows = {attributes(span)["row"]: span for span in collected.named("row")}
+    assert sorted(rows) == ["r001", "r002"]
+    (produce,) = collected.named("produce")
+    assert {span.parent_span_id for span in rows.values()} == {produce.span_id}
+
+    creates = collected.named("POST /videos")
+    assert {span.parent_span_id for span in creates} == {span.span_id for span in rows.values()}
+    assert {attributes(span)["http.response.status_code"] for span in creates} == {202}
+    (quote,) = collected.named("quote")
+    refused = [span for span in collected.spans if span.status.code == 2]
+    assert [span.parent_span_id for span in refused] == [quote.span_id]
+
+    assert collected.resources[0]["service.name"] == "callsheet"
+    assert collected.resources[0]["team"] == "films"
+    (point,) = [one for one in collected.metrics["callsheet_rows"].gauge.data_points
+                if attributes(one) == {"campaign": name, "state": "delivered"}]  # fmt: skip
+    assert point.as_double == 4
+    (count,) = collected.metrics["callsheet_delivery_seconds_count"].sum.data_points
+    assert count.as_double == 4
+    secrets = (os.environ["CALLSHEET_API_KEY"], "signature=", "Bearer")
+    assert not [word for word in secrets if word.encode() in collected.raw]
+
+
+@pytest.mark.parametrize(
+    ("variables", "traces", "metrics"),
+    [
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "{}", "OTEL_METRICS_EXPORTER": "none"}, True, False),
+        ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "{}/v1/metrics"}, False, True),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "{}", "OTEL_SDK_DISABLED": "true"}, False, False),
+    ],
+)
+def test_what_is_sent_is_what_the_variables_ask_for(
+    here: Here, name: str, variables: dict[str, str], traces: bool, metrics: bool
+) -> None:
+    (here.folder / f"{name}.csv").write_text(simple_sheet(1))
+    with collector() as collected:
+        for variable, value in variables.items():
+            here.monkeypatch.setenv(variable, value.format(collected.url))
+        here.call("run", f"{name}.csv", "--yes", "--without-prefect")
+
+    assert (bool(collected.spans), bool(collected.metrics)) == (traces, metrics)
+
+
+def test_a_collector_that_is_away_fails_nothing(here: Here, name: str) -> None:
+    (here.folder / f"{name}.csv").write_text(simple_sheet(1))
+    here.monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    done = here.call("run", f"{name}.csv", "--yes", "--without-prefect")
+
+    assert done.status == 0
+
+
+def test_nothing_of_it_is_loaded_where_nobody_asks() -> None:
+    program = (
+        "import sys, deployments.terminal_run, tasks.engine.engine\n"
+        "print(*(name for name in sys.modules if name.startswith(('opentelemetry', 'prometheus'))))"
+    )
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
