@@ -43,7 +43,6 @@ print(json.dumps({"settings": sorted(_get_settings_fields(Settings)), "options":
 def unknown_variables(names: Iterable[str]) -> set[str]:
     """Return the environment variables that nobody reads."""
     ours = {f"CALLSHEET_{name.upper()}" for name in KNOWN}
-    ours |= {"CALLSHEET_LOG"}  # read before there are settings
     ours |= {f"CALLSHEET_{name.upper()}_FILE" for name in SECRETS}
     known = ours | OTHERS | {f"{name}_FILE" for name in PREFECT_SECRETS}
     left = set(names) - known

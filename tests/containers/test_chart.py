@@ -49,7 +49,12 @@ MOST: dict[str, Any] = {
     "worker": {"limit": 0, "podDisruptionBudget": False},
     "state": {"existingClaim": "shared"},
     "log": "text",
-    "metrics": {"enabled": True, "serviceMonitor": True, "labels": {"release": "prometheus"}},
+    "metrics": {
+        "enabled": True,
+        "serviceMonitor": True,
+        "from": [{"podSelector": {}}],
+        "labels": {"release": "prometheus"},
+    },
     "networkPolicy": {
         "from": [{"namespaceSelector": {"matchLabels": {"name": "ingress"}}}],
         "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}],
@@ -128,7 +133,7 @@ def test_secrets_are_files_that_others_cannot_read(documents: dict[str, Any]) ->
 def test_a_role_is_asked_at_its_own_address(documents: dict[str, Any]) -> None:
     for name in COMPONENTS:
         (container,) = pods(documents)[name]["containers"]
-        (port,) = container["ports"]
+        port = container["ports"][0]
         for probe in ("startupProbe", "livenessProbe"):
             asked = container[probe]["httpGet"]
             assert asked["port"] == port["name"]
@@ -149,8 +154,14 @@ def test_selectors_find_their_pods(documents: dict[str, Any]) -> None:
             spec = one["spec"]
             selector = spec.get("selector") or spec["podSelector"]
             wanted = selector.get("matchLabels", selector)
+            if kind == "ServiceMonitor":
+                # It finds the service of the same name, and that the receiver's pods.
+                own = of_kind(documents, "Service")[name]["metadata"]["labels"]
+                assert wanted.items() <= own.items()
+                continue
             met = {n for n, own in labels.items() if wanted.items() <= own.items()}
-            assert met == ({name} if name else COMPONENTS), (kind, name)
+            expected = {"receiver"} if name == "metrics" else {name} if name else COMPONENTS
+            assert met == expected, (kind, name)
 
 
 def test_the_schema_is_brought_by_a_hook_of_upgrades_and_in_pods_of_an_install() -> None:
@@ -174,8 +185,29 @@ def test_nobody_gets_in_but_by_the_ports_that_serve(documents: dict[str, Any]) -
 
     assert rules[""]["spec"]["ingress"] == []
     for name in ("board", "receiver"):
-        (rule,) = rules[name]["spec"]["ingress"]
-        assert [port["port"] for port in rule["ports"]] == [ROLES[name][0]]
+        into = [port["port"] for rule in rules[name]["spec"]["ingress"] for port in rule["ports"]]
+        assert into in ([ROLES[name][0]], [8790, 9790])
+
+
+def test_figures_are_at_a_port_that_no_ingress_leads_to() -> None:
+    made, without = render(MOST), render(LEAST)
+    annotated = render({**LEAST, "metrics": {"enabled": True}})
+    told = of_kind(annotated, "Deployment")["receiver"]["spec"]["template"]["metadata"][
+        "annotations"
+    ]
+
+    assert told["prometheus.io/port"] == "9790"
+    environ = {
+        one["name"]: one.get("value") for one in pods(made)["receiver"]["containers"][0]["env"]
+    }
+    assert environ["CALLSHEET_METRICS"] == "0.0.0.0:9790"
+    assert [port["name"] for port in of_kind(made, "Service")["metrics"]["spec"]["ports"]] == [
+        "metrics"
+    ]
+    assert [port["name"] for port in of_kind(made, "Service")["receiver"]["spec"]["ports"]] == [
+        "http"
+    ]
+    assert "CALLSHEET_METRICS" not in str(all_of(without))
 
 
 def test_prefects_own_chart_comes_along_where_it_is_wanted(tmp_path: Path) -> None:
@@ -240,7 +272,7 @@ def test_what_is_wrong_is_refused_by_name(case: str) -> None:
 def test_settings_are_those_that_there_are() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
     # The receiver's are the chart's own.
-    wanted = set(KNOWN) - set(SECRETS) - {"receiver", "prefect_events"}
+    wanted = set(KNOWN) - set(SECRETS) - {"receiver", "prefect_events", "metrics", "log"}
     assert schema["properties"]["settings"]["propertyNames"]["enum"] == sorted(wanted)
 
 

@@ -67,26 +67,6 @@ spec:
                   name: http
 {{- end -}}
 
-{{- define "callsheet.serviceMonitor" -}}
-apiVersion: monitoring.coreos.com/v1
-kind: ServiceMonitor
-metadata:
-  name: {{ include "callsheet.name" .context }}-{{ .component }}
-  labels: {{- include "callsheet.labels" .context | nindent 4 }}
-    app.kubernetes.io/component: {{ .component }}
-    {{- with .context.Values.metrics.labels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
-spec:
-  selector:
-    matchLabels: {{- include "callsheet.selector" .context | nindent 6 }}
-      app.kubernetes.io/component: {{ .component }}
-  endpoints:
-    - port: http
-      path: /metrics
-      interval: {{ .context.Values.metrics.interval }}
-{{- end -}}
-
 {{/* What surrounds a component that serves, each part where it is wanted. */}}
 {{- define "callsheet.around" -}}
 ---
@@ -98,9 +78,5 @@ spec:
 {{- if .values.podDisruptionBudget }}
 ---
 {{ include "callsheet.disruption" . }}
-{{- end }}
-{{- if and .context.Values.metrics.enabled .context.Values.metrics.serviceMonitor }}
----
-{{ include "callsheet.serviceMonitor" . }}
 {{- end }}
 {{- end -}}
