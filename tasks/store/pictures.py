@@ -106,6 +106,8 @@ def _scaled(frame: VideoFrame, width: int, height: int, form: str) -> VideoFrame
             src_colorspace=Colorspace.ITU709 if is_hd else None,
             dst_colorspace=Colorspace.ITU601 if is_hd else None,
             interpolation="FAST_BILINEAR",
+            # Helpers for so small a picture cost more than they save.
+            threads=1,
         )
     )
 

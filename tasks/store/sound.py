@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from av.audio.codeccontext import AudioCodecContext
     from av.audio.frame import AudioFrame
     from av.audio.stream import AudioStream
     from av.container import InputContainer
@@ -31,7 +34,7 @@ class Sound:
         self.at_top = 0.0
         self._heard: list[bytes] = []
         self._container, self._stream = container, stream
-        stream.codec_context.thread_count = 1
+        self._decoder = _decoders().take(stream)
 
     @property
     def is_silent(self) -> bool:
@@ -46,6 +49,7 @@ class Sound:
         self._count()
         if self.is_silent:
             self._hear_all()
+        _decoders().put_back(self._decoder)
 
     def _places(self, path: Path) -> Iterator[list[Packet[Any]]]:
         """Yield packets, read where the film's index says: nothing else is read for them."""
@@ -75,7 +79,7 @@ class Sound:
         self._count()
 
     def _hear(self, packet: Packet[Any], *, counted: bool) -> None:
-        for frame in self._stream.codec_context.decode(packet):
+        for frame in self._decoder.decode(packet):
             if counted:
                 self._take(frame)
 
@@ -106,3 +110,42 @@ class Sound:
                 line.point(lambda level: level * (127 / loudest) + 128).convert("L").histogram()
             )
             self.at_top = max(self.at_top, (sum(levels[:5]) + sum(levels[252:])) / samples)
+
+
+class _Decoders(threading.local):
+    """The decoder of the last film that could be heard: the next one is most likely alike.
+
+    To make one takes as long as to decode some fifty packets.
+    """
+
+    def __init__(self) -> None:
+        #: What it was made of, before it was told more by the first packet.
+        self._kind: object = None
+        self._decoder: AudioCodecContext | None = None
+
+    def take(self, stream: AudioStream) -> AudioCodecContext:
+        """Return a decoder for a stream, of which it has heard nothing."""
+        kind, found = _kind_of(stream), self._decoder
+        self._decoder = None
+        if found is None or kind != self._kind:
+            found = stream.codec_context
+            found.thread_count = 1
+        self._kind = kind
+        return found
+
+    def put_back(self, decoder: AudioCodecContext) -> None:
+        """Keep the decoder that was taken last, if nothing went wrong with it."""
+        decoder.flush_buffers()
+        self._decoder = decoder
+
+
+@cache
+def _decoders() -> _Decoders:
+    return _Decoders()
+
+
+def _kind_of(stream: AudioStream) -> object:
+    """Return all that a decoder is made of."""
+    made_of = stream.codec_context
+    shape = made_of.sample_rate, made_of.layout.name, made_of.format and made_of.format.name
+    return made_of.name, made_of.extradata, shape
