@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 import av  # noqa: F401  (the first film does not wait for it)
 
@@ -31,8 +31,7 @@ class Answering:
         self._asker = asker
         self._sending = threading.Lock()
         self._passed: dict[int, threading.Event] = {}
-        self._looking = ThreadPoolExecutor(_LOOKING)
-        self._writing = ThreadPoolExecutor(_WRITING)
+        self._looking, self._writing = self._threads(_LOOKING), self._threads(_WRITING)
 
     def answer_all(self) -> None:
         """Do what is asked until the asker is gone."""
@@ -43,8 +42,7 @@ class Answering:
                 if isinstance(order, Passed):
                     self._passed[order.number].set()
                 else:
-                    threads = self._writing if order.work is put_files else self._looking
-                    threads.submit(self._answer, order)
+                    (self._writing if order.work is put_files else self._looking).put(order)
 
     def stop_at(self, name: str, _: object) -> None:
         """Tell the asker of a crash point, and go no further before it does."""
@@ -52,6 +50,18 @@ class Answering:
         passed = self._passed[number] = threading.Event()
         self._send(Answered(number, "point", name))
         passed.wait()
+
+    def _threads(self, count: int) -> SimpleQueue[Asked]:
+        """Start threads, and return what they take their orders from."""
+        orders = SimpleQueue[Asked]()
+
+        def work() -> None:
+            while True:
+                self._answer(orders.get())
+
+        for _ in range(count):
+            threading.Thread(target=work, daemon=True).start()
+        return orders
 
     def _answer(self, order: Asked) -> None:
         try:

@@ -10,7 +10,7 @@ import io
 import pickle
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 _LENGTH = struct.Struct("<I")
 #: Classes of other modules' that answers are made of.
@@ -76,8 +76,15 @@ def load_answer(data: bytes) -> Any:
 class _Answers(pickle.Unpickler):
     """Knows the classes that answers are made of."""
 
+    #: Those that were found to be: they are few, and come with every answer.
+    _known: ClassVar[dict[tuple[str, str], type]] = {}
+
     def find_class(self, module: str, name: str) -> Any:
         """Return a class of the store's own, an error, or a path."""
+        known = self._known.get((module, name))
+        return known or self._known.setdefault((module, name), self._found(module, name))
+
+    def _found(self, module: str, name: str) -> type:
         ours = module == "tasks.errors" or module.startswith("tasks.store.")
         if ours or module == "builtins" or (module, name) in _PLAIN:
             found = super().find_class(module, name)
