@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -26,6 +28,9 @@ log = logging.getLogger("callsheet.run")
 #: The flow and the deployment in `prefect.yaml`.
 DEPLOYMENT = "crew/crew"
 _WAITING = {StateType.SCHEDULED, StateType.PENDING}
+#: A crew that a worker has taken up may take so long until it runs: an image is fetched, a machine
+#: comes up, in seconds. After that its worker is gone, and nobody says so.
+TAKEN_UP = 900.0
 
 
 async def crew_runs(count: int, settings: Settings, profile: str | None) -> CrewRuns:
@@ -91,7 +96,7 @@ class CrewRuns:
                     state = (await client.read_flow_run(run)).state
                     if state is None or state.is_final():
                         continue
-                    waits = state.type in _WAITING
+                    waits = _may_begin(state)
                     found = CrewsAtWork(found.waiting + waits, found.running + (not waits))
             return found
         return None
@@ -105,6 +110,13 @@ class CrewRuns:
                     if state is not None and state.type in _WAITING:
                         over: State[None] = Cancelled(message="the run that it was for is over")
                         await client.set_flow_run_state(run, over, force=True)
+
+
+def _may_begin(state: State[Any]) -> bool:
+    """Whether a crew waits for a machine, or is on its way to one."""
+    if state.type == StateType.PENDING:
+        return (datetime.now(UTC) - state.timestamp).total_seconds() < TAKEN_UP
+    return state.type == StateType.SCHEDULED
 
 
 _DEPLOY = "deploy what is in `prefect.yaml` (docs/deployments.md); `callsheet up` does so by itself"

@@ -32,7 +32,7 @@ def find_browser() -> str | None:
 
 def main() -> None:
     """Make sure that there is one: what is there, else Playwright's own, else apt's."""
-    for get in (lambda: True, _from_playwright, _from_apt):
+    for get in (lambda: True, _from_playwright, lambda: from_apt("chromium")):
         if get() and (which := _starts()):
             print(f"pages are tested in {which}")
             return
@@ -62,13 +62,14 @@ def _from_playwright() -> bool:
     return _ran(sys.executable, "-m", "playwright", "install", "chromium")
 
 
-def _from_apt() -> bool:
+def from_apt(package: str) -> bool:
+    """Install a package where there is apt; return whether that succeeded."""
     if not shutil.which("apt-get"):
         return False
-    print("trying apt's chromium", flush=True)
+    print(f"trying apt's {package}", flush=True)
     root = ["env"] if os.geteuid() == 0 else ["sudo", "env"]
     quiet = (*root, "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq")
-    return _ran(*quiet, "update") and _ran(*quiet, "install", "-y", "chromium")
+    return _ran(*quiet, "update") and _ran(*quiet, "install", "-y", package)
 
 
 def _ran(*words: str) -> bool:

@@ -18,8 +18,8 @@ from deployments.up.kept_program import LISTEN, PAUSE, KeptProgram, Tell
 from deployments.up.programs import Program
 from deployments.up.what_is_up import WhatIsUp, folder_of, write_up
 
-#: How long programs have to end in order, in seconds.
-GRACE = 20.0
+#: How long programs have to end in order, in seconds: a worker waits for its runs to let go.
+GRACE = 30.0
 #: How often logs are read, in seconds.
 READ = 0.3
 

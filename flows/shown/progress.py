@@ -8,6 +8,7 @@ from uuid import UUID
 
 from prefect.artifacts import acreate_progress_artifact, aupdate_progress_artifact
 
+from flows.shown.artifacts import out_of_the_way
 from tasks.engine.progress import Snapshot
 
 #: Seconds between two updates of the progress artifact, at least.
@@ -39,6 +40,11 @@ class ProgressArtifact:
             await self._send(pause=0)
 
     async def _send(self, *, pause: float) -> None:
+        await self._put()
+        await asyncio.sleep(pause)
+
+    @out_of_the_way
+    async def _put(self) -> None:
         snapshot = self._latest
         assert snapshot is not None
         done = percent_delivered(snapshot)
@@ -48,7 +54,6 @@ class ProgressArtifact:
             self._id = made if isinstance(made, UUID) else None
         else:
             await aupdate_progress_artifact(self._id, progress=done, description=words)
-        await asyncio.sleep(pause)
 
 
 def percent_delivered(snapshot: Snapshot) -> float:

@@ -45,6 +45,8 @@ log = logging.getLogger("callsheet.campaign")
 LOOK = 1.0
 #: How often one that has room asks for more, in seconds.
 ROOM = 0.1
+#: Why a crew leaves whose run has ended.
+OVER = "nobody carries this production any more"
 #: A ledger that is away is tried again for so long, in seconds.
 AWAY = RetryPolicy(first=1.0, longest=15.0, seconds=900.0)
 
@@ -154,6 +156,9 @@ class Crew:
             until = engine.parked_until.timestamp() if engine.parked_until else None
             stop = partial(stop_production, because=engine.parked_because, until=until)
             await at.ledger.write(partial(stop, production_id=production.id))
+        if self.report.left_because == OVER and not claims.batches:
+            # It had nothing left, and has not left anything.
+            self.report.left_because = None
 
     async def _carry_all(self, engine: Engine, production: Production, claims: Claims) -> None:
         """Claim batches whenever there is room, until there is nothing left for anybody."""
@@ -208,7 +213,7 @@ class Crew:
             try:
                 now = await self._production()
                 if now.stopped or now.ended_at is not None:
-                    self.leave(now.stopped or "nobody carries this production any more")
+                    self.leave(now.stopped or OVER)
                 engine.rely_on_hints(now.hinted)
             except LedgerError as error:
                 log.debug("the ledger did not say how the production is: %s", error)

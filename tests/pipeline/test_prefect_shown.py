@@ -7,17 +7,23 @@ import json
 import logging
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from deployments.servers import PrefectServer
+from flows.shown import ProgressArtifact
+from tasks.engine.progress import Snapshot
 from tasks.ledger import acquire_lease, ensure_campaign, open_ledger
 from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 
@@ -229,3 +235,45 @@ async def _hold(folder: Path, sheet: str, name: str) -> None:
         campaign = await ledger.write(made)
         held = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:there:1")
         await ledger.write(partial(held, at=time.time(), seconds=600))
+
+
+HALF_WAY = Snapshot(
+    campaign="a",
+    rows={"delivered": 1, "ready": 1},
+    total=2,
+    to_do=2,
+    done=1,
+    charged=Decimal(15),
+    reserved=Decimal(15),
+    budget=None,
+    seconds=1.0,
+    seconds_left=None,
+)
+
+
+class Broken(BaseHTTPRequestHandler):
+    """A Prefect server whose database is away."""
+
+    def answer(self) -> None:
+        self.send_response(500)
+        self.end_headers()
+
+    do_GET = do_POST = do_PATCH = answer
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+async def test_how_far_it_is_is_not_shown_for_a_while_and_the_run_goes_on(
+    caplog: pytest.LogCaptureFixture,
+):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Broken) as broken:
+        threading.Thread(target=broken.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{broken.server_port}/api"
+        with temporary_settings({PREFECT_API_URL: url}):
+            progress = ProgressArtifact()
+            progress.hear(HALF_WAY)
+            await progress.settle()
+        broken.shutdown()
+
+    assert "Prefect does not show all of this run" in caplog.text

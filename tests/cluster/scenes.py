@@ -1,0 +1,220 @@
+"""What a cluster is put through: machines that die or stop, databases and servers that restart,
+runs that are cancelled or killed. Whatever happens, every film is paid for once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests.cluster.findings import Findings
+from tests.cluster.machines import Cluster, Machine
+from tests.programs import CALLSHEET, simple_sheet
+
+#: How long a scene may take that nothing holds up, in seconds.
+WITHIN = 1500.0
+#: How often it is looked where things are, in seconds.
+LOOK = 0.25
+#: How long a crew may take to let go once its machine is told to stop, in seconds.
+LET_GO = 20.0
+#: How long PostgreSQL is away, and how long nothing may be paid after a run was cancelled.
+AWAY, QUIET = 3.0, 5.0
+#: States in which a flow run is over.
+OVER = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+
+
+class Stage:
+    """A campaign on a cluster, and what is seen of it from outside."""
+
+    def __init__(self, cluster: Cluster, findings: Findings, name: str, rows: int) -> None:
+        self.cluster = cluster
+        self.findings = findings
+        self.name = name
+        self.rows = rows
+        cluster.desk.sheet(f"{name}.csv", simple_sheet(rows, title=name))
+        self.charged_before = len(charges(cluster))
+
+    def start_run(self, workers: int) -> subprocess.Popen[str]:
+        """Type the command."""
+        folder = self.cluster.folder
+        words = ["run", f"{self.name}.csv", "--workers", str(workers), "--yes", "--json"]
+        out, err = (folder / f"{self.name}.{kind}" for kind in ("out", "err"))
+        with out.open("w") as said, err.open("w") as told:
+            return subprocess.Popen(
+                [*CALLSHEET, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=told,
+                text=True,
+                cwd=self.cluster.desk.folder,
+                env=self.cluster.environment(),
+            )
+
+    def said(self) -> tuple[dict[str, Any], str]:
+        """Return the last document that the command printed, and what it said beside it."""
+        folder: Path = self.cluster.folder
+        out = (folder / f"{self.name}.out").read_text().splitlines()
+        return json.loads(out[-1]) if out else {}, (folder / f"{self.name}.err").read_text()
+
+    def states(self) -> Counter[str]:
+        """Return how many of its rows are where; nothing while the ledger is away."""
+        text = (
+            "SELECT state, count(*) FROM rows JOIN campaigns ON campaigns.id = campaign_id"
+            " WHERE name = %s GROUP BY state"
+        )
+        with suppress(psycopg.Error):
+            return Counter(dict(self.cluster.query(text, self.name)))
+        return Counter()
+
+    def until_delivered(self, part: float, run: Callable[[], bool]) -> None:
+        """Wait until so much of it is delivered, while the run lasts."""
+        wait_until(lambda: self.states()["delivered"] >= part * self.rows, while_=run)
+
+    def crews(self) -> list[dict[str, Any]]:
+        """Return the flow runs of its last production's crews."""
+        found = self.cluster.query(
+            "SELECT productions.id FROM productions JOIN campaigns ON campaigns.id = campaign_id"
+            " WHERE name = %s ORDER BY begun_at DESC",
+            self.name,
+        )
+        last = found[0][0]
+        runs = self.cluster.prefect.flow_runs("crew")
+        return [run for run in runs if run["parameters"]["production"] == last]
+
+    def held(self) -> int:
+        """Return how many batches somebody still has."""
+        text = (
+            "SELECT count(*) FROM batches JOIN productions ON productions.id = production_id"
+            " JOIN campaigns ON campaigns.id = campaign_id"
+            " WHERE name = %s AND batches.ended_at IS NULL AND freed_at IS NULL"
+        )
+        return int(self.cluster.query(text, self.name)[0][0])
+
+    def keys(self) -> set[str]:
+        """Return the keys of its rows, each of which may be charged once."""
+        return {row["key"] for row in self.cluster.desk.rows(self.name).values()}
+
+    def charged(self) -> Counter[str]:
+        """Return how often which key was charged since the stage was set."""
+        return Counter(charges(self.cluster)[self.charged_before :])
+
+    def must_be_paid_once(self, films: int) -> None:
+        """Hold the service's charge log to the rows of the ledger."""
+        found, keys = self.charged(), self.keys()
+        twice = sum(1 for count in found.values() if count > 1)
+        self.findings.must(
+            "one charge for each film",
+            not twice and found.keys() <= keys and found.total() == films,
+            f"{found.total():,} charges, {films:,} films; {twice} keys charged twice, "
+            f"{len(found.keys() - keys)} that are no row's",
+        )
+
+
+def charges(cluster: Cluster) -> list[str]:
+    """Return the keys in the service's own charge log, one for each charge."""
+    return [one["idempotency_key"] for one in cluster.service.charges() if one["event"] == "charge"]
+
+
+def wait_until(
+    holds: Callable[[], bool], *, while_: Callable[[], bool] = lambda: True, within: float = WITHIN
+) -> bool:
+    """Wait until something holds; return False where it did not before the other ended."""
+    until = time.monotonic() + within
+    while not holds():
+        if not while_():
+            return holds()
+        if time.monotonic() > until:
+            raise TimeoutError("nothing of it moves any more")
+        time.sleep(LOOK)
+    return True
+
+
+def many_machines(cluster: Cluster, findings: Findings, rows: int) -> None:
+    """Four machines carry a campaign; one dies, one is stopped, both servers restart."""
+    findings.scene = f"{rows:,} rows on four machines, every answer of the service 0.2 s late"
+    stage = Stage(cluster, findings, "many", rows)
+    dies, stops = (cluster.machines[f"machine-{n}"] for n in (1, 2))
+    process = stage.start_run(4)
+
+    def runs() -> bool:
+        return process.poll() is None
+
+    began = time.monotonic()
+    wait_until(lambda: stage.states()["delivered"] > 0, while_=runs)
+    findings.did("the first film is delivered", f"{time.monotonic() - began:.0f} s after the start")
+    began = time.monotonic()
+    wait_until(lambda: dies.flow_run() is not None, while_=runs)
+    stage.until_delivered(0.15, runs)
+    zombie = dies.flow_run()
+    findings.must("a machine dies in the middle of a crew", zombie is not None and runs())
+    dies.die()
+    stage.until_delivered(0.3, runs)
+    _stop_machine(stage, stops, runs)
+    stage.until_delivered(0.45, runs)
+    cluster.postgres.stop()
+    time.sleep(AWAY)
+    cluster.postgres.start()
+    findings.must("PostgreSQL restarts in the middle", runs(), f"{AWAY:.0f} s away")
+    stage.until_delivered(0.6, runs)
+    cluster.prefect.stop()
+    cluster.prefect.start()
+    findings.must("Prefect's server restarts in the middle", runs())
+    stage.until_delivered(1.0, runs)
+    seconds = time.monotonic() - began
+    findings.did("all is delivered", f"{rows / seconds:.0f} rows/s, trouble included")
+    status = process.wait(WITHIN)
+    _must_be_delivered(stage, status)
+    _must_be_over(stage, zombie)
+
+
+def _stop_machine(stage: Stage, machine: Machine, runs: Callable[[], bool]) -> None:
+    """Tell a machine to stop, and hold it to let go of what it carries in time."""
+    carried = machine.flow_run()
+    began = time.monotonic()
+    machine.shut_down()
+    wait_until(lambda: machine.flow_run() is None, within=60)
+    seconds = time.monotonic() - began
+    stage.findings.must(
+        "a machine is told to stop, and its crew lets go",
+        carried is not None and seconds <= LET_GO and runs(),
+        f"within {seconds:.1f} s",
+    )
+
+
+def _must_be_delivered(stage: Stage, status: int) -> None:
+    findings, rows = stage.findings, stage.rows
+    told, err = stage.said()
+    findings.must("the command ends well", status == 0, f"exit {status}")
+    findings.must("it shows no traceback", "Traceback" not in err, err[-300:] if status else "")
+    findings.must("every row is delivered", stage.states() == {"delivered": rows}, stage.states())
+    counted = told.get("rows", {}).get("delivered"), told.get("credits", {})
+    findings.must(
+        "what it says adds up",
+        counted[0] == rows and counted[1].get("reserved") == 0,
+        f"{counted[0]} delivered, {counted[1].get('charged')} credits",
+    )
+    stage.must_be_paid_once(rows)
+    verified = stage.cluster.desk.call("verify", stage.name, "--json")
+    findings.must("every film is in the store, intact", verified.status == 0, verified.out[:120])
+    findings.must("no batch is held", stage.held() == 0, stage.held())
+
+
+def _must_be_over(stage: Stage, zombie: str | None) -> None:
+    """Hold every flow run of the crews to be over but that of a dead machine."""
+    wait_until(
+        lambda: all(run["state_type"] in OVER or run["id"] == zombie for run in stage.crews()),
+        within=90,
+    )
+    states = {run["name"][:6]: run["state_name"] for run in stage.crews()}
+    findings = stage.findings
+    findings.must("no flow run is left running", True, states)
+
+
+SCENES: dict[str, Callable[[Cluster, Findings, int], None]] = {"machines": many_machines}
