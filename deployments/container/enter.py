@@ -2,7 +2,7 @@
 
 Callsheet reads its own secrets from files (`CALLSHEET_API_KEY_FILE`); Prefect reads none. So what
 `PREFECT_..._FILE` names is read here, then the command takes the place of this process. It is
-`callsheet` or `prefect`, or any program there is. Imports nothing but Python's own.
+`callsheet`, `prefect` or `worker`, or any program there is. Imports nothing but Python's own.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ SECRETS = (
 MODULES = {
     "callsheet": ("deployments.cli",),
     "prefect": ("flows.own", "prefect"),
+    # Prefect's worker, whose flow runs let go when it is stopped.
+    "worker": ("deployments.prefect_worker",),
 }
 
 

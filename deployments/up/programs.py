@@ -147,7 +147,7 @@ def deployments(around: Surroundings, *, needs: tuple[str, ...]) -> Program:
 def worker(around: Surroundings, at: PrefectAddress, *, needs: tuple[str, ...]) -> Program:
     """Return the worker, which carries flow runs as processes of this machine."""
     name = f"callsheet-{socket.gethostname()}"
-    start = ("-m", "deployments.worker", "--pool", POOL, "--type", "process")
+    start = ("-m", "deployments.prefect_worker", "--pool", POOL, "--type", "process")
     words = (*start, "--name", name, "--install-policy", "never")
     return Program(
         name="worker",

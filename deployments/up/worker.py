@@ -1,4 +1,4 @@
-"""`python -m deployments.up.worker -m deployments.worker ...`: a worker, after what others left.
+"""`python -m deployments.up.worker -m MODULE ...`: a worker, after what is left of others.
 
 A worker that is killed leaves flow runs as they were: Prefect would show them as pending or running
 for good, and what was approved on the board would wait for them. Whoever carries one on this

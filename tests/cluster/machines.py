@@ -159,7 +159,7 @@ class Cluster:
         words = ["--pool", POOL, "--type", "process", "--name", name, "--limit", "1"]
         with log.open("ab") as out:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "deployments.worker", *words],
+                [sys.executable, "-P", "-m", "deployments.prefect_worker", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,

@@ -62,6 +62,8 @@ def check_command(words: list[str]) -> None:
         assert rest == ["--help"] or parse(rest)
     elif program == "prefect":
         _check_prefect(rest)
+    elif program == "worker":
+        _check_prefect(["worker", "start", *rest])
     elif program == "python":
         assert rest[0] == "-m"
         assert importlib.util.find_spec(rest[1]) is not None, rest[1]

@@ -1,4 +1,4 @@
-"""`python -P -m deployments.worker --pool POOL ...`: a worker of Prefect's whose runs let go.
+"""`python -P -m deployments.prefect_worker --pool POOL ...`: Prefect's worker, whose runs let go.
 
 A process worker that is told to stop kills its flow runs at once: nobody tells Prefect, which shows
 them as running, and what they have claimed lapses only by itself. This one holds the worker still
