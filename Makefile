@@ -8,7 +8,7 @@ PREFECT_3_9 := .venv-prefect-3.9
 # Tests start hundreds of processes: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test quick quick-tests torture test-image bench bench-quick lint lock clean
+.PHONY: install demo test test-cluster quick quick-tests torture test-image bench bench-quick lint lock clean
 
 install: $(VENV)/.installed
 	@echo "callsheet is installed. To type callsheet in any folder, paste once:"
@@ -39,6 +39,11 @@ $(VENV)/.browser: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.browser
 	@touch $@
 
+# Prefect keeps its history in a PostgreSQL with extensions, which no package of Python's brings.
+$(VENV)/.postgres: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.cluster.postgres
+	@touch $@
+
 demo: $(VENV)/.installed
 	$(BIN)/callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400
 	@echo "Look at the films in a browser, keep them or have them made again:"
@@ -46,6 +51,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev $(VENV)/.browser
 	$(BIN)/python -m pytest -n 6 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
+
+# Two thousand rows by four workers, which die, stop and lose their servers: five minutes.
+test-cluster: $(VENV)/.installed-dev $(VENV)/.postgres
+	$(BIN)/python -m tests.cluster $(CLUSTER)
 
 # What shows within a minute or two that another Python will do: make quick PYTHON=python3.13
 quick:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.bench.big_films import measure_big_films
+from tests.bench.crews import measure_crews
 from tests.bench.figures import Figure, missing
 from tests.bench.film import make_film
 from tests.bench.hints import Renders, measure_hints
@@ -55,6 +56,8 @@ class Sizes:
     planned: int = LARGE_PLAN
     films: int = 80
     film_mb: int = 20
+    crew_rows: int = 600
+    crew_turns: int = 3
     renders: Renders = field(default_factory=Renders)
 
 
@@ -69,6 +72,8 @@ QUICK = Sizes(
     ledger=50_000,
     planned=1000,
     films=10,
+    crew_rows=100,
+    crew_turns=1,
     renders=Renders(4.0, 6.0),
 )
 
@@ -121,6 +126,11 @@ class Bench:
         """Measure films of real size on their way to an S3 server."""
         return measure_big_films(self.folder / "films", self.sizes.films, self.sizes.film_mb)
 
+    def crews(self) -> list[Figure]:
+        """Measure several crews of one campaign against one."""
+        sizes, place = self.sizes, self.folder / "crews"
+        return measure_crews(self.folder / "film.mp4", place, sizes.crew_rows, sizes.crew_turns)
+
     def ledger(self) -> list[Figure]:
         """Measure commands on a large ledger."""
         return ledger_figures(self.folder / "ledger", self.sizes.ledger)
@@ -132,6 +142,7 @@ PARTS: dict[str, Callable[[Bench], list[Figure]]] = {
     "start": Bench.start,
     "plan": Bench.plan,
     "films": Bench.films,
+    "crews": Bench.crews,
     "ledger": Bench.ledger,
     "hints": Bench.hints,
 }

@@ -16,8 +16,6 @@ from tests.cluster.findings import Findings
 from tests.cluster.machines import cluster
 from tests.cluster.scenes import SCENES
 
-#: Machines that are there from the start, one crew each.
-MACHINES = 4
 SETTINGS = {
     # A dead machine is taken for dead sooner than after a minute.
     "CALLSHEET_LEASE": "10s",
@@ -36,8 +34,6 @@ def main() -> int:
     with ExitStack() as stack:
         folder = args.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         found = stack.enter_context(cluster(folder, SETTINGS))
-        for n in range(1, MACHINES + 1):
-            found.start_machine(f"machine-{n}")
         for name in args.only:
             SCENES[name](found, findings, args.rows)
     print(findings.table())

@@ -22,14 +22,18 @@ import psutil
 import psycopg
 from sqlalchemy.engine import make_url
 
+from deployments.automations.__main__ import read
 from deployments.servers import server_environ, server_words
-from deployments.up.deploy import POOL, deployments_in
+from deployments.up.deploy import POOL
 from tests.cluster.postgres import Postgres, postgres
 from tests.programs import ROOT, Desk, Sandbox, sandbox
 
 PREFECT_FILE = ROOT / "deployments" / "prefect.yaml"
 #: How often a worker asks for flow runs, in seconds; Prefect's own default is 10.
 ASKS = 2
+#: How often a flow run says that it lives, and how long one may say nothing, in seconds. In
+#: `automations/zombie.yaml` it is nine minutes, at Prefect's own default of three.
+HEARTBEAT, ZOMBIE = 30, 90
 #: How late every answer of the service is, in seconds.
 LATENCY = 0.2
 #: How long a part may take to come up on a machine that is busy, in seconds.
@@ -86,12 +90,13 @@ class PrefectOnPostgres:
             return False
         return True
 
-    def ask(self, path: str, body: object = None) -> Any:
+    def ask(self, path: str, body: object = None, *, method: str | None = None) -> Any:
         """Return what its interface answers."""
         request = urllib.request.Request(
             f"{self.url}/{path}",
             data=None if body is None else json.dumps(body).encode(),
             headers={"content-type": "application/json"},
+            method=method,
         )
         with urllib.request.urlopen(request, timeout=30) as answer:
             text = answer.read()
@@ -153,6 +158,12 @@ class Cluster:
     desk: Desk
     machines: dict[str, Machine] = field(default_factory=dict)
 
+    def start_machines(self, count: int) -> None:
+        """Have so many machines up, new ones for those that are gone."""
+        up = [one for one in self.machines.values() if one.process.poll() is None]
+        for _ in range(count - len(up)):
+            self.start_machine(f"machine-{len(self.machines) + 1}")
+
     def start_machine(self, name: str) -> Machine:
         """Start a worker that carries one flow run at a time."""
         log = self.folder / f"{name}.log"
@@ -166,6 +177,7 @@ class Cluster:
                 env=self.environment(
                     PREFECT_HOME=str(self.folder / f"{name}.prefect"),
                     PREFECT_WORKER_QUERY_SECONDS=str(ASKS),
+                    PREFECT_FLOWS_HEARTBEAT_FREQUENCY=str(HEARTBEAT),
                 ),
                 cwd=self.desk.folder,
             )
@@ -225,4 +237,9 @@ def _deploy(found: Cluster) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert deployments_in(PREFECT_FILE)
+    known = found.prefect.ask("automations/filter", {})
+    automation = read(ROOT / "deployments" / "automations" / "zombie.yaml", None)
+    assert automation is not None
+    automation["trigger"]["within"] = ZOMBIE
+    (number,) = [one["id"] for one in known if one["name"] == automation["name"]]
+    found.prefect.ask(f"automations/{number}", automation, method="PUT")
