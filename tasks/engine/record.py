@@ -79,7 +79,7 @@ def _moved(
         case FilmReady():
             charged = decision.memory.charged
             change = partial(settle, row=row, take=take, new=to, charged=charged, at=now)
-            return change, replace(_settled(take, charged), ready_at=now)
+            return change, _settled(take, charged, ready_at=now)
         case Polled() | Released() | Missing() if to in ("failed", "cancelled"):
             charged = _cost_of_ending(observation, decision)
             settlement = partial(settle, row=row, take=take, new=to, charged=charged, at=now)
@@ -101,9 +101,10 @@ def _given_up(connection: Connection, *, take_id: int, at: float, change: Change
     return change(connection)
 
 
-def _settled(take: Take, charged: Decimal | None) -> Take:
+def _settled(take: Take, charged: Decimal | None, *, ready_at: float | None = None) -> Take:
     """Return a take as `settle` leaves it: what was set aside is the charge, unless one is said."""
-    return replace(take, charged=take.reserved if charged is None else charged, reserved=NOTHING)
+    charged = take.reserved if charged is None else charged
+    return replace(take, charged=charged, reserved=NOTHING, ready_at=ready_at or take.ready_at)
 
 
 def _cost_of_ending(observation: Observation, decision: Decision) -> Decimal | None:

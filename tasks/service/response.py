@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Mapping
@@ -36,7 +37,8 @@ class Response:
     def json(self) -> Json:
         """Return the body as JSON; raise Unparsable when it is not."""
         try:
-            return _DECODER.decode(self.content.decode("utf-8-sig"))
+            # `utf-8-sig` does the same, slowly.
+            return _DECODER.decode(self.content.removeprefix(codecs.BOM_UTF8).decode())
         except (ValueError, RecursionError):
             raise Unparsable from None
 

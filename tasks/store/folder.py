@@ -56,7 +56,7 @@ class FolderStore:
 
         if self._second is None:
             return await here()
-        return await self._second.do(put_files, self._writer.root, files, here=here)
+        return await self._second.do(put_files, str(self._writer.root), files, here=here)
 
     async def replace(self, name: str, source: Path | bytes, *, content_type: str) -> StoredFile:
         """Store `source` whatever the name held before; nobody ever reads half of it."""
@@ -95,14 +95,14 @@ class FolderStore:
         raise StoreUnusable(message, remedy="name another folder, or make this one writable")
 
 
-def put_files(root: Path, files: Sequence[File]) -> list[StoredFile]:
+def put_files(root: str, files: Sequence[File]) -> list[StoredFile]:
     """Do what `FolderWriter.put` does, with one that this process keeps for `root`."""
     return _writer(root).put(files)
 
 
 @cache
-def _writer(root: Path) -> FolderWriter:
-    return FolderWriter(root)
+def _writer(root: str) -> FolderWriter:
+    return FolderWriter(Path(root))
 
 
 class FolderWriter:
@@ -217,10 +217,12 @@ class FolderWriter:
             raise StoreError(f"what was written to {self.root} is not what was downloaded")
 
     def _path(self, name: str) -> Path:
-        path = Path(os.path.normpath(self.root / name))
-        if self.root not in path.parents:
+        # Texts and no Paths: of the parents of each a list would be made.
+        path = os.path.normpath(os.path.join(self.root, name))
+        inside = os.path.join(self.root, "")
+        if not path.startswith(inside) or path == inside:
             raise _outside(name)
-        return path
+        return Path(path)
 
     def _require_inside(self, folder: Path) -> None:
         # A link inside the store may not lead a film out of it either.

@@ -101,9 +101,10 @@ async def _together(*work: Awaitable[Fetched]) -> list[Fetched | CallsheetError]
     try:
         return await asyncio.gather(*tasks)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if left := [task for task in tasks if not task.done()]:
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
 
 
 def _permanent(error: CallsheetError) -> bool:

@@ -76,7 +76,8 @@ def decide(
     match observation:
         case Resumed():
             # What an earlier run sent, and what became of it, is not known any more.
-            memory = replace(memory, doubt=row.state == "submitting")
+            if memory.doubt != (row.state == "submitting"):
+                memory = replace(memory, doubt=not memory.doubt)
             return Decision(memory, lane=lane_of(row, now, rules))
         case Accepted():
             memory = replace(memory, poll_after=observation.poll_after, failures=0)
