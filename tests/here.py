@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from deployments.cli import main
+from tasks.log_lines import log_as
 from tests.programs import Finished
 
 
@@ -54,6 +55,7 @@ def _logging_as_it_was() -> Iterator[None]:
     try:
         yield
     finally:
+        log_as("text")
         root.handlers[:] = handlers
         root.setLevel(levels[0])
         ours.setLevel(levels[1])

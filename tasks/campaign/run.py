@@ -40,7 +40,6 @@ from tasks.ledger import (
     urgent_rows,
 )
 from tasks.log_lines import about, facts_now
-from tasks.metrics import publish
 from tasks.settings import Settings
 from tasks.sheet import Sheet
 from tasks.traces import span
@@ -250,9 +249,18 @@ async def open_run(
                 try:
                     yield run
                 finally:
-                    await publish(at.ledger, file=settings.metrics_file, push=settings.metrics_push)
+                    await _publish(at)
         finally:
             _current.reset(token)
+
+
+async def _publish(at: Context) -> None:
+    """Hand the ledger's metrics on, where somebody wants them at the end of a run."""
+    settings = at.settings
+    if settings.metrics_file or settings.metrics_push:
+        from tasks.metrics import publish
+
+        await publish(at.ledger, file=settings.metrics_file, push=settings.metrics_push)
 
 
 def say_hidden(rows: Sequence[str]) -> str:

@@ -72,5 +72,5 @@ async def keep_counts(ledger: Ledger) -> None:
     try:
         await ledger.write(partial(add_counts, counts=counts))
     except CallsheetError as error:
-        log.warning("what was counted is not kept yet: %s", error)
+        log.info("what was counted is not kept yet: %s", error)
         ledger.measures.give_back(counts)

@@ -187,6 +187,27 @@ MUTATIONS = (
         (f"{SECRETS}::test_what_a_service_repeats_is_not_repeated",),
     ),
     Mutation(
+        "no field of a line of the log holds a secret",
+        "tasks/log_lines.py",
+        "return json.dumps(redacted(line), ensure_ascii=False)",
+        "return json.dumps(line, ensure_ascii=False)",
+        ("tests/unit/test_log_lines.py",),
+    ),
+    Mutation(
+        "no span holds a secret",
+        "tasks/traces.py",
+        "found[name] = redact(str(value))",
+        "found[name] = str(value)",
+        ("tests/unit/test_traces.py",),
+    ),
+    Mutation(
+        "metrics of the board are for who has a token",
+        "deployments/board/pages/metrics.py",
+        "if not board.settings.metrics_open:",
+        "if False:",
+        ("tests/board/test_metrics.py",),
+    ),
+    Mutation(
         "Prefect's logs are redacted",
         "flows/prefect_logs.py",
         "install(handler for logger in loggers for handler in logger.handlers)",

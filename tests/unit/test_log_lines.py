@@ -79,7 +79,7 @@ def test_a_line_says_what_it_is_about_from_the_outside_in() -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["uvicorn.error", "httpx", "sqlalchemy.pool", "prefect.flow_runs"])
+@pytest.mark.parametrize("name", ["asyncio", "httpx", "uvicorn.of_a_test", "prefect.of_a_test"])
 def test_a_traceback_of_anybody_is_in_one_line(name: str) -> None:
     with logged() as lines:
         try:
