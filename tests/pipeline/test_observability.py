@@ -74,7 +74,7 @@ def test_an_expression_is_one_and_names_what_there_is(where: str) -> None:
         labels = set(re.findall(r"(\w+)(?:=~|!~|!=|=)\"", matchers))
         assert labels <= LABELS[metric], f"{metric} has no {labels - LABELS[metric]}"
     for grouped in re.findall(r"\b(?:by|without) \(([\w, ]+)\)", expression):
-        every = set().union(*(LABELS[metric] for metric, _ in used))
+        every = {"instance", "job"}.union(*(LABELS[metric] for metric, _ in used))
         assert set(grouped.split(", ")) <= every
 
 
