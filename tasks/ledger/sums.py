@@ -52,8 +52,9 @@ def set_aside(connection: Connection, key: AccountKey, price: int, *, limit: int
     found = _RESERVE.execute(connection, values).first()
     if found is None:
         new = {"kind": key.kind, "name": key.name, "reserved": 0, "charged": 0, "budget": limit}
-        if insert_unless_there(connection, accounts, new):
-            found = _RESERVE.execute(connection, values).first()
+        # Whoever made it a moment ago may have left room: it is asked once more in any case.
+        insert_unless_there(connection, accounts, new)
+        found = _RESERVE.execute(connection, values).first()
     if known is not None and found is not None:
         known.used, known.limit = found.used, limit
     return found is not None

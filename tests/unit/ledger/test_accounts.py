@@ -24,6 +24,8 @@ from tasks.ledger import (
     settle,
     tally_of,
 )
+from tasks.ledger import schema as tables
+from tasks.ledger.database import insert_unless_there, ledger_url, make_engine
 from tests.campaigns import NOW, Stage, brief
 from tests.unit.ledger.on_terms import account_sums, open_on
 
@@ -272,6 +274,26 @@ async def test_opens_of_several_programs_at_once_never_pass_any_limit(
     }
     assert sum([(await stage.account()).reserved for stage in stages]) == 56
     assert (await stages[0].account()).reserved <= 20
+
+
+@pytest.mark.parametrize("limit", [None, Decimal(100)])
+async def test_the_first_of_a_day_fits_though_another_program_begins_that_day_just_now(
+    ledger: Ledger, made_address: str, limit: Decimal | None
+):
+    stage = await Stage.set(ledger, brief())
+    row = await stage.approve("a")
+    day = {"kind": "day", "name": "1970-01-01", "reserved": 0, "charged": 0, "budget": None}
+    other = make_engine(ledger_url(made_address), writes=True)
+    with other.connect() as connection:
+        transaction = connection.begin()
+        insert_unless_there(connection, tables.accounts, day)
+        opening = asyncio.create_task(open_on(stage, row, Terms(day_budget=limit)))
+        # It waits for that one, wherever it has come to by then.
+        await asyncio.sleep(0.5)
+        transaction.commit()
+    other.dispose()
+    assert await opening is not None
+    assert (await stage.row("a")).state == "submitting"
 
 
 async def test_takes_of_an_older_ledger_are_counted(ledger: Ledger):
