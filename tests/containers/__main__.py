@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+import httpx
 
 from tests.containers.compose import DEMO
 from tests.containers.engine import PGBIN, Engine
@@ -57,9 +60,7 @@ def _try(work: Path, image: Path) -> None:
     subprocess.run([sys.executable, script, "--demo", work / "secrets"], check=True)
     (work / "sheets").mkdir()
     for name in ("by-hand", "by-crews", "by-worker"):
-        rows = [f"film-{n},Film {n} of those made {name},8,9:16" for n in range(FILMS)]
-        lines = ["id,script,duration_seconds,aspect_ratio", *rows]
-        (work / "sheets" / f"{name}.csv").write_text("\n".join(lines) + "\n")
+        (work / "sheets" / f"{name}.csv").write_text(_sheet(name))
     shutil.chown(work / "sheets", 10001, 10001)
     engine = Engine(image, work, DEMO, "demo")
     try:
@@ -69,11 +70,18 @@ def _try(work: Path, image: Path) -> None:
         print(f"all is up and healthy after {time.monotonic() - begun:.0f} s")
         _look_around(engine)
         _make_films(engine)
+        _approve_on_the_board(engine)
         _stop(engine)
     finally:
         engine.down()
         for name, container in engine.containers.items():
             shutil.copy(container.log, image.parent / f"{name}.log")
+
+
+def _sheet(name: str) -> str:
+    """Return a sheet whose rows are nobody else's: what is paid for is not paid for again."""
+    rows = [f"film-{n},Film {n} of those made {name},8,9:16" for n in range(FILMS)]
+    return "\n".join(["id,script,duration_seconds,aspect_ratio", *rows, ""])
 
 
 def _look_around(engine: Engine) -> None:
@@ -103,6 +111,32 @@ def _make_films(engine: Engine) -> None:
     _until(are_made)
     print(f"by-worker: {FILMS} delivered by the deployment campaign/campaign")
     print(engine.call("receiver", "callsheet", "doctor"))
+
+
+def _approve_on_the_board(engine: Engine) -> None:
+    """Hand a sheet in, approve its price, and have a worker carry it."""
+    token = re.findall(r"shown this once: (\S+)", engine.containers["invite"].said)[-1]
+    board = httpx.Client(
+        base_url=f"http://{engine.address_of('board')}:8788/api/v1",
+        headers={"authorization": f"Bearer {token}"},
+        timeout=30,
+    )
+    sheet = board.post("/sheets", json={"name": "on-the-board.csv", "text": _sheet("on-the-board")})
+    plan = board.post("/plans", json={"sheet": sheet.raise_for_status().json()["sheet"]})
+    at = f"/plans/{plan.raise_for_status().json()['plan']}"
+    _until(lambda: board.get(at).json()["state"] == "ready")
+    board.post(f"{at}/approve", json={}).raise_for_status()
+
+    def are_made() -> bool:
+        found = board.get("/campaigns/on-the-board")
+        return found.status_code == 200 and f'"delivered":{FILMS}' in found.text.replace(" ", "")
+
+    _until(are_made)
+    rows = board.get("/campaigns/on-the-board/rows").json()["rows"]
+    film = board.get(f"/films/on-the-board/{rows[0]['row']}/1.mp4")
+    assert film.status_code == 302, film.text
+    assert film.headers["location"].startswith("http://s3.localhost:9000/films/"), film.headers
+    print(f"on-the-board: {FILMS} delivered by what was approved there; films come from the store")
 
 
 def _stop(engine: Engine) -> None:

@@ -96,6 +96,10 @@ class Engine:
             raise RuntimeError(f"{name}: {shlex.join(words)}: {done.stdout}{done.stderr}")
         return done.stdout + done.stderr
 
+    def address_of(self, name: str) -> str:
+        """Return a service's address on the network of all."""
+        return self._addresses[name]
+
     def is_healthy(self, name: str) -> bool:
         """Carry out the health check of a service."""
         test = self.containers[name].service["healthcheck"]["test"]
