@@ -363,4 +363,4 @@ KNOWN: dict[str, tuple[str | None, str]] = {
     if field.description
 }
 #: What may come from a file as well. The ledger's address has a password in it, as a rule.
-SECRETS = ("api_key", "webhook_secret", "ledger")
+SECRETS = ("api_key", "webhook_secret", "ledger", "metrics_push")

@@ -118,7 +118,8 @@ def _approve_on_the_board(engine: Engine) -> None:
     token = re.findall(r"shown this once: (\S+)", engine.containers["invite"].said)[-1]
     board = httpx.Client(
         base_url=f"http://{engine.address_of('board')}:8788/api/v1",
-        headers={"authorization": f"Bearer {token}"},
+        # By the name that it was given; it answers to no other.
+        headers={"authorization": f"Bearer {token}", "host": "localhost:8788"},
         timeout=30,
     )
     sheet = board.post("/sheets", json={"name": "on-the-board.csv", "text": _sheet("on-the-board")})

@@ -39,6 +39,7 @@ MOST: dict[str, Any] = {
         "name": "callsheet",
         "keys": {
             "webhook_secret": "hooks",
+            "metrics_push": "push",
             "aws_credentials": "aws",
             "prefect_auth_string": "login",
             "prefect_api_key": "cloud",

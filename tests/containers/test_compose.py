@@ -136,3 +136,16 @@ def test_every_variable_to_set_is_in_the_documentation() -> None:
 def test_every_value_of_the_demo_is_used() -> None:
     passed: set[Any] = {name for s in OURS.values() for name in s.get("environment") or {}}
     assert set(ENVIRONMENTS["demo"]) - variables() - passed == {"COMPOSE_PROFILES"}
+
+
+def test_whatever_ends_is_waited_for_by_something_that_stays() -> None:
+    # Else `docker compose up --wait` takes its end for a failure.
+    once = {name for name, one in SERVICES.items() if one["restart"] != "unless-stopped"}
+    waited = {
+        name
+        for other, one in SERVICES.items()
+        if other not in once
+        for name, how in one.get("depends_on", {}).items()
+        if how["condition"] == "service_completed_successfully"
+    }
+    assert once == waited == {"migrate", "deploy", "invite"}
