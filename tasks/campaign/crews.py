@@ -129,7 +129,7 @@ class Crews:
         self._headway = Headway(0, claimable=True, crews=0)
         self._states: dict[int, Counter[State]] = {}
         self._over = asyncio.Event()
-        self._stopped = False
+        self._stopped = self._ledger_away = False
         self._turn = self._anew = self._done_by_then = 0
         self._idle_since = self._asked = asyncio.get_running_loop().time()
         self._fault: BaseException | None = None
@@ -264,8 +264,12 @@ class Crews:
         try:
             now, self._headway, self._states, tally = await self._at.ledger.read(read)
         except LedgerError as error:
-            log.warning("the ledger does not say how far the crews are: %s", error)
+            # Once is enough for whoever reads it: it is asked again every second.
+            level = logging.DEBUG if self._ledger_away else logging.WARNING
+            log.log(level, "the ledger does not say how far the crews are: %s", error)
+            self._ledger_away = True
             return False
+        self._ledger_away = False
         if now is not None and now.stopped:
             self._stopped = True
             self._stop(now.stopped, now.stopped_until)

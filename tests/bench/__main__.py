@@ -72,7 +72,7 @@ QUICK = Sizes(
     ledger=50_000,
     planned=1000,
     films=10,
-    crew_rows=100,
+    crew_rows=150,
     crew_turns=1,
     renders=Renders(4.0, 6.0),
 )

@@ -1,8 +1,8 @@
 """Four crews of one campaign against one, at a service whose answers take a while.
 
 Each is a process with the lanes that Callsheet has by itself, on a PostgreSQL ledger. What is
-measured is from the first batch that is claimed to the last film: starting crews is for whoever
-has machines.
+measured is from the moment when every crew has claimed a batch to the last film: here they start
+on the same two cores, elsewhere each on its own.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ def measure_crews(film: Path, folder: Path, rows: int, turns: int) -> list[Figur
             for crews in sorted(rates, reverse=bool(turn % 2)):
                 before = _processor()
                 place = folder / f"{turn}-{crews}"
-                seconds = _carry(address, place, server.new_database, rows, crews)
-                rates[crews].append(rows / seconds)
+                rates[crews].append(_rate(address, place, server.new_database, rows, crews))
                 costs[crews].append((_processor() - before) / rows * 1000)
     spent = ", ".join(f"{median(costs[n]):.0f} ms with {n}" for n in rates)
     return [
@@ -54,26 +53,33 @@ def measure_crews(film: Path, folder: Path, rows: int, turns: int) -> list[Figur
     ]
 
 
-def _carry(
+def _rate(
     address: str, folder: Path, new_database: Callable[[], str], rows: int, crews: int
 ) -> float:
-    """Carry a campaign by so many crews; return the seconds from the first batch to the end."""
+    """Carry a campaign by so many crews; return rows a second with all of them at work."""
     desk = desk_at(address, rows, folder)
     ledger = new_database()
     for name in ("SUBMITS", "WATCHES", "DELIVERIES"):
         del desk.environ[f"CALLSHEET_{name}"]
-    desk.environ["CALLSHEET_LEDGER"] = ledger
+    desk.environ |= {"CALLSHEET_LEDGER": ledger, "CALLSHEET_STORE": str(folder / "films")}
     processes = Processes(folder, desk.environment())
     outcome = asyncio.run(run_with(processes, str(folder / "bench.csv"), crews))
     assert outcome.exit_status == 0, outcome
     assert all(processes.ended().values()), "a crew broke off"
     with psycopg.connect(ledger) as connection:
-        first = "SELECT min(claimed_at) FROM batches WHERE holder <> ''"
-        last = "SELECT max(at) FROM events WHERE new = 'delivered'"
-        begun, done = (connection.execute(text).fetchone() for text in (first, last))  # type: ignore[call-overload]
-    assert begun is not None
-    assert done is not None
-    return float(done[0] - begun[0])
+        found = connection.execute(_DELIVERED).fetchone()
+    assert found is not None
+    films, seconds = found
+    return float(films / seconds)
+
+
+#: Films since the last of the crews has claimed its first batch, and in how many seconds.
+_DELIVERED = """
+    WITH firsts AS (SELECT min(claimed_at) AS at FROM batches WHERE holder <> '' GROUP BY crew),
+         began AS (SELECT max(at) AS at FROM firsts)
+    SELECT count(*), max(events.at) - min(began.at) FROM events, began
+    WHERE new = 'delivered' AND events.at > began.at
+"""
 
 
 def _processor() -> float:

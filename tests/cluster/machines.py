@@ -26,7 +26,7 @@ from deployments.automations.__main__ import read
 from deployments.servers import server_environ, server_words
 from deployments.up.deploy import POOL
 from tests.cluster.postgres import Postgres, postgres
-from tests.programs import ROOT, Desk, Sandbox, sandbox
+from tests.programs import CALLSHEET, ROOT, Desk, Sandbox, sandbox
 
 PREFECT_FILE = ROOT / "deployments" / "prefect.yaml"
 #: How often a worker asks for flow runs, in seconds; Prefect's own default is 10.
@@ -187,6 +187,17 @@ class Cluster:
     def environment(self, **own: str) -> dict[str, str]:
         """Return the environment of a program that knows this cluster."""
         return {**self.desk.environment(), "PWD": str(self.desk.folder), **own}
+
+    def type(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Type a command to its end."""
+        return subprocess.run(
+            [*CALLSHEET, *words],
+            capture_output=True,
+            text=True,
+            cwd=self.desk.folder,
+            env=self.environment(),
+            check=False,
+        )
 
     def query(self, text: str, *values: object) -> list[tuple[Any, ...]]:
         """Ask the ledger's database."""
