@@ -175,6 +175,9 @@ def ledger(parser: ArgumentParser) -> None:
         "--forget-events", metavar="D", help="also the history before so long, as 400d, of "
         "rows that rest; what was paid stays",
     )  # fmt: skip
+    vacuum.add_argument(
+        "--anyway", action="store_true", help="while a run is at work, which waits meanwhile"
+    )
 
 
 def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> ArgumentParser:

@@ -91,7 +91,9 @@ def _upgrade(args: Namespace, settings: Settings) -> int:
 
 def _vacuum(args: Namespace, settings: Settings) -> int:
     since = None if args.forget_events is None else parse_duration(args.forget_events)
-    gone, before, after = vacuum_ledger(settings.ledger, at=time.time(), keep_events=since)
+    gone, before, after = vacuum_ledger(
+        settings.ledger, at=time.time(), keep_events=since, anyway=args.anyway
+    )
     words = f"{gone:,} lines that nobody needs are gone; {say_bytes(before)} became "
     _tell(args, words + say_bytes(after), {"gone": gone, "before": before, "after": after})
     return 0

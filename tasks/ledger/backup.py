@@ -22,11 +22,18 @@ from sqlalchemy.exc import DBAPIError
 from tasks.crash import crashpoint
 from tasks.errors import BadInput, LedgerDamaged, LedgerError, LedgerNewer
 from tasks.ledger.acts import note_act
+from tasks.ledger.campaigns import campaign_at_work
 from tasks.ledger.database import ledger_file, ledger_url, make_engine
 from tasks.ledger.ledger import trouble
 from tasks.ledger.make_way import keep_logs, made_way
 from tasks.ledger.migrate import MAKE_ONE, revision_of, upgrade
-from tasks.ledger.new_file import give_name, sync_file, sync_folder, temporary
+from tasks.ledger.new_file import (
+    give_name,
+    remove_left,
+    sync_file,
+    sync_folder,
+    temporary,
+)
 from tasks.ledger.schema import REVISION, campaigns
 from tasks.ledger.soundness import unsound
 from tasks.ledger.table_copy import copy_tables, count_lines, empty_tables
@@ -63,6 +70,7 @@ def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
             f"{path} is there already, and a backup replaces no other; nothing was written",
             remedy="name another file, or a folder: the name is made of the moment then",
         )
+    remove_left(path.parent, at=at)
     with opened(address) as source:
         lines = _copy_into(path, source)
         with source.begin() as connection:
@@ -81,7 +89,9 @@ def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) ->
         raise BadInput(f"there is no file {backup}; the ledger is as it was")
     url = ledger_url(address)
     file = ledger_file(url)
-    with _taken_for_copy(backup, file.parent if file else backup.parent) as copy:
+    folder = file.parent if file else backup.parent
+    remove_left(folder, at=at)
+    with _taken_for_copy(backup, folder) as copy:
         if file is None:
             return _restore_server(address, copy, backup, by=by, at=at, instead=instead)
         lines = _count(copy, by=by, at=at, backup=backup)
@@ -141,6 +151,7 @@ def copy_aside(address: str, *, at: float) -> tuple[str, Path | None]:
     if file is None or old >= REVISION:
         return old, None
     kept = file.with_name(f"{file.name}.schema-{old}-{_moment(at)}")
+    remove_left(file.parent, at=at)
     with temporary(kept) as copy:
         _copy_file(file, copy)
         give_name(copy, kept)
@@ -258,8 +269,7 @@ def _check_place(file: Path, *, at: float, instead: bool) -> None:
 
 def _check_free(connection: Connection, shown: str, *, at: float, instead: bool) -> None:
     """Raise where there is a ledger with something in it, or a run that is at work."""
-    alive = select(campaigns.c.name).where(campaigns.c.owner_until > at)
-    if (name := connection.execute(alive).scalar()) is not None:
+    if (name := campaign_at_work(connection, at=at)) is not None:
         raise LedgerError(
             f"a run is at work on {name}; the ledger is as it was",
             remedy="stop it, and whatever else uses the ledger, then restore again",

@@ -195,6 +195,12 @@ def release_lease(connection: Connection, campaign: Campaign, *, owner: str) -> 
     )
 
 
+def campaign_at_work(connection: Connection, *, at: float) -> str | None:
+    """Return a campaign that a run is at work on at a moment (Unix seconds), if there is one."""
+    alive = select(campaigns.c.name).where(campaigns.c.owner_until > at)
+    return connection.execute(alive.limit(1)).scalar()
+
+
 def _campaigns(connection: Connection, name: str | None) -> list[Campaign]:
     query = select(campaigns).order_by(campaigns.c.id.desc())
     if name is not None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import func, select
+from sqlalchemy import Engine, func, select
 from sqlalchemy.exc import DBAPIError
 
+from tasks.errors import LedgerError
+from tasks.ledger.acts import note_act
 from tasks.ledger.backup import copy_aside, opened
-from tasks.ledger.database import ledger_file, ledger_url, make_engine, make_file
+from tasks.ledger.campaigns import campaign_at_work
+from tasks.ledger.database import LOCK_WAIT, ledger_file, ledger_url, make_engine, make_file
 from tasks.ledger.ledger import trouble
 from tasks.ledger.migrate import revision_of, upgrade
 from tasks.ledger.schema import REVISION
@@ -83,22 +86,44 @@ def make_ledger(address: str) -> None:
 def upgrade_ledger(address: str, *, by: str, at: float) -> tuple[str, str, Path | None]:
     """Bring a ledger to this program's schema; return the old one, the new one, and a backup.
 
-    An SQLite ledger is copied aside first; one on PostgreSQL is for its own tools to keep.
+    An SQLite ledger is copied aside first; one on PostgreSQL is for its own tools to keep. Where
+    there was something to do, who did it is among the acts.
     """
     old, kept = copy_aside(address, at=at)
-    with opened(address):
+    with opened(address) as engine:
+        if old != REVISION:
+            with engine.begin() as connection:
+                words = f"schema {old} became {REVISION}"
+                note_act(connection, act="upgrade", by=by, at=at, words=words)
         return old, REVISION, kept
 
 
-def vacuum_ledger(address: str, *, at: float, keep_events: float | None) -> tuple[int, int, int]:
+def vacuum_ledger(
+    address: str, *, at: float, keep_events: float | None, anyway: bool = False
+) -> tuple[int, int, int]:
     """Remove what nobody needs; return how many lines, and the bytes before and after.
 
     `keep_events` is for how many seconds the history of rows that rest is kept; None: for good.
+    Nobody can write to an SQLite ledger until it is done: while a run is at work that raises
+    LedgerError, unless `anyway`. On PostgreSQL runs go on meanwhile.
     """
     with opened(address) as engine:
+        if not anyway and ledger_file(engine.url) is not None:
+            _check_idle(engine, at=at)
         before = size_of(engine)
         until = None if keep_events is None else at - keep_events
         with engine.begin() as connection:
             gone = forget(connection, at=at, events_before=until)
         give_back(engine)
         return gone, before, size_of(engine)
+
+
+def _check_idle(engine: Engine, *, at: float) -> None:
+    with engine.connect() as connection:
+        name = campaign_at_work(connection, at=at)
+    if name is not None:
+        raise LedgerError(
+            f"a run is at work on {name}, and could write nothing meanwhile; nothing was removed",
+            remedy="do it when that has ended; --anyway has the run wait, and where it waits for "
+            f"more than {LOCK_WAIT:.0f} s, end",
+        )

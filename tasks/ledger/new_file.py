@@ -6,15 +6,23 @@ Owns how that is done on file systems of every kind. Knows no table.
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from tasks.errors import BadInput, LedgerError
 
 #: What SQLite keeps beside a database, under its name with this behind it.
 LOGS = ("-wal", "-shm", "-journal")
+
+#: How a file is called before it has its name.
+_PART = re.compile(r"\..+\.[0-9a-f]{8}\.part")
+#: What is written to is younger, in seconds: whoever began a part that is older is gone.
+_LEFT = 86_400.0
+_HEAD = b"SQLite format 3\0"
 
 
 @contextmanager
@@ -34,6 +42,39 @@ def temporary(path: Path) -> Iterator[Path]:
     finally:
         for name in ("", *LOGS):
             copy.with_name(copy.name + name).unlink(missing_ok=True)
+
+
+def remove_left(folder: Path, *, at: float) -> int:
+    """Remove what writers left in a folder who were killed; return how many files that were.
+
+    Only a ledger, or nothing, under a name of ours, that nobody has written to for a day before
+    `at` (Unix seconds) and that nobody has locked. What cannot be removed stays.
+    """
+    removed = 0
+    with suppress(OSError):
+        for part in [*folder.iterdir()]:
+            if _PART.fullmatch(part.name) and _is_left(part, at=at):
+                for name in ("", *LOGS):
+                    part.with_name(part.name + name).unlink(missing_ok=True)
+                removed += 1
+    return removed
+
+
+def _is_left(part: Path, *, at: float) -> bool:
+    logs = [part.with_name(part.name + name) for name in LOGS]
+    files = [part, *(log for log in logs if log.exists())]
+    if part.is_symlink() or any(one.stat().st_mtime > at - _LEFT for one in files):
+        return False
+    with part.open("rb") as opened:
+        if opened.read(len(_HEAD)) not in (b"", _HEAD):
+            return False
+    try:
+        with closing(sqlite3.connect(part, isolation_level=None, timeout=0)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        # What is cut short is damaged, and nobody's.
+        return "locked" not in str(error)
+    return True
 
 
 def give_name(copy: Path, path: Path) -> None:

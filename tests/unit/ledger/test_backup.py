@@ -6,12 +6,13 @@ import asyncio
 import errno
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -483,6 +484,59 @@ async def test_what_nobody_needs_goes_and_what_was_paid_stays(ledger_address: st
     assert check_ledger(ledger_address).problems == ()
 
 
+async def test_a_file_is_not_made_smaller_while_a_run_is_at_work(ledger_address: str) -> None:
+    await with_films(ledger_address, 2)
+    before = lines_of(ledger_address)
+    with connected(ledger_address) as connection:
+        connection.execute(update(campaigns).values(owner="somebody", owner_until=NOW + 60))
+    remove = partial(vacuum_ledger, ledger_address, keep_events=1.0)
+
+    if ledger_address.startswith("sqlite"):
+        with pytest.raises(LedgerError, match=r"a run is at work on spring.*nothing was removed"):
+            remove(at=NOW)
+        assert lines_of(ledger_address)["events"] == before["events"]
+        assert remove(at=NOW, anyway=True)[0] > 0
+        assert remove(at=NOW + 61)[0] == 0
+    else:
+        # There it keeps nobody from writing.
+        assert remove(at=NOW)[0] > 0
+
+
+DIE_COPYING = """
+import os, signal, sys
+from pathlib import Path
+from tasks.crash import arm
+from tasks.ledger.backup import back_up
+arm(lambda name, _: os.kill(os.getpid(), signal.SIGKILL))
+back_up(sys.argv[1], Path(sys.argv[2]), by="Ann", at=1.0)
+"""
+
+
+async def test_what_a_killed_backup_left_goes_with_the_next_unless_somebody_is_at_it(
+    tmp_path: Path,
+) -> None:
+    address, folder = f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path / "backups"
+    await with_films(address, 1)
+    folder.mkdir()
+    assert program(DIE_COPYING, address, str(folder)).wait() == -signal.SIGKILL
+    (left,) = folder.glob(".*.part")
+    written = left.stat().st_mtime
+    others = {".notes.part": b"", ".film.mp4.0123abcd.part": b"a download"}
+    for name, content in others.items():
+        (folder / name).write_bytes(content)
+        os.utime(folder / name, (written, written))
+
+    back_up(address, folder, by="Ann", at=written + 3600)
+    assert left.exists(), "somebody may be at it"
+    with closing(sqlite3.connect(left, isolation_level=None)) as somebody:
+        somebody.execute("BEGIN IMMEDIATE")
+        back_up(address, folder, by="Ann", at=written + 2 * 86_400)
+        assert left.exists(), "somebody is at it"
+    back_up(address, folder, by="Ann", at=left.stat().st_mtime + 3 * 86_400)
+
+    assert {one.name for one in folder.glob(".*")} == set(others)
+
+
 async def test_an_upgrade_leaves_the_old_ledger_beside_the_new(tmp_path: Path) -> None:
     from tests.unit.ledger.test_migrations import make_older
 
@@ -497,3 +551,6 @@ async def test_an_upgrade_leaves_the_old_ledger_beside_the_new(tmp_path: Path) -
         names = connection.execute(text("SELECT name FROM sqlite_master")).scalars()
         assert "nights" not in [*names]
     assert upgrade_ledger(address, **BY_ME) == (REVISION, REVISION, None)
+    with connected(address) as connection:
+        noted = connection.execute(text("SELECT act, by, at, words FROM acts")).all()
+    assert noted == [("upgrade", "Ann", NOW, f"schema 0011 became {REVISION}")]
