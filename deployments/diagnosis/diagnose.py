@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
-from deployments.diagnosis.finding import PlaceFinding, ok, wrong_by
+from deployments.diagnosis.film_store import store
+from deployments.diagnosis.finding import TROUBLE, PlaceFinding, all_of, each_of, wrong_by
 from deployments.diagnosis.kept_ledger import ledger
-from deployments.diagnosis.place import files, packages, remarks, room, versions
-from deployments.diagnosis.prefect import prefect
+from deployments.diagnosis.place import files, nights, packages, remarks, room, versions
+from deployments.diagnosis.prefect import PrefectStarts, prefect, wanted_of
 from deployments.diagnosis.service import service, webhooks
 from deployments.prefect_address import prefect_address
 from deployments.servers import prefect_of
-from tasks.errors import CallsheetError
 from tasks.settings import Settings, load_settings
-from tasks.store import open_store
 
 
 async def diagnose(profile: str | None, folder: Path) -> list[PlaceFinding]:
@@ -23,33 +23,26 @@ async def diagnose(profile: str | None, folder: Path) -> list[PlaceFinding]:
     Asks the service with free reads, and tries whether the store can be written and read. Nothing
     that was not there before is left behind.
     """
-    found = [*versions(), *packages(folder)]
-    server = prefect_address()
+    found = [*each_of("versions", versions), *each_of("packages", lambda: packages(folder))]
     try:
         settings = load_settings(profile=profile, folder=folder)
-        found += [*remarks(settings), *files(settings), *room(settings)]
-    except CallsheetError as error:
+    except TROUBLE as error:
         found.append(wrong_by("settings", error))
-    else:
-        found += await asyncio.to_thread(lambda: [*ledger(settings.ledger)])
-        found += [one async for one in service(settings)]
-        found += [one async for one in webhooks(settings)]
-        found.append(await _store(settings))
-        server = prefect_of(settings.home)
-    return [*found, *await asyncio.to_thread(lambda: [*prefect(server)])]
+        return found + await asyncio.to_thread(each_of, "prefect", _prefect_alone)
+    found += each_of("settings", lambda: remarks(settings))
+    found += each_of("nights", lambda: nights(settings, folder))
+    found += each_of("files", lambda: files(settings))
+    found += each_of("disk", lambda: room(settings))
+    found += await asyncio.to_thread(each_of, "ledger", lambda: ledger(settings.ledger))
+    found += await all_of("service", service(settings))
+    found += await all_of("webhooks", webhooks(settings))
+    found += await all_of("store", store(settings))
+    return found + await asyncio.to_thread(each_of, "prefect", lambda: _prefect(settings, folder))
 
 
-async def _store(settings: Settings) -> PlaceFinding:
-    address = settings.store
-    if "://" not in address and not Path(address).exists():
-        # To try it would make it; the disk's room is told beside it.
-        return ok("store", f"{Path(address).absolute()} is made by the first run")
-    try:
-        store = open_store(address)
-        try:
-            await store.check()
-        finally:
-            await store.aclose()
-    except CallsheetError as error:
-        return wrong_by("store", error)
-    return ok("store", f"films can be written to {address} and read back")
+def _prefect_alone() -> Iterator[PlaceFinding]:
+    yield from prefect(prefect_address(), PrefectStarts())
+
+
+def _prefect(settings: Settings, folder: Path) -> Iterator[PlaceFinding]:
+    yield from prefect(prefect_of(settings.home), wanted_of(settings, folder))

@@ -5,39 +5,67 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from deployments.diagnosis.finding import PlaceFinding, note, ok, wrong, wrong_by
+from deployments.diagnosis.finding import RUNBOOK, PlaceFinding, note, ok, wrong, wrong_by
 from tasks.errors import CallsheetError
-from tasks.ledger.backup import schema_of
-from tasks.ledger.maintenance import check_ledger, size_of_ledger
+from tasks.ledger.backup import opened, schema_of
+from tasks.ledger.maintenance import LedgerCheck, check_ledger, size_of_ledger
 from tasks.ledger.migrate import MAKE_ONE
+from tasks.ledger.productions import database_now, left_held
 from tasks.ledger.schema import REVISION
-from tasks.plural import say_bytes
+from tasks.plural import count, say_bytes
 
 #: A ledger that is larger, in bytes, takes a while to be looked through.
 LARGE = 200 * 10**6
+#: One that is larger, in bytes, is worth a word: about a million rows and their history.
+HUGE = 10 * 10**9
 #: A backup that is older is worth a word, in seconds.
 OLD = 7 * 86_400.0
+#: How many problems of one ledger are listed.
+LISTED = 5
+_DAMAGE = "stop what runs, then `callsheet ledger restore FILE --instead`: docs/operations.md"
 
 
-def ledger(address: str) -> Iterator[PlaceFinding]:
-    """Look through the ledger; one of an older schema is left as it is."""
+def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
+    """Look through the ledger; one of another schema is left as it is."""
     try:
-        if (old := schema_of(address)) < REVISION:
-            words = f"it has schema {old}; the next command brings it to {REVISION}"
-            yield note("ledger", words, "stop what runs, then `callsheet ledger upgrade`")
+        if (other := schema_of(address)) != REVISION:
+            yield _of_another_schema(other)
             return
         size = size_of_ledger(address)
         found = check_ledger(address, thorough=size <= LARGE)
+        with opened(address, writes=False) as engine, engine.connect() as connection:
+            held = left_held(connection, at=database_now(connection))
     except CallsheetError as error:
         none_yet = error.remedy == MAKE_ONE
         yield note("ledger", str(error), MAKE_ONE) if none_yet else wrong_by("ledger", error)
         return
-    for problem in found.problems:
-        yield wrong("ledger", problem.words, "restore a backup: docs/operations.md")
+    yield from _soundness(found)
+    if size > huge:
+        words = f"it is {say_bytes(size)}: backups and checks take their time"
+        yield note("ledger", words, "`callsheet ledger vacuum --forget-events 400d`")
+    if found.lines and (found.backup_at is None or found.backup_at < time.time() - OLD):
+        words = "it was never backed up" if found.backup_at is None else "its backup is a week old"
+        yield note("ledger", words, "`callsheet ledger backup FILE`")
+    for campaign, rows in held:
+        words = f"{count(rows, 'row')} of {campaign} are those of crews that are gone"
+        remedy = "`callsheet run SHEET` looks for what is under way, and makes nothing twice"
+        yield note("ledger", words, remedy)
+
+
+def _of_another_schema(found: str) -> PlaceFinding:
+    if found < REVISION:
+        words = f"it has schema {found}; the next command brings it to {REVISION}"
+        return note("ledger", words, "stop what runs, then `callsheet ledger upgrade`")
+    words = f"it has schema {found}, which is newer than this Callsheet knows ({REVISION})"
+    return wrong("ledger", words, "install the Callsheet that the other machines have")
+
+
+def _soundness(found: LedgerCheck) -> Iterator[PlaceFinding]:
+    for problem in found.problems[:LISTED]:
+        yield wrong("ledger", problem.words, _DAMAGE if problem.is_damage else RUNBOOK)
+    if (more := len(found.problems) - LISTED) > 0:
+        yield wrong("ledger", f"and {count(more, 'problem')} more", "`callsheet ledger check`")
     if not found.problems:
         looked = "it adds up" if found.thorough else "`callsheet ledger check` looks through it"
         words = f"it is {found.address}: {say_bytes(found.size)}, schema {found.schema}; {looked}"
         yield ok("ledger", words)
-    if found.lines and (found.backup_at is None or found.backup_at < time.time() - OLD):
-        words = "it was never backed up" if found.backup_at is None else "its backup is a week old"
-        yield note("ledger", words, "`callsheet ledger backup FILE`")

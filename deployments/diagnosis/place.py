@@ -6,13 +6,16 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from deployments.diagnosis.finding import PlaceFinding, note, ok, wrong
 from flows.packages import REMEDY, ROOT, hidden_in
+from tasks.errors import CallsheetError, shorten
 from tasks.ledger.database import ledger_file, ledger_url
-from tasks.plural import say_bytes
+from tasks.nights.inboxes import Inbox, listed_inboxes
+from tasks.plural import count, say_bytes
 from tasks.settings import Settings, credentials_folder
 
 #: Less room than this, in bytes, is worth a word; less than that stops a run before long.
@@ -61,7 +64,19 @@ def packages(folder: Path) -> Iterator[PlaceFinding]:
 def remarks(settings: Settings) -> Iterator[PlaceFinding]:
     """Say what is odd about the settings: misspelt names, keys that everybody can read."""
     for remark in settings.remarks:
-        yield note("settings", remark)
+        yield note("settings", remark, "mend it where it is set; docs/settings.md has every name")
+
+
+def nights(settings: Settings, folder: Path) -> Iterator[PlaceFinding]:
+    """Say which inboxes are listed, where any are."""
+    if inboxes := inboxes_of(settings, folder):
+        names = ", ".join(inbox.name for inbox in inboxes)
+        yield ok("nights", f"{count(len(inboxes), 'inbox', 'inboxes')}: {shorten(names)}")
+
+
+def inboxes_of(settings: Settings, folder: Path) -> tuple[Inbox, ...]:
+    """Return the inboxes that are listed; raise ConfigurationError for a mistake in them."""
+    return listed_inboxes(folder, None if settings.nights is None else Path(settings.nights))
 
 
 def files(settings: Settings) -> Iterator[PlaceFinding]:
@@ -74,22 +89,24 @@ def files(settings: Settings) -> Iterator[PlaceFinding]:
         yield ok("files", "the ledger and what is secret are for their owner alone")
 
 
-def room(settings: Settings) -> Iterator[PlaceFinding]:
-    """Say how much room the disks have that a run writes to."""
+def room(
+    settings: Settings, *, scarce: int = SCARCE, too_little: int = TOO_LITTLE
+) -> Iterator[PlaceFinding]:
+    """Say how much room the disks have that a run writes to; what is little, in bytes."""
     for name, path in _written(settings).items():
         there = next(one for one in (path, *path.parents) if one.exists())
         free = shutil.disk_usage(there).free
         words = f"{say_bytes(free)} are free for {name}, at {path}"
-        if free < TOO_LITTLE:
+        if free < too_little:
             yield wrong("disk", words, "make room: a run stops when the disk is full")
-        elif free < SCARCE:
-            yield note("disk", words)
+        elif free < scarce:
+            yield note("disk", words, "make room before the next large campaign")
         else:
             yield ok("disk", words)
 
 
 def _private(settings: Settings) -> Iterator[Path]:
-    file = ledger_file(ledger_url(settings.ledger))
+    file = _ledger_file(settings)
     found = [] if file is None else [file]
     found += [settings.home / "board" / "token"]
     if (credentials := credentials_folder()) is not None and credentials.is_dir():
@@ -102,10 +119,17 @@ def _written(settings: Settings) -> dict[str, Path]:
     found = {"downloads": settings.spool}
     if "://" not in settings.store:
         found["films"] = Path(settings.store).absolute()
-    if (file := ledger_file(ledger_url(settings.ledger))) is not None:
+    if (file := _ledger_file(settings)) is not None:
         found["the ledger"] = file.absolute()
     disks: dict[int, dict[str, Path]] = {}
     for name, path in found.items():
         there = next(one for one in (path, *path.parents) if one.exists())
         disks.setdefault(there.stat().st_dev, {})[name] = path
     return {" and ".join(on_it): next(iter(on_it.values())) for on_it in disks.values()}
+
+
+def _ledger_file(settings: Settings) -> Path | None:
+    with suppress(CallsheetError):
+        return ledger_file(ledger_url(settings.ledger))
+    # What is wrong with its address is told of the ledger.
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import httpx
 
@@ -27,14 +27,14 @@ async def service(settings: Settings) -> AsyncIterator[PlaceFinding]:
     before = time.time()
     status = await key_status(address, key)
     if status.accepted is None:
-        yield wrong("service", f"{address}: {status.words}", "check CALLSHEET_BASE_URL")
+        remedy = "check CALLSHEET_BASE_URL, and the way to it from this machine"
+        yield wrong("service", f"{address}: {status.words}", remedy)
         return
     if not status.accepted:
         yield wrong("service", f"{address}: {status.words}", "`callsheet login`")
         return
     owner = await owner_of(address, key)
-    scopes = ", ".join(owner.scopes) if owner.scopes else "what it may do, the service does not say"
-    yield ok("service", f"{address} takes the key ({scopes})")
+    yield _scopes(f"{address} takes the key", owner.scopes, may_read=status.may_read is not False)
     if status.clock is not None:
         apart = status.clock - (before + time.time()) / 2
         if abs(apart) > SKEW:
@@ -43,6 +43,23 @@ async def service(settings: Settings) -> AsyncIterator[PlaceFinding]:
             yield wrong("clock", words, "have this machine's clock set by NTP")
         else:
             yield ok("clock", "this machine's and the service's agree")
+
+
+def _scopes(words: str, scopes: Sequence[str] | None, *, may_read: bool) -> PlaceFinding:
+    """Say what a key may do, and what cannot be done with it."""
+    if not may_read:
+        words += ", which may not read: nothing can be planned, quoted or brought home with it"
+        return wrong("service", words, "`callsheet login`, or a key that has the scope read")
+    if not scopes or not set(scopes) & {"read", "write"}:
+        return ok("service", f"{words} (what it may do, the service does not say)")
+    held = ", ".join(scopes)
+    if "write" not in scopes:
+        words += f", which has the scope {held} alone: it plans, quotes and brings films home that "
+        words += "are under way, and can neither make nor edit nor cancel any"
+        remedy = "`callsheet login`, or a key that has the scope write, where films are to be made"
+        return note("service", words, remedy)
+    lacks = "" if "ai" in scopes else "; without ai it makes no clips"
+    return ok("service", f"{words} ({held}{lacks})")
 
 
 async def webhooks(settings: Settings) -> AsyncIterator[PlaceFinding]:
@@ -57,7 +74,7 @@ async def webhooks(settings: Settings) -> AsyncIterator[PlaceFinding]:
     try:
         async with httpx.AsyncClient(timeout=5, follow_redirects=False) as client:
             answer = await client.get(settings.webhook_url)
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         words = f"nobody answers at {settings.webhook_url} ({type(error).__name__})"
         yield note(
             "webhooks", words, "runs poll instead; start `callsheet receive`, and see whether the "

@@ -246,6 +246,28 @@ def headway_of(connection: Connection, production: Production) -> Headway:
     return Headway(count, waiting is not None, crews)
 
 
+def left_held(connection: Connection, *, at: float) -> list[tuple[str, int]]:
+    """Return campaigns whose crews are gone, and how many rows each of those had not done.
+
+    `at` is the database's own time. Neither the run nor any crew has given a sign of life.
+    """
+    query = (
+        select(campaigns.c.name, func.count(rows.c.id))
+        .join(productions, productions.c.campaign_id == campaigns.c.id)
+        .join(batches, batches.c.production_id == productions.c.id)
+        .join(rows, rows.c.batch_id == batches.c.id)
+        .where(
+            productions.c.ended_at.is_(None),
+            batches.c.ended_at.is_(None),
+            rows.c.state.in_(_OPEN),
+            campaigns.c.owner_until.is_(None) | (campaigns.c.owner_until <= at),
+        )
+        .group_by(campaigns.c.name)
+        .order_by(campaigns.c.name)
+    )
+    return [(str(name), int(number)) for name, number in connection.execute(query)]
+
+
 def states_by_crew(connection: Connection, production: Production) -> dict[int, Counter[State]]:
     """Return how many rows each crew has had last are in which state; `NOBODY`'s among them."""
     query = (

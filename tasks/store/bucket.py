@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -37,14 +37,12 @@ class BucketStore:
         """The bucket and prefix, as `s3://bucket/prefix`."""
         return f"s3://{self._bucket}/{self._prefix}".rstrip("/")
 
-    async def check(self) -> None:
+    async def check(self) -> Sequence[str]:
         """Raise StoreUnusable, with a remedy, unless objects can be written and read here."""
         try:
-            await self._known()
+            return _lacks(self.address, (await self._known()).abilities)
         except S3Trouble as trouble:
             unusable = trouble
-        else:
-            return
         message = f"films cannot be written to {self.address}: {unusable.sentence}"
         raise StoreUnusable(message, remedy=unusable.remedy)
 
@@ -184,13 +182,17 @@ class BucketStore:
         async with self._probing:
             if self._objects is None:
                 abilities = await probe(self._calls, self._prefix)
-                _tell(self.address, abilities)
+                for words in _lacks(self.address, abilities):
+                    _log.warning("%s", words)
                 self._objects = S3Objects(self._calls, abilities)
             return self._objects
 
 
-def _tell(address: str, abilities: Abilities) -> None:
+def _lacks(address: str, abilities: Abilities) -> list[str]:
+    """Say what a bucket does not do, and what is done instead."""
+    lacks = []
     if not abilities.conditional:
-        _log.warning("%s lets files be overwritten: Callsheet looks before it writes", address)
+        lacks.append(f"{address} lets files be overwritten: Callsheet looks before it writes")
     if not abilities.checks:
-        _log.warning("%s does not check uploads: Callsheet reads every file back", address)
+        lacks.append(f"{address} does not check uploads: Callsheet reads every file back")
+    return lacks

@@ -44,9 +44,10 @@ class FolderStore:
         """The folder's path."""
         return str(self._writer.root)
 
-    async def check(self) -> None:
+    async def check(self) -> Sequence[str]:
         """Raise StoreUnusable unless files can be made in the folder; makes it if it is missing."""
         await self._run(self._check)
+        return ()
 
     async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
         """Store files whose names are free, or have these same bytes already."""

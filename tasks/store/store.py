@@ -6,7 +6,7 @@ deliveries have them: a path, or `s3://bucket/key`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -50,8 +50,11 @@ class Store(Protocol):
     def address(self) -> str:
         """The store as people write it."""
 
-    async def check(self) -> None:
-        """Raise StoreUnusable, with a remedy, unless films can be written and read here."""
+    async def check(self) -> Sequence[str]:
+        """Raise StoreUnusable, with a remedy, unless films can be written and read here.
+
+        Return in words what it lacks that films can do without.
+        """
 
     async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
         """Store files whose names are free, or have these same bytes already.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,20 +17,29 @@ from typing import Any
 import pytest
 
 from deployments.diagnosis.kept_ledger import ledger
+from deployments.diagnosis.place import room
+from tasks.ledger import claim_batch, open_ledger
 from tasks.ledger.backup import schema_of
+from tasks.ledger.maintenance import make_ledger
+from tasks.settings import load_settings
+from tests.campaigns import Stage, brief
+from tests.databases import postgres_server
 from tests.here import Here
-from tests.programs import simple_sheet
+from tests.programs import Sandbox, simple_sheet
+from tests.stores import S3Server, moto_s3, rclone_s3
 from tests.unit.ledger.test_migrations import make_older
+from tests.unit.ledger.test_productions import LAPSED, begin
 
 Parts = dict[str, list[dict[str, Any]]]
 
 
 def found(here: Here, status: int) -> Parts:
-    """Return what is found of each part."""
+    """Return what is found of each part; whatever is not well says what helps."""
     done = here.call("doctor", "--json")
     assert (done.status, done.json["exit"]) == (status, status), done.out
     parts: Parts = {}
     for one in done.json["findings"]:
+        assert (one["verdict"] == "ok") == (one["remedy"] is None), one
         parts.setdefault(one["part"], []).append(one)
     return parts
 
@@ -96,7 +107,7 @@ def test_what_is_wrong_comes_with_what_helps(here: Here) -> None:
 @pytest.mark.parametrize(
     ("settings", "part", "words"),
     [
-        ({"CALLSHEET_LEDGER": "mysql://h/d"}, "settings", "cannot live in mysql"),
+        ({"CALLSHEET_LEDGER": "mysql://h/d"}, "ledger", "cannot live in mysql"),
         ({"CALLSHEET_API_KEY": "mav_nobodys"}, "service", "does not accept the key"),
         ({"CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1"}, "service", "could not be reached"),
         ({"CALLSHEET_QUOTE_AGE": "soon"}, "settings", "CALLSHEET_QUOTE_AGE"),
@@ -171,3 +182,263 @@ def test_a_ledger_of_an_older_schema_is_left_as_it_is(tmp_path: Path) -> None:
     (found,) = ledger(address)
     assert (found.verdict, "it has schema 0011" in found.words) == ("note", True)
     assert schema_of(address) == "0011"
+
+
+LONG = "n" * 300
+
+
+def a_key_that_may(scope: str) -> Callable[[Here, Sandbox], None]:
+    def give(here: Here, service: Sandbox) -> None:
+        here.monkeypatch.setenv("CALLSHEET_API_KEY", service.ready["keys"][scope])
+
+    return give
+
+
+def a_setting(name: str, value: str) -> Callable[[Here, Sandbox], None]:
+    return lambda here, _: here.monkeypatch.setenv(f"CALLSHEET_{name}", value)
+
+
+def a_store_nobody_writes_to(here: Here, _: Sandbox) -> None:
+    # Rights keep nobody out who is root; in there no file can be made by anybody.
+    folder = Path("/proc") if os.geteuid() == 0 else here.folder / "closed"
+    if os.geteuid():
+        folder.mkdir(mode=0o500)
+    here.monkeypatch.setenv("CALLSHEET_STORE", str(folder))
+
+
+def a_store_below_a_file(here: Here, _: Sandbox) -> None:
+    (here.folder / "films").write_text("")
+    here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "films" / "spring"))
+
+
+def a_ledger_that(spoil: Callable[[Path], object]) -> Callable[[Here, Sandbox], None]:
+    def make(here: Here, _: Sandbox) -> None:
+        file = here.folder / "ledger.db"
+        make_ledger(f"sqlite:///{file}")
+        spoil(file)
+        here.monkeypatch.setenv("CALLSHEET_LEDGER", f"sqlite:///{file}")
+
+    return make
+
+
+def _tell(file: Path, statement: str) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(statement)
+
+
+def _scratch(file: Path) -> None:
+    """Have the disk lose what is behind the first pages."""
+    data = bytearray(file.read_bytes())
+    data[8192:-8192] = b"\xaa" * (len(data) - 16384)
+    file.write_bytes(data)
+
+
+def _replace_by_a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def nights_with_a_slip(here: Here, _: Sandbox) -> None:
+    (here.folder / "nights.toml").write_text('[inbox.spring]\nplaec = "inbox"\n')
+
+
+#: What is broken, how; then which part is found so, with which verdict, words and remedy.
+BROKEN: Mapping[str, tuple[Callable[[Here, Sandbox], None], str, str, str, str]] = {
+    "a key that may only read": (
+        a_key_that_may("read"), "service", "note", "can neither make nor edit nor cancel", "write",
+    ),
+    "a key that may not read": (
+        a_key_that_may("write"), "service", "wrong", "which may not read", "scope read",
+    ),
+    "a store that can only be read": (
+        a_store_nobody_writes_to, "store", "wrong", "films cannot be written to", "writable",
+    ),
+    "a store below a file": (
+        a_store_below_a_file, "store", "wrong", "nothing can be made in", "another folder",
+    ),
+    "a store of too long a name": (
+        a_setting("STORE", f"/tmp/{LONG}"), "store", "wrong", "file name too long", "path",
+    ),
+    "a store that is none": (
+        a_setting("STORE", "ftp://films"), "store", "wrong", "is not a store", "s3://bucket",
+    ),
+    "a ledger of too long a name": (
+        a_setting("LEDGER", f"sqlite:////tmp/{LONG}"), "files", "wrong", "file name too long",
+        "path",
+    ),
+    "a ledger that is a folder": (
+        a_ledger_that(_replace_by_a_folder), "ledger", "wrong", "cannot be opened", "write to",
+    ),
+    "a ledger that is no database": (
+        a_ledger_that(lambda file: file.write_text("what the disk made of it" * 99)),
+        "ledger", "wrong", "is damaged or is not a ledger", "restore it from a backup",
+    ),
+    "a ledger whose pages are lost": (
+        a_ledger_that(_scratch), "ledger", "wrong", "", "restore",
+    ),
+    "a ledger of a newer schema": (
+        a_ledger_that(lambda f: _tell(f, "UPDATE callsheet_version SET version_num = '9999'")),
+        "ledger", "wrong", "which is newer than this Callsheet knows", "install the Callsheet",
+    ),
+    "a ledger on PostgreSQL that is away": (
+        a_setting("LEDGER", "postgresql://nobody@127.0.0.1:9/ledger"),
+        "ledger", "wrong", "cannot be used", "its server is up",
+    ),
+    "an address for webhooks that is none": (
+        a_setting("WEBHOOK_URL", "https://nobody.invalid/hooks"),
+        "webhooks", "note", "nobody answers", "callsheet receive",
+    ),
+    "a slip in nights.toml": (nights_with_a_slip, "nights", "wrong", "plaec", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_broken_is_named_and_the_rest_is_looked_at(
+    here: Here, service: Sandbox, case: str
+) -> None:
+    spoil, part, verdict, words, remedy = BROKEN[case]
+    here.monkeypatch.setenv("PREFECT_API_URL", "")
+    spoil(here, service)
+    before = contents(here.folder)
+
+    parts = found(here, 2 if verdict == "wrong" else 0)
+
+    told = [one for one in parts[part] if one["verdict"] == verdict]
+    assert any(words in one["words"] and remedy in one["remedy"] for one in told), parts
+    assert {"versions", "packages", "disk", "ledger", "service", "store", "prefect"} <= {*parts}
+    assert contents(here.folder) == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file below a folder, and what is in it."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path): path.read_bytes() for path in files}
+
+
+def work_with_bucket(here: Here, server: S3Server, address: str) -> None:
+    for name, value in server.environment().items():
+        here.monkeypatch.setenv(name, value)
+    here.monkeypatch.setenv("CALLSHEET_STORE", address)
+    here.monkeypatch.setenv("PREFECT_API_URL", "")
+
+
+def test_what_a_bucket_lacks_or_refuses_is_said(here: Here, tmp_path: Path) -> None:
+    with rclone_s3(tmp_path / "s3") as server:
+        work_with_bucket(here, server, "s3://films/spring")
+        lets_overwrite = found(here, 0)["store"]
+        assert server.keys() == []
+        here.monkeypatch.setenv("CALLSHEET_STORE", "s3://nobodys")
+        no_bucket = found(here, 2)["store"]
+        here.monkeypatch.setenv("CALLSHEET_STORE", "s3://films")
+        here.monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+        refused = found(here, 2)["store"]
+    away = found(here, 2)["store"]
+    with moto_s3() as server:
+        work_with_bucket(here, server, "s3://films")
+        conditional = found(here, 0)["store"]
+
+    said = "\n".join(one["words"] for one in lets_overwrite)
+    assert [one["verdict"] for one in lets_overwrite] == ["ok", "note"]
+    assert "s3://films/spring lets files be overwritten" in said
+    assert "If-None-Match" in lets_overwrite[1]["remedy"]
+    assert not any("overwritten" in one["words"] for one in conditional)
+    for one in (*no_bucket, *refused, *away):
+        assert "films cannot be written to s3://" in one["words"]
+
+
+def test_a_disk_that_is_nearly_full_is_said(here: Here) -> None:
+    settings = load_settings(folder=here.folder)
+    (scarce,) = room(settings, scarce=10**18)
+    (full,) = room(settings, scarce=10**18, too_little=10**18)
+    assert (scarce.verdict, full.verdict) == ("note", "wrong")
+    assert "make room" in f"{scarce.remedy}"
+    assert "make room" in f"{full.remedy}"
+
+
+def test_a_ledger_that_is_huge_is_to_be_made_smaller(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'ledger.db'}"
+    make_ledger(address)
+    assert next(one.verdict for one in ledger(address)) == "ok"
+    (word,) = [one for one in ledger(address, huge=1000) if "take their time" in one.words]
+    assert (word.verdict, word.remedy) == ("note", "`callsheet ledger vacuum --forget-events 400d`")
+
+
+async def test_a_ledger_on_postgres_that_is_newer_or_that_crews_have_left(tmp_path: Path) -> None:
+    with postgres_server() as server:
+        address = server.new_database()
+        async with await open_ledger(address) as opened:
+            stage = await Stage.set(opened)
+            await stage.sync(brief("a"), brief("b"))
+            for row in ("a", "b"):
+                await stage.approve(row)
+            production = await begin(stage)
+            held = {"production": production, "crew": 1, "holder": "a machine that is gone"}
+            await stage.write(claim_batch, **held, seconds=LAPSED)
+            left = [*ledger(address)]
+            await opened.write(lambda one: one.exec_driver_sql(NEWER))
+        (newer,) = ledger(address)
+
+    (word,) = [one for one in left if "crews that are gone" in one.words]
+    assert (word.verdict, f"2 rows of {stage.campaign.name}" in word.words) == ("note", True)
+    assert "`callsheet run SHEET`" in word.remedy
+    assert (newer.verdict, "9999, which is newer" in newer.words) == ("wrong", True)
+
+
+NEWER = "UPDATE callsheet_version SET version_num = '9999'"
+RECORDER = {"server": {"services": {"task_run_recorder": {"read_batch_size": 1}}}}
+IDLE, AT_WORK = [{"status": "OFFLINE"}], [{"status": "OFFLINE"}, {"status": "ONLINE"}]
+DEPLOYED = [{"name": "crew", "work_pool_name": "callsheet"}]
+
+
+@contextmanager
+def prefect_that_answers(answers: Mapping[str, Any]) -> Iterator[str]:
+    """A server that answers as Prefect's would, started with other settings or given little."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            path = self.path.removeprefix("/api/")
+            body = json.dumps(answers.get(path)).encode()
+            self.send_response(200 if path in answers else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/api"
+    server.shutdown()
+    server.server_close()
+
+
+WELL = {"health": True, "flows/count": 1, "deployments/filter": DEPLOYED}
+WORKERS = "work_pools/callsheet/workers/filter"
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict", "words", "remedy"),
+    [
+        ({**WELL, "admin/settings": RECORDER}, "note", "reads 1 task runs at a time", "toml"),
+        ({**WELL, "admin/version": "2.20.9"}, "wrong", "the server is Prefect 2.20.9", "major"),
+        ({**WELL, "deployments/filter": []}, "note", "no night starts by it", "nights install"),
+        ({**WELL, WORKERS: IDLE}, "note", "no worker of the work pool callsheet", "worker start"),
+        ({**WELL, WORKERS: AT_WORK}, "ok", "has a worker that is up", ""),
+        (WELL, "note", "no worker of the work pool callsheet", "callsheet up"),
+        ({"health": True, "flows/count": 1}, "note", "is not to be had", "prefect deployment ls"),
+    ],
+)
+def test_a_prefect_server_that_will_not_do_is_said(
+    here: Here, answers: Mapping[str, Any], verdict: str, words: str, remedy: str
+) -> None:
+    (here.folder / "inbox").mkdir()
+    (here.folder / "nights.toml").write_text(f'[inbox.spring]\nplace = "{here.folder}/inbox"\n')
+    with prefect_that_answers(answers) as address:
+        here.monkeypatch.setenv("PREFECT_API_URL", address)
+        parts = found(here, 2 if verdict == "wrong" else 0)
+    told = [one for one in parts["prefect"] if one["verdict"] == verdict]
+    assert any(words in o["words"] and remedy in (o["remedy"] or "") for o in told), parts
