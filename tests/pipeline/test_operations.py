@@ -1,0 +1,229 @@
+"""The page for whoever is on call: its quotes are said, its commands do."""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import re
+import shlex
+import signal
+import socket
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.here import Here
+from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
+
+PAGE = (ROOT / "docs" / "operations.md").read_text()
+NIGHT = PAGE.split("## At three in the morning\n")[1].split("\n## ")[0]
+#: What is seen, what it means, what becomes of money, what to type first, whom to wake.
+SYMPTOMS = [line.strip("| ").split(" | ") for line in NIGHT.splitlines() if " | " in line][2:]
+#: A render takes so long, in seconds: longer than a run is given that is left.
+RENDER = 10.0
+#: Programs of others that the page has typed: those are not run here.
+OTHERS = {"make", "crontab", "export", "unset"}
+
+
+def typed() -> list[str]:
+    """Return every command that the page has typed, in its order, each once."""
+    lines = re.findall(r"^\$ (.+?)(?:\s{2,}#.*)?$", PAGE, re.MULTILINE)
+    return [*dict.fromkeys([*lines, *(symptom[3].strip("`") for symptom in SYMPTOMS)])]
+
+
+@cache
+def sentences() -> tuple[str, ...]:
+    """Return every text in the source on one line, `…` for what is put into it."""
+    files = chain(*((ROOT / door).rglob("*.py") for door in ("tasks", "flows", "deployments")))
+    trees = (ast.parse(file.read_text()) for file in files)
+    return tuple(" ".join(text.split()) for tree in trees for text in _texts(tree))
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+            yield "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+@pytest.mark.parametrize("symptom", SYMPTOMS, ids=[symptom[0][:50] for symptom in SYMPTOMS])
+def test_a_symptom_is_told_whole_and_in_the_programs_own_words(symptom: list[str]) -> None:
+    seen, means, money, first, wake = symptom
+    assert all((means, money, wake))
+    assert first.startswith("`callsheet ")
+    if seen.startswith("`"):
+        parts = [re.escape(part.strip()) for part in seen.strip("` ").split("…") if part.strip()]
+        said = re.compile(".*".join(parts))
+        assert any(said.search(text) for text in sentences()), f"nothing says {seen}"
+
+
+def test_there_are_symptoms_enough_and_every_alert_is_told_of() -> None:
+    assert len([one for one in SYMPTOMS if one[0].startswith("`")]) >= 15
+    assert len({one[0] for one in SYMPTOMS}) == len(SYMPTOMS)
+    rules = yaml.safe_load((ROOT / "deployments" / "observability" / "alerts.yaml").read_text())
+    alerts = {rule["alert"] for group in rules["groups"] for rule in group["rules"]}
+    assert {alert for alert in alerts if f"`{alert}`" not in PAGE} == set()
+
+
+def test_what_the_page_leads_to_is_there() -> None:
+    titles = re.findall(r"^#+ (.+)$", PAGE, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+    for file, anchor in re.findall(r"\]\(([\w.]*)(?:#([\w-]+))?\)", PAGE):
+        assert (ROOT / "docs" / file).exists(), file
+        assert file or anchor in anchors, anchor
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    words = ("--allow-loopback-webhooks", "--credits", "1000000")
+    with sandbox(tmp_path_factory.mktemp("service"), *words) as running:
+        yield running
+
+
+@pytest.fixture
+def on_call(here: Here, service: Sandbox) -> Here:
+    """A folder with a campaign that is delivered, an inbox, and an address for webhooks."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        port = probe.getsockname()[1]
+    here.monkeypatch.setenv("CALLSHEET_WEBHOOK_URL", f"http://127.0.0.1:{port}/hooks")
+    here.monkeypatch.setenv("CALLSHEET_RECEIVER", f"127.0.0.1:{port}")
+    here.monkeypatch.setenv("XDG_CONFIG_HOME", str(here.folder / ".config"))
+    here.monkeypatch.setenv("CALLSHEET_CREDENTIALS", "file")
+    here.monkeypatch.setenv("PREFECT_API_URL", "")
+    for folder in ("inbox", "backups"):
+        (here.folder / folder).mkdir()
+    inbox = f'[inbox.spring]\nplace = "{here.folder}/inbox"\n'
+    (here.folder / "nights.toml").write_text(inbox)
+    return here
+
+
+#: How a command of the page ends in a place where all is well, where that is not 0.
+STATUS = {
+    "callsheet up --status": 1,
+}
+#: What is added to a command, so that it ends by itself.
+MORE = {"run": ["--without-prefect", "--wait", "poll"], "login": ["--with-token"]}
+
+
+def test_every_command_of_the_page_does_what_it_is_typed_for(
+    on_call: Here, service: Sandbox, name: str
+) -> None:
+    (on_call.folder / f"{name}.csv").write_text(simple_sheet(2))
+    first = on_call.call("run", f"{name}.csv", "--yes", "--without-prefect", "--wait", "poll")
+    assert first.status == 0, first.err
+    there = {
+        "SHEET": f"{name}.csv", "CAMPAIGN": name, "ROW": "r001", "INBOX": "spring", "N": "1000",
+        "postgresql://callsheet@db.example.com/ledger": f"sqlite:///{on_call.folder}/.callsheet/"
+        "ledger.db", "https://service.example/api/v1": service.environ["CALLSHEET_BASE_URL"],
+        "s3://films/launch": str(on_call.folder / "deliveries"), "/backups/": "backups/",
+        "sqlite:////tmp/drill/ledger.db": f"sqlite:///{on_call.folder}/drill/ledger.db",
+    }  # fmt: skip
+    wrong = []
+    heard = [line for line in typed() if line.startswith("callsheet webhooks ")]
+    for line in (one for one in typed() if one not in heard):
+        wrong += _type(on_call, line, _put(line, there, on_call.folder))
+    with _receiver(on_call):
+        for line in heard:
+            wrong += _type(on_call, line, _put(line, there, on_call.folder))
+
+    assert wrong == []
+    assert len(service.charged(_keys(on_call))) == 2
+
+
+def _put(line: str, there: dict[str, str], folder: Path) -> list[str]:
+    """Return the words of a line with what there is in this place."""
+    backups = sorted((folder / "backups").glob("*.db"))
+    if backups:
+        line = re.sub(r"/backups/ledger-[\w-]+\.db", str(backups[-1]), line)
+    words = shlex.split(line)
+    for i, word in enumerate(words):
+        variable, _, value = word.partition("=")
+        words[i] = f"{variable}={there[value]}" if value in there else there.get(word, word)
+    return words
+
+
+def _type(here: Here, line: str, words: list[str]) -> list[str]:
+    """Carry a line out; return what is wrong with that."""
+    program, *words = words
+    if program in ("export", "unset"):
+        for word in words:
+            variable, _, value = word.partition("=")
+            if value:
+                here.monkeypatch.setenv(variable, value)
+            else:
+                here.monkeypatch.delenv(variable)
+    if program != "callsheet":
+        return [] if program in OTHERS else [f"whose program is {line}?"]
+    if line == "callsheet login":
+        here.monkeypatch.setattr(sys, "stdin", io.StringIO(os.environ["CALLSHEET_API_KEY"]))
+    done = here.call(*words, *(one for one in MORE.get(words[0], []) if one not in words))
+    expected = STATUS.get(line, 0)
+    return [] if done.status == expected else [f"{line}: {done.status}\n{done.out}{done.err}"]
+
+
+@contextmanager
+def _receiver(here: Here) -> Iterator[None]:
+    ours = {name: value for name, value in os.environ.items() if name.startswith("CALLSHEET_")}
+    process = Desk(here.folder, ours).start("receive", "--json")
+    try:
+        assert process.stdout is not None
+        assert "receiver" in process.stdout.readline()
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+
+def _keys(here: Here) -> list[str]:
+    with closing(sqlite3.connect(here.folder / ".callsheet" / "ledger.db")) as ledger:
+        return [key for (key,) in ledger.execute("SELECT key FROM takes")]
+
+
+def test_the_drill_with_films_under_way_pays_for_each_once(
+    on_call: Here, service: Sandbox, name: str
+) -> None:
+    sheet, folder = on_call.folder / f"{name}.csv", on_call.folder
+    run = ("run", sheet.name, "--yes", "--without-prefect", "--wait", "poll", "--json")
+    service.plan_fault(on="render", do="slow", seconds=RENDER)
+    sheet.write_text(simple_sheet(2, title=name))
+    _leave_under_way(on_call, *run)
+    made = on_call.call("ledger", "backup", "backups/", "--json")
+    # One more is sent, of which the backup knows nothing.
+    sheet.write_text(simple_sheet(3, title=name))
+    _leave_under_way(on_call, *run)
+    keys = _keys(on_call)
+    service.clear_faults()
+    for file in (folder / ".callsheet").glob("ledger.db*"):
+        file.unlink()
+
+    restored = on_call.call("ledger", "restore", made.json["file"])
+    checked = on_call.call("ledger", "check")
+    before = on_call.call("rows", name, "--json").lines
+    ended = on_call.call(*run)
+
+    assert (made.status, restored.status, checked.status) == (0, 0, 0), restored.err
+    assert {row["state"] for row in before} == {"rendering"}
+    assert (ended.status, ended.json["rows"]) == (0, {"total": 3, "delivered": 3}), ended.err
+    assert len(keys) == 3
+    assert sorted(_keys(on_call)) == sorted(keys)
+    assert service.charged(keys) == dict.fromkeys(keys, 1)
+
+
+def _leave_under_way(here: Here, *run: str) -> None:
+    """Leave a run once all its creates have begun, on a machine that may be busy."""
+    for _ in range(60):
+        ended = here.call(*run, "--max-wait", "1s")
+        assert ended.status == 5, ended.err
+        if "approved" not in ended.json["rows"]:
+            return
+    raise AssertionError(ended.err)
