@@ -8,10 +8,13 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
+from tasks import crash
 from tests.databases import postgres_server
+from tests.here import Here
 from tests.launcher import Process
 from tests.programs import CALLSHEET, Desk, Finished, Sandbox, simple_sheet
 
@@ -185,3 +188,26 @@ def test_with_few_files_there_are_fewer_lanes_and_every_film_is_made(desk: Desk,
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["rows"] == {"total": 20, "delivered": 20}
     assert "may have 128 files open and its lanes want 3682: there are fewer" in done.stderr
+
+
+def test_a_download_that_somebody_else_delivers_and_takes_away_is_made_again(
+    here: Here, service: Sandbox, name: str
+) -> None:
+    (here.folder / f"{name}.csv").write_text(simple_sheet(1))
+    taken: list[Path] = []
+
+    def take_away(point: str, _: object) -> None:
+        if point == "spool: the film has its name" and not taken:
+            taken.extend((here.folder / ".callsheet" / "spool").iterdir())
+            for path in taken:
+                path.unlink()
+
+    crash.arm(take_away)
+    try:
+        ended = here.call(*RUN, f"{name}.csv")
+    finally:
+        crash.arm(lambda *_: None)
+
+    assert len(taken) == 1
+    assert ended.status == 0, ended.err
+    assert ended.json["rows"] == {"total": 1, "delivered": 1}

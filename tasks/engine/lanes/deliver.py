@@ -122,7 +122,11 @@ async def _film(
     fetched = await at.fetcher.fetch(name, _addresses(row, address, at))
     # What is verified is in the store by then; what is not is downloaded anew.
     spooled.callback(fetched.path.unlink, missing_ok=True)
-    seen = await inspect_closely_apart(fetched.path, at.settings.pictures, at.second)
+    try:
+        seen = await inspect_closely_apart(fetched.path, at.settings.pictures, at.second)
+    except FileNotFoundError:
+        # Somebody who was thought to be gone has delivered it meanwhile, out of the same spool.
+        raise StoreError("another process has taken the download away; it is made again") from None
     crashpoint("delivery: the film is verified")
     return _Found(_file(row, "mp4", fetched.path, fetched.sha256, at), seen)
 
