@@ -48,6 +48,8 @@ MOST = 100
 BATCH, BATCHES = 200, 4
 #: How often the ledger is asked how far the crews are, in seconds.
 LOOK = 1.0
+#: To count rows takes the longer, the more there are: it has so much of the time at most.
+COUNTING = 1 / 20
 #: How often whoever starts crews is asked what has become of them, in seconds.
 ASK = 10.0
 #: How long crews may take to let go once they are told to, in seconds.
@@ -72,6 +74,10 @@ def check_workers(count: int, settings: Settings) -> None:
             remedy="set CALLSHEET_LEDGER to a PostgreSQL database "
             "(postgresql://user:password@host/database), or carry the campaign here alone",
         )
+
+
+#: Rows of each crew by state, and the campaign's figures.
+_Counted = tuple[dict[int, Counter[State]], Tally]
 
 
 class CrewsAtWork(NamedTuple):
@@ -128,6 +134,8 @@ class Crews:
         self._production: Production | None = None
         self._headway = Headway(0, claimable=True, crews=0)
         self._states: dict[int, Counter[State]] = {}
+        #: When rows are counted next, in seconds of the loop.
+        self._count_at = 0.0
         self._over = asyncio.Event()
         self._stopped = self._ledger_away = False
         self._turn = self._anew = self._done_by_then = 0
@@ -251,18 +259,19 @@ class Crews:
         """Take the ledger's word on how far the crews are; one that is away is asked again."""
         production, campaign = self._planned(), self._campaign
 
-        def read(
-            connection: Connection,
-        ) -> tuple[Production | None, Headway, dict[int, Counter[State]], Tally]:
-            return (
-                find_production(connection, production.id),
-                headway_of(connection, production),
-                states_by_crew(connection, production),
-                tally_of(connection, campaign),
-            )
+        asked = asyncio.get_running_loop().time()
+        is_due = asked >= self._count_at
+
+        def read(connection: Connection) -> tuple[Production | None, Headway, _Counted | None]:
+            now = find_production(connection, production.id)
+            headway = headway_of(connection, production)
+            if headway.held and not is_due:
+                return now, headway, None
+            counted = states_by_crew(connection, production), tally_of(connection, campaign)
+            return now, headway, counted
 
         try:
-            now, self._headway, self._states, tally = await self._at.ledger.read(read)
+            now, self._headway, counted = await self._at.ledger.read(read)
         except LedgerError as error:
             # Once is enough for whoever reads it: it is asked again every second.
             level = logging.DEBUG if self._ledger_away else logging.WARNING
@@ -273,8 +282,11 @@ class Crews:
         if now is not None and now.stopped:
             self._stopped = True
             self._stop(now.stopped, now.stopped_until)
-        moment = asyncio.get_running_loop().time()
-        self.progress.recount(tally, open=self._open(), now=moment)
+        if counted is not None:
+            moment = asyncio.get_running_loop().time()
+            self._count_at = asked + (moment - asked) / COUNTING
+            self._states, tally = counted
+            self.progress.recount(tally, open=self._open(), now=moment)
         return True
 
     def _open(self) -> int:

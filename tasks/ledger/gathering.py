@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
+from tasks.errors import CallsheetError
 from tasks.ledger.prepared import Prepared, Values
 
 T = TypeVar("T")
@@ -20,6 +21,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: Under which name a connection carries what is gathered.
 _GATHERING = "callsheet: gathering"
+
+
+class Overtaken(CallsheetError):
+    """What a commit took to be so is so no more, or was not: it is carried out with certainty."""
 
 
 class Gatherable(Protocol):
@@ -38,12 +43,19 @@ def gathers(change: F) -> F:
     return change
 
 
-def carry_out(connection: Connection, changes: Iterable[Callable[[Connection], Any]]) -> list[Any]:
+def carry_out(
+    connection: Connection,
+    changes: Iterable[Callable[[Connection], Any]],
+    *,
+    certain: bool = True,
+) -> list[Any]:
     """Carry changes out in one transaction, one after the other; return what each returned.
 
     With the last, everything is written. What one raises is not caught: the transaction is over.
+    Unless it is to be `certain`, what others may change meanwhile is read without keeping them from
+    it, and held against what is so then as it is written: that may raise Overtaken.
     """
-    gathering = _Gathering()
+    gathering = _Gathering(certain=certain)
     results = []
     try:
         for change in changes:
@@ -85,8 +97,15 @@ def gathered(connection: Connection, kind: type[P]) -> P | None:
     return found
 
 
+def is_certain(connection: Connection) -> bool:
+    """Whether a change has to keep others out from the moment at which it asks."""
+    gathering: _Gathering | None = connection.info.get(_GATHERING)
+    return gathering is None or gathering.certain
+
+
 class _Gathering:
-    def __init__(self) -> None:
+    def __init__(self, *, certain: bool) -> None:
+        self.certain = certain
         self.statements: dict[Prepared, list[Values]] = {}
         self.parts: dict[type, Any] = {}
 

@@ -30,7 +30,7 @@ from tasks.ledger.database import (
     make_engine,
     make_file,
 )
-from tasks.ledger.gathering import carry_out
+from tasks.ledger.gathering import Overtaken, carry_out
 from tasks.ledger.migrate import MAKE_ONE, upgrade
 from tasks.measures import Measures
 
@@ -149,6 +149,8 @@ class Ledger:
                 return
 
     def _commit(self, group: list[_Pending]) -> None:
+        # SQLite has one writer: nobody can change what it has read.
+        certain = self._writer.dialect.name == "sqlite"
         for attempt in range(1, DEADLOCKS + 1):
             begun = False
             undo: list[Callable[[], object]] = []
@@ -156,7 +158,8 @@ class Ledger:
                 with self._writer.begin() as connection:
                     begun = True
                     connection.info[_UNDO] = undo
-                    results = carry_out(connection, [pending.change for pending in group])
+                    changes = [pending.change for pending in group]
+                    results = carry_out(connection, changes, certain=certain)
                     crashpoint("ledger: before the commit", group)
                 crashpoint("ledger: after the commit", group)
                 self.commits += 1
@@ -164,6 +167,9 @@ class Ledger:
             except Exception as error:
                 for forget in reversed(undo):
                     forget()
+                if isinstance(error, Overtaken) and not certain:
+                    certain = True
+                    continue
                 if _is_deadlock(error) and attempt < DEADLOCKS:
                     continue
                 if begun and len(group) > 1:

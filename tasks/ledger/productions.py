@@ -18,6 +18,8 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    ScalarSelect,
+    Select,
     func,
     insert,
     literal_column,
@@ -140,26 +142,15 @@ def claim_batch(
         return None
     now = database_now(connection)
     _free(connection, batches.c.production_id == production.id, batches.c.until <= now, at=now)
-    freed = select(batches.c.id).where(
-        batches.c.production_id == production.id, batches.c.freed_at.is_not(None)
-    )
-    for states in _CLAIMED:
-        query = (
-            select(rows.c.id)
-            .where(rows.c.batch_id.in_(freed), rows.c.state.in_(sorted(states)))
-            .order_by(rows.c.priority.desc(), rows.c.position, rows.c.id)
-            .limit(production.batch_size)
-            .with_for_update(skip_locked=True)
-        )
-        numbers = connection.scalars(query).all()
-        if numbers:
-            batch = _open_batch(
-                connection, production.id, crew, holder=holder, until=now + seconds,
-                at=None, size=len(numbers), claimed_at=now,
-            )  # fmt: skip
-            connection.execute(update(rows).where(rows.c.id.in_(numbers)).values(batch_id=batch))
-            return ClaimedBatch(batch, tuple(numbers))
-    return None
+    numbers = _claimable(connection, production)
+    if not numbers:
+        return None
+    batch = _open_batch(
+        connection, production.id, crew, holder=holder, until=now + seconds,
+        at=None, size=len(numbers), claimed_at=now,
+    )  # fmt: skip
+    connection.execute(update(rows).where(rows.c.id.in_(numbers)).values(batch_id=batch))
+    return ClaimedBatch(batch, tuple(numbers))
 
 
 def renew_batches(
@@ -240,9 +231,9 @@ def headway_of(connection: Connection, production: Production) -> Headway:
         mine,
         batches.c.ended_at.is_(None),
         batches.c.freed_at.is_not(None) | (batches.c.until <= now),
+        _first_in(_OPEN).is_not(None),
     )
-    still = (rows.c.batch_id.in_(free), rows.c.state.in_(_OPEN))
-    waiting = connection.execute(select(rows.c.id).where(*still).limit(1)).first()
+    waiting = connection.execute(free.limit(1)).first()
     return Headway(count, waiting is not None, crews)
 
 
@@ -291,6 +282,60 @@ def database_now(connection: Connection) -> float:
     else:
         moment = (func.julianday("now") - literal_column("2440587.5")) * literal_column("86400.0")
     return float(connection.scalar(select(moment)) or 0.0)
+
+
+def _claimable(connection: Connection, production: Production) -> list[int]:
+    """Lock the rows to claim next, those that nobody else is about to claim; return their numbers.
+
+    What somebody has let go of goes before what nobody has claimed yet. One batch and one state at
+    a time, so that an index has the order: rows that wait for later are not read.
+    """
+    for states in _CLAIMED:
+        for freed in connection.scalars(_freed_with(production.id, states)).all():
+            numbers: list[int] = []
+            for state in sorted(states):
+                query = (
+                    select(rows.c.id)
+                    .where(rows.c.batch_id == freed, rows.c.state == state)
+                    .order_by(rows.c.priority.desc(), rows.c.position, rows.c.id)
+                    .limit(production.batch_size - len(numbers))
+                    .with_for_update(skip_locked=True)
+                )
+                numbers += connection.scalars(query)
+                if len(numbers) == production.batch_size:
+                    break
+            if numbers:
+                return numbers
+    return []
+
+
+def _freed_with(production_id: str, states: Collection[State]) -> Select[tuple[int]]:
+    """Return what finds batches that were let go, with rows in such a state; the newest first."""
+    return (
+        select(batches.c.id)
+        .where(
+            batches.c.production_id == production_id,
+            batches.c.freed_at.is_not(None),
+            _first_in(states).is_not(None),
+        )
+        .order_by(batches.c.id.desc())
+    )
+
+
+def _first_in(states: Collection[State]) -> ScalarSelect[int]:
+    """Return what finds a row of a batch in one of these states.
+
+    Not EXISTS, for which PostgreSQL would rather read every row of the campaign; ordered, so that
+    it goes by the index.
+    """
+    return (
+        select(rows.c.id)
+        .where(rows.c.batch_id == batches.c.id, rows.c.state.in_(sorted(states)))
+        .order_by(rows.c.batch_id, rows.c.state, rows.c.priority.desc(), rows.c.position)
+        .limit(1)
+        .correlate(batches)
+        .scalar_subquery()
+    )
 
 
 _KEPT = ("id", "campaign_id", "owner", "crews", "batch_size", "organisation", "store", "hinted")

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 #: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0015"
+REVISION = "0016"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
@@ -122,8 +122,13 @@ rows = Table(
     # In the order of the sheet, page by page.
     Index(None, "campaign_id", "position", "id"),
 )
-#: Rows that crews carry, or have carried: none where a campaign is carried by one process.
-Index("ix_rows_batch", rows.c.batch_id, sqlite_where=rows.c.batch_id.is_not(None))
+#: Rows that crews carry, or have carried, in the order in which they are claimed: none where a
+#: campaign is carried by one process.
+Index(
+    "ix_rows_claims",
+    *(rows.c.batch_id, rows.c.state, rows.c.priority.desc(), rows.c.position, rows.c.id),
+    sqlite_where=rows.c.batch_id.is_not(None),
+)
 
 takes = Table(
     "takes",

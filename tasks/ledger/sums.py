@@ -2,28 +2,36 @@
 
 Owns every statement that changes an account. The limits are in the statements, so that no two
 processes can both pass one. Rows that share a commit share its statements: the first of them asks
-the database, and from then on nobody else can change the account before the commit; what the others
-set aside is counted here and written at the end, under the same limit. In millionths of a credit.
+the database, what the others set aside is counted here, and all of it is written at the end, under
+the same limit. A commit that is to be certain keeps others out of an account from the moment it
+asks; any other leaves it to them until it writes, and learns then whether it still fits: all crews
+of a ledger change the account of the day. In millionths of a credit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from sqlalchemy import BigInteger, Connection, Integer, String, bindparam, or_, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Integer,
+    String,
+    bindparam,
+    case,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy import Row as Record
 
-from tasks.errors import CallsheetError
 from tasks.ledger.database import insert_unless_there
-from tasks.ledger.gathering import gathered
+from tasks.ledger.gathering import Overtaken, gathered, is_certain
 from tasks.ledger.prepared import Prepared
 from tasks.ledger.schema import accounts, campaigns
 
 AccountKind = Literal["day", "campaign", "cost_center", "run"]
-
-
-class Overtaken(CallsheetError):
-    """What rows of one commit set aside does not fit an account in all: each is tried alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +53,11 @@ def set_aside(connection: Connection, key: AccountKey, price: int, *, limit: int
     sums = gathered(connection, _Sums)
     known = sums.of(key) if sums is not None else None
     if known is not None:
+        if known.used is None and not is_certain(connection):
+            known.learn(_READ.execute(connection, key.parameters()).first(), limit=limit)
         if known.limit == limit and known.fits(price, None):
             return True
-        known.write(connection)
+        known.be_certain(connection)
     values = {**key.parameters(), "more": price, "the_limit": limit}
     found = _RESERVE.execute(connection, values).first()
     if found is None:
@@ -71,9 +81,12 @@ def set_aside_in_campaign(
     sums = gathered(connection, _Sums)
     known = sums.of(key) if sums is not None else None
     if known is not None:
+        if known.used is None and not is_certain(connection):
+            now = _READ_CAMPAIGN.execute(connection, key.parameters()).one()
+            known.learn(now, limit=now.budget, owner=now.owner if owner else None)
         if price is not None and known.fits(price, owner):
             return True
-        known.write(connection)
+        known.be_certain(connection)
     values = {**key.parameters(), "the_owner": owner}
     if price is None:
         return connection.execute(_RESERVE_UNPRICED, values).rowcount == 1
@@ -140,16 +153,21 @@ _CHANGE = Prepared(
         *_THIS,
         or_(
             _GUARDED == 0,
-            accounts.c.budget.is_(None),
-            accounts.c.reserved + accounts.c.charged + _MORE + _COST <= accounts.c.budget,
+            _LIMIT.is_(None),
+            accounts.c.reserved + accounts.c.charged + _MORE + _COST <= _LIMIT,
         ),
     )
-    .values(reserved=accounts.c.reserved + _MORE, charged=accounts.c.charged + _COST)
+    .values(
+        reserved=accounts.c.reserved + _MORE,
+        charged=accounts.c.charged + _COST,
+        budget=case((_GUARDED == 0, accounts.c.budget), else_=_LIMIT),
+    )
 )
 _CHANGE_CAMPAIGN = Prepared(
     update(campaigns)
     .where(
         campaigns.c.id == bindparam("the_campaign"),
+        or_(_GUARDED == 0, _OWNER.is_(None), campaigns.c.owner == _OWNER),
         or_(
             _GUARDED == 0,
             campaigns.c.budget.is_(None),
@@ -158,14 +176,23 @@ _CHANGE_CAMPAIGN = Prepared(
     )
     .values(reserved=campaigns.c.reserved + _MORE, charged=campaigns.c.charged + _COST)
 )
+# Nobody is kept from changing what these have read.
+_READ = Prepared(select((accounts.c.reserved + accounts.c.charged).label("used")).where(*_THIS))
+_READ_CAMPAIGN = Prepared(
+    select(
+        (campaigns.c.reserved + campaigns.c.charged).label("used"),
+        campaigns.c.budget,
+        campaigns.c.owner,
+    ).where(campaigns.c.id == bindparam("the_campaign"))
+)
 
 
 @dataclass(slots=True)
 class _Sum:
     """What one commit has changed in an account and not written yet, in millionths.
 
-    Once this transaction has reserved in it, nobody else can change the account before the commit:
-    what is `used` of it is known, and whether more fits needs no statement.
+    Once it is known what is `used` of it, whether more fits needs no statement. In a commit that is
+    certain nobody else can change the account from then on; any other asks again as it writes.
     """
 
     key: AccountKey
@@ -177,6 +204,23 @@ class _Sum:
     limit: int | None = None
     #: On whose behalf the campaign was asked; who holds it cannot change either.
     owner: str | None = None
+
+    def learn(
+        self, found: Record[Any] | None, *, limit: int | None, owner: str | None = None
+    ) -> None:
+        """Take over what was read of it; None where there is no such account yet."""
+        if found is not None:
+            self.used = found.used + self.reserved + self.charged
+            self.limit, self.owner = limit, owner
+
+    def be_certain(self, connection: Connection) -> None:
+        """Write what was changed, so that the database itself says what fits.
+
+        Raises Overtaken in a commit that is not certain: it would lock accounts out of their order.
+        """
+        if not is_certain(connection):
+            raise Overtaken(f"{self.key} is to be asked by a commit that is certain")
+        self.write(connection)
 
     def add(self, *, reserved: int, charged: int) -> None:
         self.reserved += reserved
@@ -196,12 +240,16 @@ class _Sum:
 
     def write(self, connection: Connection) -> None:
         """Write what was changed; raise Overtaken where it does not fit after all."""
-        if not (self.reserved or self.charged):
+        # Also where it adds up to nothing: whoever set that aside must hold the campaign still.
+        if not (self.reserved or self.charged or self.guarded):
             return
         amounts = {"more": self.reserved, "cost": self.charged, "guarded": int(self.guarded)}
         self.reserved, self.charged, self.guarded = 0, 0, False
-        statement = _CHANGE_CAMPAIGN if self.key.kind == "campaign" else _CHANGE
-        changed = statement.execute(connection, {**amounts, **self.key.parameters()})
+        held: dict[str, object] = {"the_limit": self.limit}
+        statement = _CHANGE
+        if self.key.kind == "campaign":
+            statement, held = _CHANGE_CAMPAIGN, {"the_owner": self.owner}
+        changed = statement.execute(connection, {**amounts, **held, **self.key.parameters()})
         if changed.rowcount != 1 and amounts["guarded"]:
             raise Overtaken(f"{self.key} does not hold what a commit has set aside in it")
 

@@ -19,6 +19,7 @@ from tasks.ledger import (
     AtLimit,
     Ledger,
     Terms,
+    acquire_lease,
     all_campaigns,
     ensure_campaign,
     note,
@@ -357,3 +358,73 @@ async def test_rows_of_a_group_that_a_deadlock_takes_back_are_held_for_what_stan
         assert await in_one_group_with(stage, terms, ours) == states
         await crossing
     assert len(tried) == 2, "PostgreSQL took the first try back"
+
+
+def asked_of(ledger: Ledger) -> list[str]:
+    """Return a list that every statement of the ledger's writer is added to."""
+    found: list[str] = []
+    event.listen(
+        ledger._writer,
+        "before_cursor_execute",
+        lambda *of: found.append(" ".join(of[2].split()[:2])),
+    )
+    return found
+
+
+async def opened(stage: Stage, terms: Terms) -> list[bool]:
+    rows = [row for row in await stage.rows() if row.state == "approved"]
+    return [
+        took is not None
+        for took in await asyncio.gather(*(open_on(stage, row, terms) for row in rows))
+    ]
+
+
+async def test_crews_leave_accounts_to_each_other_until_their_commits_are_about_to_end(
+    ledger: Ledger,
+):
+    """PostgreSQL would have all crews of a ledger wait for the day's account otherwise."""
+    stage = await Stage.set(ledger, *map(brief, "abcd"), budget=100)
+    for row in "abcd":
+        await stage.approve(row)
+    # The first of a day writes its account down.
+    await stage.open(await stage.row("a"))
+    asked = asked_of(ledger)
+    assert await opened(stage, Terms(day_budget=Decimal(100))) == [True] * 3
+    if ledger.reader.dialect.name == "postgresql":
+        following = [
+            asked[n + 1 : n + 3] for n, what in enumerate(asked) if what == "UPDATE accounts"
+        ]
+        # Then the next commit begins, with the row of an intent.
+        assert following[:-1] == [["UPDATE campaigns", "SELECT rows.state,"]] * (len(following) - 1)
+        assert following[-1] == ["UPDATE campaigns"], asked
+    assert (await stage.account()).reserved == 48
+
+
+@pytest.mark.parametrize("price", [12, 0])
+async def test_a_commit_that_is_overtaken_begins_nothing(
+    ledger: Ledger, made_address: str, price: int
+):
+    """Another run takes the campaign while a commit of this one is about to end."""
+    if ledger.reader.dialect.name != "postgresql":
+        pytest.skip("SQLite has one writer: nobody overtakes it")
+    stage = await Stage.set(ledger, *map(brief, "abc"))
+    await stage.open(await stage.approve("a"))
+    for row in "bc":
+        await stage.approve(row, price)
+    change = partial(acquire_lease, campaign=stage.campaign, at=NOW, seconds=60.0)
+    await ledger.write(partial(change, owner="mine"))
+    async with await open_ledger(made_address) as other:
+        taken: list[Any] = []
+
+        def take_it(_: Any, __: Any, statement: str, *___: Any) -> None:
+            if statement.startswith("UPDATE accounts") and not taken:
+                taken.append(other)
+                with other._writer.begin() as connection:
+                    connection.execute(campaigns.update().values(owner="theirs"))
+
+        event.listen(ledger._writer, "before_cursor_execute", take_it)
+        assert await opened(stage, Terms(owner="mine")) == [False, False]
+        event.remove(ledger._writer, "before_cursor_execute", take_it)
+    assert taken
+    assert (await stage.account()).reserved == 12
+    assert {(await stage.row(row)).state for row in "bc"} == {"approved"}

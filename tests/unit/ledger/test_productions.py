@@ -7,6 +7,7 @@ import time
 from functools import partial
 
 import pytest
+from sqlalchemy import Connection, event
 
 from tasks.campaign.crew import terms_of
 from tasks.campaign.crews import check_workers
@@ -277,3 +278,25 @@ def test_what_crews_need_is_said(count: int, ledger_address: str, words: str):
     settings = load_settings(environ={"CALLSHEET_LEDGER": ledger_address})
     with pytest.raises(ConfigurationError, match=words):
         check_workers(count, settings)
+
+
+async def test_to_claim_a_batch_no_row_is_read_that_waits_for_later(stage: Stage):
+    if stage.ledger.reader.dialect.name != "sqlite":
+        pytest.skip("SQLite says the same of three rows as of a million")
+    production = await begin(stage)
+    asked: list[tuple[str, tuple[object, ...]]] = []
+    writer = stage.ledger._writer
+    event.listen(writer, "before_cursor_execute", lambda *of: asked.append((of[2], of[3])))
+    assert await claimed(stage, production, "one") == ["a", "b"]
+
+    def plans(connection: Connection) -> list[str]:
+        found = [pair for pair in asked if pair[0].startswith("SELECT rows.id")]
+        return [
+            str(step[3])
+            for text, values in found
+            for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", values)
+        ]
+
+    steps = await stage.ledger.read(plans)
+    assert steps
+    assert all("ix_rows_claims" in step for step in steps), steps
