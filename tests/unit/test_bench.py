@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench import simulate
 from tests.bench.figures import SHARES, Figure, beside, missing
 from tests.bench.film import make_film
 from tests.bench.process import run
@@ -20,6 +21,7 @@ from tests.bench.programs import PEERS, creates, peer, stub
 from tests.bench.table import BEGIN, END, markdown_tables, page_of, put_into, text_tables
 from tests.programs import ROOT
 
+PAGE = ROOT / "docs" / "scale.md"
 SAMPLE = [
     beside(
         "careful",
@@ -121,3 +123,18 @@ def test_the_careful_script_proves_what_it_keeps_and_asks_for_nothing_twice(tmp_
     digest = hashlib.sha256(film.read_bytes()).hexdigest()
     assert rows == [(n, "delivered", digest) for n in range(1, 6)]
     assert not [*(tmp_path / "films").rglob("*.part")]
+
+
+def test_the_page_has_what_the_simulation_finds() -> None:
+    assert (
+        f"{simulate.BEGIN}\n{simulate.table(simulate.Costs())}{simulate.END}\n" in PAGE.read_text()
+    )
+
+
+def test_crews_that_wait_for_one_line_are_no_quicker_for_being_more() -> None:
+    costs = simulate.Costs(pace=simulate.UNLIMITED, early=True, sync=20)
+    found = {n: simulate.Simulation(costs, crews=n, keys=1).run() for n in (1, 4, 16)}
+
+    assert found[16].rate < 1.5 * found[4].rate
+    assert found[16].limit == "the line of the day"
+    assert found[16].busy[found[16].limit] <= 1.0
