@@ -54,6 +54,7 @@ def costs_of(server: PostgresServer, folder: Path, rows: int, crews: int) -> dic
     with stub(make_film(folder / "film.mp4")) as address:
         desk = desk_at(address, rows, folder)
         ledger = desk.environ["CALLSHEET_LEDGER"] = server.new_database()
+        desk.environ["CALLSHEET_STORE"] = str(folder / "films")
         processes = _Counted(folder, desk.environment())
         with psycopg.connect(ledger, autocommit=True) as asking:
             postmaster = _postmaster(asking)

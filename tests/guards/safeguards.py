@@ -512,8 +512,8 @@ MUTATIONS = (
     Mutation(
         "a crew claims what nobody has",
         "tasks/ledger/productions.py",
-        "batches.c.production_id == production.id, batches.c.freed_at.is_not(None)\n    )\n    for",
-        "batches.c.production_id == production.id\n    )\n    for",
+        "            batches.c.freed_at.is_not(None),\n            _first_in(states)",
+        "            _first_in(states)",
         PRODUCTIONS,
     ),
     Mutation(
