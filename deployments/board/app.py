@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
 
 from deployments.board.acts.films import Films
@@ -96,12 +97,7 @@ def make_app(board: Board) -> FastAPI:
     app.state.films = Films(board)
     app.state.exposition = Exposition(board.ledger)
     app.state.tries = Tries(board.clock, most=LOGINS)
-    for one in PAGES:
-        app.include_router(one.router, include_in_schema=False)
-    # Pages show films by the same addresses that programs fetch them by.
-    app.include_router(film_calls.router, include_in_schema=False)
-    for call in CALLS:
-        app.include_router(call.router, prefix=API)
+    app.router.routes.extend(_routes())
     static = str(files("deployments.board") / "static")
     app.mount("/static", _Static(directory=static), name="static")
     add_refusals(app)
@@ -109,6 +105,19 @@ def make_app(board: Board) -> FastAPI:
     app.add_middleware(Repeats, board=board)
     app.add_middleware(Guard, board=board, tries=Tries(board.clock, most=TOKENS), beside=beside)
     return app
+
+
+@cache
+def _routes() -> list[BaseRoute]:
+    """Every page and call; nothing in them is of one board, and to put them together takes long."""
+    router = APIRouter()
+    for one in PAGES:
+        router.include_router(one.router, include_in_schema=False)
+    # Pages show films by the same addresses that programs fetch them by.
+    router.include_router(film_calls.router, include_in_schema=False)
+    for call in CALLS:
+        router.include_router(call.router, prefix=API)
+    return router.routes
 
 
 class _Static(StaticFiles):
