@@ -1,4 +1,4 @@
-"""Which tests are run by the same worker, when there are several.
+"""Which tests are run by the same worker, when there are several, and how they are collected.
 
 What takes long to set up is shared by the tests of a file, or of the files in `TOGETHER`. xdist's
 own `--dist loadgroup` would say so by marks, but pytest 9.2 no longer lets it rename the tests.
@@ -6,8 +6,13 @@ own `--dist loadgroup` would say so by marks, but pytest 9.2 no longer lets it r
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import signal
+from collections.abc import Generator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +27,36 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Known only where xdist is installed and switched on.
     config.addinivalue_line("markers", "xdist_group(name): run by one worker")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect without a look for garbage: thousands of tests are there to stay, and left alone."""
+    gc.disable()
+    try:
+        _begin_elsewhere(session.config)
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _begin_elsewhere(config: pytest.Config) -> None:
+    """Have each of several workers import other files first.
+
+    All of them import every file, and what one has compiled is there for the others.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker is None or [Path(one) for one in config.args] != [Path(__file__).parent]:
+        return
+    number = int(worker["workerid"].removeprefix("gw"))
+    root = Path(__file__).parent
+    files = sorted(root.rglob("test_*.py"))
+    for path in files[number * len(files) // worker["workercount"] :]:
+        name = ".".join(path.relative_to(root.parent).with_suffix("").parts)
+        # What is wrong with it is told when it is collected.
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(name)
 
 
 @pytest.hookimpl(optionalhook=True)
