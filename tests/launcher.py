@@ -28,29 +28,38 @@ from select import select
 from typing import IO, Any
 
 ROOT = Path(__file__).parent.parent
+
+
+def _modules(*folders: str) -> tuple[str, ...]:
+    """Return the names of the modules in folders of the repository."""
+    found = (path for folder in folders for path in sorted((ROOT / folder).glob("[a-z]*.py")))
+    return tuple(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found)
+
+
 #: What a program imports, sooner or later; of Callsheet's not Prefect, which reads its environment
 #: when it is imported.
 IMPORTED = {
     "callsheet": (
+        "deployments.cli",
+        "deployments.misunderstood",
         "deployments.terminal_run",
         "deployments.servers",
-        *(
-            f"deployments.commands.{path.stem}"
-            for path in sorted((ROOT / "deployments" / "commands").glob("[a-z]*.py"))
-        ),
-        "tasks.campaign.manifest",
-        "tasks.campaign.report",
-        "tasks.sheet.columns",
-        "tasks.sheet.delimited",
-        "tasks.sheet.fetched",
-        "tasks.sheet.rows",
+        *_modules("deployments/arguments", "deployments/commands"),
+        *_modules("tasks/campaign", "tasks/ledger", "tasks/service", "tasks/sheet"),
         "tasks.store.bucket",
-        "tasks.service.direct",
-        "tasks.service.transport",
+        "tasks.store.redirects",
+        "PIL.BmpImagePlugin",
+        "PIL.GifImagePlugin",
+        "PIL.JpegImagePlugin",
+        "PIL.PngImagePlugin",
+        "PIL.PpmImagePlugin",
         "asyncio.subprocess",
+        "encodings.utf_8_sig",
+        "resource",
         "sqlalchemy.dialects.sqlite",
         "sqlalchemy.dialects.postgresql",
         "alembic.command",
+        "alembic.config",
         "av.subtitles.stream",
         "boto3",
         "pandas",
