@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +17,7 @@ from tasks.campaign.crews import CrewsAtWork
 from tasks.campaign.run import Run, open_run
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.settings import load_settings
-
-ROOT = Path(__file__).parents[2]
+from tests.launcher import Process, launcher
 
 
 @dataclass
@@ -28,17 +26,17 @@ class Processes:
 
     folder: Path
     environ: Mapping[str, str]
-    crews: dict[tuple[int, int], subprocess.Popen[str]] = field(default_factory=dict)
+    crews: dict[tuple[int, int], Process] = field(default_factory=dict)
 
     async def start(self, production: str, number: int, turn: int) -> None:
         if (number, turn) not in self.crews:
-            self.crews[number, turn] = subprocess.Popen(  # noqa: ASYNC220
-                [sys.executable, "-m", "tests.crews.one_crew", production, str(number)],
+            self.crews[number, turn] = launcher("crew").start(
+                [production, str(number)],
                 cwd=self.folder,
-                env=dict(self.environ),
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                text=True,
             )
 
     async def at_work(self) -> CrewsAtWork | None:
