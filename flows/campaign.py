@@ -26,6 +26,7 @@ from flows.prefect_logs import redact_prefect_logs
 from flows.result import CampaignResult
 from flows.run_name import run_name
 from flows.shown import publish_report, showing
+from tasks.campaign.match import check_same_money
 from tasks.campaign.plan import said_in
 from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.values import RunOptions, RunOutcome
@@ -188,7 +189,8 @@ async def run_of(
 ) -> AsyncIterator[tuple[Run, Campaign]]:
     """Open a run of what the ledger has of a campaign, for which no sheet is needed.
 
-    Nothing is approved in it. Raises BadInput for a campaign that the ledger does not know.
+    Nothing is approved in it. Raises BadInput for a campaign that the ledger does not know, and
+    SpendRefused for one that is made with a sandbox where films cost, or the reverse.
     """
     redact_prefect_logs()
     suggest_for(profile)
@@ -198,4 +200,6 @@ async def run_of(
         found = await run.at.ledger.read(partial(find_campaign, name=campaign))
         if found is None:
             raise BadInput(f'there is no campaign "{campaign}" in the ledger; nothing was spent')
+        # Before a price is asked for: one of a sandbox is not to be approved.
+        check_same_money(found, run.options)
         yield run, found

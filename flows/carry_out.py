@@ -21,7 +21,7 @@ from flows.pipeline import Steps, carry, prepare
 from tasks.campaign.board_plan import PlanTerms, paid_lines, words_of_approval
 from tasks.campaign.handed_in import parse_kept
 from tasks.campaign.match import name_campaign
-from tasks.campaign.plan import check_holds
+from tasks.campaign.plan import check_holds, check_money
 from tasks.campaign.plan_keeping import replace_plan
 from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.steps import carry_only
@@ -54,6 +54,7 @@ log = logging.getLogger("callsheet.run")
 #: A run that parks without a moment is taken up again after this long, in seconds.
 PAUSE = 60.0
 LOOK = "look at the new plan and approve that"
+LOOK_HERE = "have a plan made with the service that is to make its films, and approve that"
 OVERTAKEN = "another sheet of the campaign was run since; nothing more of this one is begun"
 
 #: What goes along with a run while it lasts: signals, progress.
@@ -94,13 +95,24 @@ async def carry_out(
             return None
         plan = await ledger.read(partial(find_plan, plan_id=run.plan_id))
         assert plan is not None, "a run has a plan"
-        carrier = _Carrier(ledger, settings, steps, run, plan, watch, clock)
-        end = await carrier.carry()
+        # Its rows, too, are left as they are: their films are at the other service.
+        end = _other_money(plan, settings)
+        if end is None:
+            end = await _Carrier(ledger, settings, steps, run, plan, watch, clock).carry()
         crashpoint("run: before its end is noted")
         ended = partial(end_run, run_id=run_id, place=place, exit_status=end.exit_status)
         words = redact(end.words) if end.words else None
         await ledger.write(partial(ended, words=words, at=clock(), due_at=end.due_at))
         return end
+
+
+def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
+    """Return the end of a run whose plan a sandbox has priced where films cost, or the reverse."""
+    try:
+        check_money(PlanTerms.read(plan.terms).sandbox, settings.sandbox, look=LOOK_HERE)
+    except SpendRefused as error:
+        return RunEnd(exit_status=4, words=_say(error))
+    return None
 
 
 class _Carrier:

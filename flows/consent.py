@@ -139,7 +139,7 @@ async def _answer(plan: Plan, *, refusal: SpendRefused | None) -> PlanApproval:
     be, of no deployment or of another flow, waits in its process.
     """
     form = PlanApproval.with_initial_data(description=_question(plan, refusal))
-    key = f"{QUESTION}{_digest(plan)}"
+    key = f"{QUESTION}{digest_of(plan)}"
     if _can_be_suspended():
         return await asuspend_flow_run(wait_for_input=form, key=key)
     return await apause_flow_run(wait_for_input=form, key=key, timeout=PATIENCE)
@@ -171,7 +171,7 @@ def _budget_of(answer: PlanApproval, planned: Decimal | None) -> Decimal | None:
     return planned if answer.budget is None else parse_credits(answer.budget)
 
 
-def _digest(plan: Plan) -> str:
+def digest_of(plan: Plan) -> str:
     """Return what two plans have alike that mean the same to whoever approves them."""
     asked = [
         plan.campaign,
@@ -179,6 +179,7 @@ def _digest(plan: Plan) -> str:
         [(line.row, line.action, line.digest, as_text(line.priced)) for line in plan.spending],
         list(plan.retiring) if plan.needs_word else [],
         [(one.campaign, sorted(one.costs)) for one in plan.elsewhere],
+        *(["sandbox"] if plan.sandbox else []),
     ]
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:32]
 

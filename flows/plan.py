@@ -4,6 +4,7 @@ The same as `callsheet plan`.
 """
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, cast
 
 from prefect import flow
@@ -82,6 +83,7 @@ async def _plan(options: RunOptions, profile: str | None) -> State[Any]:
     redact_prefect_logs()
     suggest_for(profile)
     settings = load_settings(profile=profile, sheet=options.sheet)
+    options = replace(options, sandbox=settings.sandbox)
     reading = SheetOptions(
         campaign=options.campaign,
         budget=options.budget,

@@ -16,7 +16,9 @@ from decimal import Decimal
 from functools import partial
 
 from tasks.campaign.lease import leased
+from tasks.campaign.match import check_same_money
 from tasks.campaign.report_files import write_report
+from tasks.campaign.values import RunOptions
 from tasks.engine.cancellations import NOT_YET
 from tasks.engine.context import Context, organisation_of
 from tasks.engine.engine import Engine
@@ -79,8 +81,10 @@ def needs_service(rows: Sequence[CampaignRow]) -> bool:
 async def carry_out(at: Context, campaign: Campaign, only: Collection[str]) -> None:
     """Have what was asked done: by the run that is at work, else here.
 
-    Returns when every row is settled, or will not be for now.
+    Returns when every row is settled, or will not be for now. Raises SpendRefused where the
+    service is another than made them: what that does not know would be taken for gone.
     """
+    check_same_money(campaign, RunOptions(sheet=campaign.sheet or "", sandbox=at.settings.sandbox))
     loop = asyncio.get_running_loop()
     until = loop.time() + PATIENCE
     while True:

@@ -99,6 +99,7 @@ def plan_document(plan: Plan) -> dict[str, object]:
         ],
         "retiring": list(plan.retiring),
         "said": list(plan.said),
+        "sandbox": plan.sandbox,
         "rows": [
             {
                 "row": line.row,
@@ -143,8 +144,9 @@ def check_holds(
 ) -> None:
     """Raise MovedOn unless all that `plan` spends is as in the document of an approved one.
 
-    `look` is the remedy.
+    Raises SpendRefused for one that is of other money. `look` is the remedy.
     """
+    check_money(saved.get("sandbox"), plan.sandbox, look=look)
     before = {line["row"]: line for line in saved["rows"]}
     campaign = saved["campaign"]
     moved = [] if campaign == plan.campaign else [f"the plan is for campaign {campaign}"]
@@ -158,6 +160,20 @@ def check_holds(
             "the approved plan no longer holds; nothing was spent:\n  " + "\n  ".join(moved),
             remedy=look,
         )
+
+
+def check_money(planned: bool | None, now: bool, *, look: str) -> None:
+    """Raise SpendRefused where a sandbox has priced a plan and a service would be paid, or so.
+
+    None: whoever saved it did not say. `look` is the remedy.
+    """
+    if planned is None or planned == now:
+        return
+    then, here = ("a sandbox" if one else "a real service" for one in (planned, now))
+    raise SpendRefused(
+        f"the plan was made with {then}, and its films would be made by {here}; nothing was spent",
+        remedy=look,
+    )
 
 
 def said_in(path: Path) -> list[Said]:
@@ -278,6 +294,7 @@ def _plan(
         live=live,
         needs_word=many and paid and not options.retire,
         said=tuple(word for word in SAID if getattr(options, word)),
+        sandbox=options.sandbox,
         unsynced=tuple(unsynced),
     )
 

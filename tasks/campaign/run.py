@@ -237,7 +237,8 @@ async def open_run(
         yield already
         return
     async with connect(settings) as at, AsyncExitStack() as holding:
-        options = replace(options, sandbox=options.sandbox or settings.sandbox)
+        # Whatever was approved with: what is spent is what the settings lead to.
+        options = replace(options, sandbox=settings.sandbox)
         # A hundred thousand briefs and lines of a plan are no garbage, and looked through for long.
         holding.enter_context(search_of_new())
         run = Run(options=options, at=at, approval=approval, holding=holding)

@@ -120,6 +120,8 @@ class Plan:
     needs_word: bool = False
     #: What a person said of the sheet's campaign when it was made.
     said: tuple[Said, ...] = ()
+    #: Whether a sandbox has priced it, whose films and credits are not real.
+    sandbox: bool = False
     #: The places of rows of which the ledger does not have all that the sheet says, from 1.
     unsynced: tuple[int, ...] = ()
 

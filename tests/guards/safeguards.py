@@ -24,6 +24,7 @@ CALLS = ("tests/unit/ledger/test_paid_calls.py",)
 FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
 NIGHTS = ("tests/unit/ledger/test_nights.py",)
+OTHER_MONEY = ("tests/board/test_other_money.py",)
 PRODUCTIONS = ("tests/unit/ledger/test_productions.py",)
 REDACT = ("tests/unit/service/test_redact.py",)
 SECRETS = "tests/guards/test_secrets_everywhere.py"
@@ -224,7 +225,7 @@ MUTATIONS = (
     Mutation(
         "an answer on Prefect's page is for the plan that was shown",
         "flows/consent.py",
-        'key = f"{QUESTION}{_digest(plan)}"',
+        'key = f"{QUESTION}{digest_of(plan)}"',
         'key = f"{QUESTION}any"',
         ("tests/pipeline/test_prefect_served.py",),
     ),
@@ -494,6 +495,56 @@ MUTATIONS = (
         "    check_same_money(campaign, run.options)\n",
         "",
         ("tests/pipeline/test_nightly.py::test_a_trial_is_left_alone_by_nights_that_cost",),
+    ),
+    Mutation(
+        "what was approved with a sandbox is not carried out where films cost",
+        "flows/carry_out.py",
+        "end = _other_money(plan, settings)",
+        "end = None",
+        OTHER_MONEY,
+    ),
+    Mutation(
+        "a board leaves what was approved with other money to a board that has that",
+        "deployments/board/attend.py",
+        "if plan is None or PlanTerms.read(plan.terms).sandbox != self._board.sandbox:",
+        "if plan is None:",
+        OTHER_MONEY,
+    ),
+    Mutation(
+        "which money a run spends its settings say",
+        "tasks/campaign/run.py",
+        "options = replace(options, sandbox=settings.sandbox)",
+        "pass",
+        ("tests/unit/campaign/test_run.py",),
+    ),
+    Mutation(
+        "a plan saved in a trial is not paid for",
+        "tasks/campaign/plan.py",
+        '    check_money(saved.get("sandbox"), plan.sandbox, look=look)\n',
+        "",
+        ("tests/unit/campaign/test_plan.py",),
+    ),
+    Mutation(
+        "an answer about a trial is none about films that cost",
+        "flows/consent.py",
+        '*(["sandbox"] if plan.sandbox else []),',
+        "",
+        ("tests/unit/test_flows.py",),
+    ),
+    Mutation(
+        "another service is not asked to cancel",
+        "tasks/aftercare/cancel.py",
+        '    check_same_money(campaign, RunOptions(sheet=campaign.sheet or "", '
+        "sandbox=at.settings.sandbox))\n",
+        "",
+        ("tests/pipeline/test_cancel.py",),
+    ),
+    Mutation(
+        "a price of a sandbox is not approved for films that cost",
+        "flows/campaign.py",
+        "        check_same_money(found, run.options)\n",
+        "",
+        ("tests/pipeline/test_prefect_verbs.py",),
     ),
     Mutation(
         "what is approved counts for the night",

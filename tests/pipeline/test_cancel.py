@@ -69,6 +69,22 @@ def test_a_run_in_another_process_obeys(desk: Desk, slow: Sandbox, name: str) ->
     assert slow.calls()["create"] == creates
 
 
+def test_a_sandbox_is_not_asked_to_cancel_what_a_service_makes(
+    desk: Desk, slow: Sandbox, name: str
+) -> None:
+    desk.leave_under_way(desk.sheet(f"{name}.csv", simple_sheet(1)))
+
+    # What it does not know would be taken for gone, and its credits for free again.
+    tried = Desk(desk.folder).call("cancel", name, "--yes", "--sandbox")
+    left = states(desk, name)
+    ended = desk.call("cancel", name, "--yes", "--json")
+
+    assert (tried.status, left) == (4, {"r001": "rendering"})
+    assert "is made with a real service" in tried.err
+    assert (ended.status, ended.json["credits"]) == (0, {"released": 15})
+    assert bought(slow, desk, name) == []
+
+
 def test_without_a_run_the_command_does_it_itself(desk: Desk, slow: Sandbox, name: str) -> None:
     desk.leave_under_way(desk.sheet(f"{name}.csv", simple_sheet(2)))
     # Its answer is lost once: what became of it is looked for.

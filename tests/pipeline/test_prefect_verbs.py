@@ -84,6 +84,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, service: Sandbox, server: Pre
     (folder / f"{name}.csv").unlink()
     one = {"campaign": name, "select": "r001"}
     asyncio.run(_note_approval(desk, f"{name}-5", "begun-5"))
+    (folder / "trial.toml").write_text('sandbox = "yes"\n')
     later = {"sheet": "more.csv", "campaign": f"{name}-6", "same_campaign": True}
     approve = {"campaign": f"{name}-6", "at_most": 30}
     orders: list[Order] = [
@@ -102,6 +103,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, service: Sandbox, server: Pre
         (*APPROVE, approve, "begun-6"),
         (*CAMPAIGN, later),
         (*APPROVE, approve, "begun-6"),
+        (*RETAKE, {"campaign": name, "select": "r002", "at_most": 15, "profile": "trial.toml"}),
     ]
     ends = _call(desk, server, orders)
     return Told(desk, name, before, creates, ends, _artifacts(server))
@@ -125,6 +127,13 @@ def test_another_take_is_made_at_a_price_that_was_agreed_to(told: Told, service:
     assert service.charged([after["r001"]["key"]]) == {after["r001"]["key"]: 1}
     assert "the logo is wrong" in told.desk.call("explain", told.name, "r001").out
     assert {f"callsheet-{told.name}-rows", f"callsheet-{told.name}-summary"} <= told.artifacts
+
+
+def test_a_price_of_a_sandbox_is_not_approved_for_films_that_cost(told: Told) -> None:
+    tried = told.ends[15]
+    assert (tried["state"], tried["type"]) == ("Refused", "FAILED")
+    assert "is made with a real service" in tried["data"]
+    assert told.desk.rows(told.name)["r002"] == told.before["r002"]
 
 
 def test_what_differs_is_reported_and_nothing_is_changed(told: Told) -> None:
@@ -158,7 +167,7 @@ def test_a_retake_that_is_begun_anew_carries_on_whatever_its_rows_are_by_now(tol
 
 
 def test_an_approval_that_is_begun_anew_is_of_nothing_more(told: Told) -> None:
-    shown, approved, more, again = told.ends[11:]
+    shown, approved, more, again = told.ends[11:15]
     assert (shown["state"], more["state"]) == ("NotApproved", "NotApproved")
     assert approved["data"]["rows"] == {"total": 1, "delivered": 1}
     # They were priced later, and would still have been within the amount.

@@ -71,6 +71,23 @@ def test_a_campaign_that_is_real_is_not_mixed_with_a_trial(
     assert "leave --sandbox out" in retake.err
 
 
+def test_a_plan_saved_in_a_trial_is_not_paid_for(
+    desk: Desk, at_home: Desk, service: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    assert at_home.call("plan", sheet, "-o", "trial.json", "--sandbox").status == 0
+    assert desk.call("plan", sheet, "-o", "real.json").status == 0
+    before = service.calls().get("create", 0)
+
+    paid = desk.call("run", sheet, "--plan", "trial.json", "--without-prefect")
+    tried = at_home.call("run", sheet, "--plan", "real.json", "--without-prefect", "--sandbox")
+
+    assert (paid.status, tried.status) == (4, 4)
+    assert "the plan was made with a sandbox, and its films would be made by a real" in paid.err
+    assert "the plan was made with a real service, and its films" in tried.err
+    assert service.calls().get("create", 0) == before
+
+
 @pytest.mark.slow
 def test_what_was_tried_can_be_taken_again(at_home: Desk, name: str) -> None:
     sheet = at_home.sheet(f"{name}.csv", simple_sheet(1))

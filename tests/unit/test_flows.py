@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 import runpy
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
@@ -23,7 +24,7 @@ from prefect.settings import (
 from prefect.utilities.callables import parameter_schema
 from prefect.utilities.names import generate_slug
 
-from flows.consent import Consent, answers_in
+from flows.consent import Consent, answers_in, digest_of
 from flows.run_name import is_made_up
 from tasks.campaign.run import Run
 from tasks.campaign.values import Plan, PlanLine
@@ -91,6 +92,12 @@ async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked() 
 
     with pytest.raises(NotApproved, match="15 credits for 1 film are not approved"):
         await Consent(nobody, "no").approve(plan)
+
+
+def test_an_answer_about_a_trial_is_none_about_films_that_cost() -> None:
+    plan = Plan(campaign="spring", sheet="spring.csv", sheet_digest="d", lines=())
+
+    assert digest_of(replace(plan, sandbox=True)) != digest_of(plan)
 
 
 def test_of_several_answers_the_last_that_was_given_counts() -> None:

@@ -61,6 +61,19 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "plan.json"
 
 
+@pytest.mark.parametrize("trial", [True, False])
+def test_a_saved_plan_is_of_one_kind_of_money(file: Path, trial: bool):
+    save_plan(a_plan(line(), sandbox=trial), file)
+    check_saved_plan(a_plan(line(), sandbox=trial), file)
+    with pytest.raises(SpendRefused, match=r"made with .*, and its films would be made by"):
+        check_saved_plan(a_plan(line(), sandbox=not trial), file)
+    # One of before this was said holds as it did.
+    kept = json.loads(file.read_text())
+    del kept["sandbox"]
+    file.write_text(json.dumps(kept))
+    check_saved_plan(a_plan(line(), sandbox=not trial), file)
+
+
 async def test_without_a_ledger_every_row_is_new():
     plan = await plan_sheet(None, a_sheet(brief("a"), brief("b", enabled=False)), OPTIONS)
     assert [(found.row, found.action) for found in plan.lines] == [("a", "make"), ("b", "off")]

@@ -33,6 +33,16 @@ async def test_a_missing_key_in_an_inner_run_is_not_swallowed(tmp_path: Path) ->
         await fail_inside()
 
 
+@pytest.mark.parametrize("said", ["yes", "no"])
+async def test_which_money_it_is_the_settings_say_alone(tmp_path: Path, said: str) -> None:
+    service = {"CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1", "CALLSHEET_API_KEY": "mav_x"}
+    settings = load_settings(environ={**service, "CALLSHEET_SANDBOX": said}, folder=tmp_path)
+    options = RunOptions(sheet="s.csv", sandbox=said == "no")
+
+    async with open_run(options, settings, nobody) as run:
+        assert run.options.sandbox == (said == "yes")
+
+
 def test_a_step_outside_of_a_run_says_so() -> None:
     with pytest.raises(CallsheetError, match="outside of a run"):
         current_run()
