@@ -10,8 +10,8 @@ from fastapi.routing import APIRoute
 
 from deployments.board.app import CALLS, PAGES
 
-#: For anybody: to log in and out, and a probe.
-OPEN = {"GET /login", "POST /login", "POST /logout", "GET /live"}
+#: For anybody: to log in and out, and a probe; /metrics asks by itself (`test_metrics.py`).
+OPEN = {"GET /login", "POST /login", "POST /logout", "GET /live", "GET /metrics"}
 #: What may be done without a change of anything: asked for with GET by everybody who may look.
 ROUTES = {
     f"{method} {route.path}": route
