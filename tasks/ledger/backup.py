@@ -293,6 +293,7 @@ def _restore_server(
         upgrade(reader=engine, writer=engine, create=True)
         with engine.connect() as connection:
             _check_free(connection, shown, at=at, instead=instead)
+        crashpoint("ledger: before what is there is locked")
         with engine.begin() as writing, opened(f"sqlite:///{copy}") as source:
             _lock(writing)
             _check_free(writing, shown, at=at, instead=instead)

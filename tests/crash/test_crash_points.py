@@ -66,6 +66,7 @@ ELSEWHERE = {
     "crew: a batch is claimed": KILLED_CREW,
     "ledger: before a backup has its name": BACKED_UP,
     "ledger: before a backup is put in its place": REPLACED,
+    "ledger: before what is there is locked": REPLACED,
     "ledger: before what is restored is committed": REPLACED,
     "night: it is claimed": KILLED_NIGHT,
     "night: a sheet is begun": KILLED_NIGHT,

@@ -24,6 +24,8 @@ CALLS = ("tests/unit/ledger/test_paid_calls.py",)
 FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
 NIGHTS = ("tests/unit/ledger/test_nights.py",)
+BACKUP = ("tests/unit/ledger/test_backup.py",)
+SECOND = ("tests/unit/store/test_second_process.py",)
 OTHER_MONEY = ("tests/board/test_other_money.py",)
 PRODUCTIONS = ("tests/unit/ledger/test_productions.py",)
 REDACT = ("tests/unit/service/test_redact.py",)
@@ -545,6 +547,62 @@ MUTATIONS = (
         "        check_same_money(found, run.options)\n",
         "",
         ("tests/pipeline/test_prefect_verbs.py",),
+    ),
+    Mutation(
+        "what comes between the look at a ledger and its lock keeps it from being restored",
+        "tasks/ledger/backup.py",
+        "            _check_free(writing, shown, at=at, instead=instead)\n",
+        "",
+        BACKUP,
+    ),
+    Mutation(
+        "who writes while a ledger is restored waits until it is",
+        "tasks/ledger/backup.py",
+        "            _lock(writing)\n",
+        "",
+        BACKUP,
+    ),
+    Mutation(
+        "the log of a ledger that is replaced is moved aside with it",
+        "tasks/ledger/make_way.py",
+        "        keep_logs(file, before)\n",
+        "",
+        BACKUP,
+    ),
+    Mutation(
+        "a log that was left by a ledger that is gone is moved aside",
+        "tasks/ledger/backup.py",
+        "            keep_logs(file, before)\n",
+        "",
+        BACKUP,
+    ),
+    Mutation(
+        "nobody opens a ledger while it is replaced",
+        "tasks/ledger/make_way.py",
+        '                connection.execute("BEGIN EXCLUSIVE")\n',
+        '                connection.execute("BEGIN")\n',
+        BACKUP,
+    ),
+    Mutation(
+        "an answer of the second process is of nothing but what answers are made of",
+        "tasks/store/second_process/frames.py",
+        'if ours or module == "builtins" or (module, name) in _PLAIN:',
+        "if True:",
+        SECOND,
+    ),
+    Mutation(
+        "what a module of ours imports is nothing to answer with",
+        "tasks/store/second_process/frames.py",
+        "or (ours and found.__module__ == module)",
+        "or ours",
+        SECOND,
+    ),
+    Mutation(
+        "a function is nothing to answer with",
+        "tasks/store/second_process/frames.py",
+        "if isinstance(found, type) and (",
+        "if not isinstance(found, type) or (",
+        SECOND,
     ),
     Mutation(
         "what is approved counts for the night",

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -308,6 +308,7 @@ async def test_where_files_have_one_name_alone_they_are_copied(
     ("kind", "point"),
     [
         ("sqlite", "ledger: before a backup is put in its place"),
+        ("postgres", "ledger: before what is there is locked"),
         ("postgres", "ledger: before what is restored is committed"),
     ],
 )
@@ -327,6 +328,12 @@ async def test_a_restore_that_is_killed_leaves_the_old_ledger_whole(
     assert lines_of(address) == lines_of(f"sqlite:///{kept}")
 
 
+WAITING = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
+
+
 async def test_on_postgres_what_came_in_the_last_moment_is_kept(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
@@ -337,8 +344,10 @@ async def test_on_postgres_what_came_in_the_last_moment_is_kept(
 
     def write() -> None:
         writing.append(program(WRITE, address))
-        with suppress(subprocess.TimeoutExpired):
-            writing[0].wait(2)
+        # Until it waits for its turn, or has written; a busy machine takes long to start it.
+        with connected(address) as watching:
+            while writing[0].poll() is None and not watching.execute(text(WAITING)).scalar():
+                time.sleep(0.05)
 
     with armed("ledger: before a backup has its name", write):
         before = restore(address, kept, **BY_ME, instead=True).before
@@ -348,6 +357,40 @@ async def test_on_postgres_what_came_in_the_last_moment_is_kept(
     names = [line[1] for line in lines_of(address)["campaigns"]]
     assert "autumn" in names
     assert "autumn" not in str(lines_of(f"sqlite:///{before}"))
+
+
+FIRST = insert(campaigns).values(name="autumn", sheet="a.csv", created_at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("change", "instead", "words"),
+    [
+        (update(campaigns).values(owner="x", owner_until=NOW + 60), True, "a run is at work on"),
+        (FIRST, False, "there is a ledger at .* already"),
+    ],
+)
+async def test_on_postgres_what_comes_before_the_lock_keeps_its_ledger(
+    change: Any, instead: bool, words: str, tmp_path: Path, postgres: PostgresServer
+) -> None:
+    address = str(postgres.new_database())
+    if instead:
+        await with_films(address, 1)
+    other = f"sqlite:///{tmp_path / 'ledger.db'}"
+    await with_films(other, 1)
+    kept = back_up(other, tmp_path / "kept.db", **BY_ME).path
+
+    def come() -> None:
+        with connected(address) as connection:
+            connection.execute(change)
+
+    with (
+        armed("ledger: before what is there is locked", come),
+        pytest.raises((LedgerError, BadInput), match=words),
+    ):
+        restore(address, kept, **BY_ME, instead=instead)
+    with connected(address) as connection:
+        names = connection.execute(select(campaigns.c.name)).scalars().all()
+    assert names == (["spring"] if instead else ["autumn"])
 
 
 @pytest.mark.parametrize(
