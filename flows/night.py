@@ -58,7 +58,9 @@ async def _hold(
         with contextlib.suppress(CallsheetError):
             async with await open_ledger(settings.ledger, create=False) as ledger:
                 await tell(ledger, settings, inbox, report, clock=clock)
-    await ping(inbox, "failure" if report.exit_status in (1, 2) else "success")
+    # A sweep that is left to another one is no word of success: that one may hang for good.
+    if not report.is_swept_elsewhere:
+        await ping(inbox, "failure" if report.exit_status in (1, 2) else "success")
     return report
 
 

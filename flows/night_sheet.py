@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
+from typing import Any
 
 from flows.sheet_run import SheetRun
 from flows.sweeping import Sweeping
@@ -124,7 +125,7 @@ class NightSheet:
             report = self._left_alone()
         else:
             crashpoint("night: a sheet is begun")
-            report = await self._judged(await self._carried(approved))
+            report = await self._judged(await self._told_of_fault(self._carried(approved)))
             told = (self._run.known.digest, self._run.known.outcome)
             report = replace(report, again=told == (self._digest, report.outcome))
             await self._answer(report)
@@ -134,19 +135,21 @@ class NightSheet:
 
     async def _carry_gone(self) -> SheetReport:
         """Bring home what is under way; nobody is answered, and nothing else is done."""
-        outcome = await self._run.bring_home(frozenset())
-        words = "the sheet is gone from the inbox, and its films were under way"
-        if self._run.known.set_aside_at is not None:
-            report = await self._report("set-aside", words=self._left_alone().words)
-        elif outcome is None or outcome.exit_status == 5:
-            report = await self._report("parked", status=5, words=words)
-        elif outcome.exit_status == 3:
-            report = await self._report("needs-person", status=3, words=words)
-        else:
-            report = await self._report("delivered", words=words)
+        report = await self._told_of_fault(self._brought_home())
         self._digest = self._run.known.digest or ""
         await self._close(report)
         return report
+
+    async def _brought_home(self) -> SheetReport:
+        outcome = await self._run.bring_home(frozenset())
+        words = "the sheet is gone from the inbox, and its films were under way"
+        if self._run.known.set_aside_at is not None:
+            return await self._report("set-aside", words=self._left_alone().words)
+        if outcome is None or outcome.exit_status == 5:
+            return await self._report("parked", status=5, words=words)
+        if outcome.exit_status == 3:
+            return await self._report("needs-person", status=3, words=words)
+        return await self._report("delivered", words=words)
 
     async def _carried(self, approved: Callable[[], None]) -> SheetReport:
         """Run the sheet, whatever comes of it."""
@@ -174,11 +177,18 @@ class NightSheet:
             return await self._report("invalid", error=error, problems=(self._say(error),))
         except CallsheetError as error:
             return await self._report("parked", error=error)
+        return await self._report_of(outcome)
+
+    async def _told_of_fault(self, carrying: Coroutine[Any, Any, SheetReport]) -> SheetReport:
+        """Return what came of it; a fault of ours is told of the sheet, and the others go on."""
+        try:
+            return await carrying
+        except _NOT_OF_A_SHEET:
+            raise
         except Exception as error:
             log.debug("a fault in Callsheet at %s", self.name, exc_info=True)
             fault = CallsheetError(f"a fault in Callsheet: {error!r}")
             return await self._report("needs-person", error=fault)
-        return await self._report_of(outcome)
 
     def _parse(self) -> Sheet:
         """Return the sheet in the very bytes that were found to be whole."""

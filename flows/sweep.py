@@ -92,6 +92,10 @@ async def sweep(
         )
         if isinstance(found, str):
             return replace(report, skipped=found)
+        if found.place != place:
+            since = datetime.fromtimestamp(found.begun_at, UTC)
+            words = f"{name_of(found.place)} sweeps {inbox.name} since {since:%H:%M:%S} UTC"
+            return replace(report, skipped=words, is_swept_elsewhere=True)
         crashpoint("night: it is claimed")
         sweeping = Sweeping(
             ledger=ledger,
@@ -263,7 +267,7 @@ async def _claim(
     place: str,
     clock: UnixClock,
 ) -> KeptNight | str:
-    """Claim the night; return it, or why nothing is to be swept."""
+    """Claim the night; return it, with whoever has it, or why nothing is to be swept."""
     at = clock()
     paused = await ledger.read(partial(pause_of, inbox=inbox.name, at=at))
     if paused is not None:
@@ -290,10 +294,7 @@ async def _claim(
             break
         await asyncio.sleep(PAUSE)
         found = await ledger.write(partial(claim, at=clock()))
-    if found.place == place:
-        return found
-    since = datetime.fromtimestamp(found.begun_at, UTC)
-    return f"{name_of(found.place)} sweeps {inbox.name} since {since:%H:%M:%S} UTC"
+    return found
 
 
 def _is_settled(found: KeptNight, place: str) -> bool:

@@ -93,6 +93,8 @@ class NightReport:
     sheets: tuple[SheetReport, ...] = ()
     #: Why nothing was swept: paused, superseded, another sweep is at it.
     skipped: str | None = None
+    #: Whether it is another sweep that is at it, whose end nobody knows yet.
+    is_swept_elsewhere: bool = False
     #: Files that were still being written, by name: the next sweep takes them up.
     waiting: tuple[str, ...] = ()
 

@@ -605,6 +605,13 @@ MUTATIONS = (
         SECOND,
     ),
     Mutation(
+        "a sweep that is left to another one is no word of success",
+        "flows/night.py",
+        "if not report.is_swept_elsewhere:",
+        "if True:",
+        ("tests/pipeline/test_nightly.py",),
+    ),
+    Mutation(
         "what is approved counts for the night",
         "tasks/campaign/steps.py",
         "if run.also_approves is not None:",

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -20,8 +21,10 @@ from typing import Any
 
 import pytest
 
+from flows.night import hold_night
 from flows.sweep import sweep
 from tasks.campaign.run import Run
+from tasks.engine.owner import this_process
 from tasks.engine.progress import Snapshot
 from tasks.errors import BadInput
 from tasks.ledger import find_plan, open_ledger
@@ -30,6 +33,7 @@ from tasks.ledger.nights import Pause, claim_night, find_night, pause, resume
 from tasks.nights.inboxes import Inbox
 from tasks.nights.values import NightReport, SheetReport
 from tasks.settings import Settings, load_settings
+from tests.hearing_of_nights import watcher
 from tests.pipeline.night_kills import WORDS, sweep_killed
 from tests.programs import Desk, Sandbox, simple_sheet
 from tests.stores import S3Server, moto_s3
@@ -76,7 +80,8 @@ class Nights:
     async def sweep(self, night: str = "2026-11-20", **terms: Any) -> NightReport:
         """Sweep it once."""
         inbox, asked = self.inbox(**terms.pop("inbox", {})), {"sleep": no_sleep, **terms}
-        return await sweep(inbox, self.settings, night=night, zone="UTC", **asked)
+        settings = self.settings.model_copy(update={"sandbox": asked.get("sandbox", False)})
+        return await sweep(inbox, settings, night=night, zone="UTC", **asked)
 
     def answer(self, stem: str) -> dict[str, Any]:
         """Return the answer beside a sheet."""
@@ -394,6 +399,27 @@ async def test_films_under_way_come_home_though_their_sheet_is_broken(left: Nigh
     assert report.delivered == ("r001", "r002")
 
 
+@pytest.mark.parametrize("how", ["broken", "gone"])
+async def test_a_fault_while_films_come_home_keeps_no_other_sheet_from_its_night(
+    left: Nights, how: str
+) -> None:
+    sheet = left.put("a", BROKEN)
+    if how == "gone":
+        sheet.unlink()
+    left.put("b", films("B", 1))
+
+    @asynccontextmanager
+    async def watch(run: Run) -> AsyncIterator[None]:
+        if run.options.sheet == str(sheet):
+            raise RuntimeError("no error of ours")
+        yield
+
+    report = await left.sweep("2026-11-21", watch=watch)
+
+    assert said(report) == {"a": "needs-person", "b": "delivered"}
+    assert [one.exit_status for one in report.sheets] == [1, 0]
+
+
 async def test_a_sheet_that_was_set_aside_and_is_mended_is_run_once(left: Nights) -> None:
     """Its films are under way: they come home with its run, and not beside it as well."""
     async with await open_ledger(left.settings.ledger) as ledger:
@@ -445,6 +471,21 @@ async def test_a_night_whose_sweep_was_killed_elsewhere_is_waited_for(nights: Ni
     settings = nights.settings.model_copy(update={"lease": 1.0})
     report = await sweep(nights.inbox(), settings, night="2026-11-20", zone="UTC")
     assert said(report) == {"a": "delivered"}
+
+
+async def test_whoever_leaves_a_night_to_another_sweep_does_not_say_that_it_went_well(
+    nights: Nights,
+) -> None:
+    """That one may hang: who watches over nights waits for its own word."""
+    now = time.time()
+    async with await open_ledger(nights.settings.ledger) as ledger:
+        night = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
+        await ledger.write(claimed(night, f"{this_process()}:0", at=now))
+    with watcher() as web:
+        inbox = replace(nights.inbox(), ping=f"{web.url}/p", timezone="UTC")
+        report = await hold_night(inbox, nights.settings, due=now, clock=lambda: now)
+    assert report.is_swept_elsewhere
+    assert [call.path for call in web.calls] == ["/p/start"]
 
 
 async def test_a_plan_that_waits_is_where_the_board_shows_it(nights: Nights) -> None:
