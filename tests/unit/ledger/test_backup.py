@@ -342,12 +342,16 @@ async def test_on_postgres_what_came_in_the_last_moment_is_kept(
     kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
     writing: list[subprocess.Popen[str]] = []
 
+    def waits() -> bool:
+        # What is asked again in the same transaction is answered as before.
+        with connected(address) as watching:
+            return bool(watching.execute(text(WAITING)).scalar())
+
     def write() -> None:
         writing.append(program(WRITE, address))
         # Until it waits for its turn, or has written; a busy machine takes long to start it.
-        with connected(address) as watching:
-            while writing[0].poll() is None and not watching.execute(text(WAITING)).scalar():
-                time.sleep(0.05)
+        while writing[0].poll() is None and not waits():
+            time.sleep(0.05)
 
     with armed("ledger: before a backup has its name", write):
         before = restore(address, kept, **BY_ME, instead=True).before
