@@ -56,7 +56,10 @@ async def _reconcile(args: Namespace) -> Comparison:
                 )
             except ServiceError as error:
                 raise _unasked(error) from error
-        return await apply_changes(ledger, found, clock=time.time) if args.apply else found
+        if not args.apply:
+            return found
+        sandbox = args.sandbox or settings.sandbox
+        return await apply_changes(ledger, found, sandbox=sandbox, clock=time.time)
 
 
 async def _briefs(

@@ -13,6 +13,8 @@ from deployments.commands.reading import campaign_of, reading
 from deployments.moments import say_moment
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, table
+from tasks.campaign.match import check_same_money
+from tasks.campaign.values import RunOptions
 from tasks.credits import in_credits
 from tasks.engine.context import open_service
 from tasks.errors import BadInput, NotFound
@@ -83,6 +85,8 @@ async def _resolve_row(args: Namespace) -> dict[str, Any]:
                 remedy=f"`{suggest('explain', campaign.name, row.row)}` says what it waits for",
             )
         if args.adopt:
+            sandbox = args.sandbox or settings_of(args).sandbox
+            check_same_money(campaign, RunOptions(sheet="", sandbox=sandbox))
             words = await _adopt(args, ledger, row, row.take)
         else:
             words = await _give_up(args, ledger, row, row.take)

@@ -122,4 +122,8 @@ def _workers(at: PrefectAddress, pool: str) -> PlaceFinding:
     if online:
         return ok("prefect", f"the work pool {pool} has a worker that is up")
     words = f"no worker of the work pool {pool} is up: crews and nights wait for one"
-    return note("prefect", words, f"`prefect worker start --pool {pool}`, or `callsheet up`")
+    return note(
+        "prefect",
+        words,
+        f"`python -P -m deployments.prefect_worker --pool {pool}`, or `callsheet up`",
+    )

@@ -188,7 +188,7 @@ async def _deploy(
     for start in starts:
         console.print(plain(f"{start.name}: {_when(start)}"))
     console.print(plain(f"deployed on {server.url} from {written}, to run in {folder}"))
-    worker = f"prefect worker start --pool {args.pool}"
+    worker = f"python -P -m deployments.prefect_worker --pool {args.pool}"
     if server.url == prefect_kept(settings.home) and args.pool == POOL:
         console.print(plain("the worker that `callsheet up` keeps carries them"))
     else:

@@ -29,7 +29,7 @@ _HEAD = """\
 # that the nights belong to:
 #
 #   prefect --no-prompt deploy --all --prefect-file {file}
-#   prefect worker start --pool {pool}
+#   python -P -m deployments.prefect_worker --pool {pool}
 #
 # The worker needs the settings that a run needs (CALLSHEET_API_KEY, ...). A pause is in
 # the ledger (`callsheet nights pause`), and no matter of what is deployed here.

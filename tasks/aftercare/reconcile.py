@@ -29,6 +29,8 @@ from tasks.aftercare.differences import (
 from tasks.aftercare.unrecorded import find_matches, find_unrecorded, keys_of_briefs, keys_of_rows
 from tasks.brief import Brief
 from tasks.campaign.lease import leased
+from tasks.campaign.match import check_same_money
+from tasks.campaign.values import RunOptions
 from tasks.clock import UnixClock
 from tasks.engine.policy.decision import FAILED, RUNNING
 from tasks.errors import Conflict, NotFound
@@ -180,15 +182,20 @@ def names_of(differences: Iterable[Difference]) -> Counter[str]:
     return Counter(one.kind for one in differences)
 
 
-async def apply_changes(ledger: Ledger, comparison: Comparison, *, clock: UnixClock) -> Comparison:
+async def apply_changes(
+    ledger: Ledger, comparison: Comparison, *, sandbox: bool, clock: UnixClock
+) -> Comparison:
     """Carry out every change of a comparison; say of each whether it was.
 
-    Raises Parked, before anything is changed, while a run is at work on one of the campaigns.
+    Raises, before anything is changed, Parked while a run is at work on one of the campaigns, and
+    SpendRefused where the service is a `sandbox` and they are not made with one, or the reverse:
+    what another service does not know is not gone.
     """
     concerned = {one.campaign for one in comparison.differences if one.change}
     async with AsyncExitStack() as held:
         for campaign in await ledger.read(all_campaigns):
             if campaign.name in concerned:
+                check_same_money(campaign, RunOptions(sheet="", sandbox=sandbox))
                 await held.enter_async_context(leased(ledger, campaign, clock=clock))
         done = []
         for one in comparison.differences:

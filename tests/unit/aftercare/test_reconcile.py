@@ -20,7 +20,7 @@ from tasks.aftercare.differences import (
 from tasks.aftercare.reconcile import apply_changes
 from tasks.aftercare.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
 from tasks.brief import CREATE, digest_of
-from tasks.errors import Parked
+from tasks.errors import Parked, SpendRefused
 from tasks.key import DIRECT, idempotency_key
 from tasks.ledger import Campaign, CampaignRow, Ledger, acquire_lease
 from tasks.service import Video
@@ -130,13 +130,21 @@ def test_a_film_typed_by_hand_is_not_a_lost_one() -> None:
     assert find_unrecorded([film], frozenset(), {}, None) == ([], 1)
 
 
-async def settled(stage: Stage, *changes) -> list[bool]:
+async def settled(stage: Stage, *changes, sandbox: bool = False) -> list[bool]:
     listed = [
         Difference(kind="match", words="", campaign="spring", change=change) for change in changes
     ]
     comparison = Comparison(differences=listed)
-    done = await apply_changes(stage.ledger, comparison, clock=lambda: NOW)
+    done = await apply_changes(stage.ledger, comparison, sandbox=sandbox, clock=lambda: NOW)
     return [one.applied for one in done.differences]
+
+
+async def test_another_service_changes_nothing(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief(), budget=100)
+    row = await stage.delivered()
+    with pytest.raises(SpendRefused, match="made with a real service"):
+        await settled(stage, Book(row, row.take, Decimal(0)), sandbox=True)
+    assert (await stage.account()).charged == 12
 
 
 async def test_a_charge_is_booked_once_and_the_account_follows(ledger: Ledger) -> None:
