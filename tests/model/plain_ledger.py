@@ -13,6 +13,7 @@ from sqlalchemy.pool import StaticPool
 
 from tasks.ledger.gathering import carry_out
 from tasks.ledger.schema import metadata
+from tasks.measures import Measures
 from tests.model.virtual_time import Fuse
 
 T = TypeVar("T")
@@ -30,6 +31,8 @@ class PlainLedger:
         #: Called with what `watch` returned before and after a change.
         self.judge: Callable[[Any, Any], None] = lambda before, after: None
         self.in_transaction = False
+        #: What an engine counts; nobody keeps it here.
+        self.measures = Measures()
         metadata.create_all(self._engine)
 
     async def write(self, change: Callable[[Connection], T]) -> T:
