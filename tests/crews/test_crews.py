@@ -100,7 +100,6 @@ def test_a_killed_crew_and_a_killed_run_cost_nothing_but_time(tmp_path: Path):
         for who, point in (
             ("run", "crews: the production is begun"),
             ("crew", "crew: a batch is claimed"),
-            ("crew", "service: after the answer (create)"),
         ):
             trial = Crewed(here, who, 1, point).carry()
             assert trial.kills >= 1, (who, point)
