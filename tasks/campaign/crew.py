@@ -125,8 +125,7 @@ class Crew:
             lapse=self._at.settings.lease,
             on_lost=self._lose,
         )
-        terms = Terms(**_terms(production), owner=production.owner, batches=claims.batches)
-        at = replace(self._at, terms=terms, in_charge=claims.holds)
+        at = limited(self._at, production, claims)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(claims.kept())
             await self._at_work(stack, at, campaign, production, claims)
@@ -241,6 +240,12 @@ class Crew:
                 remedy="give its worker the same CALLSHEET_STORE",
             )
         return found
+
+
+def limited(at: Context, production: Production, claims: Claims) -> Context:
+    """Return what a crew works with: on the terms of its run, and for what it has claimed alone."""
+    terms = Terms(**_terms(production), owner=production.owner, batches=claims.batches)
+    return replace(at, terms=terms, in_charge=claims.holds)
 
 
 def terms_of(terms: Terms) -> dict[str, Any]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tasks.campaign.claimed import Claims
-from tasks.campaign.crew import Crew, terms_of
+from tasks.campaign.crew import Crew, limited, terms_of
 from tasks.engine.context import Context, connect, organisation_of
 from tasks.errors import BadInput, ConfigurationError
 from tasks.ledger import (
@@ -22,6 +25,7 @@ from tasks.ledger import (
     claim_batch,
     headway_of,
     open_ledger,
+    open_take,
 )
 from tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
@@ -108,6 +112,39 @@ async def at(tmp_path: Path, stage: Stage) -> AsyncIterator[Context]:
     }
     async with connect(load_settings(environ=environ, folder=tmp_path)) as at:
         yield at
+
+
+TERMS = Terms(
+    owner=OWNER,
+    day_budget=Decimal("12.5"),
+    cost_center_budgets={"sales": Decimal(7)},
+    run="r1",
+    run_budget=Decimal(30),
+    at_limit="fit",
+)
+
+
+async def test_a_crew_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_claimed_alone(
+    stage: Stage, at: Context
+):
+    production = replace(await begin(stage), terms=json.loads(json.dumps(terms_of(TERMS))))
+    claims = claims_of(stage.ledger, production, -1.0, [])
+    mine = limited(at, production, claims)
+    assert replace(mine.terms, batches=None) == TERMS
+
+    async def intends(row: str) -> bool:
+        found = await stage.row(row)
+        key = found.key()
+        body = found.body(key)
+        take = await stage.write(open_take, found, key=key, body=body, at=NOW, terms=mine.terms)
+        return take is not None
+
+    assert await claims.claim() is not None
+    assert not await intends("b")
+    assert await intends("a")
+    other = partial(claim_batch, production=production, crew=2, holder="two", seconds=60.0)
+    assert await stage.write(other) is not None
+    assert not await mine.in_charge()
 
 
 async def test_a_crew_makes_no_films_for_another_key_or_store(stage: Stage, at: Context):
