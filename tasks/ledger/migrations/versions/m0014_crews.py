@@ -56,6 +56,3 @@ def upgrade() -> None:
     op.create_index(
         "ix_rows_batch", "rows", ["batch_id"], sqlite_where=claimed, postgresql_where=claimed
     )
-    if op.get_bind().dialect.name == "postgresql":
-        # Several machines change the same pages: room for the next version beside the last one.
-        op.execute("ALTER TABLE rows SET (fillfactor = 80)")
