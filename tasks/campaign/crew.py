@@ -162,20 +162,23 @@ class Crew:
     async def _carry_all(self, engine: Engine, production: Production, claims: Claims) -> None:
         """Claim batches whenever there is room, until there is nothing left for anybody."""
         carried: set[asyncio.Task[None]] = set()
+        # As many as the last batch had: near the end nobody keeps more than others have left.
+        size = production.batch_size
         try:
             while engine.parked_because is None:
                 batch = None
-                if engine.has_room(production.batch_size):
+                if engine.has_room(size):
                     batch = await claims.claim()
                 if batch is not None:
                     crashpoint("crew: a batch is claimed")
+                    size = len(batch.numbers)
                     carrying = self._carry_batch(engine, claims, batch)
                     carried.add(asyncio.create_task(carrying, name=f"batch {batch.id}"))
                     await self._sleep(0)
                     continue
                 if not carried and await self._is_over(production):
                     return
-                full = not engine.has_room(production.batch_size)
+                full = not engine.has_room(size)
                 pause = ROOM if full else LOOK
                 if carried:
                     done, carried = await asyncio.wait(

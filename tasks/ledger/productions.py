@@ -36,6 +36,8 @@ from tasks.ledger.states import UNDER_WAY, State
 #: what has become of it.
 _CLAIMED: tuple[Collection[State], ...] = (UNDER_WAY, frozenset[State]({"approved"}))
 _OPEN: tuple[State, ...] = ("approved", *sorted(UNDER_WAY))
+#: What is left is claimed in so many shares a crew, and so many rows are a share at least.
+SHARES, SMALLEST = 2, 20
 #: The crew that rows are put down to which nobody has claimed yet.
 NOBODY = 0
 
@@ -50,7 +52,7 @@ class Production:
     #: Who must have the campaign's lease: the run, and its crews in its name.
     owner: str
     crews: int
-    #: How many rows a crew claims at once.
+    #: How many rows a crew claims at once; fewer near the end, so that all end together.
     batch_size: int
     #: The fingerprint of the service's key, and the store's address: a crew must have the same.
     organisation: str
@@ -292,21 +294,41 @@ def _claimable(connection: Connection, production: Production) -> list[int]:
     """
     for states in _CLAIMED:
         for freed in connection.scalars(_freed_with(production.id, states)).all():
+            size = _share(connection, production, freed, states)
             numbers: list[int] = []
             for state in sorted(states):
                 query = (
                     select(rows.c.id)
                     .where(rows.c.batch_id == freed, rows.c.state == state)
                     .order_by(rows.c.priority.desc(), rows.c.position, rows.c.id)
-                    .limit(production.batch_size - len(numbers))
+                    .limit(size - len(numbers))
                     .with_for_update(skip_locked=True)
                 )
                 numbers += connection.scalars(query)
-                if len(numbers) == production.batch_size:
+                if len(numbers) == size:
                     break
             if numbers:
                 return numbers
     return []
+
+
+def _share(
+    connection: Connection, production: Production, freed: int, states: Collection[State]
+) -> int:
+    """Return how many rows of a freed batch to claim: the fewer are left, the fewer.
+
+    Were batches as large to the end, one crew would still have all of its last one to carry when
+    the others have nothing left.
+    """
+    shares = SHARES * production.crews
+    # What is more than full batches for everybody need not be counted.
+    among = (
+        select(rows.c.id)
+        .where(rows.c.batch_id == freed, rows.c.state.in_(sorted(states)))
+        .limit(shares * production.batch_size)
+    )
+    left = connection.scalar(select(func.count()).select_from(among.subquery())) or 0
+    return min(production.batch_size, max(SMALLEST, -(-left // shares)))
 
 
 def _freed_with(production_id: str, states: Collection[State]) -> Select[tuple[int]]:

@@ -9,10 +9,8 @@ and end, when few are under way, weigh the same.
 from __future__ import annotations
 
 import asyncio
-import resource
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 
 import psycopg
 
@@ -31,17 +29,13 @@ TARGET = 3.2
 def measure_crews(film: Path, folder: Path, rows: int, turns: int) -> list[Figure]:
     """Return rows/s of four crews beside one, with so many rows for each of them."""
     rates: dict[int, list[float]] = {1: [], CREWS: []}
-    costs: dict[int, list[float]] = {1: [], CREWS: []}
     with postgres_server() as server, stub(film, latency=LATENCY) as address:
         for turn in range(turns):
             # Whoever is first in one turn is last in the next.
             for crews in sorted(rates, reverse=bool(turn % 2)):
-                before = _processor()
                 place = folder / f"{turn}-{crews}"
                 all_rows = rows * crews
                 rates[crews].append(_rate(address, place, server.new_database, all_rows, crews))
-                costs[crews].append((_processor() - before) / all_rows * 1000)
-    spent = ", ".join(f"{median(costs[n]):.0f} ms with {n}" for n in rates)
     return [
         beside(
             "crews",
@@ -50,8 +44,7 @@ def measure_crews(film: Path, folder: Path, rows: int, turns: int) -> list[Figur
             rates[1],
             target=TARGET,
             rows=rows,
-            note=f"{rows:,} rows a worker, {rows * CREWS:,} with {CREWS}; processor time of the "
-            f"crews a row, start included: {spent}",
+            note=f"{rows:,} rows a worker, {rows * CREWS:,} with {CREWS}",
         )
     ]
 
@@ -83,8 +76,3 @@ _DELIVERED = """
     SELECT count(*), max(events.at) - min(began.at) FROM events, began
     WHERE new = 'delivered' AND events.at > began.at
 """
-
-
-def _processor() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime

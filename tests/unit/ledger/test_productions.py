@@ -103,6 +103,20 @@ async def test_each_row_is_claimed_once_in_the_order_of_the_sheet(stage: Stage):
     assert await claimed(stage, production, "two") == []
 
 
+async def test_the_fewer_rows_are_left_the_fewer_are_claimed_at_once(stage: Stage):
+    rows = [f"r{number:03}" for number in range(100)]
+    await stage.sync(*map(brief, rows))
+    for row in rows:
+        await stage.approve(row)
+    names = {row.id: row.row for row in await stage.rows()}
+    numbers = [number for number, name in names.items() if name in rows]
+    production = await begin(stage, size=40, numbers=numbers)
+    shares = [await claimed(stage, production, "one") for _ in range(6)]
+    # 100 in four shares are 25; then as few as are claimed at once.
+    assert [len(share) for share in shares] == [25, 20, 20, 20, 15, 0]
+    assert [row for share in shares for row in share] == rows
+
+
 async def test_who_claims_at_the_same_moment_gets_other_rows(stage: Stage, made_address: str):
     production = await begin(stage, size=1)
 
