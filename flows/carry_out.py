@@ -224,6 +224,10 @@ class _Carrier:
                 return RunEnd(exit_status=4, words=words, due_at=rest.due_at, outcome=rest.outcome)
         except Parked as other:
             return RunEnd(exit_status=5, words=words, due_at=other.until.timestamp())
+        except CallsheetError as error:
+            # Both are said: what keeps its films away is mended before it is carried on.
+            words = f"{words}; what it had begun is not brought home: {_say(error)}"
+            return RunEnd(exit_status=error.exit_status, words=words)
         return RunEnd(exit_status=4, words=words)
 
     async def _plan_anew(self, error: MovedOn) -> None:

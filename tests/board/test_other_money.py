@@ -13,12 +13,10 @@ import pytest
 
 from flows.carry_out import RunEnd, carry_out
 from flows.pipeline import PLAIN
-from tasks.aftercare.approval import approve_on_board
-from tasks.campaign.board_plan import PlanTerms
-from tasks.campaign.handed_in import parse_kept
-from tasks.ledger import BoardRun, find_campaign, find_plan, find_run, find_sheet, open_ledger
+from tasks.ledger import find_campaign, open_ledger
 from tests.board.conftest import board_at, settings_at
-from tests.board.stage import API, ended, made, plan_for, priced
+from tests.board.stage import ended, made
+from tests.board.unbegun import Kind, approved_plan, run_of
 from tests.programs import Sandbox, sandbox, simple_sheet
 
 
@@ -31,7 +29,8 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Sandbox
 
 
 #: What is planned, and whether that is with the sandbox.
-PLANS = [("sheet", True), ("sheet", False), ("retake", True), ("retake", False)]
+KINDS: tuple[Kind, ...] = ("sheet", "retake")
+PLANS = [(kind, trial) for kind in KINDS for trial in (True, False)]
 
 
 def environ(services: tuple[Sandbox, Sandbox], trial: bool) -> dict[str, str]:
@@ -39,48 +38,13 @@ def environ(services: tuple[Sandbox, Sandbox], trial: bool) -> dict[str, str]:
     return {**services[trial].environ, "CALLSHEET_SANDBOX": "yes" if trial else "no"}
 
 
-async def approved_plan(
-    folder: Path, services: tuple[Sandbox, Sandbox], name: str, *, kind: str, trial: bool
-) -> str:
-    """Have a plan made on a board, and approved in the moment before that is killed."""
-    given = environ(services, trial)
-    sheet = f"{name}.csv", simple_sheet(2)
-    async with board_at(folder, environ=given, sandbox=trial) as board:
-        if kind == "sheet":
-            plan = await plan_for(board.admin, *sheet)
-        else:
-            await made(board, *sheet)
-            asked = {"rows": ["r001"], "because": "another look"}
-            answer = await board.admin.post(f"{API}/campaigns/{name}/retakes", json=asked)
-            plan = await priced(board.admin, answer.json()["plan"])
-    settings = settings_at(folder, given)
-    async with await open_ledger(settings.ledger) as ledger:
-        found = await ledger.read(partial(find_plan, plan_id=plan["plan"]))
-        assert found is not None
-        terms = PlanTerms.read(found.terms)
-        approve = partial(approve_on_board, plan=found, terms=terms, run_id=f"run-{name}")
-        if found.sheet_id is not None:
-            kept = await ledger.read(partial(find_sheet, sheet_id=found.sheet_id))
-            assert kept is not None
-            read = parse_kept(settings, kept, terms.sheet_options(settings))
-            approve = partial(approve, sheet=read)
-        at = found.made_at + 1
-        return (await ledger.write(partial(approve, by="Ann", allowance=None, at=at))).id
-
-
-async def run_of(folder: Path, run_id: str) -> BoardRun:
-    async with await open_ledger(settings_at(folder).ledger) as ledger:
-        found = await ledger.read(partial(find_run, run_id=run_id))
-        assert found is not None
-        return found
-
-
 @pytest.mark.parametrize(("kind", "trial"), PLANS)
 async def test_it_is_refused_by_whoever_would_carry_it_out_with_other_money(
-    tmp_path: Path, services: tuple[Sandbox, Sandbox], kind: str, trial: bool
+    tmp_path: Path, services: tuple[Sandbox, Sandbox], kind: Kind, trial: bool
 ) -> None:
     name = f"{kind}-{'trial' if trial else 'real'}"
-    run = await approved_plan(tmp_path, services, name, kind=kind, trial=trial)
+    given = environ(services, trial)
+    run = await approved_plan(tmp_path, given, name, kind=kind, trial=trial)
     before = [one.calls() for one in services]
 
     other = settings_at(tmp_path, environ(services, not trial))
@@ -104,14 +68,15 @@ async def test_it_is_refused_by_whoever_would_carry_it_out_with_other_money(
 async def test_on_a_board_it_waits_for_one_that_has_that_money(
     tmp_path: Path, services: tuple[Sandbox, Sandbox]
 ) -> None:
-    run = await approved_plan(tmp_path, services, "waits", kind="sheet", trial=True)
+    given = environ(services, True)
+    run = await approved_plan(tmp_path, given, "waits", kind="sheet", trial=True)
     bought = len(services[0].bought())
 
     async with board_at(tmp_path, environ=environ(services, False)) as board:
         # It is looked at first, being older.
         other = await made(board, "other.csv", simple_sheet(1))
     waits = await run_of(tmp_path, run)
-    async with board_at(tmp_path, environ=environ(services, True), sandbox=True) as board:
+    async with board_at(tmp_path, environ=given, sandbox=True) as board:
         over = await ended(board.viewer, run)
 
     assert other["ended"]["exit"] == 0

@@ -1,0 +1,54 @@
+"""A run that was asked for on a board and that nobody has begun: for tests of who carries it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from tasks.aftercare.approval import approve_on_board
+from tasks.campaign.board_plan import PlanTerms
+from tasks.campaign.handed_in import parse_kept
+from tasks.ledger import BoardRun, find_plan, find_run, find_sheet, open_ledger
+from tests.board.conftest import board_at, settings_at
+from tests.board.stage import API, made, plan_for, priced
+from tests.programs import simple_sheet
+
+Kind = Literal["sheet", "retake"]
+
+
+async def approved_plan(
+    folder: Path, environ: Mapping[str, str], name: str, *, kind: Kind, trial: bool = False
+) -> str:
+    """Have a plan made on a board, and approved in the moment before that is killed."""
+    sheet = f"{name}.csv", simple_sheet(2)
+    async with board_at(folder, environ=environ, sandbox=trial) as board:
+        if kind == "sheet":
+            plan = await plan_for(board.admin, *sheet)
+        else:
+            await made(board, *sheet)
+            asked = {"rows": ["r001"], "because": "another look"}
+            answer = await board.admin.post(f"{API}/campaigns/{name}/retakes", json=asked)
+            plan = await priced(board.admin, answer.json()["plan"])
+    settings = settings_at(folder, environ)
+    async with await open_ledger(settings.ledger) as ledger:
+        found = await ledger.read(partial(find_plan, plan_id=plan["plan"]))
+        assert found is not None
+        terms = PlanTerms.read(found.terms)
+        approve = partial(approve_on_board, plan=found, terms=terms, run_id=f"run-{name}")
+        if found.sheet_id is not None:
+            kept = await ledger.read(partial(find_sheet, sheet_id=found.sheet_id))
+            assert kept is not None
+            read = parse_kept(settings, kept, terms.sheet_options(settings))
+            approve = partial(approve, sheet=read)
+        at = found.made_at + 1
+        return (await ledger.write(partial(approve, by="Ann", allowance=None, at=at))).id
+
+
+async def run_of(folder: Path, run_id: str) -> BoardRun:
+    """Return a run as the ledger has it by now."""
+    async with await open_ledger(settings_at(folder).ledger) as ledger:
+        found = await ledger.read(partial(find_run, run_id=run_id))
+        assert found is not None
+        return found
