@@ -101,7 +101,10 @@ class CrewStarter(Protocol):
 
 
 class Crews:
-    """The crews that carry one campaign: `async with`, then wait for each by its shard."""
+    """The crews that carry one campaign: `async with`, `start`, then wait for each by its shard.
+
+    Between the two nothing is paid: whatever may keep a run from beginning is found out there.
+    """
 
     def __init__(
         self,
@@ -137,7 +140,7 @@ class Crews:
         #: When rows are counted next, in seconds of the loop.
         self._count_at = 0.0
         self._over = asyncio.Event()
-        self._stopped = self._ledger_away = False
+        self._is_started = self._stopped = self._ledger_away = False
         self._turn = self._anew = self._done_by_then = 0
         self._idle_since = self._asked = asyncio.get_running_loop().time()
         self._fault: BaseException | None = None
@@ -156,22 +159,32 @@ class Crews:
         begin = partial(begin_production, production=self._production, numbers=numbers)
         await self._at.ledger.write(begin)
         crashpoint("crews: the production is begun")
-        try:
-            await self._start()
-        except BaseException:
-            await self._write(partial(stop_production, production_id=self._id, because=NO_CREWS))
-            await self._starter.end()
-            raise
-        self._spawn(self._watch(), name="crews")
         if self._max_wait is not None:
             words = "the time given with --max-wait is up"
             asyncio.get_running_loop().call_later(self._max_wait, self.stop, words)
         return self
 
+    async def start(self) -> None:
+        """Start the crews: from here on they pay. None is started where it is stopped already."""
+        if self._production is None:
+            return
+        if self.parked_because is not None:
+            self._over.set()
+            return
+        self._idle_since = self._asked = asyncio.get_running_loop().time()
+        self._is_started = True
+        try:
+            await self._start()
+        except BaseException:
+            await self._write(partial(stop_production, production_id=self._id, because=NO_CREWS))
+            self._over.set()
+            raise
+        self._spawn(self._watch(), name="crews")
+
     async def __aexit__(self, *_: object) -> None:
         if self._production is None:
             return
-        if not self._over.is_set():
+        if self._is_started and not self._over.is_set():
             # Whoever leaves in the middle takes the crews along.
             self.stop("the run that they are for has ended")
             try:

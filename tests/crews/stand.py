@@ -73,7 +73,7 @@ async def run_with(
 ) -> RunOutcome:
     """Run a sheet with so many crews; `meddle` is called with the run once it produces."""
     settings = load_settings(environ=processes.environ, folder=processes.folder)
-    asked = RunOptions(sheet=sheet, workers=count, wait="poll", **options)
+    asked = RunOptions(sheet=sheet, workers=count, **{"wait": "poll", **options})
     async with open_run(asked, settings, yes) as run:
         run.starter = processes
         meddling: list[asyncio.Task[None]] = []

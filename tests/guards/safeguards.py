@@ -640,6 +640,13 @@ MUTATIONS = (
         PRODUCTIONS,
     ),
     Mutation(
+        "no crew pays before its run knows that it can begin",
+        "tasks/campaign/crews.py",
+        "        return self\n\n    async def start(self) -> None:\n",
+        "        await self.start()\n        return self\n\n    async def start(self) -> None:\n",
+        ("tests/crews/test_hints.py",),
+    ),
+    Mutation(
         "a crew that lost a batch begins nothing more",
         "tasks/campaign/claimed.py",
         "elif lost := before & self.batches - renewed:",

@@ -1,0 +1,87 @@
+"""Webhooks where several carry a campaign: each crew hears of its films, and nobody waits for less.
+
+The receiver is a process of its own, as beside a campaign that several machines carry.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import ConfigurationError
+from tests.crews.stand import Processes, run_with
+from tests.databases import PostgresServer, postgres_server
+from tests.programs import Desk, Sandbox, sandbox, simple_sheet
+
+#: A render takes so long, in seconds: longer than it takes to come to the first look without one.
+RENDER = 3.0
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    words = ("--allow-loopback-webhooks", "--credits", "1000000")
+    with sandbox(tmp_path_factory.mktemp("sandbox"), *words) as running:
+        yield running
+
+
+@pytest.fixture
+def desk(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        port = probe.getsockname()[1]
+    environ = {
+        "CALLSHEET_LEDGER": postgres.new_database(),
+        "CALLSHEET_LEASE": "5s",
+        "CALLSHEET_STORE": str(tmp_path / "films"),
+        "CALLSHEET_WEBHOOK_URL": f"http://127.0.0.1:{port}/hooks",
+        "CALLSHEET_RECEIVER": f"127.0.0.1:{port}",
+    }
+    return Desk(tmp_path, {**service.environ, **environ})
+
+
+async def test_crews_look_once_at_each_film_that_they_hear_of(desk: Desk, service: Sandbox) -> None:
+    sheet = str(desk.folder / desk.sheet("heard.csv", simple_sheet(6)))
+    processes = Processes(desk.folder, desk.environment())
+    service.plan_fault(on="render", do="slow", every=1, seconds=RENDER)
+    receiver = desk.start("receive", "--json")
+    assert receiver.stdout is not None
+    assert "receiver" in json.loads(receiver.stdout.readline())
+    try:
+        outcome = await run_with(processes, sheet, 2, wait="webhook")
+    finally:
+        service.clear_faults()
+        receiver.send_signal(signal.SIGTERM)
+        receiver.communicate(timeout=60)
+
+    assert outcome.exit_status == 0, outcome
+    said = processes.ended()
+    assert Counter(row["state"] for row in desk.rows("heard").values()) == {"delivered": 6}
+    assert sum(one["rows"].get("delivered", 0) for one in said.values() if one) == 6
+    assert service.calls()["get"] == 6
+
+
+async def test_a_run_that_insists_on_webhooks_has_no_crew_pay_before_it_knows_of_them(
+    desk: Desk, service: Sandbox
+) -> None:
+    desk.environ["CALLSHEET_WEBHOOK_URL"] = "http://127.0.0.1:9/hooks"
+    sheet = str(desk.folder / desk.sheet("insists.csv", simple_sheet(2, title="Insists")))
+    processes = Processes(desk.folder, desk.environment())
+
+    with pytest.raises(ConfigurationError, match="nothing new was spent"):
+        await run_with(processes, sheet, 2, wait="webhook")
+
+    processes.ended()
+    assert [one for one in service.charges() if one["title"].startswith("Insists")] == []
+    assert {row["state"] for row in desk.rows("insists").values()} == {"approved"}
