@@ -20,9 +20,9 @@ from flows.result import CampaignResult
 from flows.shown import publish_plan, publish_report, showing
 from tasks.aftercare.begun import begun_rows, has_approved
 from tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
+from tasks.campaign.hold import carry_only
 from tasks.campaign.quote import check_budget, is_within
 from tasks.campaign.run import Run
-from tasks.campaign.steps import carry_only
 from tasks.credits import as_text, in_credits, parse_credits
 from tasks.ledger import Campaign
 from tasks.plural import count

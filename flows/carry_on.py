@@ -17,7 +17,7 @@ from flows.endings import attended, end, ended
 from flows.interruption import interruptible
 from flows.pipeline import carry
 from flows.shown import publish_report, showing
-from tasks.campaign.steps import carry_only
+from tasks.campaign.hold import carry_only
 from tasks.errors import Parked
 from tasks.ledger import UNDER_WAY, rows_of
 

@@ -20,11 +20,11 @@ from uuid import uuid4
 from flows.pipeline import Steps, carry, prepare
 from tasks.campaign.board_plan import PlanTerms, paid_lines, words_of_approval
 from tasks.campaign.handed_in import parse_kept
+from tasks.campaign.hold import carry_only
 from tasks.campaign.match import name_campaign
 from tasks.campaign.plan import check_holds, check_money
 from tasks.campaign.plan_keeping import replace_plan
 from tasks.campaign.run import Run, no_approval, open_run
-from tasks.campaign.steps import carry_only
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.clock import UnixClock
 from tasks.crash import crashpoint

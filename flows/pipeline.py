@@ -12,12 +12,11 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
 
+from tasks.campaign.production import produce_step, production
 from tasks.campaign.run import Run
 from tasks.campaign.steps import (
     approve_step,
     plan_step,
-    produce_step,
-    production,
     quote_step,
     read_step,
     report_step,

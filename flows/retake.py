@@ -19,10 +19,10 @@ from flows.pipeline import carry
 from flows.shown import publish_report, showing
 from tasks.aftercare.begun import begun_rows, has_approved
 from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
+from tasks.campaign.hold import carry_only
 from tasks.campaign.quote import check_budget, is_within
 from tasks.campaign.run import Run
 from tasks.campaign.selection import parse_selection
-from tasks.campaign.steps import carry_only
 from tasks.credits import in_credits, parse_credits
 from tasks.errors import SpendRefused
 from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, rows_of

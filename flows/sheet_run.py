@@ -14,9 +14,9 @@ from typing import Any
 
 from flows.pipeline import carry, prepare
 from flows.sweeping import Sweeping
+from tasks.campaign.hold import carry_only
 from tasks.campaign.match import name_campaign
 from tasks.campaign.run import no_approval, open_run
-from tasks.campaign.steps import carry_only
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.crash import crashpoint
 from tasks.errors import BadInput, CallsheetError, Parked, SpendRefused

@@ -20,10 +20,10 @@ from deployments.terminal import consent, console_for, plain, print_json, state_
 from flows.pipeline import PLAIN, carry
 from tasks.aftercare.advice import run_line, service_of
 from tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
+from tasks.campaign.hold import carry_only
 from tasks.campaign.match import is_other_money
 from tasks.campaign.quote import check_budget
 from tasks.campaign.run import Run, no_approval, open_run
-from tasks.campaign.steps import carry_only
 from tasks.campaign.values import RunOptions, RunOutcome
 from tasks.credits import as_number, as_text, in_credits
 from tasks.duration import parse_duration

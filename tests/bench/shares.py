@@ -136,8 +136,8 @@ def _part(thread: int) -> str:
 async def main() -> str:
     """Carry the campaign of this folder, sampled while its rows are on their way."""
     from flows.pipeline import PLAIN, prepare
+    from tasks.campaign.production import production
     from tasks.campaign.run import open_run
-    from tasks.campaign.steps import production
     from tasks.campaign.values import Plan, RunOptions
     from tasks.settings import load_settings
 

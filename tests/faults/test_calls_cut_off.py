@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 
 from flows.pipeline import PLAIN, prepare
+from tasks.campaign.production import produce_step
+from tasks.campaign.production import production as producing
 from tasks.campaign.run import open_run
-from tasks.campaign.steps import produce_step
-from tasks.campaign.steps import production as producing
 from tasks.campaign.values import Plan, RunOptions
 from tasks.service import VideoService
 from tasks.settings import load_settings

@@ -493,7 +493,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what is under way is carried with the kind of service it was begun with",
-        "tasks/campaign/steps.py",
+        "tasks/campaign/hold.py",
         "    check_same_money(campaign, run.options)\n",
         "",
         ("tests/pipeline/test_nightly.py::test_a_trial_is_left_alone_by_nights_that_cost",),

@@ -1,0 +1,70 @@
+"""Hold a campaign for a run: from here to its end nobody else carries it.
+
+What is set aside from then on is in the name of the run that holds it. What a lease is, and how it
+is lost, is in `lease`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from uuid import uuid4
+
+from tasks.campaign.lease import leased
+from tasks.campaign.match import check_same_money
+from tasks.campaign.run import Run
+from tasks.engine.owner import its_crews
+from tasks.ledger import Campaign, Terms, tally_of
+
+
+async def carry_only(
+    run: Run, campaign: Campaign, names: Iterable[str], *, wait: float | None = 0.0
+) -> None:
+    """Make a run of some rows as the ledger has them, held for this process until it ends.
+
+    Raises Parked when another process is at work on the campaign for longer than `wait` seconds
+    (None: no matter how long), SpendRefused where what it has is of the other kind of service.
+    """
+    check_same_money(campaign, run.options)
+    run.campaign = campaign
+    run.only = frozenset(names)
+    await hold_campaign(run, campaign, wait=wait)
+
+
+async def hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> None:
+    """Have the campaign to this run alone from here to its end, and set credits aside in its name.
+
+    Raises Parked when another run has it for longer than `wait` seconds (None: no matter how long).
+    """
+    at, options = run.at, run.options
+    if run.starter is not None:
+        run.production_id = uuid4().hex
+    holding = leased(
+        at.ledger,
+        campaign,
+        clock=at.clock,
+        lapse=at.settings.lease,
+        wait=wait,
+        on_wait=run.say_wait,
+        on_lost=run.lose,
+        owner=its_crews(run.production_id) if run.production_id else None,
+    )
+    lease = await run.holding.enter_async_context(holding)
+    if lease is None:
+        return
+    await count_from_here(run, campaign)
+    terms = Terms(
+        owner=lease.owner,
+        day_budget=at.settings.day_budget,
+        cost_center_budgets=at.settings.cost_center_budgets,
+        run=None if options.run_budget is None else uuid4().hex,
+        run_budget=options.run_budget,
+        at_limit=options.at_limit or "stop",
+    )
+    run.at = replace(at, terms=terms, in_charge=lease.holds)
+
+
+async def count_from_here(run: Run, campaign: Campaign) -> None:
+    """Note what the campaign has been charged so far: all beyond that is this run's."""
+    run.charged_before = (await run.at.ledger.read(partial(tally_of, campaign=campaign))).charged
