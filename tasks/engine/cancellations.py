@@ -5,12 +5,16 @@ Requests come from any process. What was asked for before the run began is known
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 
 from sqlalchemy import Connection
 
 from tasks.engine.policy.decision import NEVER_MADE, unwanted
+from tasks.errors import LedgerError
 from tasks.ledger import (
     UNDER_WAY,
     CampaignRow,
@@ -22,6 +26,10 @@ from tasks.ledger import (
     remark,
 )
 
+log = logging.getLogger("callsheet.engine")
+
+#: How often the ledger is asked what is to be cancelled, in seconds.
+EVERY = 1.0
 #: A create that was to be cancelled before anybody knew whether it arrived.
 NOT_YET = (
     "to be cancelled, but it is not known whether its create arrived: the next run asks again "
@@ -53,6 +61,18 @@ class Cancellations:
         """Forget a row that is settled."""
         self._asked.pop(row.id, None)
         self._before.pop(row.id, None)
+
+    async def named(self) -> AsyncIterator[list[int]]:
+        """Ask again and again; yield the numbers of the rows that are named newly."""
+        while True:
+            await asyncio.sleep(EVERY)
+            try:
+                found = await self.refresh()
+            except LedgerError as error:
+                # A ledger that is busy now is asked again.
+                log.warning("the ledger did not say what is to be cancelled: %s", error)
+                continue
+            yield found
 
     async def refresh(self) -> list[int]:
         """Ask the ledger; return the numbers of the rows that it names newly.

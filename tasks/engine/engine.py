@@ -16,14 +16,13 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import Connection
-
 from tasks.engine.calls_under_way import CallsUnderWay
 from tasks.engine.cancellations import Cancellations, drop, leave
 from tasks.engine.carried import Carried, Deliver, Visits, lean
 from tasks.engine.context import Context, lanes_of
+from tasks.engine.intake import Intake
 from tasks.engine.lanes.deliver import deliver
-from tasks.engine.pages import PAGE, Batch, Pages, Shard, Wanted
+from tasks.engine.pages import PAGE, Batch, Shard
 from tasks.engine.policy.decide import decide
 from tasks.engine.policy.decision import Lane, Rules, lane_of
 from tasks.engine.policy.observations import FilmReady, Observation, Resumed
@@ -34,7 +33,6 @@ from tasks.engine.record import record
 from tasks.engine.roster import Roster
 from tasks.engine.scheduler import Scheduler
 from tasks.engine.stop import Stop, broken_off
-from tasks.errors import LedgerError
 from tasks.ledger import (
     NEEDS_PERSON,
     Campaign,
@@ -52,8 +50,6 @@ log = logging.getLogger("callsheet.engine")
 
 #: The lanes whose rows take turns at the pace of creates.
 PAID: frozenset[Lane] = frozenset({"submit", "submit_unkeyed"})
-#: How often the ledger is asked what is to be cancelled, in seconds.
-CANCELLATIONS_EVERY = 1.0
 #: So many rows are taken up before others get their turn.
 TAKEN_UP = 50
 
@@ -88,8 +84,9 @@ class Engine:
         self._defers: str | None = None
         clip_keys = self._rules.clip_keys
         self._roster = Roster(clip_keys=clip_keys)
-        self._pages = Pages(page, clip_keys=clip_keys)
-        self._room = asyncio.Event()
+        self._intake = Intake(
+            at.ledger, self._roster, self._scheduler, page=page, clip_keys=clip_keys
+        )
         self._batches: list[Batch] = []
         self._workers: list[asyncio.Task[None]] = []
         self._fault: BaseException | None = None
@@ -130,7 +127,7 @@ class Engine:
         ]
         self._workers.append(asyncio.create_task(self._scheduler.run(), name="scheduler"))
         self._workers.append(asyncio.create_task(self._obey_cancellations(), name="cancellations"))
-        self._workers.append(asyncio.create_task(self._read_pages(), name="pages"))
+        self._workers.append(asyncio.create_task(self._take_in(), name="pages"))
         self._stop.watch()
         return self
 
@@ -160,8 +157,7 @@ class Engine:
         """Carry rows as `carry` does, read from the ledger as their turn comes."""
         states = Counter(map(shard.work.state, shard.places))
         batch = self._begin(Batch(len(shard), states))
-        self._pages.add(shard, batch)
-        self._room.set()
+        self._intake.add(shard, batch)
         return await self._end(batch)
 
     def _begin(self, batch: Batch) -> Batch:
@@ -177,34 +173,27 @@ class Engine:
             raise broken_off(self._fault, now=self.at.clock())
         return +batch.states
 
-    async def _read_pages(self) -> None:
-        """Read rows whose turn comes, whenever there is room for them."""
+    async def _take_in(self) -> None:
+        """Take up rows whose turn comes, whenever there is room for them."""
         while True:
-            await self._room.wait()
-            self._room.clear()
+            await self._intake.wait_for_room()
             try:
-                while not self._stopping and (page := self._next_page()):
-                    await self._take_up(await self._read(page))
+                while not self._stopping and await self._take_page():
+                    pass
             except Exception as error:
                 self._break_off(error)
 
-    def _next_page(self) -> list[Wanted]:
-        return self._pages.next(self._roster.unbegun, self._scheduler.backlog("deliver"))
-
-    async def _read(self, page: list[Wanted]) -> list[tuple[CampaignRow, Batch]]:
-        numbers = [wanted.number for wanted in page]
-
-        def read(connection: Connection) -> list[CampaignRow]:
-            return [lean(row) for row in rows_by_number(connection, numbers)]
-
+    async def _take_page(self) -> bool:
+        """Take up the rows of the next page; return whether there was one."""
         rows = list[tuple[CampaignRow, Batch]]()
-        for row, wanted in zip(await self.at.ledger.read(read), page, strict=True):
+        for row, wanted in await self._intake.read_page():
             if row.state != wanted.state:
                 # It was moved by somebody else since the order was made.
                 self.progress.moved(replace(row, state=wanted.state), row)
                 wanted.batch.moved(wanted.state, row.state)
             rows.append((row, wanted.batch))
-        return rows
+        await self._take_up(rows)
+        return bool(rows)
 
     async def _take_up(self, rows: list[tuple[CampaignRow, Batch]]) -> None:
         for number, (row, batch) in enumerate(rows, start=1):
@@ -218,8 +207,7 @@ class Engine:
 
     def has_room(self, rows: int) -> bool:
         """Whether so many more may be taken up: few have yet to begin, or to come home."""
-        films = self._scheduler.backlog("deliver")
-        return self._roster.unbegun.total() + films < rows
+        return self._intake.has_room(rows)
 
     def snapshot(self) -> Snapshot:
         """Return how far the run is."""
@@ -356,14 +344,7 @@ class Engine:
 
     async def _obey_cancellations(self) -> None:
         """Obey requests to cancel: they come from any process, by way of the ledger."""
-        while True:
-            await asyncio.sleep(CANCELLATIONS_EVERY)
-            try:
-                named = await self._cancellations.refresh()
-            except LedgerError as error:
-                # A ledger that is busy now is asked again.
-                log.warning("the ledger did not say what is to be cancelled: %s", error)
-                continue
+        async for named in self._cancellations.named():
             try:
                 for carried in filter(None, map(self._roster.find, named)):
                     touched = self._cancellations.is_touched(carried.row)
@@ -403,7 +384,7 @@ class Engine:
             if log.isEnabledFor(logging.DEBUG):
                 words = f"{row.row}: {old.state} -> {row.state}"
                 log.debug("%s", words, extra=carried.facts())
-            self._note_room()
+            self._intake.note_room()
 
     def _settle(self, carried: Carried) -> None:
         """Let go of a row: it is done for this run, and what has yet to begin may be read."""
@@ -416,9 +397,4 @@ class Engine:
         if self._roster.leave(carried):
             self._cancellations.ends(row)
         carried.batch.settled()
-        self._note_room()
-
-    def _note_room(self) -> None:
-        films = self._scheduler.backlog("deliver")
-        if self._pages.wanted(self._roster.unbegun, films) is not None:
-            self._room.set()
+        self._intake.note_room()

@@ -107,7 +107,7 @@ class HeardEngine(Engine):
     @property
     def reads(self) -> bool:
         """Whether it is about to read a page."""
-        return self._room.is_set()
+        return self._intake.is_due
 
     async def observe(self, carried: Carried, observation: Observation) -> None:
         self.heard.append((carried.row, carried.memory, observation))
