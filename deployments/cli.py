@@ -68,28 +68,7 @@ def carry_out(words: Sequence[str]) -> int:
         _leave_stdout()
         return 0
     except Exception as error:
-        from tasks.redact import redact
-
-        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
-            # Not as a document: it may be stdout that has no room.
-            args.json = False
-            _tell(CallsheetError("there is no room left on the disk", remedy=_ROOM), args)
-            _leave_stdout()
-            return 1
-        if args.verbose:
-            _tell_where(error)
-        print(
-            f"callsheet: a fault in Callsheet: {redact(str(error) or repr(error))}\n"
-            "  What was paid for is in the ledger (`callsheet status`). Run again with -v to see "
-            "where it happened.",
-            file=sys.stderr,
-        )
-        return 1
-
-
-def _leave_stdout() -> None:
-    """Have what is left in its buffer go nowhere, instead of failing once more at the exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _tell_fault(error, args)
 
 
 def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
@@ -143,6 +122,33 @@ def _filled(remedy: str, args: argparse.Namespace) -> str:
     if not sheet or sheet == "-":
         return remedy
     return remedy.replace(" SHEET", f" {shlex.quote(sheet)}")
+
+
+def _leave_stdout() -> None:
+    """Have what is left in its buffer go nowhere, instead of failing once more at the exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _tell_fault(error: Exception, args: argparse.Namespace) -> int:
+    """Say of what no command foresaw where it is told more of; return the exit status."""
+    from tasks.errors import CallsheetError
+    from tasks.redact import redact
+
+    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+        # Not as a document: it may be stdout that has no room.
+        args.json = False
+        _tell(CallsheetError("there is no room left on the disk", remedy=_ROOM), args)
+        _leave_stdout()
+        return 1
+    if args.verbose:
+        _tell_where(error)
+    print(
+        f"callsheet: a fault in Callsheet: {redact(str(error) or repr(error))}\n"
+        "  What was paid for is in the ledger (`callsheet status`). Run again with -v to see "
+        "where it happened.",
+        file=sys.stderr,
+    )
+    return 1
 
 
 def _tell_where(error: Exception) -> None:

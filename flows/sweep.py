@@ -8,37 +8,25 @@ hears of it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 
+from flows.claimed_night import claim, kept
 from flows.night_sheet import NightSheet
 from flows.pipeline import PLAIN, Steps
 from flows.sweeping import Sweeping
 from tasks.campaign.run import Run
 from tasks.clock import Sleep, UnixClock
 from tasks.crash import crashpoint
-from tasks.engine.owner import is_dead, is_near, name_of, this_process
-from tasks.errors import LedgerError
+from tasks.engine.owner import this_process
 from tasks.home import make_home
-from tasks.ledger import Ledger, open_ledger
+from tasks.ledger import open_ledger
 from tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
-from tasks.ledger.nights import (
-    KeptNight,
-    claim_night,
-    end_night,
-    keep_report,
-    pause_of,
-    renew_night,
-    skip_night,
-)
-from tasks.metrics import publish
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import InboxPlace, SheetFile, open_place
 from tasks.nights.stability import STILL, is_whole
@@ -49,8 +37,6 @@ log = logging.getLogger("callsheet.night")
 
 #: Sheets that are in production at once. One after the other they are planned and approved.
 AT_ONCE = 4
-#: How often somebody who waits looks whether a night is free, in seconds.
-PAUSE = 1.0
 _count = itertools.count(1)
 
 #: What goes along with the run of a sheet while it lasts: signals, progress.
@@ -86,16 +72,11 @@ async def sweep(
     place = f"{this_process()}:{next(_count)}"
     async with await open_ledger(settings.ledger) as ledger:
         begun_at = clock()
-        found = await _claim(ledger, settings, inbox, night, zone, place, clock)
-        report = NightReport(
-            inbox=inbox.name, night=night, zone=zone, begun_at=begun_at, ended_at=begun_at
+        found = await claim(
+            ledger, settings, inbox, night=night, zone=zone, place=place, clock=clock
         )
-        if isinstance(found, str):
-            return replace(report, skipped=found)
-        if found.place != place:
-            since = datetime.fromtimestamp(found.begun_at, UTC)
-            words = f"{name_of(found.place)} sweeps {inbox.name} since {since:%H:%M:%S} UTC"
-            return replace(report, skipped=words, is_swept_elsewhere=True)
+        if isinstance(found, NightReport):
+            return found
         crashpoint("night: it is claimed")
         sweeping = Sweeping(
             ledger=ledger,
@@ -109,17 +90,18 @@ async def sweep(
             clock=clock,
             sleep=sleep,
         )
-        hold = asyncio.create_task(_renew(sweeping), name="night")
-        try:
+        async with kept(sweeping):
             order = _Order(sweeping, tell, stopped, still)
             sheets, waiting = await order.carry()
-        finally:
-            hold.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await hold
-            await _end(sweeping)
-            await publish(ledger, file=settings.metrics_file, push=settings.metrics_push)
-        return replace(report, ended_at=clock(), sheets=sheets, waiting=waiting)
+        return NightReport(
+            inbox=inbox.name,
+            night=night,
+            zone=zone,
+            begun_at=begun_at,
+            ended_at=clock(),
+            sheets=sheets,
+            waiting=waiting,
+        )
 
 
 class _Order:
@@ -256,80 +238,3 @@ async def _settle(under_way: Sequence[asyncio.Task[None]], at: Sweeping) -> None
     elif left:
         at.lose("another sheet met a fault that concerns all of them")
     await asyncio.gather(*left, return_exceptions=True)
-
-
-async def _claim(
-    ledger: Ledger,
-    settings: Settings,
-    inbox: Inbox,
-    night: str,
-    zone: str,
-    place: str,
-    clock: UnixClock,
-) -> KeptNight | str:
-    """Claim the night; return it, with whoever has it, or why nothing is to be swept."""
-    at = clock()
-    paused = await ledger.read(partial(pause_of, inbox=inbox.name, at=at))
-    if paused is not None:
-        why = f"{inbox.name} is paused {_until(paused.until)} by {paused.by}"
-        skip = partial(skip_night, inbox=inbox.name, date=night, zone=zone, why=why, at=at)
-        await ledger.write(skip)
-        return why
-    claim = partial(
-        claim_night,
-        inbox=inbox.name,
-        date=night,
-        zone=zone,
-        place=place,
-        lapse=settings.lease,
-        is_dead=lambda other: other is not None and is_dead(other),
-    )
-    found = await ledger.write(partial(claim, at=at))
-    loop = asyncio.get_running_loop()
-    first, until = found, loop.time() + settings.lease + PAUSE
-    # Of a process on another machine only its next sign of life tells that it lives: a night whose
-    # sweep was killed there is taken up, and not taken for one that is swept.
-    while not (_is_settled(found, place) or found.renewed_at != first.renewed_at):
-        if loop.time() >= until:
-            break
-        await asyncio.sleep(PAUSE)
-        found = await ledger.write(partial(claim, at=clock()))
-    return found
-
-
-def _is_settled(found: KeptNight, place: str) -> bool:
-    """Whether it is clear whose night it is: ours, or that of a process that is seen to live."""
-    return found.place == place or is_near(found.place or "")
-
-
-def _until(moment: float | None) -> str:
-    if moment is None:
-        return "until further notice"
-    return f"until {datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-async def _renew(sweeping: Sweeping) -> None:
-    """Say that the night is swept for as long as this runs, or until another one has it."""
-    renew = partial(renew_night, night_id=sweeping.night.id, place=sweeping.place)
-    while sweeping.lost is None:
-        await asyncio.sleep(sweeping.settings.lease / 4)
-        try:
-            if not await sweeping.ledger.write(partial(renew, at=sweeping.clock())):
-                sweeping.lose(
-                    "another sweep has this night, since this one was silent for too long"
-                )
-        except LedgerError as error:
-            # A ledger that is busy now is asked again; the night is ours for several beats.
-            log.warning("the night was not renewed: %s", error)
-
-
-async def _end(sweeping: Sweeping) -> None:
-    """Note that the sweep is over, and what came of its night, over all its sweeps."""
-    at, night = sweeping.clock(), sweeping.night
-    report = sweeping.night_report(ended_at=at)
-    kept = report.as_text()
-    keep = partial(keep_report, night_id=night.id, place=sweeping.place, report=kept)
-    await sweeping.ledger.write(keep)
-    crashpoint("night: before its end is noted")
-    end = partial(end_night, night_id=night.id, place=sweeping.place)
-    await sweeping.ledger.write(partial(end, exit_status=report.exit_status, at=at))

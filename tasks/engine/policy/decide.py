@@ -75,17 +75,9 @@ def decide(
         return Decision(memory, lane=lane_of(row, now, rules), after=POLL_DEFAULT)
     match observation:
         case Resumed():
-            # What an earlier run sent, and what became of it, is not known any more.
-            if memory.doubt != (row.state == "submitting"):
-                memory = replace(memory, doubt=not memory.doubt)
-            return Decision(memory, lane=lane_of(row, now, rules))
+            return _resumed(row, memory, now, rules)
         case Accepted():
-            memory = replace(memory, poll_after=observation.poll_after, failures=0)
-            if unwanted(row):
-                return Decision(memory, to="rendering", lane="cancel")
-            # A poll at the deadline itself, however late the service says to come.
-            wait = min(first_wait(memory, rules), rules.deadline)
-            return Decision(memory, to="rendering", lane="poll", after=wait)
+            return _accepted(row, memory, observation, rules)
         case RefusedAs():
             return refused(row, memory, observation)
         case Unknown():
@@ -99,10 +91,7 @@ def decide(
         case Polled():
             return polled(row, memory, observation, now, rules)
         case Released():
-            memory = replace(memory, charged=observation.charged)
-            retake = suggest("retake", row.campaign, row.row, "--run")
-            reason = f"cancelled at the service as asked: `{retake}` makes another"
-            return Decision(memory, to="cancelled", reason=reason)
+            return _released(row, memory, observation)
         case NotCancelled():
             # The film may be there by now; then it is paid for, and delivered instead.
             return Decision(replace(memory, not_cancelled=True), lane="poll")
@@ -114,41 +103,47 @@ def decide(
         case Missing():
             return missing(row, memory, now)
         case FilmReady():
-            charged = memory.charged if observation.charged is None else observation.charged
-            memory = replace(memory, charged=charged, failures=0)
-            to: State | None = "ready" if row.state == "rendering" else None
-            return Decision(memory, to=to, lane="deliver")
+            return _film_ready(row, memory, observation)
         case FilesStored():
             return _stored(row, memory, observation, now, rules)
         case NotStored():
             return _not_stored(row, memory, observation)
         case Closed():
-            until = observation.until.timestamp()
-            after = max(0.0, until - now)
-            lane = lane_of(row, now + after * SPREAD, rules)
-            return Decision(memory, lane=lane, after=after, pauses=until)
+            return _closed(row, memory, observation, now, rules)
         case AccessDenied():
             return Decision(memory, reason=observation.words, defers=observation.words)
         case Troubled() | Unreached():
             return _troubled(row, memory, observation, now, rules)
 
 
-def _troubled(
-    row: CampaignRow, memory: Memory, observation: Troubled | Unreached, now: float, rules: Rules
-) -> Decision:
-    memory = replace(memory, failures=memory.failures + 1)
-    after = backoff(memory.failures)
-    lane = lane_of(row, now + after * SPREAD, rules)
-    if isinstance(observation, Troubled) and memory.failures >= LOST_LIMIT:
-        if lane == "search":
-            return Decision(memory, reason=f"no clear answer yet ({observation.words}): run again")
-        if lane in ("poll", "cancel") and overdue(row, now, rules):
-            words = f"no film after {say_duration(rules.deadline)}; {observation.words}"
-            return Decision(memory, to="stalled", reason=words)
-        if row.state == "approved" and memory.failures >= UNASKED_LIMIT:
-            words = f"not begun, {observation.words}: nothing was spent on it, run again"
-            return Decision(memory, to="held", reason=words)
-    return Decision(memory, lane=lane, after=after)
+def _resumed(row: CampaignRow, memory: Memory, now: float, rules: Rules) -> Decision:
+    # What an earlier run sent, and what became of it, is not known any more.
+    if memory.doubt != (row.state == "submitting"):
+        memory = replace(memory, doubt=not memory.doubt)
+    return Decision(memory, lane=lane_of(row, now, rules))
+
+
+def _accepted(row: CampaignRow, memory: Memory, observation: Accepted, rules: Rules) -> Decision:
+    memory = replace(memory, poll_after=observation.poll_after, failures=0)
+    if unwanted(row):
+        return Decision(memory, to="rendering", lane="cancel")
+    # A poll at the deadline itself, however late the service says to come.
+    wait = min(first_wait(memory, rules), rules.deadline)
+    return Decision(memory, to="rendering", lane="poll", after=wait)
+
+
+def _released(row: CampaignRow, memory: Memory, observation: Released) -> Decision:
+    memory = replace(memory, charged=observation.charged)
+    retake = suggest("retake", row.campaign, row.row, "--run")
+    reason = f"cancelled at the service as asked: `{retake}` makes another"
+    return Decision(memory, to="cancelled", reason=reason)
+
+
+def _film_ready(row: CampaignRow, memory: Memory, observation: FilmReady) -> Decision:
+    charged = memory.charged if observation.charged is None else observation.charged
+    memory = replace(memory, charged=charged, failures=0)
+    to: State | None = "ready" if row.state == "rendering" else None
+    return Decision(memory, to=to, lane="deliver")
 
 
 def _stored(
@@ -202,3 +197,30 @@ def _corrupt(row: CampaignRow, words: str) -> str:
         f"the film is corrupt at the service, fetched {CORRUPT_LIMIT} times ({words}): `{retake}` "
         f"makes another for {cost}; this one is paid for, running again fetches it free"
     )
+
+
+def _closed(
+    row: CampaignRow, memory: Memory, observation: Closed, now: float, rules: Rules
+) -> Decision:
+    until = observation.until.timestamp()
+    after = max(0.0, until - now)
+    lane = lane_of(row, now + after * SPREAD, rules)
+    return Decision(memory, lane=lane, after=after, pauses=until)
+
+
+def _troubled(
+    row: CampaignRow, memory: Memory, observation: Troubled | Unreached, now: float, rules: Rules
+) -> Decision:
+    memory = replace(memory, failures=memory.failures + 1)
+    after = backoff(memory.failures)
+    lane = lane_of(row, now + after * SPREAD, rules)
+    if isinstance(observation, Troubled) and memory.failures >= LOST_LIMIT:
+        if lane == "search":
+            return Decision(memory, reason=f"no clear answer yet ({observation.words}): run again")
+        if lane in ("poll", "cancel") and overdue(row, now, rules):
+            words = f"no film after {say_duration(rules.deadline)}; {observation.words}"
+            return Decision(memory, to="stalled", reason=words)
+        if row.state == "approved" and memory.failures >= UNASKED_LIMIT:
+            words = f"not begun, {observation.words}: nothing was spent on it, run again"
+            return Decision(memory, to="held", reason=words)
+    return Decision(memory, lane=lane, after=after)

@@ -1,0 +1,152 @@
+"""Whose a night is: one sweep claims it, renews its claim while it lasts, and notes its end.
+
+A sweep that dies in between is followed by one that claims the night when the claim has lapsed.
+Knows nothing of sheets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+
+from flows.sweeping import Sweeping
+from tasks.clock import UnixClock
+from tasks.crash import crashpoint
+from tasks.engine.owner import is_dead, is_near, name_of
+from tasks.errors import LedgerError
+from tasks.ledger import Ledger
+from tasks.ledger.nights import (
+    KeptNight,
+    claim_night,
+    end_night,
+    keep_report,
+    pause_of,
+    renew_night,
+    skip_night,
+)
+from tasks.metrics import publish
+from tasks.nights.inboxes import Inbox
+from tasks.nights.values import NightReport
+from tasks.settings import Settings
+
+log = logging.getLogger("callsheet.night")
+
+#: How often somebody who waits looks whether a night is free, in seconds.
+PAUSE = 1.0
+
+
+async def claim(
+    ledger: Ledger,
+    settings: Settings,
+    inbox: Inbox,
+    *,
+    night: str,
+    zone: str,
+    place: str,
+    clock: UnixClock,
+) -> KeptNight | NightReport:
+    """Claim the night; return it, or the report of one that is not to be swept here."""
+    at = clock()
+    report = NightReport(inbox=inbox.name, night=night, zone=zone, begun_at=at, ended_at=at)
+    paused = await ledger.read(partial(pause_of, inbox=inbox.name, at=at))
+    if paused is not None:
+        why = f"{inbox.name} is paused {_until(paused.until)} by {paused.by}"
+        skip = partial(skip_night, inbox=inbox.name, date=night, zone=zone, why=why, at=at)
+        await ledger.write(skip)
+        return replace(report, skipped=why)
+    ask = partial(
+        claim_night,
+        inbox=inbox.name,
+        date=night,
+        zone=zone,
+        place=place,
+        lapse=settings.lease,
+        is_dead=lambda other: other is not None and is_dead(other),
+    )
+    found = await _settled(ledger, ask, place, clock=clock, lapse=settings.lease)
+    if found.place == place:
+        return found
+    since = datetime.fromtimestamp(found.begun_at, UTC)
+    words = f"{name_of(found.place)} sweeps {inbox.name} since {since:%H:%M:%S} UTC"
+    return replace(report, skipped=words, is_swept_elsewhere=True)
+
+
+def _until(moment: float | None) -> str:
+    if moment is None:
+        return "until further notice"
+    return f"until {datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+async def _settled(
+    ledger: Ledger,
+    ask: Callable[..., KeptNight],
+    place: str,
+    *,
+    clock: UnixClock,
+    lapse: float,
+) -> KeptNight:
+    """Ask for the night until it is clear whose it is; return it with whoever has it."""
+    found = await ledger.write(partial(ask, at=clock()))
+    loop = asyncio.get_running_loop()
+    first, until = found, loop.time() + lapse + PAUSE
+    # Of a process on another machine only its next sign of life tells that it lives: a night whose
+    # sweep was killed there is taken up, and not taken for one that is swept.
+    while not (_is_settled(found, place) or found.renewed_at != first.renewed_at):
+        if loop.time() >= until:
+            break
+        await asyncio.sleep(PAUSE)
+        found = await ledger.write(partial(ask, at=clock()))
+    return found
+
+
+def _is_settled(found: KeptNight, place: str) -> bool:
+    """Whether it is clear whose night it is: ours, or that of a process that is seen to live."""
+    return found.place == place or is_near(found.place or "")
+
+
+@asynccontextmanager
+async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
+    """Keep the night for as long as this lasts, then note its end and tell its measures."""
+    beat = asyncio.create_task(_renew(sweeping), name="night")
+    try:
+        yield
+    finally:
+        beat.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await beat
+        await _end(sweeping)
+        settings = sweeping.settings
+        await publish(sweeping.ledger, file=settings.metrics_file, push=settings.metrics_push)
+
+
+async def _renew(sweeping: Sweeping) -> None:
+    """Say that the night is swept for as long as this runs, or until another one has it."""
+    renew = partial(renew_night, night_id=sweeping.night.id, place=sweeping.place)
+    while sweeping.lost is None:
+        await asyncio.sleep(sweeping.settings.lease / 4)
+        try:
+            if not await sweeping.ledger.write(partial(renew, at=sweeping.clock())):
+                sweeping.lose(
+                    "another sweep has this night, since this one was silent for too long"
+                )
+        except LedgerError as error:
+            # A ledger that is busy now is asked again; the night is ours for several beats.
+            log.warning("the night was not renewed: %s", error)
+
+
+async def _end(sweeping: Sweeping) -> None:
+    """Note that the sweep is over, and what came of its night, over all its sweeps."""
+    at, night = sweeping.clock(), sweeping.night
+    report = sweeping.night_report(ended_at=at)
+    kept = report.as_text()
+    keep = partial(keep_report, night_id=night.id, place=sweeping.place, report=kept)
+    await sweeping.ledger.write(keep)
+    crashpoint("night: before its end is noted")
+    end = partial(end_night, night_id=night.id, place=sweeping.place)
+    await sweeping.ledger.write(partial(end, exit_status=report.exit_status, at=at))
