@@ -7,7 +7,6 @@ Knows nothing of sheets.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -19,7 +18,6 @@ from flows.sweeping import Sweeping
 from tasks.clock import UnixClock
 from tasks.crash import crashpoint
 from tasks.engine.owner import is_dead, is_near, name_of
-from tasks.errors import LedgerError
 from tasks.ledger import Ledger
 from tasks.ledger.nights import (
     KeptNight,
@@ -33,6 +31,7 @@ from tasks.ledger.nights import (
 from tasks.metrics import publish
 from tasks.nights.inboxes import Inbox
 from tasks.nights.values import NightReport
+from tasks.renewing import renewing
 from tasks.settings import Settings
 
 log = logging.getLogger("callsheet.night")
@@ -113,31 +112,26 @@ def _is_settled(found: KeptNight, place: str) -> bool:
 @asynccontextmanager
 async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
     """Keep the night for as long as this lasts, then note its end and tell its measures."""
-    beat = asyncio.create_task(_renew(sweeping), name="night")
+    beat = renewing(
+        partial(_renew, sweeping),
+        lapse=sweeping.settings.lease,
+        is_lost=lambda: sweeping.lost is not None,
+        on_trouble=partial(log.warning, "the night was not renewed: %s"),
+    )
     try:
-        yield
+        async with beat:
+            yield
     finally:
-        beat.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await beat
         await _end(sweeping)
         settings = sweeping.settings
         await publish(sweeping.ledger, file=settings.metrics_file, push=settings.metrics_push)
 
 
 async def _renew(sweeping: Sweeping) -> None:
-    """Say that the night is swept for as long as this runs, or until another one has it."""
+    """Say that the night is swept still; it is lost where another sweep has it."""
     renew = partial(renew_night, night_id=sweeping.night.id, place=sweeping.place)
-    while sweeping.lost is None:
-        await asyncio.sleep(sweeping.settings.lease / 4)
-        try:
-            if not await sweeping.ledger.write(partial(renew, at=sweeping.clock())):
-                sweeping.lose(
-                    "another sweep has this night, since this one was silent for too long"
-                )
-        except LedgerError as error:
-            # A ledger that is busy now is asked again; the night is ours for several beats.
-            log.warning("the night was not renewed: %s", error)
+    if not await sweeping.ledger.write(partial(renew, at=sweeping.clock())):
+        sweeping.lose("another sweep has this night, since this one was silent for too long")
 
 
 async def _end(sweeping: Sweeping) -> None:

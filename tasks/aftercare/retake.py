@@ -93,7 +93,7 @@ async def offers(at: Context, campaign: Campaign, rows: Sequence[CampaignRow]) -
 
 def plan_of(campaign: Campaign, found: Sequence[Offer], budget: Decimal | None) -> Plan:
     """Return the offers that are not refused as a plan, to be held against the budget."""
-    lines = tuple(
+    lines = (
         PlanLine(
             row=offer.row.row,
             title=offer.row.title,
@@ -106,14 +106,7 @@ def plan_of(campaign: Campaign, found: Sequence[Offer], budget: Decimal | None) 
         for offer in found
         if offer.refusal is None
     )
-    return Plan(
-        campaign=campaign.name,
-        sheet=campaign.sheet or "",
-        sheet_digest=campaign.sheet_digest or "",
-        lines=lines,
-        budget=campaign.budget if budget is None else budget,
-        committed=campaign.reserved + campaign.charged,
-    )
+    return Plan.of_rows(campaign, lines, budget)
 
 
 async def approve_offers(

@@ -35,7 +35,7 @@ async def waiting_rows(ledger: Ledger, campaign: Campaign) -> list[CampaignRow]:
 
 def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decimal | None) -> Plan:
     """Return what their approval would pay for, as a plan; `budget` instead of the campaign's."""
-    lines = tuple(
+    lines = (
         PlanLine(
             row=row.row,
             title=row.title,
@@ -46,14 +46,7 @@ def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decima
         )
         for row in rows
     )
-    return Plan(
-        campaign=campaign.name,
-        sheet=campaign.sheet or "",
-        sheet_digest=campaign.sheet_digest or "",
-        lines=lines,
-        budget=campaign.budget if budget is None else budget,
-        committed=campaign.reserved + campaign.charged,
-    )
+    return Plan.of_rows(campaign, lines, budget)
 
 
 async def approve_waiting(

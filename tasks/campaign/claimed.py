@@ -7,7 +7,6 @@ begins nothing more of any: its rows are somebody else's, and so may be its camp
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -23,6 +22,7 @@ from tasks.ledger import (
     free_batches,
     renew_batches,
 )
+from tasks.renewing import renewing
 
 log = logging.getLogger("callsheet.campaign")
 
@@ -59,13 +59,16 @@ class Claims:
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """Renew the lease while this lasts, then let go of what is not done."""
-        beat = asyncio.create_task(self._renew(), name="lease of batches")
+        beat = renewing(
+            self._renew,
+            lapse=self._lapse,
+            is_lost=lambda: self.lost is not None,
+            on_trouble=partial(log.warning, "the lease of batches was not renewed: %s"),
+        )
         try:
-            yield
+            async with beat:
+                yield
         finally:
-            beat.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await beat
             self.batches.clear()
             free = partial(free_batches, production_id=self._production.id, holder=self._holder)
             try:
@@ -99,19 +102,10 @@ class Claims:
         """Whether the crew still has what it claimed: asks the ledger only after a silence."""
         if self.lost is None and asyncio.get_running_loop().time() >= self._until:
             # This process was stopped, or its ledger was out of reach, until the lease lapsed.
-            await self._renew_once()
+            await self._renew()
         return self.lost is None
 
     async def _renew(self) -> None:
-        while self.lost is None:
-            await asyncio.sleep(self._lapse / 4)
-            try:
-                await self._renew_once()
-            except LedgerError as error:
-                # A ledger that is busy now is asked again; the lease lasts for several beats.
-                log.warning("the lease of batches was not renewed: %s", error)
-
-    async def _renew_once(self) -> None:
         before, asked = frozenset(self.batches), asyncio.get_running_loop().time()
         change = partial(
             renew_batches,

@@ -8,7 +8,6 @@ its process is known to be dead. A run that has lost its lease begins nothing th
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -19,7 +18,7 @@ from functools import partial
 
 from tasks.clock import UnixClock
 from tasks.engine.owner import is_dead, name_of, this_process
-from tasks.errors import LedgerError, Parked
+from tasks.errors import Parked
 from tasks.ledger import (
     Campaign,
     Ledger,
@@ -27,6 +26,7 @@ from tasks.ledger import (
     find_campaign,
     release_lease,
 )
+from tasks.renewing import renewing
 
 log = logging.getLogger("callsheet.campaign")
 
@@ -115,18 +115,6 @@ class Lease:
                 return found
         return await self.acquire()
 
-    async def renew(self) -> None:
-        """Renew the lease for as long as this runs, or until it is lost."""
-        while True:
-            await asyncio.sleep(self._lapse / 4)
-            if self.lost is not None:
-                return
-            try:
-                await self.acquire()
-            except LedgerError as error:
-                # A ledger that is busy now is asked again; the lease lasts for several beats.
-                log.warning("the lease was not renewed: %s", error)
-
     def _lose(self, words: str) -> None:
         if self.lost is None:
             self.lost = words
@@ -159,13 +147,16 @@ async def leased(
     until = None if wait is None else asyncio.get_running_loop().time() + wait
     await lease.acquire_when_free(until=until, tell=on_wait)
     _held.set(_held.get() | {campaign.id})
-    beat = asyncio.create_task(lease.renew(), name="lease")
+    beat = renewing(
+        lease.acquire,
+        lapse=lapse,
+        is_lost=lambda: lease.lost is not None,
+        on_trouble=partial(log.warning, "the lease was not renewed: %s"),
+    )
     try:
-        yield lease
+        async with beat:
+            yield lease
     finally:
-        beat.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await beat
         # Not by a token: the step that enters and the run that leaves differ in context.
         _held.set(_held.get() - {campaign.id})
         await ledger.write(partial(release_lease, campaign=campaign, owner=lease.owner))

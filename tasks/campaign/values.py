@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from tasks.brief import CREATE
 from tasks.credits import as_number
-from tasks.ledger import Account, Action, AtLimit, PaidElsewhere, State, Tally
+from tasks.ledger import Account, Action, AtLimit, Campaign, PaidElsewhere, State, Tally
 
 if TYPE_CHECKING:
     # Whoever reads rows need not pay for reading sheets.
@@ -124,6 +125,18 @@ class Plan:
     sandbox: bool = False
     #: The places of rows of which the ledger does not have all that the sheet says, from 1.
     unsynced: tuple[int, ...] = ()
+
+    @classmethod
+    def of_rows(cls, campaign: Campaign, lines: Iterable[PlanLine], budget: Decimal | None) -> Plan:
+        """Return a plan of rows as the ledger has them, with `budget` instead of the campaign's."""
+        return cls(
+            campaign=campaign.name,
+            sheet=campaign.sheet or "",
+            sheet_digest=campaign.sheet_digest or "",
+            lines=tuple(lines),
+            budget=campaign.budget if budget is None else budget,
+            committed=campaign.reserved + campaign.charged,
+        )
 
     @property
     def synced(self) -> bool:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tests.bench.marked_page import put_between
+
 CREWS, KEYS = (1, 4, 16, 64), (1, 10, 100)
 #: Which of a row's four changes set credits aside or settle them.
 BOOKED = (0, 2)
@@ -223,14 +225,6 @@ def table(costs: Costs) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in (HEAD, rule, *lines(costs)))
 
 
-def put_into(page: Path, made: str) -> None:
-    """Replace what a page has between its two marks."""
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    assert end, f"{page} has no place between {BEGIN} and {END}"
-    page.write_text(f"{before}{BEGIN}\n{made}{end}{after}")
-
-
 def main() -> None:
     """Print the table, or put it into a page."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.simulate", description=__doc__)
@@ -238,7 +232,7 @@ def main() -> None:
     args = parser.parse_args()
     made = table(Costs())
     if args.into:
-        put_into(args.into, made)
+        put_between(args.into, BEGIN, END, made)
     else:
         print(made, end="")
 

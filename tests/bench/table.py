@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.figures import NOT_MEASURED, SHARES, Figure
+from tests.bench.marked_page import put_between
 
 HEAD = ("what", "ours", "other", "ratio", "spread", "asked for", "met", "rows x turns")
 SHARES_HEAD = ("where the time goes, one run under a sampler", "a row", "share")
@@ -128,14 +129,6 @@ def page_of(told: Mapping[str, Any], parts: Collection[str], *, notes: bool) -> 
     return f"{heading(told)}\n\n{markdown_tables(wanted, notes=notes)}\n"
 
 
-def put_into(page: Path, made: str) -> None:
-    """Replace what a page has between its two marks."""
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    assert end, f"{page} has no place between {BEGIN} and {END}"
-    page.write_text(f"{before}{BEGIN}\n{made}{end}{after}")
-
-
 def main() -> None:
     """Print the page, or put it into another."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.table", description=__doc__)
@@ -146,7 +139,7 @@ def main() -> None:
     args = parser.parse_args()
     made = page_of(json.loads(args.file.read_text()), args.parts, notes=not args.without_notes)
     if args.into:
-        put_into(args.into, made)
+        put_between(args.into, BEGIN, END, made)
     else:
         print(made, end="")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.web import Quiet, serving
 
 
 @dataclass
@@ -22,7 +22,7 @@ def listener() -> Iterator[Listener]:
     """Listen on a free port of this machine."""
     told = Listener()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_POST(self) -> None:
             told.heard.append(self.requestline)
             self.send_response(200)
@@ -30,16 +30,5 @@ def listener() -> Iterator[Listener]:
 
         do_GET = do_POST
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    told.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with serving(Handler) as told.url:
         yield told
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

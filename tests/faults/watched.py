@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.error import HTTPError
+
+from tests.web import Quiet, serving
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def watched(base_url: str) -> Iterator[Watched]:
     told = Watched()
     origin = base_url.removesuffix("/api/v1")
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
@@ -70,20 +70,9 @@ def watched(base_url: str) -> Iterator[Watched]:
 
         do_GET = do_POST
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    told.url = f"http://127.0.0.1:{server.server_address[1]}/api/v1"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with serving(Handler) as url:
+        told.url = f"{url}/api/v1"
         yield told
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _until(after: str | None, now: float) -> float:

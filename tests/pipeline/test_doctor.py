@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -29,6 +27,7 @@ from tests.programs import Sandbox, simple_sheet
 from tests.stores import S3Server, moto_s3, rclone_s3
 from tests.unit.ledger.test_migrations import make_older
 from tests.unit.ledger.test_productions import LAPSED, begin
+from tests.web import Quiet, serving
 
 Parts = dict[str, list[dict[str, Any]]]
 
@@ -48,7 +47,7 @@ def found(here: Here, status: int) -> Parts:
 def service_whose_clock_is(behind: timedelta, *, status: int = 200) -> Iterator[str]:
     """A service that takes every key, and believes that it is another moment."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             self.send_response_only(status)
             self.send_header("Date", format_datetime(datetime.now(UTC) - behind, usegmt=True))
@@ -56,14 +55,8 @@ def service_whose_clock_is(behind: timedelta, *, status: int = 200) -> Iterator[
             self.end_headers()
             self.wfile.write(b'{"data": []}'[:11])
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/api/v1"
-    server.shutdown()
-    server.server_close()
+    with serving(Handler) as url:
+        yield f"{url}/api/v1"
 
 
 def test_a_place_that_is_well_is_said_to_be(here: Here) -> None:
@@ -394,7 +387,7 @@ DEPLOYED = [{"name": "crew", "work_pool_name": "callsheet"}]
 def prefect_that_answers(answers: Mapping[str, Any]) -> Iterator[str]:
     """A server that answers as Prefect's would, started with other settings or given little."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             path = self.path.removeprefix("/api/")
@@ -406,14 +399,8 @@ def prefect_that_answers(answers: Mapping[str, Any]) -> Iterator[str]:
 
         do_POST = do_GET
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/api"
-    server.shutdown()
-    server.server_close()
+    with serving(Handler) as url:
+        yield f"{url}/api"
 
 
 WELL = {"health": True, "flows/count": 1, "deployments/filter": DEPLOYED}

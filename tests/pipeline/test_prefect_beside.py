@@ -6,10 +6,10 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from tests.programs import Desk, simple_sheet
+from tests.web import Quiet, serving
 
 
 def test_a_run_needs_no_prefect_that_cannot_start(desk: Desk, tmp_path: Path, name: str) -> None:
@@ -50,7 +50,7 @@ def _silent_server() -> Iterator[tuple[str, threading.Event]]:
     """Serve what says that it is healthy, and then nothing; say when it was asked for more."""
     asked, over = threading.Event(), threading.Event()
 
-    class Silent(BaseHTTPRequestHandler):
+    class Silent(Quiet):
         def do_GET(self) -> None:
             if self.path.endswith("/health"):
                 self.send_response(200)
@@ -63,13 +63,8 @@ def _silent_server() -> Iterator[tuple[str, threading.Event]]:
 
         do_POST = do_GET
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Silent) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(Silent) as url:
         try:
-            yield f"http://127.0.0.1:{server.server_port}/api", asked
+            yield f"{url}/api", asked
         finally:
             over.set()
-            server.shutdown()

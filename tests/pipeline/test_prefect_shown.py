@@ -7,13 +7,11 @@ import json
 import logging
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from flows.shown import ProgressArtifact
 from tasks.engine.progress import Snapshot
 from tasks.ledger import acquire_lease, ensure_campaign, open_ledger
 from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
+from tests.web import Quiet, serving
 
 #: The server is one for all that ask for it.
 pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
@@ -251,7 +250,7 @@ HALF_WAY = Snapshot(
 )
 
 
-class Broken(BaseHTTPRequestHandler):
+class Broken(Quiet):
     """A Prefect server whose database is away."""
 
     def answer(self) -> None:
@@ -260,20 +259,13 @@ class Broken(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PATCH = answer
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 async def test_how_far_it_is_is_not_shown_for_a_while_and_the_run_goes_on(
     caplog: pytest.LogCaptureFixture,
 ):
-    with ThreadingHTTPServer(("127.0.0.1", 0), Broken) as broken:
-        threading.Thread(target=broken.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{broken.server_port}/api"
-        with temporary_settings({PREFECT_API_URL: url}):
-            progress = ProgressArtifact()
-            progress.hear(HALF_WAY)
-            await progress.settle()
-        broken.shutdown()
+    with serving(Broken) as url, temporary_settings({PREFECT_API_URL: f"{url}/api"}):
+        progress = ProgressArtifact()
+        progress.hear(HALF_WAY)
+        await progress.settle()
 
     assert "Prefect does not show all of this run" in caplog.text

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
@@ -20,6 +18,7 @@ from deployments.automations.__main__ import main as load
 from deployments.servers import PrefectServer
 from tests.pipeline.served import ask_server
 from tests.programs import ROOT, Desk, Sandbox, simple_sheet
+from tests.web import Quiet, serving
 
 #: The server is one for all that ask for it.
 pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
@@ -278,19 +277,12 @@ def _listener() -> Iterator[tuple[str, list[dict[str, str]]]]:
     """Serve an address that people are told at; yield it, and what was told."""
     told: list[dict[str, str]] = []
 
-    class Told(BaseHTTPRequestHandler):
+    class Told(Quiet):
         def do_POST(self) -> None:
             told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Told) as listener:
-        threading.Thread(target=listener.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{listener.server_port}", told
-        finally:
-            listener.shutdown()
+    with serving(Told) as url:
+        yield url, told

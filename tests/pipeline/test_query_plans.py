@@ -12,14 +12,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
 
 from tasks.ledger import open_ledger
 from tests.here import Here
 from tests.programs import simple_sheet
+from tests.statements import statements
 
 GROWING = ("rows", "takes", "events", "hints", "deliveries", "hinted")
 #: Read from the newest on, and no further than the rows that are wanted.
@@ -48,15 +47,8 @@ COMMANDS = (
 
 @pytest.fixture
 def told() -> Iterator[dict[str, int]]:
-    """Every statement that a ledger is given, with the number of its parameters."""
-    found: dict[str, int] = {}
-
-    def tell(_: Any, __: Any, statement: str, parameters: Any, ___: Any, many: bool) -> None:
-        found[statement] = len(parameters[0] if many else parameters)
-
-    event.listen(Engine, "before_cursor_execute", tell)
-    yield found
-    event.remove(Engine, "before_cursor_execute", tell)
+    with statements() as found:
+        yield found
 
 
 def test_no_command_reads_a_whole_table(here: Here, name: str, told: dict[str, int]) -> None:

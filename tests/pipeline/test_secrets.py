@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 from tests.programs import Desk, Finished, simple_sheet
+from tests.web import serving
 
 
 def test_no_file_and_no_output_holds_a_secret(desk: Desk, tmp_path: Path, name: str) -> None:
@@ -60,10 +60,8 @@ def _none_in(folder: Path, said: list[Finished], secrets: tuple[str, ...]) -> No
 @contextmanager
 def _site(folder: Path) -> Iterator[str]:
     """Publish the files of a folder on this machine."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving(partial(_Quiet, directory=str(folder))) as url:
+        yield url
 
 
 class _Quiet(SimpleHTTPRequestHandler):

@@ -16,9 +16,10 @@ import pytest
 from tests.bench import simulate
 from tests.bench.figures import SHARES, Figure, beside, missing
 from tests.bench.film import make_film
+from tests.bench.marked_page import put_between
 from tests.bench.process import run
 from tests.bench.programs import PEERS, creates, peer, stub
-from tests.bench.table import BEGIN, END, markdown_tables, page_of, put_into, text_tables
+from tests.bench.table import BEGIN, END, markdown_tables, page_of, text_tables
 from tests.programs import ROOT
 
 PAGE = ROOT / "docs" / "scale.md"
@@ -73,7 +74,7 @@ def test_the_table_goes_between_the_marks_of_a_page(tmp_path: Path) -> None:
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
 
     for _ in range(2):
-        put_into(page, page_of(found, ["scale"], notes=False))
+        put_between(page, BEGIN, END, page_of(found, ["scale"], notes=False))
 
     told_now = page.read_text()
     assert told_now.startswith(f"before\n{BEGIN}\na laptop; ")

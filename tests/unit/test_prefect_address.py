@@ -6,16 +6,15 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from deployments.prefect_address import PrefectAddress, ServerAnswer, prefect_address
+from tests.web import Quiet, serving
 
 #: Says for each folder and environment what Prefect itself makes of it.
 PREFECT = """
@@ -164,7 +163,7 @@ def test_a_file_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
 def server(password: str | None) -> Iterator[str]:
     """Serve what answers as Prefect's server does, with or without a password."""
 
-    class Answers(BaseHTTPRequestHandler):
+    class Answers(Quiet):
         def do_GET(self) -> None:
             self._say(200, "true")
 
@@ -179,15 +178,8 @@ def server(password: str | None) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(text.encode())
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as serving:
-        threading.Thread(target=serving.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{serving.server_port}/api"
-        finally:
-            serving.shutdown()
+    with serving(Answers) as url:
+        yield f"{url}/api"
 
 
 @pytest.mark.parametrize(

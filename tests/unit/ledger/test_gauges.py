@@ -9,16 +9,15 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
 
 from tasks.ledger import Ledger, keeping_counts, open_ledger
 from tasks.ledger.gauges import MOST, RECENT, Gauging, LedgerGauges
 from tasks.measures import Measures
 from tests.campaigns import NOW as CREATED
 from tests.campaigns import Stage, brief
+from tests.statements import statements
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
@@ -211,15 +210,8 @@ GROWING = ("rows", "takes", "events", "hints", "deliveries")
 
 @pytest.fixture
 def told() -> Iterator[dict[str, int]]:
-    """Every statement that a ledger is given, with the number of its parameters."""
-    found: dict[str, int] = {}
-
-    def tell(_: Any, __: Any, statement: str, parameters: Any, ___: Any, many: bool) -> None:
-        found[statement] = len(parameters[0] if many else parameters)
-
-    event.listen(Engine, "before_cursor_execute", tell)
-    yield found
-    event.remove(Engine, "before_cursor_execute", tell)
+    with statements() as found:
+        yield found
 
 
 def test_no_look_reads_a_whole_table(kept: Kept, told: dict[str, int]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.web import Quiet, serving
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Sent:
 def gateway() -> Iterator[Sent]:
     """Take whatever is sent, while this lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_PUT(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             authorization = self.headers.get("authorization")
@@ -31,15 +31,6 @@ def gateway() -> Iterator[Sent]:
 
         do_POST = do_PUT
 
-        def log_message(self, *_: object) -> None:
-            return
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        sent = Sent(f"http://127.0.0.1:{server.server_port}")
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield sent
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Handler) as url:
+        sent = Sent(url)
+        yield sent

@@ -1,13 +1,11 @@
 """Published sheets, from a real server on this machine."""
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 
 from tasks.errors import SheetError
 from tasks.sheet import SheetOptions, read_sheet
 from tasks.sheet.limits import MAX_BYTES
+from tests.web import Quiet, serving
 
 CSV = b"id,tool\nr1,explainer\n"
 ANSWERS = {
@@ -33,7 +31,7 @@ ANSWERS = {
 }
 
 
-class Published(BaseHTTPRequestHandler):
+class Published(Quiet):
     def do_GET(self):
         status, headers, body = ANSWERS.get(self.path.partition("?")[0], (404, {}, b""))
         self.send_response(status)
@@ -43,18 +41,11 @@ class Published(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *args):
-        pass
-
 
 @pytest.fixture(scope="module")
 def site():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Published)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(Published) as url:
+        yield url
 
 
 async def refused(address):
