@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -46,7 +46,7 @@ from tasks.nights.sheet_answers import (
     problems_report,
     rows_report,
 )
-from tasks.nights.stability import is_as_dealt, version_dealt
+from tasks.nights.stability import is_as_dealt, points_to, version_dealt
 from tasks.nights.values import Outcome, SheetReport
 from tasks.nights.waiting_plan import keep_plan
 from tasks.redact import redact
@@ -64,12 +64,19 @@ class NightSheet:
     """One sheet as it lies in an inbox, in one sweep."""
 
     def __init__(
-        self, at: Sweeping, place: InboxPlace | None, entry: SheetFile, known: SweptSheet
+        self,
+        at: Sweeping,
+        place: InboxPlace | None,
+        entry: SheetFile,
+        known: SweptSheet,
+        *,
+        moving: Collection[str] = (),
     ) -> None:
         self.name = entry.name
         self._at = at
         self._place = place
         self._entry = entry
+        self._moving = moving
         self._run = SheetRun(at, entry, known)
         self._digest = ""
         self._content = b""
@@ -105,7 +112,8 @@ class NightSheet:
     async def carry(self, approved: Callable[[], None]) -> SheetReport | None:
         """Do what the sheet wants; `approved` is called once that is decided.
 
-        None where the sheet changed while it was read: the next sweep takes it up.
+        None where the sheet changed while it was read, or a file that it may point to is still
+        written to: the next sweep takes it up.
         """
         if self._place is None:
             approved()
@@ -117,7 +125,7 @@ class NightSheet:
             report = await self._judged(await self._report("invalid", error=error))
             await self._close(report)
             return report
-        if content is None:
+        if content is None or any(points_to(content, name) for name in self._moving):
             return None
         self._content = content
         self._digest = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
@@ -344,9 +352,11 @@ class NightSheet:
         """Keep what became of the sheet, and of the night so far, in one change."""
         at = self._at
         at.tell(report)
+        version = version_dealt(self._entry, self._content)
         dealt = replace(
             self._run.known,
-            dealt_version=version_dealt(self._entry, self._content),
+            # One that was not read is known by what was read of it before.
+            dealt_version=version if self._place is not None else self._run.known.dealt_version,
             digest=self._digest,
             campaign=report.campaign,
             outcome=report.outcome,

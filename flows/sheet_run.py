@@ -16,7 +16,7 @@ from flows.pipeline import carry, prepare
 from flows.sweeping import Sweeping
 from tasks.campaign.hold import carry_only
 from tasks.campaign.match import name_campaign
-from tasks.campaign.run import no_approval, open_run
+from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.crash import crashpoint
 from tasks.errors import BadInput, CallsheetError, Parked, SpendRefused
@@ -118,6 +118,7 @@ class SheetRun:
         async with open_run(options, at.settings, beforehand.approve) as run:
             run.sheet = await name_campaign(run.at.ledger, sheet, options)
             run.also_approves = beforehand.count
+            run.before_approval = partial(self._keep_budget, run)
             self._check_own(run.sheet.campaign)
             await self._begin(run.sheet.campaign)
             run.options = await self._first_only(run.sheet, options)
@@ -135,6 +136,17 @@ class SheetRun:
                     return await carry(run, at.steps, campaign)
             finally:
                 at.closed(run)
+
+    async def _keep_budget(self, run: Run, plan: Plan) -> None:
+        """Have a plan that waits for no approval go by the budget that its campaign has.
+
+        Sheet and inbox say what may be spent at most. That it may be more than somebody has given,
+        only an approval says.
+        """
+        found = await self.find()
+        if found is not None and found.budget is not None and not plan.unapproved:
+            budget = found.budget if plan.budget is None else min(plan.budget, found.budget)
+            run.plan = replace(plan, budget=budget)
 
     async def _when_free(self, do: Callable[[], Any]) -> RunOutcome:
         """Do it; where a run that was killed still seems to have the campaign, wait until not."""

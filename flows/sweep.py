@@ -29,7 +29,7 @@ from tasks.ledger import open_ledger
 from tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import InboxPlace, SheetFile, open_place
-from tasks.nights.stability import STILL, is_whole
+from tasks.nights.stability import STILL, is_whole, moving
 from tasks.nights.values import NightReport, SheetReport
 from tasks.settings import Settings
 
@@ -115,6 +115,8 @@ class _Order:
         self._stopped = stopped
         self._still = still
         self._reports: dict[str, SheetReport] = {}
+        #: Files beside the sheets that may still be written to.
+        self._moving: frozenset[str] = frozenset()
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def carry(self) -> tuple[tuple[SheetReport, ...], tuple[str, ...]]:
@@ -130,7 +132,8 @@ class _Order:
                     if self._is_over(under_way):
                         waiting += [left.name for left in whole[number:]]
                         break
-                    sheet = NightSheet(self._sweeping, place, entry, known[entry.name])
+                    seen = known[entry.name]
+                    sheet = NightSheet(self._sweeping, place, entry, seen, moving=self._moving)
                     if (report := await sheet.glance()) is not None:
                         self._take(report)
                     else:
@@ -195,12 +198,16 @@ class _Order:
     async def _whole(self, place: InboxPlace) -> tuple[list[SheetFile], list[str]]:
         """Return the sheets that are no longer written to, and the names of the others."""
         entries, known = await self._list(place)
-        now = self._sweeping.clock()
-        if any(not is_whole(e, known.get(e.name), now=now, still=self._still) for e in entries):
+        now, before = self._sweeping.clock(), _beside(entries)
+        self._moving = moving(before, None, now=now)
+        if self._moving or any(
+            not is_whole(e, known.get(e.name), now=now, still=self._still) for e in entries
+        ):
             # Who sweeps once wants an answer at once: the second look follows the first.
             await self._sweeping.sleep(self._still + 0.1)
             entries, known = await self._list(place)
             now = self._sweeping.clock()
+            self._moving = moving(_beside(entries), before, now=now)
         whole, waiting = [], []
         for entry in entries:
             if is_whole(entry, known.get(entry.name), now=now, still=self._still):
@@ -226,6 +233,11 @@ class _Order:
     async def _known(self) -> Mapping[str, SweptSheet]:
         at = self._sweeping
         return await at.ledger.read(partial(sheets_in, inbox=at.inbox.name))
+
+
+def _beside(entries: Sequence[SheetFile]) -> Mapping[str, tuple[int, int]]:
+    """Return the files that lie beside the sheets; none where there is no sheet."""
+    return entries[0].files if entries else {}
 
 
 async def _settle(under_way: Sequence[asyncio.Task[None]], at: Sweeping) -> None:

@@ -213,7 +213,8 @@ async def approve_step(campaign: str) -> int:
     waiting = [row for row in found if row.state == "quoted" and row.enabled]
     waiting = [row for row in waiting if row.row not in gone]
     by = await run.approval(run.plan) if waiting or left else ""
-    if not run.settled:
+    # One that was stopped, or has lost its campaign, leaves what it would approve to another run.
+    if not run.settled and run.lost is None:
         change = partial(_approve, run=run, waiting=waiting, left=left, by=by)
         return await run.at.ledger.write(change)
     return 0
@@ -289,6 +290,9 @@ async def report_step(campaign: str) -> None:
     )
     before = None if run.settled else run.charged_before
     outcome = await outcome_of(run.at, run.campaign, states, run.engine, charged_before=before)
+    if run.lost is not None and "quoted" in states:
+        # It was stopped before they were approved: they need another run, and nobody.
+        outcome = replace(outcome, exit_status=5)
     try:
         if not run.settled:
             await write_report(run.at, run.campaign)

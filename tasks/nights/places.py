@@ -9,9 +9,9 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
@@ -47,6 +47,8 @@ class SheetFile:
     bytes: int
     changed_at: float | None = None
     beside: str = ""
+    #: The files beside it that are no sheets, by name: size, and time in ns. One for all sheets.
+    files: Mapping[str, tuple[int, int]] = field(default_factory=dict, compare=False, repr=False)
 
 
 class InboxPlace(Protocol):
@@ -124,29 +126,31 @@ class FolderPlace:
     def _entries(self) -> list[SheetFile]:
         sheets: list[tuple[str, os.stat_result]] = []
         others: list[tuple[str, int, int]] = []
+        files: dict[str, tuple[int, int]] = {}
         with os.scandir(self._folder) as found:
             for file in found:
-                if file.name.startswith((".", "~")) or not file.is_file():
+                if file.name.startswith((".", "~")) or (now := _stat(file)) is None:
                     continue
                 if not _is_text(file.name):
                     log.warning("the name of %a is not UTF-8: rename it", file.name)
                     continue
-                now = file.stat()
                 if is_sheet(file.name):
                     sheets.append((file.name, now))
+                elif not file.name.lower().endswith(ANSWERS):
+                    files[file.name] = (now.st_size, now.st_mtime_ns)
                 if not file.name.lower().endswith(ANSWERS):
                     others.append((file.name, now.st_size, now.st_mtime_ns))
         beside = hashlib.sha256(repr(sorted(others)).encode()).hexdigest()[:16]
-        return [self._entry(name, now, beside) for name, now in sorted(sheets)]
+        return [self._entry(name, now, beside=beside, files=files) for name, now in sorted(sheets)]
 
-    def _entry(self, name: str, now: os.stat_result, beside: str = "") -> SheetFile:
+    def _entry(self, name: str, now: os.stat_result, **beside: Any) -> SheetFile:
         return SheetFile(
             name=name,
             address=str(self._folder / name),
             version=f"{now.st_size}-{now.st_mtime_ns}-{now.st_ino}",
             bytes=now.st_size,
             changed_at=now.st_mtime,
-            beside=beside,
+            **beside,
         )
 
     def _read(self, entry: SheetFile) -> bytes | None:
@@ -157,6 +161,14 @@ class FolderPlace:
         # The second: a file that was put in its place meanwhile is another one.
         versions = {self._entry(entry.name, stat).version for stat in (now, path.stat())}
         return content if versions == {entry.version} else None
+
+
+def _stat(file: os.DirEntry[str]) -> os.stat_result | None:
+    """Return how a file is; None for what is none, or has gone since the folder was read."""
+    try:
+        return file.stat() if file.is_file() else None
+    except FileNotFoundError:
+        return None
 
 
 def _is_text(name: str) -> bool:

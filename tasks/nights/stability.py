@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tasks.ledger.inbox_sheets import SweptSheet
 from tasks.nights.places import SheetFile
 
@@ -23,6 +25,30 @@ def is_whole(
         return False
     seen = known is not None and known.version == entry.version and known.seen_at <= now - still
     return old or seen
+
+
+def moving(
+    files: Mapping[str, tuple[int, int]],
+    earlier: Mapping[str, tuple[int, int]] | None,
+    *,
+    now: float,
+) -> frozenset[str]:
+    """Return which files beside the sheets may still be written to, by name.
+
+    `files` is how they are (`SheetFile.files`), `earlier` how they were at a look before, if any.
+    """
+    fresh = {name: file for name, file in files.items() if file[1] / 1e9 > now - OLD}
+    return frozenset(name for name in fresh if earlier is None or earlier.get(name) != fresh[name])
+
+
+def points_to(content: bytes, name: str) -> bool:
+    """Whether a row of a sheet may point to a file beside it (`@script.txt`)."""
+    if content.startswith(b"PK") or not name.isascii():
+        # What is packed, or written in one of several ways, is not looked for.
+        return content.startswith(b"PK") or b"@" in content
+    return b"@" in content and any(
+        name.encode(code) in content for code in ("utf-8", "utf-16-le", "utf-16-be")
+    )
 
 
 def is_as_dealt(entry: SheetFile, known: SweptSheet) -> bool:

@@ -24,6 +24,7 @@ CALLS = ("tests/unit/ledger/test_paid_calls.py",)
 FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
 NIGHTS = ("tests/unit/ledger/test_nights.py",)
+ASTRAY = ("tests/pipeline/test_nights_astray.py",)
 BACKUP = ("tests/unit/ledger/test_backup.py",)
 SECOND = ("tests/unit/store/test_second_process.py",)
 OTHER_MONEY = ("tests/board/test_other_money.py",)
@@ -476,6 +477,41 @@ MUTATIONS = (
         '    wait_for_turn(connection, f"night of {inbox}")\n',
         "",
         NIGHTS,
+    ),
+    Mutation(
+        "a sweep that is stopped begins no other sheet",
+        "flows/sweep.py",
+        "return failed or self._stopped() or self._sweeping.lost is not None",
+        "return failed or self._sweeping.lost is not None",
+        ASTRAY,
+    ),
+    Mutation(
+        "a fault that concerns all sheets of a night begins no other",
+        "flows/sweep.py",
+        "return failed or self._stopped() or self._sweeping.lost is not None",
+        "return self._stopped() or self._sweeping.lost is not None",
+        ASTRAY,
+    ),
+    Mutation(
+        "a run that is stopped before its approval approves nothing",
+        "tasks/campaign/steps.py",
+        "if not run.settled and run.lost is None:",
+        "if not run.settled:",
+        ASTRAY,
+    ),
+    Mutation(
+        "a night raises no budget without an approval",
+        "flows/sheet_run.py",
+        "if found is not None and found.budget is not None and not plan.unapproved:",
+        "if False:",
+        ASTRAY,
+    ),
+    Mutation(
+        "of a script that is still written no film is made",
+        "flows/night_sheet.py",
+        "if content is None or any(points_to(content, name) for name in self._moving):",
+        "if content is None:",
+        ASTRAY,
     ),
     Mutation(
         "a canary stays the only one until somebody keeps a film",

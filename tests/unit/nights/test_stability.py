@@ -8,7 +8,15 @@ import pytest
 
 from tasks.ledger.inbox_sheets import SweptSheet
 from tasks.nights.places import SheetFile, is_sheet
-from tasks.nights.stability import OLD, STILL, is_as_dealt, is_whole, version_dealt
+from tasks.nights.stability import (
+    OLD,
+    STILL,
+    is_as_dealt,
+    is_whole,
+    moving,
+    points_to,
+    version_dealt,
+)
 
 NOW = 10_000.0
 FILE = SheetFile(name="a.csv", address="/a.csv", version="1", bytes=9, changed_at=NOW, beside="x")
@@ -42,6 +50,42 @@ def test_what_lies_beside_counts_where_rows_may_point_to_it() -> None:
     assert is_as_dealt(FILE, replace(SEEN, dealt_version=dealt))
     assert not is_as_dealt(moved, replace(SEEN, dealt_version=dealt))
     assert is_as_dealt(moved, replace(SEEN, dealt_version=plain))
+
+
+FRESH, LATER, LONG_AGO = (round((NOW + s) * 1e9) for s in (-9, -8, -OLD))
+
+
+@pytest.mark.parametrize(
+    ("file", "earlier", "moves"),
+    [
+        ((9, LONG_AGO), None, False),
+        ((9, FRESH), None, True),
+        ((9, FRESH), {}, True),
+        ((9, FRESH), {"a.txt": (9, FRESH)}, False),
+        ((9, LATER), {"a.txt": (9, FRESH)}, True),
+        ((9, FRESH), {"a.txt": (8, FRESH)}, True),
+    ],
+)
+def test_a_file_beside_counts_once_it_stands_still(
+    file: tuple[int, int], earlier: dict[str, tuple[int, int]] | None, *, moves: bool
+) -> None:
+    assert moving({"a.txt": file}, earlier, now=NOW) == ({"a.txt"} if moves else set())
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "points"),
+    [
+        (b"id,script\na,@a.txt\n", "a.txt", True),
+        ("id,script\na,@a.txt\n".encode("utf-16"), "a.txt", True),
+        (b"id,script\na,@b.txt\n", "a.txt", False),
+        (b"id,script\na,a.txt is no file\n", "a.txt", False),
+        (b"PK\x03\x04", "a.txt", True),
+        # It may be written with an accent of its own, or in another code.
+        (b"id,script\na,@cafe\xcc\x81.txt\n", "caf\u00e9.txt", True),
+    ],
+)
+def test_a_sheet_points_to_what_it_names(content: bytes, name: str, *, points: bool) -> None:
+    assert points_to(content, name) is points
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,133 @@
+"""Nights in which files and people do what nobody expects: nothing is paid for by it, nor lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tasks.campaign.run import Run
+from tasks.errors import StoreUnusable
+from tasks.nights.inboxes import Inbox
+from tasks.nights.places import open_place
+from tests.pipeline.test_nightly import NIGHTS, Nights, films, nights, said, the_one
+from tests.programs import Desk
+
+__all__ = ["nights"]
+
+SCRIPTED = "id,title,script,duration_seconds,aspect_ratio\na,A,@a.txt,5,9:16\n"
+
+
+async def test_a_sweep_that_is_stopped_begins_no_other_sheet(nights: Nights) -> None:
+    nights.put("a", films("A", 1))
+    nights.put("b", films("B", 1))
+    begun: list[Run] = []
+
+    @asynccontextmanager
+    async def watch(run: Run) -> AsyncIterator[None]:
+        begun.append(run)
+        yield
+
+    report = await nights.sweep(watch=watch, stopped=lambda: bool(begun))
+
+    assert said(report) == {"a": "delivered"}
+    assert report.waiting == (f"{nights.name}-b.csv",)
+
+
+async def test_a_fault_that_concerns_all_sheets_begins_no_other(nights: Nights) -> None:
+    nights.put("a", films("A", 1))
+    nights.put("b", films("B", 1))
+    begun: list[str] = []
+
+    @asynccontextmanager
+    async def watch(run: Run) -> AsyncIterator[None]:
+        begun.append(Path(run.options.sheet).name)
+        raise StoreUnusable("the store is gone")
+        yield
+
+    with pytest.raises(StoreUnusable):
+        await nights.sweep(watch=watch)
+
+    assert begun == [f"{nights.name}-a.csv"]
+
+
+async def test_a_run_that_is_stopped_before_its_approval_approves_nothing(nights: Nights) -> None:
+    nights.put("a", films("A", 1))
+
+    @asynccontextmanager
+    async def watch(run: Run) -> AsyncIterator[None]:
+        run.on_quotes = lambda *_: run.lose("stopped by a signal")
+        yield
+
+    report = the_one(await nights.sweep(watch=watch))
+    assert (report.outcome, report.exit_status) == ("parked", 5), report
+    assert report.rows == {"total": 1, "quoted": 1}
+    assert the_one(await nights.sweep()).charged == 15
+
+
+async def test_a_long_name_fails_no_night(nights: Nights) -> None:
+    nights.put("a", films("A", 1))
+    long = nights.put("b" * (255 - len(nights.name) - 5), films("B", 1))
+    assert len(long.name) == 255
+
+    report = await nights.sweep()
+
+    assert sorted(sheet.outcome for sheet in report.sheets) == ["delivered", "delivered"]
+
+
+async def test_a_file_that_goes_while_an_inbox_is_read_is_not_there(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def churn() -> None:
+        while not over.is_set():
+            for number in range(20):
+                (tmp_path / f"{number}.csv.part").touch()
+            for number in range(20):
+                (tmp_path / f"{number}.csv.part").unlink()
+
+    (tmp_path / "a.csv").write_text("x")
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        async with open_place(Inbox(name="a", place=str(tmp_path))) as place:
+            for _ in range(300):
+                assert [entry.name for entry in await place.entries()] == ["a.csv"]
+    finally:
+        over.set()
+        thread.join()
+
+
+async def test_a_script_that_is_still_written_keeps_its_sheet_waiting(nights: Nights) -> None:
+    sheet = nights.put("a", SCRIPTED)
+    script = nights.path / "a.txt"
+    script.write_text(f"{nights.name} the first half")
+
+    async def write_on(_: float) -> None:
+        with script.open("a") as more:
+            more.write(" and more")
+
+    report = await nights.sweep(sleep=write_on)
+    assert (report.sheets, report.waiting) == ((), (sheet.name,))
+    later = await nights.sweep("2026-11-21", clock=lambda: time.time() + 100)
+    assert said(later) == {"a": "delivered"}
+
+
+async def test_a_night_raises_no_budget_that_somebody_has_given(nights: Nights, desk: Desk) -> None:
+    """Of what was approved a part does not fit, and nobody has said that it may."""
+    sheet = str(nights.put("a", films("A", 3)))
+    left = desk.run(sheet, "--budget", "30", "--at-limit", "fit", "--max-wait", "0s")
+    assert left.json["rows"] == {"total": 3, "approved": 3}, left.err
+
+    terms = {"approval": "plan-only", "budget": Decimal(1000)}
+    found = [the_one(await nights.sweep(night, inbox=terms)) for night in NIGHTS]
+
+    assert [(one.budget, one.charged) for one in found] == [(30, 30), (30, 0)]
+    assert "of the budget of 30" in str(found[0].words)
+    # With a word on it, it may be more.
+    auto = the_one(await nights.sweep("2026-11-22", inbox={"budget": Decimal(1000)}))
+    assert (auto.budget, auto.charged, auto.rows["delivered"]) == (1000, 15, 3)
