@@ -68,13 +68,15 @@ async def _approve(
     profile: str | None,
 ) -> State[Any]:
     async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, found):
-        if await has_approved(run.at.ledger, found, run=str(flow_run.id)):
-            # What waits for an approval by now, nobody has seen who started it.
-            await carry_only(run, found, await begun_rows(run.at.ledger, found))
-        elif refused := await _approve_rows(run, found, at_most, budget, note):
-            return refused
-        async with showing(run), interruptible(run):
-            outcome = await carry(run, AS_TASKS, campaign)
+        # From the first look on: what is cancelled while it is approved is not made either.
+        async with interruptible(run):
+            if await has_approved(run.at.ledger, found, run=str(flow_run.id)):
+                # What waits for an approval by now, nobody has seen who started it.
+                await carry_only(run, found, await begun_rows(run.at.ledger, found))
+            elif refused := await _approve_rows(run, found, at_most, budget, note):
+                return refused
+            async with showing(run):
+                outcome = await carry(run, AS_TASKS, campaign)
         await publish_report(run)
     return await end(outcome, run.at.settings)
 

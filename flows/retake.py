@@ -68,13 +68,15 @@ async def _retake(
     profile: str | None,
 ) -> State[Any]:
     async with run_of(campaign, max_wait=max_wait, profile=profile) as (run, chosen):
-        if await has_approved(run.at.ledger, chosen, run=str(flow_run.id)):
-            names = await _begun(run.at.ledger, chosen)
-        else:
-            names = await _approve(run, chosen, select, at_most, because)
-        await carry_only(run, chosen, names)
-        async with showing(run), interruptible(run):
-            outcome = await carry(run, AS_TASKS, chosen.name)
+        # From the first look on: what is cancelled while it is approved is not made either.
+        async with interruptible(run):
+            if await has_approved(run.at.ledger, chosen, run=str(flow_run.id)):
+                names = await _begun(run.at.ledger, chosen)
+            else:
+                names = await _approve(run, chosen, select, at_most, because)
+            await carry_only(run, chosen, names)
+            async with showing(run):
+                outcome = await carry(run, AS_TASKS, chosen.name)
         await publish_report(run)
     return await end(outcome, run.at.settings)
 
@@ -94,6 +96,8 @@ async def _approve(
             remedy="start the flow with `at_most` as high as that",
         )
     await run.at.store.check()
+    # Whose cancelling takes back what is approved here.
+    run.campaign, run.only = campaign, frozenset(offer.row.row for offer in found)
     said = partial(approve_offers, run=str(flow_run.id), by="approved by the flow's parameter")
     await said(run.at, campaign, found, because=because, budget=None)
     return [offer.row.row for offer in found]

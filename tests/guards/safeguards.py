@@ -25,6 +25,7 @@ FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
 NIGHTS = ("tests/unit/ledger/test_nights.py",)
 ASTRAY = ("tests/pipeline/test_nights_astray.py",)
+CANCELLED_LATE = ("tests/pipeline/test_prefect_states.py",)
 BACKUP = ("tests/unit/ledger/test_backup.py",)
 SECOND = ("tests/unit/store/test_second_process.py",)
 OTHER_MONEY = ("tests/board/test_other_money.py",)
@@ -238,6 +239,13 @@ MUTATIONS = (
         "    if has_acted(connection, act=ACT, by=by, campaign=campaign.name):",
         "    if False:",
         ("tests/unit/aftercare/test_begun.py",),
+    ),
+    Mutation(
+        "a retake that is cancelled while it is approved leaves nothing approved",
+        "flows/retake.py",
+        "    run.campaign, run.only = campaign, frozenset(offer.row.row for offer in found)\n",
+        "",
+        CANCELLED_LATE,
     ),
     Mutation(
         "of two plans that are approved at once one stands",
