@@ -86,6 +86,15 @@ IMPORTED = {
         "pandas",
         "psycopg",
     ),
+    "release": (
+        "deployments.cli",
+        "deployments.commands.ledger",
+        "sqlalchemy.dialects.sqlite",
+        "sqlalchemy.dialects.postgresql",
+        "alembic.command",
+        "alembic.config",
+        "psycopg",
+    ),
     "sandbox": ("deployments.sandbox.__main__", "deployments.sandbox.serve"),
 }
 
@@ -169,14 +178,17 @@ class Process:
 
 
 class Launcher:
-    """The process that forks, and the way to it; several threads may use it."""
+    """The process that forks, and the way to it; several threads may use it.
 
-    def __init__(self, program: str) -> None:
+    `root` is where it imports the program from, and this module.
+    """
+
+    def __init__(self, program: str, root: Path = ROOT) -> None:
         self._orders, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.launcher", program, str(theirs.fileno())],
-                cwd=ROOT,
+                cwd=root,
                 # Threads of a library do not survive a fork.
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
                 stdin=subprocess.DEVNULL,

@@ -170,6 +170,9 @@ def ledger(parser: ArgumentParser) -> None:
     _verb(verbs, "check", "is it whole, and does it add up? changes nothing")
     upgrade = _verb(verbs, "upgrade", "bring it to this Callsheet's schema, as every command does")
     upgrade.add_argument("--make", action="store_true", help="one, where there is none yet")
+    upgrade.add_argument(
+        "--anyway", action="store_true", help="while a run is at work, of the version before"
+    )
     vacuum = _verb(verbs, "vacuum", "remove what nobody needs, and give its room back")
     vacuum.add_argument(
         "--forget-events", metavar="D", help="also the history before so long, as 400d, of "

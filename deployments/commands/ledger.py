@@ -18,6 +18,7 @@ from tasks.duration import parse_duration
 from tasks.errors import BadInput
 from tasks.ledger.backup import back_up, restore
 from tasks.ledger.maintenance import check_ledger, make_ledger, upgrade_ledger, vacuum_ledger
+from tasks.ledger.schema_version import works_until
 from tasks.plural import say_bytes
 from tasks.redact import redact
 from tasks.settings import Settings
@@ -62,7 +63,8 @@ def _check(args: Namespace, settings: Settings) -> int:
         "problems": [one.words for one in found.problems],
         "bytes": found.size,
         "lines": found.lines,
-        "schema": found.schema,
+        "schema": found.schema.number,
+        "newer": found.schema.is_newer,
         "backup_at": found.backup_at,
     }
     backup = "no backup was ever made of it"
@@ -70,7 +72,9 @@ def _check(args: Namespace, settings: Settings) -> int:
         days = (time.time() - found.backup_at) / 86_400
         backup = f"the last backup is {days:.1f} days old"
     sound = "sound" if not found.problems else "not sound"
-    words = f"{sound}: {found.lines:,} lines, {say_bytes(found.size)}, schema {found.schema}"
+    words = f"{sound}: {found.lines:,} lines, {say_bytes(found.size)}, schema {found.schema.number}"
+    if found.schema.is_newer:
+        words += f", {works_until(found.schema)}"
     for one in found.problems:
         say(one.words)
     _tell(args, f"{words}; {backup}", document)
@@ -80,12 +84,15 @@ def _check(args: Namespace, settings: Settings) -> int:
 def _upgrade(args: Namespace, settings: Settings) -> int:
     if args.make:
         make_ledger(settings.ledger)
-    old, new, kept = upgrade_ledger(settings.ledger, by=_me(), at=time.time())
-    words = f"the ledger has schema {new} already"
-    if old != new:
-        words = f"the ledger has schema {new}, it had {old}"
+    old, new, kept = upgrade_ledger(settings.ledger, by=_me(), at=time.time(), anyway=args.anyway)
+    words = f"the ledger has schema {new.number} already"
+    if new.is_newer:
+        words = f"the ledger has schema {new.number}, {works_until(new)}"
+    elif old != new:
+        words = f"the ledger has schema {new.number}, it had {old.number}"
         words += f"; what it was is in {kept}" if kept else ""
-    _tell(args, words, {"old": old, "new": new, "before": None if kept is None else str(kept)})
+    before = None if kept is None else str(kept)
+    _tell(args, words, {"old": old.number, "new": new.number, "before": before})
     return 0
 
 

@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 
 from deployments.diagnosis.finding import RUNBOOK, PlaceFinding, note, ok, wrong, wrong_by
-from tasks.errors import CallsheetError
+from tasks.errors import CallsheetError, LedgerNewer
 from tasks.ledger.backup import opened, schema_of
 from tasks.ledger.maintenance import LedgerCheck, check_ledger, size_of_ledger
-from tasks.ledger.migrate import MAKE_ONE
+from tasks.ledger.migrate import MAKE_ONE, contracts
 from tasks.ledger.productions import database_now, left_held
 from tasks.ledger.schema import REVISION
+from tasks.ledger.schema_version import SchemaVersion, works_until
 from tasks.plural import count, say_bytes
 
 #: A ledger that is larger, in bytes, takes a while to be looked through.
@@ -28,18 +29,26 @@ _DAMAGE = "stop what runs, then `callsheet ledger restore FILE --instead`: docs/
 def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
     """Look through the ledger; one of another schema is left as it is."""
     try:
-        if (other := schema_of(address)) != REVISION:
-            yield _of_another_schema(other)
+        version = schema_of(address)
+        if version.is_older:
+            yield _older(version)
             return
+        version.check()
         size = size_of_ledger(address)
         found = check_ledger(address, thorough=size <= LARGE)
         with opened(address, writes=False) as engine, engine.connect() as connection:
             held = left_held(connection, at=database_now(connection))
+    except LedgerNewer as error:
+        yield wrong("ledger", str(error), "install the Callsheet that the other machines have")
+        return
     except CallsheetError as error:
         none_yet = error.remedy == MAKE_ONE
         yield note("ledger", str(error), MAKE_ONE) if none_yet else wrong_by("ledger", error)
         return
     yield from _soundness(found)
+    if version.is_newer:
+        words = f"it has schema {version.number}, {works_until(version)}"
+        yield note("ledger", words, "install the Callsheet that made it here as well")
     if size > huge:
         words = f"it is {say_bytes(size)}: backups and checks take their time"
         yield note("ledger", words, "`callsheet ledger vacuum --forget-events 400d`")
@@ -52,12 +61,11 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
         yield note("ledger", words, remedy)
 
 
-def _of_another_schema(found: str) -> PlaceFinding:
-    if found < REVISION:
-        words = f"it has schema {found}; the next command brings it to {REVISION}"
+def _older(version: SchemaVersion) -> PlaceFinding:
+    words = f"it has schema {version.number}; the next command brings it to {REVISION}"
+    if contracts(version):
         return note("ledger", words, "stop what runs, then `callsheet ledger upgrade`")
-    words = f"it has schema {found}, which is newer than this Callsheet knows ({REVISION})"
-    return wrong("ledger", words, "install the Callsheet that the other machines have")
+    return note("ledger", words, "`callsheet ledger upgrade`; what runs goes on meanwhile")
 
 
 def _soundness(found: LedgerCheck) -> Iterator[PlaceFinding]:
@@ -67,5 +75,5 @@ def _soundness(found: LedgerCheck) -> Iterator[PlaceFinding]:
         yield wrong("ledger", f"and {count(more, 'problem')} more", "`callsheet ledger check`")
     if not found.problems:
         looked = "it adds up" if found.thorough else "`callsheet ledger check` looks through it"
-        words = f"it is {found.address}: {say_bytes(found.size)}, schema {found.schema}; {looked}"
-        yield ok("ledger", words)
+        words = f"it is {found.address}: {say_bytes(found.size)}, schema {found.schema.number}"
+        yield ok("ledger", f"{words}; {looked}")

@@ -26,7 +26,7 @@ from tasks.ledger.campaigns import campaign_at_work
 from tasks.ledger.database import ledger_file, ledger_url, make_engine
 from tasks.ledger.ledger import trouble
 from tasks.ledger.make_way import keep_logs, made_way
-from tasks.ledger.migrate import MAKE_ONE, revision_of, upgrade
+from tasks.ledger.migrate import MAKE_ONE, upgrade
 from tasks.ledger.new_file import (
     give_name,
     remove_left,
@@ -35,6 +35,7 @@ from tasks.ledger.new_file import (
     temporary,
 )
 from tasks.ledger.schema import REVISION, campaigns
+from tasks.ledger.schema_version import SchemaVersion, version_of
 from tasks.ledger.soundness import unsound
 from tasks.ledger.table_copy import copy_tables, count_lines, empty_tables
 
@@ -111,8 +112,11 @@ def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) ->
 
 
 @contextmanager
-def opened(address: str, *, writes: bool = True) -> Iterator[Engine]:
-    """Open the ledger at an address, brought to this program's schema; one writes at a time."""
+def opened(address: str, *, writes: bool = True, anyway: bool = False) -> Iterator[Engine]:
+    """Open the ledger at an address, brought to this program's schema; one writes at a time.
+
+    `anyway` upgrades it even while a run is at work that may not be able to go on.
+    """
     url = ledger_url(address)
     file = ledger_file(url)
     shown = url.render_as_string(hide_password=True)
@@ -120,7 +124,7 @@ def opened(address: str, *, writes: bool = True) -> Iterator[Engine]:
         raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
     reader, writer = make_engine(url, writes=False), make_engine(url, writes=True)
     try:
-        upgrade(reader=reader, writer=writer, create=False)
+        upgrade(reader=reader, writer=writer, create=False, anyway=anyway)
         yield writer if writes else reader
     except DBAPIError as error:
         raise trouble(error, shown) from error
@@ -129,7 +133,7 @@ def opened(address: str, *, writes: bool = True) -> Iterator[Engine]:
         writer.dispose()
 
 
-def schema_of(address: str) -> str:
+def schema_of(address: str) -> SchemaVersion:
     """Return the schema of the ledger at an address. Raises LedgerError where there is none."""
     url = ledger_url(address)
     file = ledger_file(url)
@@ -138,19 +142,19 @@ def schema_of(address: str) -> str:
     engine = make_engine(url, writes=False)
     try:
         with engine.connect() as connection:
-            return revision_of(connection) or REVISION
+            return version_of(connection) or SchemaVersion(number=REVISION, works_with=REVISION)
     except DBAPIError as error:
         raise trouble(error, url.render_as_string(hide_password=True)) from error
     finally:
         engine.dispose()
 
 
-def copy_aside(address: str, *, at: float) -> tuple[str, Path | None]:
+def copy_aside(address: str, *, at: float) -> tuple[SchemaVersion, Path | None]:
     """Copy an SQLite ledger of an older schema beside itself, as it is; return its schema, too."""
     old, file = schema_of(address), ledger_file(ledger_url(address))
-    if file is None or old >= REVISION:
+    if file is None or not old.is_older:
         return old, None
-    kept = file.with_name(f"{file.name}.schema-{old}-{_moment(at)}")
+    kept = file.with_name(f"{file.name}.schema-{old.number}-{_moment(at)}")
     remove_left(file.parent, at=at)
     with temporary(kept) as copy:
         _copy_file(file, copy)
@@ -193,6 +197,7 @@ def _copy_file(file: Path, copy: Path) -> None:
 
 def _copy_server(reading: Connection, copy: Path) -> None:
     """Copy a ledger on PostgreSQL as a connection sees it."""
+    _check_known(reading, "would leave out what is new in it")
     target = make_engine(ledger_url(f"sqlite:///{copy}"), writes=True)
     try:
         upgrade(reader=target, writer=target, create=True)
@@ -293,6 +298,7 @@ def _restore_server(
         upgrade(reader=engine, writer=engine, create=True)
         with engine.connect() as connection:
             _check_free(connection, shown, at=at, instead=instead)
+            _check_known(connection, "would leave in it what the backup does not have")
         crashpoint("ledger: before what is there is locked")
         with engine.begin() as writing, opened(f"sqlite:///{copy}") as source:
             _lock(writing)
@@ -305,6 +311,7 @@ def _restore_server(
                     _named(kept, before)
             empty_tables(writing)
             with source.connect() as reading:
+                _check_known(reading, "would leave out what is new in it")
                 lines = copy_tables(reading, writing)
             _note(writing, by=by, at=at, backup=backup)
             crashpoint("ledger: before what is restored is committed")
@@ -313,6 +320,17 @@ def _restore_server(
         raise trouble(error, shown) from error
     finally:
         engine.dispose()
+
+
+def _check_known(connection: Connection, what: str) -> None:
+    """Raise LedgerNewer where a ledger may have tables or columns that are not copied by name."""
+    found = version_of(connection)
+    if found is not None and found.is_newer:
+        raise LedgerNewer(
+            f"the ledger has schema {found.number}, of which this Callsheet ({REVISION}) does not "
+            f"know all: it {what}; nothing was written",
+            remedy="do it on a machine that has the newer Callsheet",
+        )
 
 
 def _lock(connection: Connection) -> None:

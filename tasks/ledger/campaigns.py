@@ -18,6 +18,7 @@ from tasks.ledger.figures import NAMES, sums_of
 from tasks.ledger.moves import note_campaign
 from tasks.ledger.origins import is_begun, remember_origin, set_apart
 from tasks.ledger.schema import campaigns, events
+from tasks.ledger.schema_version import check_still_works
 from tasks.ledger.states import State
 from tasks.origin import SheetOrigin
 
@@ -160,7 +161,10 @@ def tally_of(connection: Connection, campaign: Campaign) -> Tally:
 def acquire_lease(
     connection: Connection, campaign: Campaign, *, owner: str, at: float, seconds: float
 ) -> Campaign | None:
-    """Make `owner` the one at work on the campaign; return who is instead, or None on success."""
+    """Make `owner` the one at work on the campaign; return who is instead, or None on success.
+
+    Raises LedgerNewer where the ledger was upgraded meanwhile, past what this program works with.
+    """
     now = find_campaign(connection, campaign.name)
     assert now is not None
     held = now.owner not in (None, owner) and (now.owner_until or 0) > at
@@ -183,6 +187,8 @@ def acquire_lease(
             owner_until=at + seconds,
         )
     )
+    # Afterwards: whoever upgrades keeps everybody from the line above until it is done.
+    check_still_works(connection)
     return None if changed.rowcount == 1 else find_campaign(connection, campaign.name)
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import DBAPIError
 
 from tasks.errors import LedgerError
 from tasks.ledger.acts import note_act
-from tasks.ledger.backup import copy_aside, opened
+from tasks.ledger.backup import copy_aside, opened, schema_of
 from tasks.ledger.campaigns import campaign_at_work
 from tasks.ledger.database import LOCK_WAIT, ledger_file, ledger_url, make_engine, make_file
 from tasks.ledger.ledger import trouble
-from tasks.ledger.migrate import revision_of, upgrade
+from tasks.ledger.migrate import upgrade
 from tasks.ledger.schema import REVISION
 from tasks.ledger.schema_board import acts
+from tasks.ledger.schema_version import SchemaVersion, version_of
 from tasks.ledger.soundness import Unsound, unsound
 from tasks.ledger.table_copy import count_lines
 from tasks.ledger.vacuum import forget, give_back, size_of
@@ -34,7 +35,7 @@ class LedgerCheck:
     problems: tuple[Unsound, ...]
     size: int
     lines: int
-    schema: str
+    schema: SchemaVersion
     backup_at: float | None
 
 
@@ -52,7 +53,7 @@ def check_ledger(address: str, *, thorough: bool = True) -> LedgerCheck:
             problems=problems,
             size=size_of(engine),
             lines=count_lines(connection),
-            schema=revision_of(connection) or REVISION,
+            schema=_version(connection),
             backup_at=connection.execute(last).scalar(),
         )
 
@@ -64,10 +65,7 @@ def size_of_ledger(address: str) -> int:
 
 
 def make_ledger(address: str) -> None:
-    """Make a ledger where there is none; one that is there stays as it is, or is upgraded.
-
-    On SQLite only a file that is not there is made: an older ledger is copied aside first.
-    """
+    """Make a ledger where there is none; one that is there stays as it is."""
     url = ledger_url(address)
     file = ledger_file(url)
     if file is not None and file.exists():
@@ -76,26 +74,37 @@ def make_ledger(address: str) -> None:
         make_file(file)
     engine = make_engine(url, writes=True)
     try:
-        upgrade(reader=engine, writer=engine, create=True)
+        with engine.connect() as connection:
+            there = version_of(connection) is not None
+        if not there:
+            upgrade(reader=engine, writer=engine, create=True)
     except DBAPIError as error:
         raise trouble(error, url.render_as_string(hide_password=True)) from error
     finally:
         engine.dispose()
 
 
-def upgrade_ledger(address: str, *, by: str, at: float) -> tuple[str, str, Path | None]:
-    """Bring a ledger to this program's schema; return the old one, the new one, and a backup.
+def upgrade_ledger(
+    address: str, *, by: str, at: float, anyway: bool = False
+) -> tuple[SchemaVersion, SchemaVersion, Path | None]:
+    """Bring a ledger to this program's schema; return the old one, the one it has, and a backup.
 
     An SQLite ledger is copied aside first; one on PostgreSQL is for its own tools to keep. Where
-    there was something to do, who did it is among the acts.
+    there was something to do, who did it is among the acts; a newer one stays as it is. Raises
+    LedgerError, unless `anyway`, while a run is at work that may not be able to go on.
     """
     old, kept = copy_aside(address, at=at)
-    with opened(address) as engine:
-        if old != REVISION:
-            with engine.begin() as connection:
-                words = f"schema {old} became {REVISION}"
+    try:
+        with opened(address, anyway=anyway) as engine, engine.begin() as connection:
+            if old.is_older:
+                words = f"schema {old.number} became {REVISION}"
                 note_act(connection, act="upgrade", by=by, at=at, words=words)
-        return old, REVISION, kept
+            return old, _version(connection), kept
+    except LedgerError:
+        if kept is not None and schema_of(address).is_older:
+            # It is what the ledger still is.
+            kept.unlink()
+        raise
 
 
 def vacuum_ledger(
@@ -116,6 +125,12 @@ def vacuum_ledger(
             gone = forget(connection, at=at, events_before=until)
         give_back(engine)
         return gone, before, size_of(engine)
+
+
+def _version(connection: Connection) -> SchemaVersion:
+    found = version_of(connection)
+    assert found is not None, "an opened ledger has one"
+    return found
 
 
 def _check_idle(engine: Engine, *, at: float) -> None:

@@ -1,75 +1,129 @@
-"""Bring a ledger to this program's schema: made when new, upgraded when older, else refused."""
+"""Bring a ledger to this program's schema: made when new, upgraded when older, else refused.
+
+A newer one is worked with as it is where its schema says that it works with this program's. So
+programs of two releases can be at work on one ledger, and an upgrade is done beside them; but
+where it takes from older programs what they need, only while no run is at work.
+"""
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy.exc import DBAPIError
 
 from tasks.crash import crashpoint
-from tasks.errors import LedgerError, LedgerNewer
+from tasks.errors import LedgerError
 from tasks.ledger.schema import REVISION, VERSION_TABLE, metadata
+from tasks.ledger.schema_version import (
+    FORMERLY,
+    SchemaVersion,
+    note_version,
+    order_of,
+    version_of,
+)
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+log = logging.getLogger("callsheet.ledger")
 
 MAKE_ONE = "`callsheet run SHEET` makes one; or set CALLSHEET_LEDGER"
-
-#: What the table of the version was called at first, and what else a ledger has had from the start.
-_FORMERLY = "alembic_version"
-_FROM_THE_START = {"campaigns", "rows", "takes", "gates"}
 
 #: Any number, the same in every process: who holds it may change the schema (PostgreSQL).
 _ADVISORY_LOCK = 0x63616C6C
 
+#: How long an upgrade waits for a table (PostgreSQL): whoever asks for it later waits behind it.
+_TABLE_WAIT = "500ms"
+#: How often it tries, and for how many seconds it lets others pass between two of them.
+TRIES = 12
+_PAUSE = 1.0
+#: PostgreSQL's words for: a lock was not to be had in time, or was taken away.
+_LOCKED = ("55P03", "40P01")
 
 #: Alembic's context is one for the whole process.
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def upgrade(*, reader: Engine, writer: Engine, create: bool) -> None:
-    """Bring the database to REVISION, one process at a time.
+def upgrade(
+    *,
+    reader: Engine,
+    writer: Engine,
+    create: bool,
+    anyway: bool = False,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """Bring the database to REVISION, one process at a time, or leave a newer one as it is.
 
-    Raises LedgerError for a newer one, for another application's, and without `create` for a
-    database without a ledger.
+    Raises LedgerError for a newer one that does not work with this program, for another
+    application's, without `create` for a database without a ledger, without `anyway` while a run
+    is at work that could not go on, and where others do not let go of its tables.
     """
     with reader.connect() as connection:
-        table = _version_table(connection)
-        if table == VERSION_TABLE and _number_in(connection, table) == REVISION:
-            return
-        if table is None:
+        found = version_of(connection)
+        if found is None:
             _check_free(connection)
-    if table is None and not create:
+    if found is not None and found.table == VERSION_TABLE and not found.is_older:
+        _work_with(found)
+        return
+    if found is None and not create:
         raise LedgerError("there is no ledger in this database yet", remedy=MAKE_ONE)
+    for attempt in range(1, TRIES + 1):
+        try:
+            _upgrade_once(writer, anyway=anyway)
+            return
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", None) not in _LOCKED:
+                raise
+            if attempt == TRIES:
+                raise LedgerError(
+                    "the ledger's tables were in use each time that its schema was to be "
+                    "changed; it is as it was",
+                    remedy="let what reads it for long finish (a backup, an export?), then "
+                    "`callsheet ledger upgrade`",
+                ) from error
+            pause(_PAUSE)
+
+
+def contracts(found: SchemaVersion) -> bool:
+    """Whether to upgrade a ledger takes from programs that work on it what they need."""
+    return order_of(_works_with(_config())) > order_of(found.works_with)
+
+
+def _work_with(found: SchemaVersion) -> None:
+    found.check()
+    if found.is_newer:
+        _tell_newer(found.number)
+
+
+@cache
+def _tell_newer(number: str) -> None:
+    """Say so once in a process."""
+    log.info("the ledger is newer (%s) and works with this version (%s)", number, REVISION)
+
+
+def _upgrade_once(writer: Engine, *, anyway: bool) -> None:
     with writer.begin() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": _ADVISORY_LOCK})
+            connection.execute(text(f"SET LOCAL lock_timeout = '{_TABLE_WAIT}'"))
         # Somebody else may have done it while this process waited for the lock.
-        if _version_table(connection) == _FORMERLY:
+        found = version_of(connection)
+        if found is not None and found.is_newer:
+            _work_with(found)
+            return
+        if found is not None and found.table == FORMERLY:
             _rename_version_table(connection)
-        if revision_of(connection) != REVISION:
+        if found is None or found.is_older:
             with _ONE_AT_A_TIME:
-                _run_alembic(connection)
+                _run_alembic(connection, found, anyway=anyway)
         crashpoint("ledger: before the schema is committed")
     crashpoint("ledger: after the schema is committed")
-
-
-def revision_of(connection: Connection) -> str | None:
-    """Return the schema revision, or None for a database without a ledger."""
-    table = _version_table(connection)
-    return None if table is None else _number_in(connection, table)
-
-
-def _number_in(connection: Connection, table: str) -> str | None:
-    found = connection.execute(text(f"SELECT version_num FROM {table}")).scalar()
-    return None if found is None else str(found)
-
-
-def _version_table(connection: Connection) -> str | None:
-    """Return the table that says which schema a ledger has; another application's is none."""
-    inspector = inspect(connection)
-    if inspector.has_table(VERSION_TABLE):
-        return VERSION_TABLE
-    if not inspector.has_table(_FORMERLY):
-        return None
-    return _FORMERLY if set(inspector.get_table_names()) >= _FROM_THE_START else None
 
 
 def _rename_version_table(connection: Connection) -> None:
@@ -81,9 +135,9 @@ def _rename_version_table(connection: Connection) -> None:
         )
     )
     connection.execute(
-        text(f"INSERT INTO {VERSION_TABLE} (version_num) SELECT version_num FROM {_FORMERLY}")
+        text(f"INSERT INTO {VERSION_TABLE} (version_num) SELECT version_num FROM {FORMERLY}")
     )
-    connection.execute(text(f"DROP TABLE {_FORMERLY}"))
+    connection.execute(text(f"DROP TABLE {FORMERLY}"))
 
 
 def _check_free(connection: Connection) -> None:
@@ -94,7 +148,7 @@ def _check_free(connection: Connection) -> None:
     there = set(inspect(connection).get_table_names())
     taken = sorted(there & set(metadata.tables))
     # Somebody else may have made the ledger by now.
-    if VERSION_TABLE in there or not (taken or _FORMERLY in there):
+    if VERSION_TABLE in there or not (taken or FORMERLY in there):
         return
     whose = "Prefect's own" if "flow_run" in there else "another application's"
     shown = ", ".join((taken or sorted(there))[:5])
@@ -110,22 +164,51 @@ def _check_free(connection: Connection) -> None:
     )
 
 
-def _run_alembic(connection: Connection) -> None:
+def _run_alembic(connection: Connection, found: SchemaVersion | None, *, anyway: bool) -> None:
     # Alembic costs 0.15 s to import; only a ledger that needs it pays.
     from alembic import command
+
+    config = _config()
+    works_with = _works_with(config)
+    if found is not None and not anyway and order_of(works_with) > order_of(found.works_with):
+        _check_idle(connection)
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    note_version(connection, works_with)
+
+
+def _config() -> Config:
     from alembic.config import Config
-    from alembic.util.exc import CommandError
 
     config = Config()
     config.set_main_option("script_location", "tasks.ledger:migrations")
     config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
-    found = revision_of(connection)
-    try:
-        command.upgrade(config, "head")
-    except CommandError as error:
-        raise LedgerNewer(
-            f"this ledger has schema {found}, which is newer than this Callsheet knows "
-            f"({REVISION}); nothing was spent",
-            remedy="upgrade Callsheet, or point CALLSHEET_LEDGER at another ledger",
-        ) from error
+    return config
+
+
+def _works_with(config: Config) -> str:
+    """Return the oldest schema whose programs work on what all migrations make."""
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory.from_config(config).walk_revisions()
+    # What one has taken away, a later one does not bring back.
+    said = (getattr(script.module, "works_with", script.revision) for script in scripts)
+    return max(said, key=order_of)
+
+
+def _check_idle(connection: Connection) -> None:
+    """Raise LedgerError while a run is at work; none begins until this transaction has ended."""
+    # They cost more than all else here, and nearly nobody needs them.
+    from tasks.ledger.campaigns import campaign_at_work
+    from tasks.ledger.productions import database_now
+
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("LOCK TABLE campaigns IN SHARE ROW EXCLUSIVE MODE"))
+    name = campaign_at_work(connection, at=database_now(connection))
+    if name is not None:
+        raise LedgerError(
+            f"a run is at work on {name}, and if it is of an older Callsheet it cannot go on with "
+            f"schema {REVISION}; the ledger is as it was",
+            remedy="do it when that has ended; where every machine has the version before this "
+            "one, `callsheet ledger upgrade --anyway`",
+        )

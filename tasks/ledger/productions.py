@@ -30,6 +30,7 @@ from sqlalchemy import (
 from tasks.ledger.outlines import pages_of
 from tasks.ledger.schema import campaigns, rows
 from tasks.ledger.schema_crews import batches, productions
+from tasks.ledger.schema_version import check_still_works
 from tasks.ledger.states import UNDER_WAY, State
 
 #: What is claimed of a production, in this order: what is under way first, since nobody else knows
@@ -168,6 +169,7 @@ def renew_batches(
         .where(campaigns.c.id == production.campaign_id, campaigns.c.owner == production.owner)
         .values(owner_until=until)
     )
+    check_still_works(connection)
     if held.rowcount != 1:
         return None
     renewed = connection.execute(

@@ -22,8 +22,9 @@ from sqlalchemy import (
     literal_column,
 )
 
-#: The newest migration; a ledger that names another one is upgraded or refused.
-REVISION = "0016"
+#: The newest migration. An older ledger is upgraded; a newer one is worked with where it says that
+#: this can be done (`schema_version`), else refused.
+REVISION = "0017"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
