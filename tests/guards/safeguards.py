@@ -27,6 +27,7 @@ NIGHTS = ("tests/unit/ledger/test_nights.py",)
 ASTRAY = ("tests/pipeline/test_nights_astray.py",)
 CANCELLED_LATE = ("tests/pipeline/test_prefect_states.py",)
 BACKUP = ("tests/unit/ledger/test_backup.py",)
+NEWER = ("tests/unit/ledger/test_newer_schema.py",)
 SECOND = ("tests/unit/store/test_second_process.py",)
 OTHER_MONEY = ("tests/board/test_other_money.py",)
 PRODUCTIONS = ("tests/unit/ledger/test_productions.py",)
@@ -598,6 +599,34 @@ MUTATIONS = (
         "            _check_free(writing, shown, at=at, instead=instead)\n",
         "",
         BACKUP,
+    ),
+    Mutation(
+        "a copy that would leave out what a newer ledger has is refused",
+        "tasks/ledger/backup.py",
+        '    _check_known(reading, "would leave out what is new in it")\n    target',
+        "    target",
+        ("tests/pipeline/test_next_release.py",),
+    ),
+    Mutation(
+        "an upgrade that takes something away waits for runs",
+        "tasks/ledger/migrate.py",
+        "        _check_idle(connection)\n",
+        "        pass\n",
+        NEWER,
+    ),
+    Mutation(
+        "nobody begins on a ledger that was upgraded past them",
+        "tasks/ledger/campaigns.py",
+        "    check_still_works(connection)\n",
+        "",
+        NEWER,
+    ),
+    Mutation(
+        "a word of an earlier schema lets nobody in",
+        "tasks/ledger/schema_version.py",
+        'if found.get("said_by") == number else None',
+        "",
+        NEWER,
     ),
     Mutation(
         "who writes while a ledger is restored waits until it is",

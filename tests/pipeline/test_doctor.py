@@ -19,6 +19,7 @@ from deployments.diagnosis.place import room
 from tasks.ledger import claim_batch, open_ledger
 from tasks.ledger.backup import schema_of
 from tasks.ledger.maintenance import make_ledger
+from tasks.ledger.schema import REVISION
 from tasks.settings import load_settings
 from tests.campaigns import Stage, brief
 from tests.databases import postgres_server
@@ -174,7 +175,21 @@ def test_a_ledger_of_an_older_schema_is_left_as_it_is(tmp_path: Path) -> None:
     make_older(address, "0011")
     (found,) = ledger(address)
     assert (found.verdict, "it has schema 0011" in found.words) == ("note", True)
-    assert schema_of(address) == "0011"
+    assert schema_of(address).number == "0011"
+
+
+def test_a_newer_ledger_that_works_with_this_version_is_looked_through(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'ledger.db'}"
+    make_ledger(address)
+    newer = f"{NEWER}, works_with = '{REVISION}', said_by = '9999'"
+    _tell(tmp_path / "ledger.db", newer)
+    sound, noted = ledger(address)
+    assert (sound.verdict, "it adds up" in sound.words) == ("ok", True)
+    assert (noted.verdict, noted.words) == (
+        "note",
+        f"it has schema 9999, newer than this Callsheet's ({REVISION}), which works with it "
+        "until the next upgrade",
+    )
 
 
 LONG = "n" * 300

@@ -1,0 +1,143 @@
+"""A ledger of another release: worked with, upgraded beside whoever is at work, or refused."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import Engine
+
+from tasks.errors import LedgerError, LedgerNewer
+from tasks.ledger import acquire_lease, all_campaigns, ensure_campaign, find_campaign, open_ledger
+from tasks.ledger.backup import schema_of
+from tasks.ledger.database import ledger_url, make_engine
+from tasks.ledger.maintenance import upgrade_ledger
+from tasks.ledger.migrate import TRIES, upgrade
+from tasks.ledger.schema import REVISION
+from tasks.ledger.schema_version import order_of
+from tests.databases import PostgresServer
+from tests.unit.ledger.test_migrations import CAMPAIGN, make_older
+from tests.unit.ledger.test_opening import run
+
+NOTED = "UPDATE callsheet_version SET version_num = '{}', works_with = {}, said_by = {}"
+#: What a newer ledger says, and whether this program works with it.
+NEWER: Mapping[str, tuple[str, str, str, bool]] = {
+    "it works with this one": ("9001", f"'{REVISION}'", "'9001'", True),
+    "it works with older ones, too": ("9001", "'0002'", "'9001'", True),
+    "it works with its own release alone": ("9001", "'9001'", "'9001'", False),
+    "it works with a release between": ("9002", "'9001'", "'9002'", False),
+    "it says nothing": ("9001", "NULL", "NULL", False),
+    "an earlier schema said so": ("9001", f"'{REVISION}'", f"'{REVISION}'", False),
+    "its number is longer": ("10001", f"'{REVISION}'", "'10001'", True),
+    "its number is none of ours": ("1975ea83b712", "NULL", "NULL", False),
+}
+
+
+@pytest.mark.parametrize("what", NEWER)
+async def test_a_newer_ledger_is_worked_with_where_it_says_so(
+    made_file: Path, tmp_path: Path, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    number, works_with, said_by, works = NEWER[what]
+    (tmp_path / "l.db").write_bytes(made_file.read_bytes())
+    address = f"sqlite:///{tmp_path / 'l.db'}"
+    run(address, NOTED.format(number, works_with, said_by))
+    there = partial(ensure_campaign, name="spring", sheet="s", sheet_digest="d", at=1.0)
+    with caplog.at_level(logging.INFO, "callsheet.ledger"):
+        for _ in range(2):
+            if works:
+                async with await open_ledger(address, create=False) as ledger:
+                    await ledger.write(there)
+                    assert len(await ledger.read(all_campaigns)) == 1
+            else:
+                with pytest.raises(LedgerNewer, match="which is newer than this Callsheet knows"):
+                    await open_ledger(address)
+    assert sum(f"the ledger is newer ({number})" in one for one in caplog.messages) <= 1
+    assert schema_of(address).number == number
+
+
+def test_schemas_are_compared_as_numbers() -> None:
+    assert order_of("0016") < order_of("0017") < order_of("9999") < order_of("10000")
+
+
+async def test_who_is_at_work_begins_nothing_after_an_upgrade_past_it(made_address: str) -> None:
+    async with await open_ledger(made_address) as ledger:
+        named = {"sheet": "s", "sheet_digest": "d", "at": 1.0}
+        campaign = await ledger.write(partial(ensure_campaign, name="spring", **named))
+        lease = partial(acquire_lease, campaign=campaign, owner="me", seconds=9.0)
+        run(made_address, NOTED.format("9001", f"'{REVISION}'", "'9001'"))
+        assert await ledger.write(partial(lease, at=1.0)) is None
+        run(made_address, NOTED.format("9002", "'9001'", "'9002'"))
+        with pytest.raises(LedgerNewer):
+            await ledger.write(partial(lease, at=5.0))
+        found = await ledger.read(partial(find_campaign, name="spring"))
+        run(made_address, NOTED.format(REVISION, f"'{REVISION}'", f"'{REVISION}'"))
+    assert found is not None
+    assert found.owner_until == 10.0
+
+
+async def test_a_step_that_takes_away_waits_for_runs(ledger_address: str, tmp_path: Path) -> None:
+    until = time.time() + 3600
+    owned = f"UPDATE campaigns SET owner = 'me', owner_until = {until}"
+    make_older(ledger_address, "0011", CAMPAIGN.format("spring", 0), owned)
+    words = "a run is at work on spring, and if it is of an older Callsheet"
+    by_me = {"by": "Ann", "at": until}
+    with pytest.raises(LedgerError, match=words):
+        await open_ledger(ledger_address)
+    with pytest.raises(LedgerError, match=words) as refused:
+        upgrade_ledger(ledger_address, **by_me)
+    assert "`callsheet ledger upgrade --anyway`" in (refused.value.remedy or "")
+    assert schema_of(ledger_address).number == "0011"
+    assert not [*tmp_path.glob("*.schema-*")], "it is the ledger still"
+
+    old, new, _ = upgrade_ledger(ledger_address, **by_me, anyway=True)
+    assert (old.number, new.number, new.works_with) == ("0011", REVISION, REVISION)
+
+
+async def test_a_run_that_is_gone_keeps_nobody_from_upgrading(ledger_address: str) -> None:
+    gone = f"UPDATE campaigns SET owner = 'me', owner_until = {time.time() - 1}"
+    make_older(ledger_address, "0011", CAMPAIGN.format("spring", 0), gone)
+    await (await open_ledger(ledger_address)).aclose()
+    assert schema_of(ledger_address).number == REVISION
+
+
+@pytest.fixture
+def older(postgres: PostgresServer) -> Iterator[tuple[str, Engine]]:
+    """A ledger on PostgreSQL whose table of rows is to have another column."""
+    address = postgres.new_database()
+    make_older(address, "0010")
+    engine = make_engine(ledger_url(address), writes=True)
+    yield address, engine
+    engine.dispose()
+
+
+def test_an_upgrade_lets_others_pass_and_tries_again(older: tuple[str, Engine]) -> None:
+    address, engine = older
+    with psycopg.connect(address) as reading:
+        reading.execute("SELECT 1 FROM rows")
+
+        def pause(_: float) -> None:
+            # Whoever came later is not behind it.
+            with psycopg.connect(address) as other:
+                other.execute("SET lock_timeout = 1000")
+                other.execute("SELECT 1 FROM rows")
+            reading.rollback()
+
+        upgrade(reader=engine, writer=engine, create=False, pause=pause)
+    assert schema_of(address).number == REVISION
+
+
+def test_an_upgrade_that_is_never_let_in_says_so(older: tuple[str, Engine]) -> None:
+    address, engine = older
+    pauses: list[float] = []
+    with psycopg.connect(address) as reading:
+        reading.execute("SELECT 1 FROM rows")
+        with pytest.raises(LedgerError, match="tables were in use") as refused:
+            upgrade(reader=engine, writer=engine, create=False, pause=pauses.append)
+    assert len(pauses) == TRIES - 1
+    assert "`callsheet ledger upgrade`" in (refused.value.remedy or "")
+    assert schema_of(address).number == "0010"
