@@ -6,13 +6,14 @@ import asyncio
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tasks.campaign.run import Run
-from tasks.ledger import find_production, states_by_crew
+from tasks.ledger import AtLimit, find_production, states_by_crew
 from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
@@ -60,6 +61,38 @@ async def test_crews_share_a_campaign(desk: Desk, processes: Processes, service:
     said = processes.ended()
     assert sum(one["rows"].get("delivered", 0) for one in said.values() if one) == 12
     assert_each_once(desk, service, "shared", 12)
+
+
+@pytest.mark.parametrize(
+    ("limit", "at_limit"),
+    [
+        ("run", "stop"),
+        pytest.param("run", "fit", marks=pytest.mark.slow),
+        pytest.param("campaign", "stop", marks=pytest.mark.slow),
+        pytest.param("campaign", "fit", marks=pytest.mark.slow),
+        ("day", "stop"),
+        pytest.param("day", "fit", marks=pytest.mark.slow),
+    ],
+)
+async def test_no_limit_is_passed_by_crews_that_stop_each_for_itself(
+    desk: Desk, service: Sandbox, limit: str, at_limit: AtLimit
+) -> None:
+    """Of 8 films for 15 credits each 5 fit, however many crews come to the limit at once."""
+    name = f"limit-{limit}-{at_limit}"
+    if limit == "day":
+        desk.environ["CALLSHEET_DAY_BUDGET"] = "80"
+    sheet = str(desk.folder / desk.sheet(f"{name}.csv", simple_sheet(8, title=name)))
+    own = {"run": {"run_budget": Decimal(80)}, "campaign": {"budget": Decimal(80)}, "day": {}}
+    processes = Processes(desk.folder, desk.environment())
+
+    outcome = await run_with(processes, sheet, 3, at_limit=at_limit, **own[limit])
+
+    assert outcome.exit_status == 3, outcome
+    processes.ended()
+    found = desk.rows(name).values()
+    assert Counter(row["state"] for row in found) == {"delivered": 5, "held": 3}
+    keys = [row["key"] for row in found if row["key"]]
+    assert sum(service.charged(keys).values()) == 5
 
 
 async def until_it_has_some(run: Run, crew: int) -> None:

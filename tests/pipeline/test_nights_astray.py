@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tasks.campaign.run import Run
 from tasks.errors import StoreUnusable
+from tasks.ledger import acquire_lease, find_campaign, open_ledger
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import open_place
-from tests.pipeline.test_nightly import NIGHTS, Nights, films, nights, said, the_one
+from tests.pipeline.test_nightly import (
+    BROKEN,
+    NIGHTS,
+    Nights,
+    films,
+    nights,
+    of_one_campaign,
+    said,
+    the_one,
+)
 from tests.programs import Desk
 
 __all__ = ["nights"]
@@ -115,6 +128,65 @@ async def test_a_script_that_is_still_written_keeps_its_sheet_waiting(nights: Ni
     assert (report.sheets, report.waiting) == ((), (sheet.name,))
     later = await nights.sweep("2026-11-21", clock=lambda: time.time() + 100)
     assert said(later) == {"a": "delivered"}
+
+
+@pytest.mark.parametrize(("sheet", "inbox"), [(40, 1000), (1000, 40), (40, None)])
+async def test_of_two_budgets_a_sheet_has_the_smaller(
+    nights: Nights, sheet: int, inbox: int | None
+) -> None:
+    file = of_one_campaign(nights, "a", films("A", 3))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "budget": sheet}))
+    os.utime(file, (1, 1))
+    budget = None if inbox is None else Decimal(inbox)
+    report = the_one(await nights.sweep(inbox={"budget": budget}))
+    assert (report.outcome, report.charged) == ("not-approved", 0)
+    assert "of the budget of 40" in str(report.words)
+
+
+async def test_what_is_approved_of_a_sheet_that_is_broken_is_not_begun(
+    nights: Nights, desk: Desk
+) -> None:
+    sheet = nights.put("a", films("A"))
+    assert desk.run(str(sheet), "--max-wait", "0s").json["rows"]["approved"] == 2
+    known = await nights.sweep(inbox={"approval": "plan-only"}, stopped=lambda: True)
+    nights.put("a", BROKEN)
+    report = the_one(await nights.sweep("2026-11-21"))
+    assert (known.sheets, report.outcome) == ((), "invalid")
+    assert {row["state"] for row in desk.rows(f"{nights.name}-a").values()} == {"approved"}
+
+
+async def test_an_answer_that_cannot_be_written_fails_no_sheet(nights: Nights) -> None:
+    for stem in ("a", "b"):
+        nights.put(stem, films(stem.upper(), 1))
+    (nights.path / f"{nights.name}-a.csv.callsheet.json").mkdir()
+    assert said(await nights.sweep()) == {"a": "delivered", "b": "delivered"}
+
+
+async def test_a_sheet_that_changes_before_it_is_read_is_left_to_the_next_sweep(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("one")
+    async with open_place(Inbox(name="a", place=str(tmp_path))) as place:
+        (entry,) = await place.entries()
+        assert await place.read(entry) == b"one"
+        file.write_text("two")
+        assert await place.read(entry) is None
+        file.unlink()
+        assert await place.read(entry) is None
+
+
+async def test_a_campaign_whose_run_was_killed_elsewhere_is_waited_for(
+    nights: Nights, desk: Desk
+) -> None:
+    """Of a process on another machine nobody here knows that it is dead, until its lease lapses."""
+    sheet = nights.put("a", films("A", 1))
+    assert desk.run(str(sheet), "--max-wait", "0s").json["rows"]["approved"] == 1
+    async with await open_ledger(nights.settings.ledger) as ledger:
+        campaign = await ledger.read(partial(find_campaign, name=f"{nights.name}-a"))
+        lease = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:boot/1:1")
+        assert await ledger.write(partial(lease, at=time.time(), seconds=3.0)) is None
+    assert said(await nights.sweep()) == {"a": "delivered"}
 
 
 async def test_a_night_raises_no_budget_that_somebody_has_given(nights: Nights, desk: Desk) -> None:
