@@ -148,10 +148,16 @@ async def test_what_is_approved_of_a_sheet_that_is_broken_is_not_begun(
 ) -> None:
     sheet = nights.put("a", films("A"))
     assert desk.run(str(sheet), "--max-wait", "0s").json["rows"]["approved"] == 2
-    known = await nights.sweep(inbox={"approval": "plan-only"}, stopped=lambda: True)
+
+    @asynccontextmanager
+    async def stop(run: Run) -> AsyncIterator[None]:
+        run.lose("stopped by a signal")
+        yield
+
+    parked = the_one(await nights.sweep(watch=stop))
     nights.put("a", BROKEN)
     report = the_one(await nights.sweep("2026-11-21"))
-    assert (known.sheets, report.outcome) == ((), "invalid")
+    assert (parked.outcome, report.outcome) == ("parked", "invalid")
     assert {row["state"] for row in desk.rows(f"{nights.name}-a").values()} == {"approved"}
 
 
