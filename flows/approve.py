@@ -14,7 +14,7 @@ from flows.as_tasks import AS_TASKS
 from flows.campaign import run_of, unapproved
 from flows.endings import end, ended, not_approved
 from flows.interruption import interruptible
-from flows.parameters import Credits
+from flows.parameters import Credits, amount_of
 from flows.pipeline import carry
 from flows.result import CampaignResult
 from flows.shown import publish_plan, publish_report, showing
@@ -23,7 +23,7 @@ from tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
 from tasks.campaign.hold import carry_only
 from tasks.campaign.quote import check_budget, is_within
 from tasks.campaign.run import Run
-from tasks.credits import as_text, in_credits, parse_credits
+from tasks.credits import as_text, in_credits
 from tasks.ledger import Campaign
 from tasks.plural import count
 from tasks.redact import redact
@@ -86,9 +86,9 @@ async def _approve_rows(
 ) -> State[Any] | None:
     """Approve what waits for it, to be carried; return how the run ends where it may not."""
     rows = await waiting_rows(run.at.ledger, campaign)
-    plan = waiting_plan(campaign, rows, parse_credits(budget))
+    plan = waiting_plan(campaign, rows, amount_of(budget))
     run.campaign, run.plan = campaign, plan
-    limit = parse_credits(at_most)
+    limit = amount_of(at_most)
     assert limit is not None, "its type says what an amount is"
     if rows:
         await publish_plan(plan)

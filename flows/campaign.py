@@ -20,7 +20,7 @@ from flows.consent import Consent
 from flows.crew_runs import crew_runs
 from flows.endings import end, ended, not_approved
 from flows.interruption import interruptible
-from flows.parameters import Approve, Credits, NeedsPerson
+from flows.parameters import Approve, Credits, NeedsPerson, amount_of
 from flows.pipeline import follow, run_pipeline
 from flows.prefect_logs import redact_prefect_logs
 from flows.result import CampaignResult
@@ -30,7 +30,7 @@ from tasks.campaign.match import check_same_money
 from tasks.campaign.plan import said_in
 from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.values import RunOptions, RunOutcome
-from tasks.credits import as_number, parse_credits
+from tasks.credits import as_number
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, NotApproved
 from tasks.ledger import AtLimit, Campaign, find_campaign, tally_of
@@ -103,9 +103,9 @@ async def run_campaign(
     options = RunOptions(
         sheet=sheet,
         campaign=campaign,
-        budget=parse_credits(budget),
+        budget=amount_of(budget),
         select=select,
-        run_budget=parse_credits(run_budget),
+        run_budget=amount_of(run_budget),
         at_limit=at_limit,
         if_running=if_running,
         wait=wait,

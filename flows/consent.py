@@ -21,7 +21,7 @@ from prefect.input import RunInput
 from prefect.input.actions import afilter_flow_run_input
 from pydantic import Field
 
-from flows.parameters import Approve, Credits
+from flows.parameters import Approve, Credits, amount_of
 from flows.shown import publish_plan
 from flows.shown.artifacts import cell
 from tasks.campaign.plan import check_retirement, check_saved_plan
@@ -29,7 +29,7 @@ from tasks.campaign.plan_words import sums_of, warnings_of
 from tasks.campaign.quote import check_budget, shortage
 from tasks.campaign.run import Run
 from tasks.campaign.values import Plan
-from tasks.credits import as_text, in_credits, parse_credits
+from tasks.credits import as_text, in_credits
 from tasks.errors import NotApproved, SpendRefused
 from tasks.plural import count
 from tasks.redact import redact
@@ -73,17 +73,17 @@ class Consent:
         Raises NotApproved. Where the budget is too small, somebody who is asked may give another.
         """
         if plan.spending or plan.needs_word:
-            await publish_plan(plan, _WAYS[self._approve])
+            await publish_plan(plan, _WAYS.get(self._approve))
         if not plan.unapproved:
             await self._keep_budget(plan)
-        elif self._approve == "no":
+        elif self._approve not in ("ask", "yes"):
             raise _refusal(plan)
         elif self._approve == "ask" and not plan.unpriced and self._shortage(plan):
             await self._ask(plan)
 
     async def approve(self, plan: Plan) -> str:
         """Return whose word a plan has. Raises NotApproved, or SpendRefused when it is moved."""
-        if self._approve == "no":
+        if self._approve not in ("ask", "yes"):
             raise _refusal(plan)
         if self._saved is not None:
             tolerance = self._run.at.settings.quote_tolerance
@@ -168,7 +168,7 @@ def _can_be_suspended() -> bool:
 
 
 def _budget_of(answer: PlanApproval, planned: Decimal | None) -> Decimal | None:
-    return planned if answer.budget is None else parse_credits(answer.budget)
+    return planned if answer.budget is None else amount_of(answer.budget)
 
 
 def digest_of(plan: Plan) -> str:

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from flows.as_tasks import AS_TASKS
 from flows.endings import NAMES, ended, needs_person, not_approved
 from flows.night import hold_night
 from flows.night_watch import NightWatch
-from flows.parameters import Credits
+from flows.parameters import Credits, amount_of
 from flows.prefect_logs import redact_prefect_logs
 from flows.run_name import is_made_up
 from flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
@@ -112,10 +111,10 @@ async def sweep_inbox(
     terms = partial(
         with_terms,
         approval="plan-only" if plan_only else "auto" if approve_up_to is not None else None,
-        per_night=_amount(approve_up_to),
-        per_sheet=_amount(per_sheet),
+        per_night=amount_of(approve_up_to),
+        per_sheet=amount_of(per_sheet),
         canary=canary or None,
-        budget=_amount(budget),
+        budget=amount_of(budget),
         max_wait=None if max_wait is None else parse_duration(max_wait),
     )
     return await ended(_sweep(inbox, nights, terms, profile))
@@ -259,7 +258,3 @@ def _why(sheet: SheetReport) -> list[str]:
     """Return why a sheet stands as it does: every problem with its cell, and what helps."""
     said = [sheet.words] if sheet.words else []
     return [redact(words) for words in (*said, *sheet.problems)]
-
-
-def _amount(credits: float | None) -> Decimal | None:
-    return None if credits is None else Decimal(str(credits))

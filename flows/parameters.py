@@ -5,9 +5,13 @@ a flow in it does without `from __future__ import annotations`: its annotations 
 themselves, and arrive.
 """
 
+from decimal import Decimal
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from tasks.credits import parse_credits
+from tasks.errors import BadInput
 
 _WORDS = {False: "no", True: "yes"}
 
@@ -23,7 +27,21 @@ Approve: TypeAlias = Annotated[
     BeforeValidator(_as_word),
     WithJsonSchema({"enum": ["no", "ask", "yes", False, True]}),
 ]
-#: An amount of credits.
+#: An amount of credits; read it with `amount_of`.
 Credits: TypeAlias = Annotated[float, Field(ge=0, le=10**12, allow_inf_nan=False)]
 #: How a run ends after which rows need a person.
 NeedsPerson: TypeAlias = Literal["failed", "completed"]
+
+
+def amount_of(value: object) -> Decimal | None:
+    """Return the credits that a parameter says; None where it was not given.
+
+    Raises BadInput for what is no amount: a flow may be called without a look at its parameters,
+    and a limit that cannot be read would be none.
+    """
+    if value is None:
+        return None
+    amount = parse_credits(value)
+    if amount is None:
+        raise BadInput(f"{value!r} is not an amount of credits; nothing was spent")
+    return amount

@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
 from flows.endings import ended
-from flows.parameters import Credits
+from flows.parameters import Credits, amount_of
 from flows.prefect_logs import redact_prefect_logs
 from flows.result import PlanResult
 from flows.run_name import run_name
@@ -21,7 +21,7 @@ from tasks.campaign.plan_words import sums_of
 from tasks.campaign.priced_plan import plan_from
 from tasks.campaign.quote import shortage
 from tasks.campaign.values import Plan, RunOptions
-from tasks.credits import as_number, parse_credits
+from tasks.credits import as_number
 from tasks.redact import redact
 from tasks.settings import load_settings
 from tasks.sheet import HiddenRows, SheetOptions
@@ -66,7 +66,7 @@ async def plan_campaign(
     options = RunOptions(
         sheet=sheet,
         campaign=campaign,
-        budget=parse_credits(budget),
+        budget=amount_of(budget),
         select=select,
         delimiter=delimiter,
         worksheet=worksheet,

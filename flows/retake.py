@@ -14,7 +14,7 @@ from flows.as_tasks import AS_TASKS
 from flows.campaign import run_of
 from flows.endings import end, ended
 from flows.interruption import interruptible
-from flows.parameters import Credits
+from flows.parameters import Credits, amount_of
 from flows.pipeline import carry
 from flows.shown import publish_report, showing
 from tasks.aftercare.begun import begun_rows, has_approved
@@ -23,7 +23,7 @@ from tasks.campaign.hold import carry_only
 from tasks.campaign.quote import check_budget, is_within
 from tasks.campaign.run import Run
 from tasks.campaign.selection import parse_selection
-from tasks.credits import in_credits, parse_credits
+from tasks.credits import in_credits
 from tasks.errors import SpendRefused
 from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, rows_of
 
@@ -89,7 +89,7 @@ async def _approve(
     found = [offer for offer in await offers(run.at, campaign, rows) if not offer.refusal]
     plan = plan_of(campaign, found, None)
     check_budget(plan)
-    if not is_within(plan, parse_credits(at_most)):
+    if not is_within(plan, amount_of(at_most)):
         raise SpendRefused(
             f"{in_credits(plan.total)} for {count_films(len(found))} are not approved; "
             "nothing was spent",

@@ -223,8 +223,22 @@ MUTATIONS = (
     Mutation(
         "a flow run that may not spend approves nothing",
         "flows/consent.py",
-        '        if self._approve == "no":',
-        "        if False:",
+        ' not in ("ask", "yes"):\n            raise _refusal(plan)\n        if',
+        " in ():\n            raise _refusal(plan)\n        if",
+        ("tests/unit/test_flows.py",),
+    ),
+    Mutation(
+        "what is no word of approval approves nothing",
+        "flows/consent.py",
+        ' not in ("ask", "yes"):\n            raise _refusal(plan)\n        if',
+        ' == "no":\n            raise _refusal(plan)\n        if',
+        ("tests/unit/test_flows.py",),
+    ),
+    Mutation(
+        "a limit that cannot be read is not taken for none",
+        "flows/parameters.py",
+        "    if amount is None:\n        raise BadInput(",
+        "    if False:\n        raise BadInput(",
         ("tests/unit/test_flows.py",),
     ),
     Mutation(

@@ -16,6 +16,7 @@ import cloudpickle
 import pytest
 from prefect import Flow, Task
 from prefect.client.schemas.objects import FlowRunInput
+from prefect.exceptions import ParameterTypeError
 from prefect.settings import (
     PREFECT_FLOWS_DEFAULT_RETRIES,
     PREFECT_TASKS_DEFAULT_RETRIES,
@@ -25,10 +26,11 @@ from prefect.utilities.callables import parameter_schema
 from prefect.utilities.names import generate_slug
 
 from flows.consent import Consent, answers_in, digest_of
+from flows.parameters import Approve, amount_of
 from flows.run_name import is_made_up
 from tasks.campaign.run import Run
 from tasks.campaign.values import Plan, PlanLine
-from tasks.errors import NotApproved
+from tasks.errors import BadInput, NotApproved
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,14 +86,46 @@ def test_prefect_retries_nothing_by_itself() -> None:
     assert {one.name: one.retries for one in found if one.retries} == {}
 
 
-async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked() -> None:
+#: The flows that spend, and what each takes as an amount.
+AMOUNTS = [
+    ("approve", "at_most"),
+    ("approve", "budget"),
+    ("campaign", "budget"),
+    ("campaign", "run_budget"),
+    ("nightly", "approve_up_to"),
+    ("nightly", "budget"),
+    ("nightly", "per_sheet"),
+    ("retake", "at_most"),
+]
+
+
+@pytest.mark.parametrize("said", [float("nan"), float("inf"), -1, 10**13, "lots", [1]])
+@pytest.mark.parametrize(("name", "parameter"), AMOUNTS)
+def test_what_is_no_amount_of_credits_begins_no_flow(
+    name: str, parameter: str, said: object
+) -> None:
+    flow = FLOWS[name]
+    given = {one: NEEDED.get(one, "x") for one in parameter_schema(flow).required}
+
+    with pytest.raises(ParameterTypeError):
+        flow.validate_parameters({**given, parameter: said})
+    # Nor where a flow is called without a look at its parameters.
+    with pytest.raises(BadInput, match="is not an amount of credits; nothing was spent"):
+        amount_of(said)
+    assert amount_of(None) is None
+
+
+@pytest.mark.parametrize("said", ["no", False, None, "NO", "Yes, please"])
+async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked(
+    said: object,
+) -> None:
     line = PlanLine(row="r1", title="Film", action="make", digest="d", priced=Decimal(15))
     plan = Plan(campaign="spring", sheet="spring.csv", sheet_digest="d", lines=(line,))
     # It says so without a look at anything of its run.
     nobody = cast(Run, None)
 
     with pytest.raises(NotApproved, match="15 credits for 1 film are not approved"):
-        await Consent(nobody, "no").approve(plan)
+        await Consent(nobody, cast(Approve, said)).approve(plan)
 
 
 def test_an_answer_about_a_trial_is_none_about_films_that_cost() -> None:
