@@ -12,8 +12,8 @@ from typing import Any
 from deployments.board.acts.sheets import kept_sheet, parsed
 from deployments.board.board import Board
 from deployments.board.problem_details import ProblemDetails
-from tasks.aftercare.approval import retake_document, rows_named
 from tasks.aftercare.retake import offers
+from tasks.aftercare.retake_plan import retake_document, rows_named
 from tasks.campaign.board_plan import PlanTerms, run_document
 from tasks.campaign.priced_plan import plan_with_prices
 from tasks.crash import crashpoint

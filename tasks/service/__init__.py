@@ -6,4 +6,4 @@ from tasks.service.client import VideoService
 from tasks.service.gate import Gate
 from tasks.service.operations import MAKING, OPERATIONS, Money, Operation
 from tasks.service.pace import Pace
-from tasks.service.sending import LogEntry
+from tasks.service.request_log import LogEntry

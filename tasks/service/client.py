@@ -38,7 +38,8 @@ from tasks.service.gate import Gate
 from tasks.service.operations import MAKING, Money, Operation
 from tasks.service.pace import Pace
 from tasks.service.request import Request, Wire, target_of
-from tasks.service.sending import LONGEST, OnRequest, Sender
+from tasks.service.request_log import OnRequest
+from tasks.service.sending import LONGEST, Sender
 
 T = TypeVar("T")
 Body = Mapping[str, Json]

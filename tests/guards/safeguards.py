@@ -124,7 +124,7 @@ MUTATIONS = (
     ),
     Mutation(
         "another film of the same name is left alone",
-        "tasks/store/folder.py",
+        "tasks/store/folder_writer.py",
         "if there is not None and there.sha256 != sha256:",
         "if False:",
         FOLDER,
@@ -138,7 +138,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what a folder holds is compared with what was downloaded",
-        "tasks/store/folder.py",
+        "tasks/store/folder_writer.py",
         "if written.sha256 != sha256:",
         "if False:",
         FOLDER,

@@ -17,7 +17,8 @@ from deployments.board.board import Board
 from deployments.board.fetching import fetch_again
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import Person
-from tasks.aftercare.approval import approve_on_board, is_as_shown, rows_named
+from tasks.aftercare.approval import approve_on_board
+from tasks.aftercare.retake_plan import is_as_shown, rows_named
 from tasks.campaign.board_plan import (
     PlanTerms,
     differences,

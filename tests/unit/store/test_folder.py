@@ -18,7 +18,7 @@ import pytest
 from tasks.errors import ConfigurationError, StoreError, StoreUnusable
 from tasks.store import File, StoredFile, open_store
 from tasks.store.disk import SharedSync, open_locked
-from tasks.store.folder import FolderWriter
+from tasks.store.folder_writer import FolderWriter
 from tasks.store.temporary_file import TemporaryFile
 
 NAME = "spring/ad-1/ad-1-take1.mp4"
