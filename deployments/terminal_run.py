@@ -40,24 +40,7 @@ async def run_here(
 ) -> int:
     """Carry a campaign from its sheet to its report; return the exit status."""
     console = console_for(args)
-    options = RunOptions(
-        sheet=args.sheet,
-        campaign=args.campaign,
-        budget=budget_of(args),
-        select=args.select,
-        max_wait=max_wait,
-        delimiter=args.delimiter,
-        worksheet=args.worksheet,
-        hidden_rows=args.hidden_rows,
-        pay_again=args.pay_again,
-        run_budget=budget_of(args, "run_budget"),
-        at_limit=args.at_limit,
-        if_running=args.if_running,
-        wait=args.wait,
-        sandbox=args.sandbox,
-        workers=args.workers,
-        **words_of(args),
-    )
+    options = _options(args, max_wait)
     approval = partial(_approve, args, console, settings.quote_tolerance)
     async with open_run(options, settings, approval) as run, AsyncExitStack() as hearing:
         run.hidden_wanted = partial(_hidden_wanted, args)
@@ -80,6 +63,27 @@ async def run_here(
     if args.json:
         print_json(outcome.as_json())
     return outcome.exit_status
+
+
+def _options(args: Namespace, max_wait: float | None) -> RunOptions:
+    return RunOptions(
+        sheet=args.sheet,
+        campaign=args.campaign,
+        budget=budget_of(args),
+        select=args.select,
+        max_wait=max_wait,
+        delimiter=args.delimiter,
+        worksheet=args.worksheet,
+        hidden_rows=args.hidden_rows,
+        pay_again=args.pay_again,
+        run_budget=budget_of(args, "run_budget"),
+        at_limit=args.at_limit,
+        if_running=args.if_running,
+        wait=args.wait,
+        sandbox=args.sandbox,
+        workers=args.workers,
+        **words_of(args),
+    )
 
 
 def _show(run: Run, console: Console, plan: Plan) -> None:

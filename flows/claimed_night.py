@@ -29,7 +29,6 @@ from tasks.ledger.nights import (
     skip_night,
 )
 from tasks.metrics import publish
-from tasks.nights.inboxes import Inbox
 from tasks.nights.values import NightReport
 from tasks.renewing import renewing
 from tasks.settings import Settings
@@ -41,28 +40,20 @@ PAUSE = 1.0
 
 
 async def claim(
-    ledger: Ledger,
-    settings: Settings,
-    inbox: Inbox,
-    *,
-    night: str,
-    zone: str,
-    place: str,
-    clock: UnixClock,
+    ledger: Ledger, settings: Settings, night: NightReport, *, place: str, clock: UnixClock
 ) -> KeptNight | NightReport:
-    """Claim the night; return it, or the report of one that is not to be swept here."""
-    at = clock()
-    report = NightReport(inbox=inbox.name, night=night, zone=zone, begun_at=at, ended_at=at)
-    paused = await ledger.read(partial(pause_of, inbox=inbox.name, at=at))
+    """Claim the `night` of a report that is begun; return it, or why it is not swept here."""
+    at, inbox, date, zone = clock(), night.inbox, night.night, night.zone
+    paused = await ledger.read(partial(pause_of, inbox=inbox, at=at))
     if paused is not None:
-        why = f"{inbox.name} is paused {_until(paused.until)} by {paused.by}"
-        skip = partial(skip_night, inbox=inbox.name, date=night, zone=zone, why=why, at=at)
+        why = f"{inbox} is paused {_until(paused.until)} by {paused.by}"
+        skip = partial(skip_night, inbox=inbox, date=date, zone=zone, why=why, at=at)
         await ledger.write(skip)
-        return replace(report, skipped=why)
+        return replace(night, skipped=why)
     ask = partial(
         claim_night,
-        inbox=inbox.name,
-        date=night,
+        inbox=inbox,
+        date=date,
         zone=zone,
         place=place,
         lapse=settings.lease,
@@ -72,8 +63,8 @@ async def claim(
     if found.place == place:
         return found
     since = datetime.fromtimestamp(found.begun_at, UTC)
-    words = f"{name_of(found.place)} sweeps {inbox.name} since {since:%H:%M:%S} UTC"
-    return replace(report, skipped=words, is_swept_elsewhere=True)
+    words = f"{name_of(found.place)} sweeps {inbox} since {since:%H:%M:%S} UTC"
+    return replace(night, skipped=words, is_swept_elsewhere=True)
 
 
 def _until(moment: float | None) -> str:

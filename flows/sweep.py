@@ -71,10 +71,9 @@ async def sweep(
     make_home(settings.home)
     place = f"{this_process()}:{next(_count)}"
     async with await open_ledger(settings.ledger) as ledger:
-        begun_at = clock()
-        found = await claim(
-            ledger, settings, inbox, night=night, zone=zone, place=place, clock=clock
-        )
+        at = clock()
+        begun = NightReport(inbox=inbox.name, night=night, zone=zone, begun_at=at, ended_at=at)
+        found = await claim(ledger, settings, begun, place=place, clock=clock)
         if isinstance(found, NightReport):
             return found
         crashpoint("night: it is claimed")
@@ -91,17 +90,8 @@ async def sweep(
             sleep=sleep,
         )
         async with kept(sweeping):
-            order = _Order(sweeping, tell, stopped, still)
-            sheets, waiting = await order.carry()
-        return NightReport(
-            inbox=inbox.name,
-            night=night,
-            zone=zone,
-            begun_at=begun_at,
-            ended_at=clock(),
-            sheets=sheets,
-            waiting=waiting,
-        )
+            sheets, waiting = await _Order(sweeping, tell, stopped, still).carry()
+        return replace(begun, ended_at=clock(), sheets=sheets, waiting=waiting)
 
 
 class _Order:

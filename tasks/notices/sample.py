@@ -57,18 +57,6 @@ async def send_sample(inbox: Inbox, *, clock: UnixClock) -> list[Sending]:
 def sample_letter(inbox: Inbox, *, now: float) -> Letter:
     """Return a digest of a night that never was."""
     board, zone = inbox.board, read_zone(inbox.timezone)
-    films = tuple(
-        NewFilm(
-            campaign="spring",
-            row=title,
-            take=1,
-            title=title,
-            link=row_page(board, "spring", title),
-            part=f"film{at}",
-            jpeg=_drawn(above, below),
-        )
-        for at, (title, above, below) in enumerate(_FILMS)
-    )
     line = CampaignFigures(
         sheet="spring.csv",
         campaign="spring",
@@ -82,8 +70,22 @@ def sample_letter(inbox: Inbox, *, now: float) -> Letter:
         budget=Decimal(200),
         link=campaign_page(board, "spring"),
     )
+    contents = Contents(
+        inbox=inbox.name,
+        night=datetime.fromtimestamp(now, UTC).astimezone(zone).date(),
+        zone=getattr(zone, "key", "local"),
+        lines=(line,),
+        matters=(_matter(board),),
+        films=_films(board),
+        charged=line.tonight,
+        board=board,
+    )
+    return digest_letter(contents, sample=True)
+
+
+def _matter(board: str | None) -> Matter:
     page = campaign_page(board, "spring", "attention")
-    matter = Matter(
+    return Matter(
         mark="sample",
         kind="needs-person",
         sheet="spring.csv",
@@ -94,17 +96,21 @@ def sample_letter(inbox: Inbox, *, now: float) -> Letter:
         link=page,
         command=None if page else suggest("rows", "spring"),
     )
-    contents = Contents(
-        inbox=inbox.name,
-        night=datetime.fromtimestamp(now, UTC).astimezone(zone).date(),
-        zone=getattr(zone, "key", "local"),
-        lines=(line,),
-        matters=(matter,),
-        films=films,
-        charged=line.tonight,
-        board=board,
+
+
+def _films(board: str | None) -> tuple[NewFilm, ...]:
+    return tuple(
+        NewFilm(
+            campaign="spring",
+            row=title,
+            take=1,
+            title=title,
+            link=row_page(board, "spring", title),
+            part=f"film{at}",
+            jpeg=_drawn(above, below),
+        )
+        for at, (title, above, below) in enumerate(_FILMS)
     )
-    return digest_letter(contents, sample=True)
 
 
 def _drawn(above: tuple[int, int, int], below: tuple[int, int, int]) -> bytes:
