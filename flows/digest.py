@@ -15,7 +15,7 @@ from flows.endings import ended
 from flows.prefect_logs import redact_prefect_logs
 from tasks.errors import CallsheetError
 from tasks.ledger import open_ledger
-from tasks.nights.inboxes import find_inboxes
+from tasks.nights.nights_file import find_inboxes
 from tasks.notices import digest
 from tasks.settings import load_settings
 from tasks.suggest import suggest_for

@@ -43,7 +43,8 @@ from tasks.errors import BadInput, CallsheetError
 from tasks.ledger import open_ledger
 from tasks.ledger.nights import skip_night
 from tasks.nights.calendar import night_of
-from tasks.nights.inboxes import Inbox, find_inboxes, with_terms
+from tasks.nights.inboxes import Inbox, with_terms
+from tasks.nights.nights_file import find_inboxes
 from tasks.nights.values import NightReport, SheetReport
 from tasks.redact import redact
 from tasks.settings import Settings, load_settings

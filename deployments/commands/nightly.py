@@ -19,7 +19,8 @@ from tasks.credits import as_number, as_text, in_credits
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, CallsheetError
 from tasks.home import make_home
-from tasks.nights.inboxes import Inbox, find_inboxes, with_terms
+from tasks.nights.inboxes import Inbox, with_terms
+from tasks.nights.nights_file import find_inboxes
 from tasks.nights.sheet_answers import names_of
 from tasks.nights.values import BY_GRAVITY, NightReport, SheetReport
 from tasks.plural import count

@@ -14,7 +14,8 @@ from deployments.diagnosis.finding import PlaceFinding, note, ok, wrong
 from flows.packages import REMEDY, ROOT, hidden_in
 from tasks.errors import CallsheetError, shorten
 from tasks.ledger.database import ledger_file, ledger_url
-from tasks.nights.inboxes import Inbox, listed_inboxes
+from tasks.nights.inboxes import Inbox
+from tasks.nights.nights_file import listed_inboxes
 from tasks.plural import count, say_bytes
 from tasks.settings import Settings, credentials_folder
 

@@ -34,7 +34,8 @@ from deployments.up.what_is_up import prefect_kept
 from tasks.errors import BadInput
 from tasks.home import make_home
 from tasks.nights.calendar import check_schedule, name_of, next_due, read_zone
-from tasks.nights.inboxes import FILES, Inbox, listed_inboxes
+from tasks.nights.inboxes import Inbox
+from tasks.nights.nights_file import FILES, listed_inboxes
 from tasks.settings import Settings
 
 #: The flows, by their modules.

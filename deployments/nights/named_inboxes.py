@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tasks.errors import BadInput
-from tasks.nights.inboxes import Inbox, find_inboxes, listed_inboxes
+from tasks.nights.inboxes import Inbox
+from tasks.nights.nights_file import find_inboxes, listed_inboxes
 from tasks.settings import Settings
 
 

@@ -19,7 +19,8 @@ from tasks.home import make_home
 from tasks.ledger import open_ledger
 from tasks.ledger.nights import EVERY_INBOX, Pause
 from tasks.nights.calendar import read_zone
-from tasks.nights.inboxes import Inbox, listed_inboxes
+from tasks.nights.inboxes import Inbox
+from tasks.nights.nights_file import listed_inboxes
 from tasks.nights.pauses import lift_pauses, read_moment, set_pauses, whose
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from tests.described import hold_to
 from tests.launcher import Process
 from tests.programs import Desk
 
 if TYPE_CHECKING:
-    from schemathesis.engine.events import ScenarioFinished
     from schemathesis.schemas import BaseSchema
 
 #: A stream without an end; tests of its own look at it.
@@ -59,20 +59,7 @@ def schema(ready: dict[str, Any], examples: int) -> BaseSchema:
 
 @pytest.mark.slow
 def test_every_call_answers_as_it_is_described(schema: BaseSchema) -> None:
-    from schemathesis.engine import from_schema
-    from schemathesis.engine.events import NonFatalError, ScenarioFinished
-
-    troubles, tried = [], set()
-    for event in from_schema(schema).execute():
-        if isinstance(event, NonFatalError):
-            troubles.append(f"{event.label}: {event.info.message}")
-        if isinstance(event, ScenarioFinished):
-            tried.add(event.recorder.label)
-            troubles += _failures(event)
-    assert not troubles, "\n\n".join(troubles)
-    described = [one.ok().label for one in schema.get_all_operations()]
-    assert len(described) > 20
-    assert tried >= set(described)
+    hold_to(schema, operations=20)
 
 
 def test_every_call_but_none_asks_for_somebody(ready: dict[str, Any]) -> None:
@@ -88,11 +75,3 @@ def test_every_call_but_none_asks_for_somebody(ready: dict[str, Any]) -> None:
         assert answer.status_code == 401, (method, path, answer.text)
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.headers["www-authenticate"] == "Bearer"
-
-
-def _failures(event: ScenarioFinished) -> Iterator[str]:
-    for checks in event.recorder.checks.values():
-        for check in checks:
-            if check.failure_info is not None:
-                failure = check.failure_info.failure
-                yield f"{failure.operation}: {failure.title}\n{failure.message}"

@@ -11,7 +11,7 @@ import pytest
 from flows.night import hold_night
 from tasks.ledger import open_ledger
 from tasks.ledger.nights import nights_of
-from tasks.nights.inboxes import read_nights
+from tasks.nights.nights_file import read_nights
 from tasks.nights.values import NightReport
 from tasks.settings import load_settings
 from tests.here import Here

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +21,8 @@ from deployments.servers import PrefectServer
 from flows.shown import ProgressArtifact
 from tasks.engine.progress import Snapshot
 from tasks.ledger import acquire_lease, ensure_campaign, open_ledger
-from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
+from tests.pipeline.calling import call_flows
+from tests.programs import Desk, Finished, Sandbox, simple_sheet
 from tests.web import Quiet, serving
 
 #: The server is one for all that ask for it.
@@ -207,17 +206,7 @@ def _call(
     desk: Desk, server: PrefectServer, orders: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Run campaigns one after the other; return how each ended."""
-    path = {"PATH": "/usr/bin:/bin", "HOME": str(desk.folder), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(orders)],
-        cwd=desk.folder,
-        env={**path, **desk.environ, "PREFECT_API_URL": server.url},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = call_flows(PROGRAM, orders, desk=desk, server=server)
     assert "Prefect does not show" not in done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

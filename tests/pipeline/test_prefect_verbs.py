@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -18,7 +16,8 @@ import pytest
 from deployments.servers import PrefectServer
 from tasks.aftercare.begun import approve_once
 from tasks.ledger import acquire_lease, find_campaign, open_ledger
-from tests.programs import ROOT, Desk, Sandbox, simple_sheet
+from tests.pipeline.calling import call_flows
+from tests.programs import Desk, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
 pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
@@ -203,17 +202,7 @@ async def _note_approval(desk: Desk, name: str, run: str) -> None:
 
 def _call(desk: Desk, server: PrefectServer, orders: Sequence[Order]) -> list[dict[str, Any]]:
     """Call flows one after the other; return the state that each ended in, and its result."""
-    path = {"PATH": "/usr/bin:/bin", "HOME": str(desk.folder), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(orders)],
-        cwd=desk.folder,
-        env={**path, **desk.environ, "PREFECT_API_URL": server.url},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = call_flows(PROGRAM, orders, desk=desk, server=server)
     assert desk.environ["CALLSHEET_API_KEY"] not in done.stdout + done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

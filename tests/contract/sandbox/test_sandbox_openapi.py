@@ -3,13 +3,13 @@ it says, on every operation of every part."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.described import hold_to
+
 if TYPE_CHECKING:
-    from schemathesis.engine.events import ScenarioFinished
     from schemathesis.schemas import BaseSchema
 
 EXAMPLES = 3
@@ -51,25 +51,4 @@ def schema(begin: Any, tmp_path_factory: pytest.TempPathFactory) -> BaseSchema:
 
 @pytest.mark.slow
 def test_every_operation_answers_as_it_is_described(schema: BaseSchema) -> None:
-    from schemathesis.engine import from_schema
-    from schemathesis.engine.events import NonFatalError, ScenarioFinished
-
-    troubles, tried = [], set()
-    for event in from_schema(schema).execute():
-        if isinstance(event, NonFatalError):
-            troubles.append(f"{event.label}: {event.info.message}")
-        if isinstance(event, ScenarioFinished):
-            tried.add(event.recorder.label)
-            troubles += _failures(event)
-    assert not troubles, "\n\n".join(troubles)
-    described = [one.ok().label for one in schema.get_all_operations()]
-    assert len(described) > 30
-    assert tried >= set(described)
-
-
-def _failures(event: ScenarioFinished) -> Iterator[str]:
-    for checks in event.recorder.checks.values():
-        for check in checks:
-            if check.failure_info is not None:
-                failure = check.failure_info.failure
-                yield f"{failure.operation}: {failure.title}\n{failure.message}"
+    hold_to(schema, operations=30)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import BadInput, ConfigurationError
-from tasks.nights.inboxes import find_inboxes, listed_inboxes, read_nights
+from tasks.nights.nights_file import find_inboxes, listed_inboxes, read_nights
 from tests.programs import ROOT
 
 LISTED = """
