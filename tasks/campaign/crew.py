@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from tasks.campaign.claimed import Claims
+from tasks.campaign.claimed_batches import Claims
 from tasks.clock import Sleep
 from tasks.crash import crashpoint
 from tasks.engine.context import Context, organisation_of

@@ -735,16 +735,16 @@ MUTATIONS = (
     ),
     Mutation(
         "a crew that lost a batch begins nothing more",
-        "tasks/campaign/claimed.py",
+        "tasks/campaign/claimed_batches.py",
         "elif lost := before & self.batches - renewed:",
         "elif lost := frozenset():",
-        ("tests/crews/test_claimed.py",),
+        ("tests/crews/test_claimed_batches.py",),
     ),
     Mutation(
         "a crew with another key leaves a production alone",
         "tasks/campaign/crew.py",
         "if found.organisation != organisation_of(at.settings):",
         "if False:",
-        ("tests/crews/test_claimed.py",),
+        ("tests/crews/test_claimed_batches.py",),
     ),
 )

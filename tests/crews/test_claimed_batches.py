@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.campaign.claimed import Claims
+from tasks.campaign.claimed_batches import Claims
 from tasks.campaign.crew import Crew, limited, terms_of
 from tasks.engine.context import Context, connect, organisation_of
 from tasks.errors import BadInput, ConfigurationError
