@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 
 from prefect import flow
 from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
 
 from flows.as_tasks import AS_TASKS
 from flows.consent import Consent
@@ -78,7 +79,7 @@ async def run_campaign(
         budget: credits the campaign may cost in all, over every run.
         campaign: a name instead of the sheet's own.
         select: only these rows, as `tag:launch,language:en|de`.
-        run_budget: credits this run alone may set aside.
+        run_budget: credits this run alone may set aside, however often Prefect begins it anew.
         at_limit: begin nothing more at the end of a budget (stop), or what still fits (fit).
         max_wait: park the run after this long, as `2h`.
         plan: the file of a plan saved with `callsheet plan -o`; what is approved is what it says,
@@ -106,6 +107,8 @@ async def run_campaign(
         budget=amount_of(budget),
         select=select,
         run_budget=amount_of(run_budget),
+        # However often Prefect begins it anew.
+        run_id=str(flow_run.id),
         at_limit=at_limit,
         if_running=if_running,
         wait=wait,

@@ -58,7 +58,7 @@ async def hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> 
         owner=lease.owner,
         day_budget=at.settings.day_budget,
         cost_center_budgets=at.settings.cost_center_budgets,
-        run=None if options.run_budget is None else uuid4().hex,
+        run=None if options.run_budget is None else options.run_id or uuid4().hex,
         run_budget=options.run_budget,
         at_limit=options.at_limit or "stop",
     )

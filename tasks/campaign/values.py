@@ -38,6 +38,8 @@ class RunOptions:
     pay_again: bool = False
     #: What this run alone may set aside.
     run_budget: Decimal | None = None
+    #: By what its own budget is counted, where it may be begun anew and is the same run then.
+    run_id: str | None = None
     #: None: a plan beyond the campaign's budget is refused whole, before anything is spent.
     at_limit: AtLimit | None = None
     #: What to do while another run has the campaign: wait for it, or leave at once.

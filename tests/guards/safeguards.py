@@ -24,6 +24,7 @@ CALLS = ("tests/unit/ledger/test_paid_calls.py",)
 FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
 NIGHTS = ("tests/unit/ledger/test_nights.py",)
+BEFOREHAND = ("tests/unit/nights/test_night_approval.py",)
 ASTRAY = ("tests/pipeline/test_nights_astray.py",)
 CANCELLED_LATE = ("tests/pipeline/test_prefect_states.py",)
 BACKUP = ("tests/unit/ledger/test_backup.py",)
@@ -226,6 +227,13 @@ MUTATIONS = (
         ' not in ("ask", "yes"):\n            raise _refusal(plan)\n        if',
         " in ():\n            raise _refusal(plan)\n        if",
         ("tests/unit/test_flows.py",),
+    ),
+    Mutation(
+        "a run that is begun anew has the budget of one run",
+        "tasks/campaign/hold.py",
+        "options.run_id or uuid4().hex",
+        "uuid4().hex",
+        ("tests/pipeline/test_prefect_verbs.py",),
     ),
     Mutation(
         "what is no word of approval approves nothing",
@@ -500,6 +508,55 @@ MUTATIONS = (
         '    wait_for_turn(connection, f"night of {inbox}")\n',
         "",
         NIGHTS,
+    ),
+    Mutation(
+        "an inbox that is plan-only approves nothing",
+        "tasks/nights/night_approval.py",
+        'if self.inbox.approval == "plan-only":',
+        "if False:",
+        BEFOREHAND,
+    ),
+    Mutation(
+        "what another campaign has paid for is not approved beforehand",
+        "tasks/nights/night_approval.py",
+        "if plan.elsewhere:",
+        "if False:",
+        BEFOREHAND,
+    ),
+    Mutation(
+        "what a price may rise by counts for the night",
+        "tasks/nights/night_approval.py",
+        "credits=total * (1 + self.tolerance),",
+        "credits=total,",
+        BEFOREHAND,
+    ),
+    Mutation(
+        "of a sheet's budget and its inbox's the smaller counts",
+        "flows/sheet_run.py",
+        "budget=min(wanted, default=None)",
+        "budget=max(wanted, default=None)",
+        ASTRAY,
+    ),
+    Mutation(
+        "of two sheets of a campaign in an inbox one is run",
+        "flows/sheet_run.py",
+        "            self._check_own(run.sheet.campaign)\n",
+        "",
+        ("tests/pipeline/test_nightly.py::test_two_sheets_of_one_campaign_do_not_undo_each_other",),
+    ),
+    Mutation(
+        "a sheet that has changed since it was looked at is not run",
+        "tasks/nights/places.py",
+        "return content if versions == {entry.version} else None",
+        "return content",
+        ASTRAY,
+    ),
+    Mutation(
+        "what is approved of a sheet that is broken is not begun",
+        "flows/night_sheet.py",
+        'bring_home(frozenset())\n            return await self._report("invalid"',
+        'bring_home(frozenset({"approved"}))\n            return await self._report("invalid"',
+        ASTRAY,
     ),
     Mutation(
         "a sweep that is stopped begins no other sheet",

@@ -84,6 +84,8 @@ def told(tmp_path_factory: pytest.TempPathFactory, service: Sandbox, server: Pre
     one = {"campaign": name, "select": "r001"}
     asyncio.run(_note_approval(desk, f"{name}-5", "begun-5"))
     (folder / "trial.toml").write_text('sandbox = "yes"\n')
+    desk.sheet(f"{name}-7.csv", simple_sheet(2, title="Own"))
+    own = {"sheet": f"{name}-7.csv", "approve": "yes", "run_budget": 20, "at_limit": "fit"}
     later = {"sheet": "more.csv", "campaign": f"{name}-6", "same_campaign": True}
     approve = {"campaign": f"{name}-6", "at_most": 30}
     orders: list[Order] = [
@@ -103,6 +105,8 @@ def told(tmp_path_factory: pytest.TempPathFactory, service: Sandbox, server: Pre
         (*CAMPAIGN, later),
         (*APPROVE, approve, "begun-6"),
         (*RETAKE, {"campaign": name, "select": "r002", "at_most": 15, "profile": "trial.toml"}),
+        (*CAMPAIGN, own, "begun-7"),
+        (*CAMPAIGN, own, "begun-7"),
     ]
     ends = _call(desk, server, orders)
     return Told(desk, name, before, creates, ends, _artifacts(server))
@@ -118,14 +122,22 @@ def test_another_take_is_made_at_a_price_that_was_agreed_to(told: Told, service:
     # Prefect may start a flow run again, and nobody asked for yet another take.
     assert (again["state"], again["type"]) == ("Refused", "FAILED")
     assert "nothing of this retake is under way any more" in again["data"]
-    # Beside that one: a film of another test of this file.
-    assert service.calls()["create"] == told.creates + 1 + 1
+    # Beside that one: films of other tests of this file.
+    assert service.calls()["create"] == told.creates + 1 + 2
     after = told.desk.rows(told.name)
     assert after["r002"] == told.before["r002"]
     assert after["r001"]["video_id"] != told.before["r001"]["video_id"]
     assert service.charged([after["r001"]["key"]]) == {after["r001"]["key"]: 1}
     assert "the logo is wrong" in told.desk.call("explain", told.name, "r001").out
     assert {f"callsheet-{told.name}-rows", f"callsheet-{told.name}-summary"} <= told.artifacts
+
+
+def test_a_run_that_is_begun_anew_has_the_budget_of_one_run(told: Told) -> None:
+    """A crash, or a moment that was waited for, is no word for more."""
+    for ended in told.ends[16:18]:
+        assert ended["data"]["rows"] == {"total": 2, "delivered": 1, "held": 1}, ended
+    held = [row for row in told.desk.rows(f"{told.name}-7").values() if row["state"] == "held"]
+    assert "5 of the 20 of this run's budget are left" in held[0]["reason"]
 
 
 def test_a_price_of_a_sandbox_is_not_approved_for_films_that_cost(told: Told) -> None:
