@@ -57,14 +57,27 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What the programs of one `up` have in common; `api` is Prefect's, where there is one."""
+    """What the programs of one `up` have in common; `api` is Prefect's, where there is one.
+
+    `is_trial` says that the service is a sandbox.
+    """
 
     home: Path
     folder: Path
     mark: str
     profile: str | None = None
+    is_trial: bool = False
     api: str | None = None
     more: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def history(self) -> Path:
+        """Where Prefect keeps what it knows, what is scheduled among it.
+
+        A sandbox has one of its own: a flow run that was to cost nothing is approved for good, and
+        the worker of the next `up` would have it paid for.
+        """
+        return self.home / ("prefect-sandbox" if self.is_trial else "prefect")
 
     def environ(self, **own: str) -> dict[str, str]:
         """Return the environment of a program of ours, which leads to the server kept up."""
@@ -85,7 +98,7 @@ class Surroundings:
         if self.api:
             found = {n: v for n, v in found.items() if not n.startswith(OF_ANOTHER_SERVER)}
             found |= {
-                "PREFECT_HOME": str(self.home / "prefect"),
+                "PREFECT_HOME": str(self.history),
                 "PREFECT_API_URL": self.api,
                 "PREFECT_LOGGING_COLORS": "false",
                 "PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED": "false",
@@ -103,7 +116,7 @@ def auth_string() -> str | None:
 
 def prefect_server(around: Surroundings, port: int) -> Program:
     """Return Prefect's server, on this machine alone, with its history under `.callsheet/`."""
-    home = around.home / "prefect"
+    home = around.history
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     origin = f"http://127.0.0.1:{port}"
     environ = {
@@ -134,7 +147,7 @@ def prefect_server(around: Surroundings, port: int) -> Program:
 
 def deployments(around: Surroundings, *, needs: tuple[str, ...]) -> Program:
     """Return what tells the server of the work pool and of every deployment of `prefect.yaml`."""
-    note = around.home / "up" / "deployed"
+    note = around.home / "up" / ("deployed-sandbox" if around.is_trial else "deployed")
     return Program(
         name="deployments",
         words=("-m", "deployments.up.deploy", str(PREFECT_FILE), str(note)),

@@ -51,6 +51,7 @@ class Parts:
             folder=Path(watch.now.folder),
             mark=watch.now.mark,
             profile=wanted.profile,
+            is_trial=wanted.sandbox is not None,
         )
         #: What is to be said of ports that were taken, or of a part that is there already.
         self.notes: list[str] = []
@@ -63,6 +64,8 @@ class Parts:
         parts = self._wanted.parts
         if "prefect" in parts:
             self._start_prefect()
+        elif self._around.is_trial:
+            self._check_no_server()
         if self._wanted.sandbox is not None and not await self._start_sandbox():
             return False
         if "receiver" in parts:
@@ -90,6 +93,21 @@ class Parts:
         # A key in a file is for the real service, and would win.
         self._learn(**settings, api_key_file="")
         return True
+
+    def _check_no_server(self) -> None:
+        """Raise ConfigurationError where a sandbox would carry what another server schedules.
+
+        And that server's own workers would pay for what is scheduled with the sandbox.
+        """
+        theirs = sorted({"deployments", "worker"} & self._wanted.parts)
+        if theirs and (at := prefect_address()) is not None:
+            leave = " ".join(f"--without {part}" for part in theirs)
+            raise ConfigurationError(
+                f"{' and '.join(theirs)} of a sandbox do not go with the Prefect server at "
+                f"{at.url}, whose flow runs may cost; nothing was started",
+                remedy="without `--without prefect` the sandbox has a server of its own; or add "
+                f"`{leave}`",
+            )
 
     def _start_prefect(self) -> None:
         port = self._port("127.0.0.1", self._wanted.prefect_port, PREFECT_PORT, "Prefect")

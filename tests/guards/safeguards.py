@@ -804,4 +804,11 @@ MUTATIONS = (
         "if False:",
         ("tests/crews/test_claimed_batches.py",),
     ),
+    Mutation(
+        "what is scheduled with a sandbox is not there for the worker that pays",
+        "deployments/up/programs.py",
+        '("prefect-sandbox" if self.is_trial else "prefect")',
+        '"prefect"',
+        ("tests/up/test_command.py",),
+    ),
 )

@@ -132,9 +132,9 @@ def desk(tmp_path: Path) -> Desk:
 
 
 @contextmanager
-def up_at(desk: Desk, *words: str) -> Iterator[Up]:
-    """Have it all up with a sandbox, on ports that are free, until left."""
-    made = Up(desk, "--sandbox", "--port", "0", *words)
+def up_at(desk: Desk, *words: str, trial: bool = True) -> Iterator[Up]:
+    """Have it all up, with a sandbox unless told, on ports that are free, until left."""
+    made = Up(desk, *(["--sandbox"] if trial else []), "--port", "0", *words)
     try:
         yield made
     finally:

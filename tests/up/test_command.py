@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import socket
 import urllib.request
+from dataclasses import replace
+from pathlib import Path
 
 from deployments.up.leftovers import marked
+from deployments.up.programs import Surroundings, deployments, prefect_server
 from tests.programs import Desk, simple_sheet
 from tests.up.conftest import up_at
 
@@ -47,6 +50,30 @@ def test_it_is_up_with_nothing_configured_and_down_again(desk: Desk) -> None:
         assert "Traceback" not in up.errors()
     assert desk.call("up", "--status", "--json").json == {"up": False, "parts": {}}
     assert desk.call("up", "--down").status == 0
+
+
+def test_what_is_scheduled_with_a_sandbox_is_kept_apart(tmp_path: Path) -> None:
+    around = Surroundings(home=tmp_path, folder=tmp_path, mark="m", api="http://127.0.0.1:4200/api")
+    trial = replace(around, is_trial=True)
+    for name in ("PREFECT_HOME", "PREFECT_SERVER_DATABASE_CONNECTION_URL"):
+        assert (
+            prefect_server(trial, 4200).environ[name] != prefect_server(around, 4200).environ[name]
+        )
+    assert trial.environ()["PREFECT_HOME"] != around.environ()["PREFECT_HOME"]
+    # One server knowing of its deployments says nothing of the other.
+    assert deployments(trial, needs=()).words != deployments(around, needs=()).words
+
+
+def test_a_sandbox_carries_nothing_that_another_server_schedules(desk: Desk) -> None:
+    desk.environ["PREFECT_API_URL"] = "http://prefect.example:4200/api"
+
+    refused = desk.call("up", "--sandbox", "--without", "prefect", "--without", "receiver")
+
+    assert refused.status == 2
+    assert "deployments and worker of a sandbox do not go with the Prefect server" in refused.err
+    assert "nothing was started" in refused.err
+    assert "`--without deployments --without worker`" in refused.err
+    assert not (desk.folder / ".callsheet" / "up" / "sandbox.log").exists()
 
 
 def test_a_port_that_was_named_has_to_be_free(desk: Desk) -> None:
