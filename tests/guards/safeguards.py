@@ -559,6 +559,20 @@ MUTATIONS = (
         ASTRAY,
     ),
     Mutation(
+        "what a sweep opens once it has lost its night is stopped",
+        "flows/sweeping.py",
+        "        if self.lost:\n            run.lose(self.lost)\n",
+        "",
+        ASTRAY,
+    ),
+    Mutation(
+        "what was charged before a kill is told by the next sweep",
+        "tasks/ledger/inbox_sheets.py",
+        ".where(inbox_sheets.c.charged_before.is_(None))",
+        "",
+        NIGHTS,
+    ),
+    Mutation(
         "a sweep that is stopped begins no other sheet",
         "flows/sweep.py",
         "return failed or self._stopped() or self._sweeping.lost is not None",

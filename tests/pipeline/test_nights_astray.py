@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.sweep import sweep
 from tasks.campaign.run import Run
 from tasks.errors import StoreUnusable
 from tasks.ledger import acquire_lease, find_campaign, open_ledger
@@ -23,6 +25,7 @@ from tests.pipeline.test_nightly import (
     BROKEN,
     NIGHTS,
     Nights,
+    claimed,
     films,
     nights,
     of_one_campaign,
@@ -159,6 +162,34 @@ async def test_what_is_approved_of_a_sheet_that_is_broken_is_not_begun(
     report = the_one(await nights.sweep("2026-11-21"))
     assert (parked.outcome, report.outcome) == ("parked", "invalid")
     assert {row["state"] for row in desk.rows(f"{nights.name}-a").values()} == {"approved"}
+
+
+async def test_whoever_has_lost_the_night_begins_nothing_that_was_approved(
+    nights: Nights, desk: Desk
+) -> None:
+    """The other sweep does: what this one opens once it knows, is stopped at once."""
+    sheet = nights.put("a", films("A"))
+    assert desk.run(str(sheet), "--max-wait", "0s").json["rows"]["approved"] == 2
+    nights.put("a", films("A", 3))
+    opened: list[Run] = []
+
+    @asynccontextmanager
+    async def watch(run: Run) -> AsyncIterator[None]:
+        opened.append(run)
+        if len(opened) == 1:
+            async with await open_ledger(nights.settings.ledger) as ledger:
+                await ledger.write(claimed("2026-11-21", "another", at=time.time() + 1e6))
+            for _ in range(100):
+                await asyncio.sleep(0.1 if run.lost is None else 0)
+        yield
+
+    settings = nights.settings.model_copy(update={"lease": 1.0})
+    inbox = nights.inbox(approval="plan-only")
+    report = await sweep(inbox, settings, night="2026-11-20", zone="UTC", watch=watch)
+    assert the_one(report).outcome == "not-approved"
+    found = [row["state"] for row in desk.rows(f"{nights.name}-a").values()]
+    assert found == ["approved", "approved", "quoted"]
+    assert [bool(run.lost) for run in opened] == [True, True]
 
 
 async def test_an_answer_that_cannot_be_written_fails_no_sheet(nights: Nights) -> None:

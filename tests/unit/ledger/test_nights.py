@@ -12,7 +12,7 @@ import pytest
 
 from tasks.errors import SpendRefused
 from tasks.ledger import Ledger, open_ledger
-from tasks.ledger.inbox_sheets import see_sheets, sheets_in
+from tasks.ledger.inbox_sheets import begin_sheet, see_sheets, sheets_in
 from tasks.ledger.nights import (
     LEFT,
     KeptNight,
@@ -171,6 +171,15 @@ async def test_a_version_that_is_as_before_stands_still(ledger: Ledger) -> None:
         ("2", NOW + 5),
         ("1", NOW),
     ]
+
+
+async def test_what_a_sweep_noted_that_was_killed_at_a_sheet_stays(ledger: Ledger) -> None:
+    """All that was charged since then is told by the sweep after it, and not a part."""
+    await see(ledger, a="1")
+    begin = partial(begin_sheet, inbox="spring", name="a.csv")
+    for charged, event in ((10, 3), (25, 9)):
+        noted = await ledger.write(partial(begin, charged=Decimal(charged), event=event))
+        assert (noted.charged_before, noted.event_before) == (10, 3)
 
 
 async def test_a_pause_ends_by_itself_or_by_a_word(ledger: Ledger) -> None:
