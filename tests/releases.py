@@ -60,6 +60,11 @@ class Release:
         """Starts its programs."""
         return Launcher("release", self.folder)
 
+    @cached_property
+    def crews(self) -> Launcher:
+        """Starts crews of it."""
+        return Launcher("crew", self.folder)
+
     def at(self, desk: Desk) -> Desk:
         """The same folder and settings, for somebody who has this release."""
         return _DeskOf(folder=desk.folder, environ=desk.environ, release=self)
@@ -82,8 +87,9 @@ def make_next(folder: Path) -> Release:
     """The release after this one: its schema has more, and works with this one's programs."""
     for door in ("tasks", "flows", "deployments"):
         shutil.copytree(ROOT / door, folder / door, copy_function=_link)
-    (folder / "tests").mkdir()
-    _link(str(ROOT / "tests" / "launcher.py"), str(folder / "tests" / "launcher.py"))
+    (folder / "tests" / "crews").mkdir(parents=True)
+    for file in ("tests/launcher.py", "tests/crews/one_crew.py"):
+        _link(str(ROOT / file), str(folder / file))
     _change(folder, before=REVISION, revision=NEXT, works_with=REVISION, body=_EXPAND, more=_MOODS)
     return Release(folder)
 

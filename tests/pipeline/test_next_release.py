@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sqlite3
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -188,21 +190,43 @@ def test_what_takes_away_waits_for_runs_and_then_shuts_this_release_out(
     assert next_one.at(desk).call("run", sheet, *RUN).json["rows"]["delivered"] == 2
 
 
-async def test_crews_go_on_while_the_next_release_upgrades(
+class Mixed(Processes):
+    """Crews of which the second is of the next release, and begins first."""
+
+    next_one: Release
+
+    async def start(self, production: str, number: int, turn: int) -> None:
+        if (2, 0) not in self.crews:
+            self.crews[2, 0] = self.next_one.crews.start(
+                [production, "2"],
+                cwd=self.folder,
+                env={**self.environ, "PYTHONPATH": str(self.next_one.folder)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        await super().start(production, number, turn)
+
+
+async def test_a_crew_of_the_next_release_upgrades_and_takes_up_what_another_leaves(
     desk_on_postgres: Desk, service: Sandbox, slow: None, next_one: Release
 ) -> None:
     desk = desk_on_postgres
+    desk.environ["CALLSHEET_LEASE"] = "5s"
     sheet = str(desk.folder / desk.sheet("crewed.csv", simple_sheet(8, title="Crewed")))
-    processes = Processes(desk.folder, desk.environment())
+    processes = Mixed(desk.folder, desk.environment())
+    processes.next_one = next_one
+
     before = service.calls().get("create", 0)
 
     async def meddle(_: Run) -> None:
         await asyncio.to_thread(until, service, before + 8)
-        upgraded = await asyncio.to_thread(next_one.at(desk).call, "ledger", "upgrade", "--json")
-        assert (upgraded.status, upgraded.json["new"]) == (0, NEXT), upgraded.err
+        assert tell(desk, "SELECT version_num FROM callsheet_version") == [(NEXT,)]
+        processes.signal(1, signal.SIGTERM)
 
     outcome = await run_with(processes, sheet, 2, meddle=meddle)
 
     assert outcome.exit_status == 0, outcome
-    assert all(processes.ended().values())
+    said = processes.ended()
+    assert (said[1, 0] is not None, bool(said[2, 0]["rows"]["delivered"])) == (True, True), said
     assert_each_once(desk, service, "crewed", 8)
