@@ -13,16 +13,26 @@ import pytest
 from sqlalchemy import Engine
 
 from tasks.errors import LedgerError, LedgerNewer
-from tasks.ledger import acquire_lease, all_campaigns, ensure_campaign, find_campaign, open_ledger
+from tasks.ledger import (
+    Ledger,
+    acquire_lease,
+    all_campaigns,
+    ensure_campaign,
+    find_campaign,
+    open_ledger,
+    renew_batches,
+)
 from tasks.ledger.backup import schema_of
 from tasks.ledger.database import ledger_url, make_engine
 from tasks.ledger.maintenance import upgrade_ledger
 from tasks.ledger.migrate import TRIES, upgrade
 from tasks.ledger.schema import REVISION
 from tasks.ledger.schema_version import order_of
+from tests.campaigns import Stage, brief
 from tests.databases import PostgresServer
 from tests.unit.ledger.test_migrations import CAMPAIGN, make_older
 from tests.unit.ledger.test_opening import run
+from tests.unit.ledger.test_productions import begin
 
 NOTED = "UPDATE callsheet_version SET version_num = '{}', works_with = {}, said_by = {}"
 #: What a newer ledger says, and whether this program works with it.
@@ -78,6 +88,20 @@ async def test_who_is_at_work_begins_nothing_after_an_upgrade_past_it(made_addre
         run(made_address, NOTED.format(REVISION, f"'{REVISION}'", f"'{REVISION}'"))
     assert found is not None
     assert found.owner_until == 10.0
+
+
+async def test_a_crew_renews_nothing_after_an_upgrade_past_it(ledger: Ledger) -> None:
+    stage = await Stage.set(ledger, brief())
+    crew = {"production": await begin(stage), "holder": "one", "seconds": 9.0}
+    with_next = NOTED.format("9002", "'9001'", "'9002'")
+    await ledger.write(lambda connection: connection.exec_driver_sql(with_next))
+    try:
+        with pytest.raises(LedgerNewer):
+            await stage.write(renew_batches, **crew)
+    finally:
+        as_it_was = NOTED.format(REVISION, f"'{REVISION}'", f"'{REVISION}'")
+        await ledger.write(lambda connection: connection.exec_driver_sql(as_it_was))
+    assert await stage.write(renew_batches, **crew) is None
 
 
 async def test_a_step_that_takes_away_waits_for_runs(ledger_address: str, tmp_path: Path) -> None:
