@@ -9,7 +9,9 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +19,26 @@ from typing import Any
 
 import pytest
 
+from tests.launcher import PLACE
+
 #: Files that begin so share sandboxes, a server of Prefect, or a reference run.
 TOGETHER = ("tests/crash/", "tests/contract/test_client_", "tests/pipeline/test_prefect")
+#: What takes longest from its first test to its last is begun first.
+FIRST = (
+    "tests/pipeline/test_prefect",
+    "tests/pipeline/test_ways_on.py",
+    "tests/board/test_plans.py",
+    "tests/contract/test_client_",
+    "tests/crash/",
+    "tests/pipeline/test_nightly",
+    "tests/pipeline/test_at_once.py",
+    "tests/pipeline/test_budgets.py",
+    "tests/pipeline/test_stops.py",
+    "tests/up/",
+    "tests/model/",
+)
+#: Files that begin so wait for programs more than they keep a processor busy.
+WAITING = ("board", "contract", "crews", "faults", "pipeline", "receiver", "up")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -27,6 +47,10 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Known only where xdist is installed and switched on.
     config.addinivalue_line("markers", "xdist_group(name): run by one worker")
+    if not hasattr(config, "workerinput"):
+        # Workers come to have it with the environment.
+        os.environ[PLACE] = tempfile.mkdtemp(prefix="callsheet-launchers-")
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(PLACE), ignore_errors=True))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -59,18 +83,49 @@ def _begin_elsewhere(config: pytest.Config) -> None:
             importlib.import_module(name)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give several workers an order in which there is always something to do for a processor."""
+    if not hasattr(config, "workerinput"):
+        return
+    files = dict.fromkeys(_file_of(item.nodeid) for item in items)
+    first = [file for start in FIRST for file in files if file.startswith(start)]
+    rest = [file for file in files if file not in set(first)]
+    waiting = [file for file in rest if file.split("/")[1] in WAITING]
+    busy = [file for file in rest if file not in set(waiting)]
+    # Evenly mixed; a few that are busy, and short, are there for the end.
+    places = {file: 0.95 * number / len(waiting) for number, file in enumerate(waiting)}
+    places |= {file: number / len(busy) for number, file in enumerate(busy)}
+    places |= {file: number - len(files) for number, file in enumerate(first)}
+    items.sort(key=lambda item: places[_file_of(item.nodeid)])
+
+
+def _file_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hand out whole files, in the order of their names: the short ones come last."""
+    """Hand out whole files, in the order of the collection."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
+            file = _file_of(nodeid)
             return next((start for start in TOGETHER if file.startswith(start)), file)
 
     config.option.loadscopereorder = False
     return ByFile(config, log)
+
+
+@pytest.fixture(scope="session")
+def made_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite ledger with nothing in it, to be copied: quicker than to be made."""
+    # Costs a second of import, which the process that hands out tests need not pay.
+    from tests.databases import make_ledger
+
+    path = tmp_path_factory.mktemp("made") / "ledger.db"
+    make_ledger(f"sqlite:///{path}")
+    return path
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,33 +1,43 @@
 """Starts programs quickly: one process imports a program, and every start of it is a fork of that.
 
 What is under test stays a process of its own, with its own folder, environment, files and end;
-only the second that Python takes to import its libraries is paid once instead of every time.
+only the seconds that Python takes to import its libraries are paid once instead of every time.
+Processes of pytest that work side by side have one launcher of each program between them.
 
-    python -m tests.launcher PROGRAM SOCKET    reads orders from a socket, a line of JSON each, with
-                                               the four files of a process, and forks
+    python -m tests.launcher PROGRAM SOCKET    listens at a socket, reads orders from whoever comes,
+                                               a line of JSON each, with the four files of a
+                                               process, and forks; ends when all have left
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import importlib
 import json
 import os
+import secrets
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from select import select
 from typing import IO, Any
 
 ROOT = Path(__file__).parent.parent
+#: Names the folder that all workers of a run of pytest find their launchers in.
+PLACE = "TESTS_LAUNCHERS"
+#: Launchers that this process has started: others may still need them when it ends.
+_STARTED: list[subprocess.Popen[bytes]] = []
 
 
 def _modules(*folders: str) -> tuple[str, ...]:
@@ -69,6 +79,13 @@ IMPORTED = {
         "rich.live",
         "ruamel.yaml",
         "traceback",
+    ),
+    "board-run": (
+        "deployments.board.run_process",
+        *_modules("tasks/campaign", "tasks/ledger", "tasks/service", "tasks/sheet"),
+        "sqlalchemy.dialects.sqlite",
+        "av.subtitles.stream",
+        "pysubs2",
     ),
     "crew": (
         "tests.crews.one_crew",
@@ -184,18 +201,8 @@ class Launcher:
     """
 
     def __init__(self, program: str, root: Path = ROOT) -> None:
-        self._orders, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.launcher", program, str(theirs.fileno())],
-                cwd=root,
-                # Threads of a library do not survive a fork.
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-            )
+        self._orders = _way_to(program, root)
         self._one_at_a_time = threading.Lock()
-        atexit.register(self._process.kill)
 
     def start(
         self,
@@ -243,12 +250,64 @@ class Launcher:
 
 @cache
 def launcher(program: str = "callsheet") -> Launcher:
-    """Return this test process's launcher of a program, started at its first use."""
+    """Return this test process's launcher of a program, started at the first use of any."""
     return Launcher(program)
 
 
-def main(program: str, orders: socket.socket) -> None:
-    """Import the program, then fork for every order until nobody can give any more."""
+@cache
+def folder() -> Path:
+    """Return where the launchers listen: the run of pytest's place, else one of this process's."""
+    if given := os.environ.get(PLACE):
+        return Path(given)
+    made = tempfile.mkdtemp(prefix="callsheet-launchers-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
+
+
+def _way_to(program: str, root: Path) -> socket.socket:
+    """Return a connection to the launcher of a program, which is there from now on."""
+    # What is imported from another place is nobody else's.
+    place = folder() / (program if root == ROOT else f"{program}-{secrets.token_hex(4)}")
+    with _alone_at(place):
+        with suppress(OSError):
+            return _connected(place)
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(place))
+            listening.listen(64)
+            # Before it runs: it ends once it has nobody left.
+            ours = _connected(place)
+            started = subprocess.Popen(
+                [sys.executable, "-m", "tests.launcher", program, str(listening.fileno())],
+                cwd=root,
+                # Threads of a library do not survive a fork.
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                stdin=subprocess.DEVNULL,
+                pass_fds=[listening.fileno()],
+            )
+            _STARTED.append(started)
+        return ours
+
+
+def _connected(place: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(place))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def _alone_at(place: Path) -> Iterator[None]:
+    """Let nobody else come to a launcher, start it or end it meanwhile."""
+    with place.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main(program: str, listening: socket.socket) -> None:
+    """Import the program, then fork for every order until nobody is left who could give any."""
     for module in IMPORTED[program]:
         importlib.import_module(module)
     # A fork's garbage collector leaves alone, and thereby shared, what was there before it.
@@ -256,21 +315,52 @@ def main(program: str, orders: socket.socket) -> None:
     gc.freeze()
     tellings: dict[int, int] = {}
     signal.signal(signal.SIGCHLD, lambda number, frame: _tell(tellings))
-    while (found := _next_order(orders)) is not None:
-        order, (*streams, telling) = found
-        # It may end before it is known here.
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-        child = os.fork()
-        if child == 0:
-            orders.close()
-            for one in (*tellings.values(), telling):
-                os.close(one)
-            _become(program, order, streams)
-        os.write(telling, f"{child}\n".encode())
-        tellings[child] = telling
-        for one in streams:
+    place, giving = Path(listening.getsockname()), [listening.accept()[0]]
+    while giving or not _ended(place, listening):
+        for one in select([listening, *giving], [], [])[0]:
+            if one is listening:
+                giving.append(listening.accept()[0])
+            elif (found := _next_order(one)) is not None:
+                _fork(program, found, tellings, (listening, *giving))
+            else:
+                giving.remove(one)
+                one.close()
+
+
+def _ended(place: Path, listening: socket.socket) -> bool:
+    """Say that there is no launcher any more, unless somebody has come just now."""
+    try:
+        with _alone_at(place):
+            if select([listening], [], [], 0)[0]:
+                return False
+            place.unlink(missing_ok=True)
+    except FileNotFoundError:
+        # The run is over, and its place is gone.
+        pass
+    return True
+
+
+def _fork(
+    program: str,
+    found: tuple[dict[str, Any], list[int]],
+    tellings: dict[int, int],
+    sockets: Sequence[socket.socket],
+) -> None:
+    order, (*streams, telling) = found
+    # It may end before it is known here.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    child = os.fork()
+    if child == 0:
+        for its in sockets:
+            its.close()
+        for one in (*tellings.values(), telling):
             os.close(one)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+        _become(program, order, streams)
+    os.write(telling, f"{child}\n".encode())
+    tellings[child] = telling
+    for one in streams:
+        os.close(one)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
 
 
 def _next_order(orders: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
@@ -337,6 +427,10 @@ def _call(program: str, words: Sequence[str]) -> int:
         from deployments.sandbox.__main__ import main as sandbox
 
         return sandbox(words)
+    if program == "board-run":
+        from deployments.board.run_process import main as board_run
+
+        return board_run(*words)
     if program == "crew":
         from tests.crews.one_crew import main as crew
 
