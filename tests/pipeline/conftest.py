@@ -10,6 +10,7 @@ import pytest
 
 from deployments.prefect_address import PrefectAddress
 from deployments.servers import PrefectServer, find_or_start
+from tests.databases import lay_ledger
 from tests.here import Here
 from tests.programs import Desk, Sandbox, sandbox
 
@@ -35,16 +36,19 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 def here(
     tmp_path: Path,
     service: Sandbox,
+    made_ledger: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Here:
     """The same folder for commands that are called in this process."""
+    lay_ledger(tmp_path, made_ledger)
     return Here(tmp_path, monkeypatch, capsys).work_with(service.environ)
 
 
 @pytest.fixture
-def desk(tmp_path: Path, service: Sandbox) -> Desk:
+def desk(tmp_path: Path, service: Sandbox, made_ledger: Path) -> Desk:
     """A folder with the shared sandbox; the campaign is named after the test's own folder."""
+    lay_ledger(tmp_path, made_ledger)
     return Desk(tmp_path, dict(service.environ))
 
 

@@ -22,7 +22,7 @@ from tasks.ledger.maintenance import make_ledger
 from tasks.ledger.schema import REVISION
 from tasks.settings import load_settings
 from tests.campaigns import Stage, brief
-from tests.databases import postgres_server
+from tests.databases import postgres_server, take_ledger
 from tests.here import Here
 from tests.programs import Sandbox, simple_sheet
 from tests.stores import S3Server, moto_s3, rclone_s3
@@ -61,6 +61,7 @@ def service_whose_clock_is(behind: timedelta, *, status: int = 200) -> Iterator[
 
 
 def test_a_place_that_is_well_is_said_to_be(here: Here) -> None:
+    take_ledger(here.folder)
     here.monkeypatch.setenv("PREFECT_API_URL", "")
     parts = found(here, 0)
     assert {part: {one["verdict"] for one in all_} for part, all_ in parts.items()} == {

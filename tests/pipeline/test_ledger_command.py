@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from tests.databases import take_ledger
 from tests.programs import Desk, Sandbox, simple_sheet
 
 
@@ -41,6 +42,7 @@ def service_keys(folder: Path) -> list[str]:
 
 
 def test_there_is_nothing_to_back_up_where_there_is_no_ledger(desk: Desk) -> None:
+    take_ledger(desk.folder)
     for verb in (("backup", "kept.db"), ("check",), ("upgrade",), ("vacuum",)):
         ended = desk.call("ledger", *verb)
         assert (ended.status, "there is no ledger" in ended.err) == (2, True), ended.err

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from tests.databases import take_ledger
 from tests.programs import Desk, Sandbox, simple_sheet
 
 
 def test_a_plan_makes_no_ledger(desk: Desk, service: Sandbox, name: str) -> None:
+    take_ledger(desk.folder)
     ended = desk.call("plan", desk.sheet(f"{name}.csv", simple_sheet(2)), "--json")
 
     assert ended.status == 0

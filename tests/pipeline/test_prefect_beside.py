@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.databases import take_ledger
 from tests.programs import Desk, simple_sheet
 from tests.web import Quiet, serving
 
 
 def test_a_run_needs_no_prefect_that_cannot_start(desk: Desk, tmp_path: Path, name: str) -> None:
     home = tmp_path / ".callsheet"
+    take_ledger(tmp_path)
     home.mkdir()
     # A file, where its server is to have a folder.
     (home / "prefect").write_text("")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.databases import take_ledger
 from tests.here import Here
 from tests.programs import Desk, Sandbox
 
@@ -34,6 +35,7 @@ def test_the_same_command_typed_twice_pays_once(
     desk: Desk, here: Here, service: Sandbox, name: str
 ) -> None:
     wanted = ("video", "create", *TOOL, "--field", "product=Aurora kettle", "--title", name)
+    take_ledger(desk.folder)
 
     first = desk.call(*wanted, "--yes", "--json")
     same = here.call(*wanted, "--yes", "--json")

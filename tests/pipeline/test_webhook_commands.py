@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import take_ledger
 from tests.here import Here
 from tests.programs import Desk, Finished, Sandbox, sandbox
 
@@ -29,6 +30,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 
 def test_a_subscription_from_its_secret_to_its_end(here: Here) -> None:
+    take_ledger(here.folder)
     made = here.call("webhooks", "create", NOWHERE, "--name", "Films", "--json")
     webhook_id, secret = made.json["webhook_id"], made.json["secret"]
     listed = here.call("webhooks", "list")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasks.ledger import Ledger, open_ledger
-from tests.databases import PostgresServer, empty_ledger, postgres_server
+from tests.databases import PostgresServer, empty_ledger, make_ledger, postgres_server
 
 
 @pytest.fixture(scope="session")
@@ -28,18 +27,10 @@ def ledger_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def made_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite ledger with nothing in it, to be copied."""
-    path = tmp_path_factory.mktemp("made") / "ledger.db"
-    _make(f"sqlite:///{path}")
-    return path
-
-
-@pytest.fixture(scope="session")
 def made_database(postgres: PostgresServer) -> str:
     """The address of a PostgreSQL ledger that one test after the other uses."""
     address = postgres.new_database()
-    _make(address)
+    make_ledger(address)
     return address
 
 
@@ -51,7 +42,7 @@ def made_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         yield address
         empty_ledger(address)
     else:
-        shutil.copy(request.getfixturevalue("made_file"), tmp_path / "made.db")
+        shutil.copy(request.getfixturevalue("made_ledger"), tmp_path / "made.db")
         yield f"sqlite:///{tmp_path / 'made.db'}"
 
 
@@ -59,10 +50,3 @@ def made_address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 async def ledger(made_address: str) -> AsyncIterator[Ledger]:
     async with await open_ledger(made_address) as ledger:
         yield ledger
-
-
-def _make(address: str) -> None:
-    async def make() -> None:
-        await (await open_ledger(address)).aclose()
-
-    asyncio.run(make())

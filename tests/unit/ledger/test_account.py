@@ -132,11 +132,11 @@ async def play(ledger: Ledger, steps) -> None:
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(step, min_size=10, max_size=40))
-def test_the_account_is_the_sum_over_the_takes(made_file: Path, tmp_path: Path, steps):
+def test_the_account_is_the_sum_over_the_takes(made_ledger: Path, tmp_path: Path, steps):
     copy = tmp_path / "ledger.db"
     for left in tmp_path.glob("ledger.db*"):
         left.unlink()
-    copy.write_bytes(made_file.read_bytes())
+    copy.write_bytes(made_ledger.read_bytes())
 
     async def run() -> None:
         async with await open_ledger(f"sqlite:///{copy}") as ledger:

@@ -209,9 +209,9 @@ async def test_a_ledger_locked_by_another_program_says_so(made_address: str, req
         await ledger.write(write_one)
 
 
-async def test_a_group_waits_for_a_lock_once_and_not_once_for_each(made_file, tmp_path: Path):
+async def test_a_group_waits_for_a_lock_once_and_not_once_for_each(made_ledger, tmp_path: Path):
     address = f"sqlite:///{tmp_path / 'l.db'}"
-    (tmp_path / "l.db").write_bytes(made_file.read_bytes())
+    (tmp_path / "l.db").write_bytes(made_ledger.read_bytes())
     async with await open_ledger(address, lock_wait=0.3) as ledger:
         other = sqlite3.connect(tmp_path / "l.db", isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")

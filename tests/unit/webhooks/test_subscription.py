@@ -56,9 +56,9 @@ def speaking(answer: Callable[[httpx.Request], Awaitable[httpx.Response]]) -> Vi
 
 
 @pytest.fixture
-async def ours(made_file: Path, tmp_path: Path) -> AsyncIterator[Ledger]:
+async def ours(made_ledger: Path, tmp_path: Path) -> AsyncIterator[Ledger]:
     """A ledger where it does not matter which database has it."""
-    shutil.copy(made_file, tmp_path / "made.db")
+    shutil.copy(made_ledger, tmp_path / "made.db")
     async with await open_ledger(f"sqlite:///{tmp_path / 'made.db'}") as opened:
         yield opened
 
