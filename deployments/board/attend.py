@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 from deployments.board.acts.cancel import leave_cancels
 from deployments.board.board import Board
@@ -182,14 +183,18 @@ def start_process(board: Board, run_id: str) -> subprocess.Popen[bytes]:
     file = log_of(board, run_id)
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with file.open("ab") as written:
-        child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "deployments.board.run_process", run_id],
-            stdin=subprocess.PIPE,
-            stdout=written,
-            stderr=written,
-            start_new_session=True,
-        )
+        child = (board.begin or _begin)(run_id, written)
     assert child.stdin is not None
     with contextlib.suppress(BrokenPipeError), child.stdin:
         pickle.dump(board.settings, child.stdin)
     return child
+
+
+def _begin(run_id: str, written: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "deployments.board.run_process", run_id],
+        stdin=subprocess.PIPE,
+        stdout=written,
+        stderr=written,
+        start_new_session=True,
+    )

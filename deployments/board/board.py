@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import IO, Annotated, TypeVar
 
 from fastapi import Depends, Request
 
@@ -42,6 +43,8 @@ class Board:
     profile: str | None = None
     #: Set when something is to be done in the background: a plan to be quoted, a run to be started.
     attention: asyncio.Event = field(default_factory=asyncio.Event)
+    #: Starts the process of a run, which reads settings and writes into a file; None: a Python.
+    begin: Callable[[str, IO[bytes]], subprocess.Popen[bytes]] | None = None
     clock: Callable[[], float] = time.time
     #: Makes what nobody can guess: ids, tokens, nonces.
     token: Callable[[], str] = lambda: secrets.token_urlsafe(24)

@@ -14,13 +14,14 @@ scripts instead: it has a session's cookie, asks for pages and sends our Origin.
 
 from __future__ import annotations
 
-import shutil
+import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, BinaryIO
 
 import httpx
 import pytest
@@ -32,6 +33,8 @@ from deployments.board.serve import serving
 from tasks.ledger import Ledger, open_ledger
 from tasks.settings import Settings, load_settings
 from tests.browser import find_browser
+from tests.databases import lay_ledger
+from tests.launcher import Process, launcher
 
 ROLES = ("viewer", "reviewer", "approver", "admin")
 #: What the approver may approve in a day, in credits.
@@ -142,6 +145,43 @@ async def board_at(
         yield opened
 
 
+def forked_run(run_id: str, written: IO[bytes]) -> Any:
+    """Start the process of a run as a fork: a board's `begin`, where it is not what is tested."""
+    file = written.fileno()
+    started = launcher("board-run").start(
+        [run_id],
+        cwd=Path.cwd(),
+        stdin=subprocess.PIPE,
+        stdout=file,
+        stderr=file,
+        new_session=True,
+    )
+    assert isinstance(started.stdin, TextIOWrapper)
+    # It is told its settings in bytes.
+    return _OfBytes(started, started.stdin.detach())
+
+
+@dataclass
+class _OfBytes:
+    """A process with bytes for its standard input, as the board has it of Python's own."""
+
+    process: Process
+    stdin: BinaryIO
+
+    @property
+    def returncode(self) -> int | None:
+        return self.process.returncode
+
+    def poll(self) -> int | None:
+        return self.process.poll()
+
+    def wait(self, timeout: float | None = None) -> int:
+        return self.process.wait(timeout)
+
+    def terminate(self) -> None:
+        self.process.terminate()
+
+
 def settings_at(folder: Path, environ: Mapping[str, str] | None = None) -> Settings:
     """Return the settings of a folder: its ledger and its store are in it."""
     (folder / ".callsheet").mkdir(exist_ok=True)
@@ -149,26 +189,10 @@ def settings_at(folder: Path, environ: Mapping[str, str] | None = None) -> Setti
     return load_settings(environ={**ours, **(environ or {})}, folder=folder)
 
 
-@pytest.fixture(scope="session")
-def made_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A ledger with nothing in it, to be copied: quicker than to be made."""
-    import asyncio
-
-    path = tmp_path_factory.mktemp("made") / "ledger.db"
-
-    async def make() -> None:
-        async with await open_ledger(f"sqlite:///{path}"):
-            pass
-
-    asyncio.run(make())
-    return path
-
-
 @pytest.fixture
 async def open_board(tmp_path: Path, made_ledger: Path) -> AsyncIterator[OpenBoard]:
     """A board with an empty ledger."""
-    (tmp_path / ".callsheet").mkdir()
-    shutil.copy(made_ledger, tmp_path / ".callsheet" / "ledger.db")
+    lay_ledger(tmp_path, made_ledger)
     async with board_at(tmp_path) as opened:
         yield opened
 

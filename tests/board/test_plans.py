@@ -13,8 +13,9 @@ import pytest
 from deployments.board.acts.reviews import decide
 from deployments.board.who import Person
 from tasks.ledger import find_campaign, rows_of, takes_of
-from tests.board.conftest import OpenBoard, board_at
+from tests.board.conftest import OpenBoard, board_at, forked_run
 from tests.board.stage import API, approved, ended, made, plan_for, priced
+from tests.databases import lay_ledger
 from tests.programs import Sandbox, sandbox, simple_sheet
 
 
@@ -26,8 +27,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-async def board(tmp_path: Path, service: Sandbox) -> AsyncIterator[OpenBoard]:
-    async with board_at(tmp_path, environ=service.environ) as opened:
+async def board(tmp_path: Path, made_ledger: Path, service: Sandbox) -> AsyncIterator[OpenBoard]:
+    lay_ledger(tmp_path, made_ledger)
+    async with board_at(tmp_path, environ=service.environ, begin=forked_run) as opened:
         yield opened
 
 
