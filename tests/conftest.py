@@ -28,14 +28,13 @@ FIRST = (
     "tests/pipeline/test_prefect",
     "tests/pipeline/test_ways_on.py",
     "tests/board/test_plans.py",
-    "tests/contract/test_client_",
+    "tests/crews/",
     "tests/crash/",
-    "tests/pipeline/test_nightly",
-    "tests/pipeline/test_at_once.py",
-    "tests/pipeline/test_budgets.py",
-    "tests/pipeline/test_stops.py",
+    "tests/faults/test_waiting.py",
+    "tests/faults/test_refusals.py",
+    "tests/contract/test_login.py",
+    "tests/contract/test_client_",
     "tests/up/",
-    "tests/model/",
 )
 #: Files that begin so wait for programs more than they keep a processor busy.
 WAITING = ("board", "contract", "crews", "faults", "pipeline", "receiver", "up")
