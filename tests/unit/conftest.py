@@ -7,9 +7,14 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tasks.ledger import Ledger, open_ledger
 from tests.databases import PostgresServer, empty_ledger, make_ledger, postgres_server
+
+# A machine that is busy with other tests is slow for a second: that says nothing of an example.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

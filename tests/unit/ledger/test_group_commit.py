@@ -139,7 +139,7 @@ async def test_loops_of_several_threads_are_answered_each_in_its_own(ledger: Led
     ended: list[str] = []
 
     def elsewhere(name: str) -> None:
-        ended.append(asyncio.run(asyncio.wait_for(ledger.write(campaign(name)), 5)).name)
+        ended.append(asyncio.run(asyncio.wait_for(ledger.write(campaign(name)), 60)).name)
 
     threads = [threading.Thread(target=elsewhere, args=(f"t{n}",)) for n in range(8)]
     for thread in threads:
@@ -155,11 +155,11 @@ async def test_reads_go_on_while_a_write_is_under_way(ledger: Ledger):
     def slow(connection):
         campaign("slow")(connection)
         begun.set()
-        gate.wait(5)
+        gate.wait(60)
 
     writing = asyncio.create_task(ledger.write(slow))
-    await asyncio.to_thread(begun.wait, 5)
-    assert await asyncio.wait_for(ledger.read(names), 2) == set()
+    await asyncio.to_thread(begun.wait, 60)
+    assert await asyncio.wait_for(ledger.read(names), 30) == set()
     gate.set()
     await writing
     assert await ledger.read(names) == {"slow"}
