@@ -26,6 +26,7 @@ TOGETHER = ("tests/crash/", "tests/contract/test_client_", "tests/pipeline/test_
 #: What takes longest from its first test to its last is begun first.
 FIRST = (
     "tests/pipeline/test_prefect",
+    "tests/pipeline/test_next_release.py",
     "tests/pipeline/test_ways_on.py",
     "tests/board/test_plans.py",
     "tests/crews/",
