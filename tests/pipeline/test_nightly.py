@@ -31,6 +31,7 @@ from tasks.ledger import find_plan, open_ledger
 from tasks.ledger.inbox_sheets import end_sheet, sheets_in
 from tasks.ledger.nights import Pause, claim_night, find_night, pause, resume
 from tasks.nights.inboxes import Inbox
+from tasks.nights.places import open_place
 from tasks.nights.values import NightReport, SheetReport
 from tasks.settings import Settings, load_settings
 from tests.hearing_of_nights import watcher
@@ -624,3 +625,18 @@ def test_an_inbox_that_is_a_bucket(desk: Desk, name: str, bucket: S3Server) -> N
     assert b"r001" in bucket.read(f"{key}.report.csv")
     # Nothing was moved or removed.
     assert bucket.read(key) == films("S3").encode()
+
+
+async def test_an_object_that_changes_before_it_is_read_is_left_to_the_next_sweep(
+    name: str, bucket: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, value in bucket.environment().items():
+        monkeypatch.setenv(key, value)
+    client = bucket.client()
+    where = {"Bucket": bucket.bucket, "Key": f"{name}/changes/a.csv"}
+    client.put_object(**where, Body=b"one")
+    async with open_place(Inbox(name="a", place=f"s3://{bucket.bucket}/{name}/changes")) as place:
+        (entry,) = await place.entries()
+        assert await place.read(entry) == b"one"
+        client.put_object(**where, Body=b"two")
+        assert await place.read(entry) is None
