@@ -108,7 +108,7 @@ async def run_campaign(
         select=select,
         run_budget=amount_of(run_budget),
         # However often Prefect begins it anew.
-        run_id=str(flow_run.id),
+        run_id=flow_run.id,
         at_limit=at_limit,
         if_running=if_running,
         wait=wait,
