@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from tests.launcher import PLACE
+from tests.logs import logging_as_it_was
 
 #: Files that begin so share sandboxes, a server of Prefect, or a reference run.
 TOGETHER = ("tests/crash/", "tests/contract/test_client_", "tests/pipeline/test_prefect")
@@ -115,6 +116,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False
     return ByFile(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Leave logging as it was, whatever a test calls."""
+    with logging_as_it_was():
+        return (yield)
 
 
 @pytest.fixture(scope="session")

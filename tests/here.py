@@ -5,17 +5,15 @@ For tests of what a command does and says; how it behaves as a process is for `t
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from deployments.cli import main
-from tasks.log_lines import log_as
+from tests.logs import logging_as_it_was
 from tests.programs import Finished
 
 
@@ -40,22 +38,8 @@ class Here:
     def call(self, *words: str) -> Finished:
         """Run a command to its end. No command may ever show a traceback."""
         self.capsys.readouterr()
-        with _logging_as_it_was(), pytest.raises(SystemExit) as ended:
+        with logging_as_it_was(), pytest.raises(SystemExit) as ended:
             main(words)
         said = self.capsys.readouterr()
         assert "Traceback" not in said.out + said.err, said.out + said.err
         return Finished(int(ended.value.code or 0), said.out, said.err)
-
-
-@contextmanager
-def _logging_as_it_was() -> Iterator[None]:
-    """Undo what a command does to logging: the next test may listen."""
-    root, ours = logging.getLogger(), logging.getLogger("callsheet")
-    handlers, levels = root.handlers[:], (root.level, ours.level)
-    try:
-        yield
-    finally:
-        log_as("text")
-        root.handlers[:] = handlers
-        root.setLevel(levels[0])
-        ours.setLevel(levels[1])

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.databases import take_ledger
 from tests.programs import ROOT, Desk, Finished, Sandbox, sandbox, simple_sheet
 
 
@@ -66,6 +67,7 @@ def way(desk: Desk, name: str, row: str, command: str) -> str:
 
 
 def test_before_anything_was_run(desk: Desk, name: str) -> None:
+    take_ledger(desk.folder)
     desk.sheet(f"{name}.csv", simple_sheet(1))
 
     made = follow(desk, suggested(desk.call("status").err, "callsheet run"), SHEET=f"{name}.csv")

@@ -50,10 +50,10 @@ NEWER: Mapping[str, tuple[str, str, str, bool]] = {
 
 @pytest.mark.parametrize("what", NEWER)
 async def test_a_newer_ledger_is_worked_with_where_it_says_so(
-    made_file: Path, tmp_path: Path, what: str, caplog: pytest.LogCaptureFixture
+    made_ledger: Path, tmp_path: Path, what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     number, works_with, said_by, works = NEWER[what]
-    (tmp_path / "l.db").write_bytes(made_file.read_bytes())
+    (tmp_path / "l.db").write_bytes(made_ledger.read_bytes())
     address = f"sqlite:///{tmp_path / 'l.db'}"
     run(address, NOTED.format(number, works_with, said_by))
     there = partial(ensure_campaign, name="spring", sheet="s", sheet_digest="d", at=1.0)
