@@ -101,5 +101,6 @@ async def _approve_rows(
     await carry_only(run, campaign, [row.row for row in rows])
     by = "approved by the flow approve" + (f": {redact(note)}" if note else "")
     said = partial(approve_waiting, run=str(flow_run.id), by=by, at=run.at.clock())
+    said = partial(said, owner=run.at.terms.owner)
     await said(run.at.ledger, campaign, plan)
     return None

@@ -13,7 +13,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from tasks.aftercare.begun import approve_once
-from tasks.campaign.quote import check_wanted
+from tasks.campaign.quote import as_shown, check_wanted
 from tasks.campaign.values import Plan, PlanLine
 from tasks.credits import in_credits
 from tasks.ledger import (
@@ -21,6 +21,8 @@ from tasks.ledger import (
     CampaignRow,
     Ledger,
     approve,
+    changed_since,
+    check_unchanged,
     priced_rows,
     rows_of,
     set_budget,
@@ -50,29 +52,43 @@ def waiting_plan(campaign: Campaign, rows: Sequence[CampaignRow], budget: Decima
 
 
 async def approve_waiting(
-    ledger: Ledger, campaign: Campaign, plan: Plan, *, run: str, by: str, at: float
+    ledger: Ledger,
+    campaign: Campaign,
+    plan: Plan,
+    *,
+    run: str,
+    by: str,
+    owner: str | None,
+    at: float,
 ) -> int:
-    """Approve the rows of a plan at the prices it has; return how many that were.
+    """Approve the rows of a plan as it shows them, or none; return how many were approved.
 
-    A row whose price has moved since stays as it is. Raises SpendRefused where the campaign was
-    cancelled meanwhile, or the flow run of the id `run` has approved before.
+    Raises MovedOn when a row or the campaign changed since the plan was made, or `owner` (the run
+    that has the campaign; None: not checked) lost it. Raises SpendRefused when the campaign was
+    cancelled since, or the flow run `run` has already approved rows.
     """
-    change = partial(_approve, campaign=campaign, plan=plan, run=run, by=by, at=at)
+    change = partial(_approve, campaign=campaign, plan=plan, run=run, by=by, owner=owner, at=at)
     return await ledger.write(change)
 
 
 def _approve(
-    connection: Connection, campaign: Campaign, plan: Plan, *, run: str, by: str, at: float
+    connection: Connection,
+    campaign: Campaign,
+    plan: Plan,
+    *,
+    run: str,
+    by: str,
+    owner: str | None,
+    at: float,
 ) -> int:
+    check_unchanged(connection, campaign, owner=owner)
     check_wanted(connection, campaign)
     words = f"{in_credits(plan.total)}, {by}"
     approve_once(connection, campaign, run=run, rows=len(plan.lines), words=words, at=at)
     if plan.budget is not None:
         set_budget(connection, campaign, budget=plan.budget, at=at)
-    prices = {line.row: line.priced for line in plan.lines}
-    found = [
-        row
-        for row in priced_rows(connection, campaign.id)
-        if row.state == "quoted" and row.row in prices and row.quoted == prices[row.row]
-    ]
-    return approve(connection, found, by=by, at=at)
+    wanted = {line.row for line in plan.lines}
+    found = [row for row in priced_rows(connection, campaign.id) if row.row in wanted]
+    if gone := sorted(wanted - {row.row for row in found}):
+        raise changed_since([f"{row}: it no longer waits for approval" for row in gone])
+    return approve(connection, as_shown(found, plan), by=by, at=at)

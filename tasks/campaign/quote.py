@@ -23,6 +23,7 @@ from tasks.ledger import (
     Quoted,
     State,
     Terms,
+    changed_since,
     end_cancel,
     move,
     record_quotes,
@@ -99,6 +100,19 @@ def check_readable(rows: Iterable[PricedRow], terms: Terms, *, now: float) -> No
                 remedy="give a clip `max_credits`, which is then set aside for it, or leave the "
                 f"row out with `--select '!{row.row}'`",
             )
+
+
+def as_shown(waiting: Iterable[PricedRow], plan: Plan) -> list[PricedRow]:
+    """Return rows that wait for approval with the brief and the price that the plan shows.
+
+    Raises MovedOn when the plan does not show one of them.
+    """
+    lines = {line.row: line for line in plan.spending}
+    found = list(waiting)
+    if new := [f"{row.row}: not in the plan" for row in found if row.row not in lines]:
+        raise changed_since(new)
+    shown = ((row, lines[row.row]) for row in found)
+    return [row._replace(digest=line.digest, quoted=line.priced) for row, line in shown]
 
 
 def check_budget(plan: Plan, at_limit: AtLimit | None = None, *, part: str | None = None) -> None:

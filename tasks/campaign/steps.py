@@ -20,6 +20,7 @@ from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.plan_words import sums_of
 from tasks.campaign.progress_words import say_outcome
 from tasks.campaign.quote import (
+    as_shown,
     ask_balance,
     check_budget,
     check_prices,
@@ -42,6 +43,7 @@ from tasks.ledger import (
     PricedRow,
     Unsynced,
     approve,
+    check_unchanged,
     endings_of,
     ensure_campaign,
     find_account,
@@ -187,10 +189,11 @@ async def quote_step(campaign: str) -> None:
 
 @spanned("approve")
 async def approve_step(campaign: str) -> int:
-    """Have the plan approved as it stands; return how many rows that approved.
+    """Have the plan approved as it was shown; return how many rows that approved.
 
-    Raises SpendRefused when the budget or a person says no, StoreUnusable when the films would
-    have nowhere to go. Nothing has been spent by then.
+    Raises SpendRefused when the budget or a person says no, or when something changed while the
+    person was asked; StoreUnusable when the store cannot take the videos. Nothing has been spent
+    by then.
     """
     run = current_run()
     assert run.campaign is not None
@@ -211,7 +214,7 @@ async def approve_step(campaign: str) -> int:
     left = run.plan.retiring if run.plan.needs_word else ()
     gone = frozenset(left)
     waiting = [row for row in found if row.state == "quoted" and row.enabled]
-    waiting = [row for row in waiting if row.row not in gone]
+    waiting = as_shown((row for row in waiting if row.row not in gone), run.plan)
     by = await run.approval(run.plan) if waiting or left else ""
     # One that was stopped, or has lost its campaign, leaves what it would approve to another run.
     if not run.settled and run.lost is None:
@@ -255,10 +258,14 @@ def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
 def _approve(
     connection: Connection, run: Run, waiting: Sequence[PricedRow], left: Sequence[str], by: str
 ) -> int:
-    """Write what was approved: all of it, or nothing."""
+    """Write what was approved: all of it, or nothing.
+
+    Raises MovedOn when the campaign or a row is not what was shown to the person who approves.
+    """
     assert run.campaign is not None
     assert run.plan is not None
     now = run.at.clock()
+    check_unchanged(connection, run.campaign, owner=run.at.terms.owner)
     if waiting:
         check_wanted(connection, run.campaign)
         if run.also_approves is not None:

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select, true, update
 
 from tasks.credits import as_number, from_micro, in_credits, to_micro
+from tasks.errors import MovedOn
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.figures import NAMES, sums_of
 from tasks.ledger.moves import note_campaign
@@ -21,6 +22,7 @@ from tasks.ledger.schema import campaigns, events
 from tasks.ledger.schema_version import check_still_works
 from tasks.ledger.states import State
 from tasks.origin import SheetOrigin
+from tasks.suggest import again_with
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,6 +201,35 @@ def release_lease(connection: Connection, campaign: Campaign, *, owner: str) -> 
         .where(campaigns.c.id == campaign.id, campaigns.c.owner == owner)
         .values(owner=None, owner_since=None, owner_until=None)
     )
+
+
+def check_unchanged(connection: Connection, campaign: Campaign, *, owner: str | None) -> None:
+    """Raise MovedOn unless the campaign is still the one that was shown, and `owner` still has it.
+
+    Nothing else can take or change it until this transaction ends.
+    """
+    check_owner(connection, campaign, owner=owner)
+    this = select(campaigns.c.sheet_digest).where(campaigns.c.id == campaign.id)
+    if connection.scalar(this.with_for_update()) != campaign.sheet_digest:
+        raise MovedOn(
+            f"campaign {campaign.name} was given another sheet before this plan was approved; "
+            "nothing was approved or spent",
+            remedy=f"{again_with()} and look at the new plan",
+        )
+
+
+def check_owner(connection: Connection, campaign: Campaign, *, owner: str | None) -> None:
+    """Raise MovedOn unless `owner` (None: any) still has the campaign's lease, and keep it so.
+
+    No other run can take the lease until this transaction ends.
+    """
+    this = select(campaigns.c.owner).where(campaigns.c.id == campaign.id)
+    if owner is not None and connection.scalar(this.with_for_update()) != owner:
+        raise MovedOn(
+            f"another run took over campaign {campaign.name} before this plan was approved; "
+            "nothing was approved or spent",
+            remedy=f"{again_with()} and look at the new plan",
+        )
 
 
 def campaign_at_work(connection: Connection, *, at: float) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
@@ -11,11 +11,13 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy import BigInteger, Connection, bindparam, select, update
 
 from tasks.credits import as_text, from_micro, in_credits, is_above, to_micro
+from tasks.errors import MovedOn
 from tasks.ledger.moves import move, move_all, note_approvals
 from tasks.ledger.outlines import pages_of
 from tasks.ledger.schema import rows
 from tasks.ledger.states import State
 from tasks.ledger.values import CampaignRow
+from tasks.suggest import again_with
 
 _QUOTE = (
     update(rows)
@@ -24,13 +26,13 @@ _QUOTE = (
 )
 _PRICED = (
     select(*(rows.c[name] for name in ("id", "campaign_id", "row", "state", "enabled", "reason",
-                                       "cost_center", "quoted")))
+                                       "cost_center", "digest", "quoted")))
     .where(rows.c.state.in_(["quoted", "approved"]))
     # As it stands, SQLite would find some by walking through all in the order of the sheet.
     .order_by(rows.c.position + 0, rows.c.id)
 )  # fmt: skip
-# The guarded move of many rows at once, at the price that was shown: one that has moved on, or
-# costs something else by now, is not approved.
+# The guarded move of many rows at once, at the price that was shown. It returns the digests, so that
+# an edited row takes back the whole transaction.
 _APPROVE = (
     update(rows)
     .where(
@@ -39,8 +41,13 @@ _APPROVE = (
         rows.c.quoted.is_not_distinct_from(bindparam("price", type_=BigInteger)),
     )
     .values(state="approved", since=bindparam("moment"), reason=None, approved=rows.c.quoted)
-    .returning(rows.c.id)
+    .returning(rows.c.id, rows.c.digest)
 )
+_NOW = select(
+    rows.c.id, rows.c.row, rows.c.state, rows.c.digest, rows.c.quoted, rows.c.approved
+).where(rows.c.id.in_(bindparam("the_rows", expanding=True)))
+#: Rows that a refusal names at most.
+NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,7 @@ class PricedRow(NamedTuple):
     enabled: bool
     reason: str | None
     cost_center: str | None
+    digest: str
     quoted: Decimal | None
 
 
@@ -116,33 +124,67 @@ def priced_rows(connection: Connection, campaign_id: int) -> list[PricedRow]:
 
 
 class Approvable(Protocol):
-    """A quoted row as it was shown to whoever approves it."""
+    """A quoted row as it was shown to the person who approves it."""
 
     @property
     def id(self) -> int: ...
     @property
     def campaign_id(self) -> int: ...
     @property
+    def digest(self) -> str: ...
+    @property
     def quoted(self) -> Decimal | None: ...
 
 
 def approve(connection: Connection, found: Iterable[Approvable], *, by: str, at: float) -> int:
-    """Approve quoted rows at the quotes they were shown with; return how many were approved.
+    """Approve quoted rows with the brief and the price they were shown with; return how many.
 
-    All of them in one transaction, a few statements for each page of rows at the same price.
+    All of them in one transaction, a few statements for each page of rows at the same price. A row
+    that is already approved as shown stays as it is. Raises MovedOn, which takes back everything
+    in the transaction, when any other row is not as it was shown.
     """
-    alike: dict[tuple[int, Decimal | None], list[int]] = defaultdict(list)
+    alike: dict[tuple[int, Decimal | None], dict[int, str]] = defaultdict(dict)
     for row in found:
-        alike[row.campaign_id, row.quoted].append(row.id)
-    approved = 0
-    for (campaign_id, price), numbers in alike.items():
-        for page in pages_of(numbers):
+        alike[row.campaign_id, row.quoted][row.id] = row.digest
+    approved, changed = 0, list[str]()
+    for (campaign_id, price), shown in alike.items():
+        for page in pages_of(shown):
             values = {"the_rows": page, "price": to_micro(price), "moment": at}
-            moved = set(connection.scalars(_APPROVE, values))
-            those = [number for number in page if number in moved]
+            moved = dict(connection.execute(_APPROVE, values).tuples().all())
+            those = [number for number in page if moved.get(number) == shown[number]]
             note_approvals(connection, campaign_id, those, by=by, at=at)
-            approved += len(moved)
+            approved += len(those)
+            if len(those) < len(page):
+                others = {n: shown[n] for n in page if moved.get(n) != shown[n]}
+                changed += _changes(connection, others, price)
+    if changed:
+        raise changed_since(changed)
     return approved
+
+
+def changed_since(changed: Sequence[str]) -> MovedOn:
+    """Return the refusal of a plan that changed before it was approved; a sentence for each row."""
+    named = list(changed[:NAMED])
+    if len(changed) > NAMED:
+        named.append(f"and {len(changed) - NAMED:,} more")
+    return MovedOn(
+        "the plan changed before it was approved; nothing was approved or spent:\n  "
+        + "\n  ".join(named),
+        remedy=f"{again_with()} and look at the new plan",
+    )
+
+
+def _changes(
+    connection: Connection, shown: Mapping[int, str], price: Decimal | None
+) -> Iterator[str]:
+    """Say what changed of rows, by the digests and the price they were shown with."""
+    for now in connection.execute(_NOW, {"the_rows": list(shown)}):
+        if now.digest != shown[now.id]:
+            yield f"{now.row}: the row was edited"
+        elif now.state not in ("quoted", "approved"):
+            yield f"{now.row}: it is {now.state} now"
+        elif (now.approved if now.state == "approved" else now.quoted) != to_micro(price):
+            yield f"{now.row}: {in_credits(price)} then, {in_credits(from_micro(now.quoted))} now"
 
 
 def renew_quote(connection: Connection, quoted: Quoted, *, tolerance: Decimal, at: float) -> bool:

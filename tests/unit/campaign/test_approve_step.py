@@ -1,0 +1,166 @@
+"""What is approved is what was shown, all of it or nothing, whatever happens during the question."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tasks.campaign.hold import hold_campaign
+from tasks.campaign.plan import plan_sheet, priced
+from tasks.campaign.run import Run, open_run
+from tasks.campaign.steps import approve_step
+from tasks.campaign.values import Plan, RunOptions
+from tasks.engine.lanes.price import Price
+from tasks.errors import MovedOn, SpendRefused
+from tasks.ledger import (
+    Ledger,
+    acquire_lease,
+    ask_to_cancel,
+    ensure_campaign,
+    release_lease,
+)
+from tasks.settings import load_settings
+from tasks.sheet import SheetOptions, read_sheet
+from tests.campaigns import NOW, Stage, brief
+from tests.programs import simple_sheet
+
+A, B = brief("a"), brief("b", "Coffee")
+LATER = 10_000_000_000.0
+
+#: What happens while the person is asked, and what the refusal says.
+Meanwhile = Callable[[Stage, Run], Awaitable[object]]
+
+
+async def edited(stage: Stage, run: Run) -> None:
+    """The row has another text at the same price, as another run has left it."""
+    await stage.sync(A, replace(B, request={"topic": "Cocoa", "aspect_ratio": "9:16"}))
+    await stage.quote("b")
+
+
+async def dearer(stage: Stage, run: Run) -> None:
+    await stage.quote("b", 14)
+
+
+async def one_row_cancelled(stage: Stage, run: Run) -> None:
+    await stage.write(ask_to_cancel, stage.campaign, only=["b"], at=NOW)
+
+
+async def cancelled(stage: Stage, run: Run) -> None:
+    await stage.write(ask_to_cancel, stage.campaign, only=None, at=NOW)
+    await stage.sync(A, B)
+    for row in await stage.rows():
+        await stage.moved(row, "planned")
+        await stage.quote(row.row)
+
+
+async def taken_over(stage: Stage, run: Run) -> None:
+    """The lease lapsed, and another run has the campaign."""
+    change = partial(acquire_lease, campaign=stage.campaign, owner="another", at=LATER)
+    assert await stage.ledger.write(partial(change, seconds=60)) is None
+
+
+async def taken_and_left(stage: Stage, run: Run) -> None:
+    await taken_over(stage, run)
+    await stage.write(release_lease, stage.campaign, owner="another")
+
+
+async def another_sheet(stage: Stage, run: Run) -> None:
+    await stage.write(ensure_campaign, "spring", sheet="s.csv", sheet_digest="other", at=NOW)
+
+
+CHANGES = {
+    edited: "b: the row was edited",
+    dearer: "b: 12 credits then, 14 credits now",
+    one_row_cancelled: "b: it is cancelled now",
+    cancelled: "cancelled in the meantime",
+    taken_over: "another run took over campaign spring",
+    taken_and_left: "another run took over campaign spring",
+    another_sheet: "campaign spring was given another sheet",
+}
+
+
+@asynccontextmanager
+async def asked(
+    stage: Stage, address: str, folder: Path, meanwhile: Meanwhile | None = None
+) -> AsyncIterator[Run]:
+    """Open a run of two priced rows that asks a person, while something else happens."""
+
+    async def approval(plan: Plan) -> str:
+        if meanwhile is not None:
+            await meanwhile(stage, run)
+        return "Alice"
+
+    (folder / "spring.csv").write_text(simple_sheet(2))
+    environ = {
+        "CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1",
+        "CALLSHEET_API_KEY": "mav_x",
+        "CALLSHEET_LEDGER": address,
+        "CALLSHEET_STORE": str(folder / "store"),
+    }
+    options = RunOptions(sheet=str(folder / "spring.csv"), budget=Decimal(500))
+    settings = load_settings(environ=environ, folder=folder)
+    async with open_run(options, settings, approval) as run:
+        run.campaign = stage.campaign
+        sheet = await read_sheet(options.sheet, SheetOptions())
+        run.sheet = replace(sheet, campaign="spring", digest="d", briefs=(A, B))
+        await hold_campaign(run, stage.campaign, wait=0)
+        prices = dict.fromkeys("ab", Price(Decimal(12)))
+        run.go_by(priced(await plan_sheet(run.at.ledger, run.sheet, options), prices))
+        run.before = dict.fromkeys("ab", "planned")
+        yield run
+
+
+@pytest.fixture
+async def stage(ledger: Ledger) -> Stage:
+    stage = await Stage.set(ledger, A, B, budget=100)
+    await stage.quote("a")
+    await stage.quote("b")
+    return stage
+
+
+async def test_a_plan_is_approved_with_its_budget(stage: Stage, made_address: str, tmp_path: Path):
+    async with asked(stage, made_address, tmp_path):
+        assert await approve_step("spring") == 2
+    assert {row.state for row in await stage.rows()} == {"approved"}
+    assert (await stage.account()).budget == 500
+
+
+@pytest.mark.parametrize("meanwhile", CHANGES, ids=lambda change: change.__name__)
+async def test_what_changed_during_the_question_is_not_approved(
+    stage: Stage, made_address: str, tmp_path: Path, meanwhile: Meanwhile
+):
+    async with asked(stage, made_address, tmp_path, meanwhile):
+        with pytest.raises(SpendRefused, match=CHANGES[meanwhile]) as caught:
+            await approve_step("spring")
+    assert caught.value.exit_status == 4
+    assert "nothing was" in str(caught.value)
+    assert meanwhile is cancelled or "look at the new plan" in (caught.value.remedy or "")
+    assert "approved" not in {row.state for row in await stage.rows()}
+    assert (await stage.account()).budget == 100
+
+
+async def test_a_row_that_the_plan_does_not_show_is_not_approved(
+    stage: Stage, made_address: str, tmp_path: Path
+):
+    async with asked(stage, made_address, tmp_path) as run:
+        await stage.sync(A, B, brief("c", "Milk"))
+        await stage.quote("c")
+        with pytest.raises(MovedOn, match="c: not in the plan"):
+            await approve_step("spring")
+    assert {row.state for row in await stage.rows()} == {"quoted"}
+
+
+async def test_a_run_that_was_interrupted_approves_nothing(
+    stage: Stage, made_address: str, tmp_path: Path
+):
+    async with asked(stage, made_address, tmp_path) as run:
+        run.interrupted = "cancelled on Prefect's page"
+        with pytest.raises(SpendRefused, match="cancelled on Prefect's page; nothing was spent"):
+            await approve_step("spring")
+    assert {row.state for row in await stage.rows()} == {"quoted"}
