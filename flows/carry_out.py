@@ -17,6 +17,8 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+from sqlalchemy import Connection
+
 from flows.pipeline import Steps, carry, prepare
 from tasks.campaign.board_plan import PlanTerms, paid_lines, words_of_approval
 from tasks.campaign.handed_in import parse_kept
@@ -36,6 +38,7 @@ from tasks.ledger import (
     Campaign,
     KeptPlan,
     Ledger,
+    PricedRow,
     claim_run,
     end_run,
     find_campaign,
@@ -162,6 +165,7 @@ class _Carrier:
         sheet, options = await asyncio.to_thread(read), self._terms.options(kept)
         async with open_run(options, self._settings, self._approval) as run:
             run.sheet = await name_campaign(run.at.ledger, sheet, options)
+            run.also_approves = self._check_still_stands
             # The plan was made with them, or without.
             run.hidden_wanted = _wanted
             async with self._watch(run):
@@ -170,15 +174,18 @@ class _Carrier:
                 return await carry(run, self._steps, campaign)
 
     async def _approval(self, plan: Plan) -> str:
-        """Say whose word the plan has, as long as it is the one that was shown."""
-        self._check_stands(await self._ledger.read(partial(find_plan, plan_id=self._plan.id)))
+        """Return who approved the plan; raise MovedOn unless it is the one that was shown."""
         assert self._plan.document is not None
         tolerance = self._settings.quote_tolerance
         check_holds(plan, self._plan.document, tolerance=tolerance, look=LOOK)
         return words_of_approval(self._plan)
 
+    def _check_still_stands(self, connection: Connection, _: Sequence[PricedRow]) -> None:
+        """Check the plan once more, in the transaction that approves its rows."""
+        self._check_stands(find_plan(connection, self._plan.id))
+
     def _check_stands(self, plan: KeptPlan | None) -> None:
-        """Raise SpendRefused for a plan that was taken back since it was approved."""
+        """Raise SpendRefused when the plan was taken back after it was approved."""
         if plan is None or plan.state != "approved":
             why = plan.words if plan and plan.words else "it was taken back"
             raise SpendRefused(f"the plan does not stand any more: {why}; nothing was spent")
@@ -202,6 +209,7 @@ class _Carrier:
         """End a run that may not spend; films that it had begun before are still brought home."""
         # What a run has begun was paid for on its plan, which stays whose word that was.
         if isinstance(error, MovedOn) and self._run.begun_at is None:
+            error.remedy = LOOK
             await self._plan_anew(error)
         return await self._bring_home(_say(error))
 

@@ -266,10 +266,10 @@ def _approve(
     assert run.plan is not None
     now = run.at.clock()
     check_unchanged(connection, run.campaign, owner=run.at.terms.owner)
+    if run.also_approves is not None and (waiting or left):
+        run.also_approves(connection, waiting)
     if waiting:
         check_wanted(connection, run.campaign)
-        if run.also_approves is not None:
-            run.also_approves(connection, waiting)
         # Whoever approved saw that they are paid for elsewhere, and is not asked again.
         elsewhere = [one.campaign_id for one in run.plan.elsewhere]
         set_apart(connection, run.campaign.id, elsewhere)

@@ -9,13 +9,23 @@ from decimal import Decimal
 import pytest
 
 from tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
-from tasks.errors import SpendRefused
-from tasks.ledger import Ledger, Quoted, ask_to_cancel, record_quote
+from tasks.errors import MovedOn, SpendRefused
+from tasks.ledger import Ledger, Quoted, ask_to_cancel, ensure_campaign, record_quote
 from tests.campaigns import NOW, Stage, brief
 
 
 async def dearer(stage: Stage) -> None:
     await stage.write(record_quote, Quoted(await stage.row("b"), Decimal(13)), at=NOW)
+
+
+async def edited(stage: Stage) -> None:
+    await stage.sync(*(brief(row, topic=row.upper()) for row in "abc"))
+    await stage.quote("a")
+    await stage.quote("b")
+
+
+async def another_sheet(stage: Stage) -> None:
+    await stage.write(ensure_campaign, "spring", sheet="s.csv", sheet_digest="other", at=NOW)
 
 
 async def cancelled(stage: Stage) -> None:
@@ -32,7 +42,8 @@ async def approved(stage: Stage, meanwhile: Callable[[Stage], Awaitable[None]]) 
     plan = waiting_plan(stage.campaign, rows, None)
     assert [line.row for line in plan.lines] == ["a", "b"]
     await meanwhile(stage)
-    await approve_waiting(stage.ledger, stage.campaign, plan, run="1", by="Prefect", at=NOW)
+    how = {"run": "1", "by": "Prefect", "owner": None, "at": NOW}
+    await approve_waiting(stage.ledger, stage.campaign, plan, **how)
     return {row.row for row in await stage.rows() if row.state == "approved"}
 
 
@@ -44,13 +55,32 @@ async def stage(ledger: Ledger) -> Stage:
     return stage
 
 
+async def test_what_is_priced_later_is_not_approved(stage: Stage) -> None:
+    assert await approved(stage, priced_later) == {"a", "b"}
+
+
 @pytest.mark.parametrize(
-    ("meanwhile", "rows"), [(dearer, {"a"}), (cancelled, {"a"}), (priced_later, {"a", "b"})]
+    ("meanwhile", "words"),
+    [
+        (dearer, "b: 12 credits then, 13 credits now"),
+        (edited, "b: the row was edited"),
+        (cancelled, "b: it no longer waits for approval"),
+        (another_sheet, "was given another sheet"),
+    ],
 )
-async def test_a_row_is_approved_at_the_price_that_was_shown(
-    stage: Stage, meanwhile: Callable[[Stage], Awaitable[None]], rows: set[str]
+async def test_nothing_is_approved_once_something_changed(
+    stage: Stage, meanwhile: Callable[[Stage], Awaitable[None]], words: str
 ) -> None:
-    assert await approved(stage, meanwhile) == rows
+    with pytest.raises(MovedOn, match=words):
+        await approved(stage, meanwhile)
+    assert "approved" not in {row.state for row in await stage.rows()}
+
+
+async def test_a_run_that_lost_the_campaign_approves_nothing(stage: Stage) -> None:
+    plan = waiting_plan(stage.campaign, await waiting_rows(stage.ledger, stage.campaign), None)
+    how = {"run": "1", "by": "Prefect", "owner": "me", "at": NOW}
+    with pytest.raises(MovedOn, match="another run took over"):
+        await approve_waiting(stage.ledger, stage.campaign, plan, **how)
 
 
 async def test_a_campaign_that_was_cancelled_meanwhile_is_not_approved(stage: Stage) -> None:

@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, create_engine, select
+from sqlalchemy.exc import OperationalError
 
 from tasks.aftercare.approval import approve_on_board
 from tasks.campaign.board_plan import PlanTerms
@@ -22,6 +23,7 @@ from tasks.ledger import (
     PlanKind,
     acts_of,
     approve_plan,
+    approved_by,
     claim_run,
     end_run,
     find_plan,
@@ -34,9 +36,13 @@ from tasks.ledger import (
     run_again,
     run_for,
 )
+from tasks.ledger.database import ledger_url
+from tasks.ledger.people import invite_person
 from tasks.ledger.reviews import review
+from tasks.ledger.schema_board import people
 from tests.board.filmed import filmed
 from tests.campaigns import Stage
+from tests.databases import empty_ledger
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -260,3 +266,23 @@ async def test_a_parked_run_is_taken_up_when_it_is_due_and_an_ended_one_when_ask
     found = await ledger.read(partial(find_run, run_id=run))
     assert found is not None
     assert (found.exit, found.due_at, found.is_over) == (3, NOW + 99, False)
+
+
+async def test_two_approvals_of_one_person_are_counted_one_after_the_other(made_database: str):
+    """SQLite has one writer; on PostgreSQL the person is locked until the transaction ends."""
+    other = create_engine(ledger_url(made_database))
+    ann = select(people.c.id).where(people.c.name == "Ann").with_for_update(nowait=True)
+
+    def count(connection: Connection) -> None:
+        approved_by(connection, "Ann", since=0)
+        with other.connect() as elsewhere, pytest.raises(OperationalError, match="obtain lock"):
+            elsewhere.execute(ann)
+
+    try:
+        async with await open_ledger(made_database) as ledger:
+            invite = partial(invite_person, name="Ann", role="approver", by="Ada", at=NOW)
+            await ledger.write(partial(invite, token="t", login="l", login_until=NOW))
+            await ledger.write(count)
+    finally:
+        other.dispose()
+        empty_ledger(made_database)

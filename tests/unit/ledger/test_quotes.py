@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 
+from tasks.errors import MovedOn
 from tasks.ledger import Ledger, Quoted, approve, record_quote, record_quotes
 from tests.campaigns import NOW, Stage, brief
 
@@ -77,14 +78,25 @@ async def test_approving_twice_is_a_no_op(ledger: Ledger):
 
 
 @pytest.mark.parametrize(("shown", "by_now"), [(12, 14), (14, 12), (12, None), (None, 12)])
-async def test_what_costs_something_else_than_was_shown_is_not_approved(
+async def test_nothing_is_approved_when_a_price_is_not_as_it_was_shown(
     ledger: Ledger, shown, by_now
 ):
     stage = await Stage.set(ledger, brief(), brief("b"))
     row, other = await stage.quote(amount=shown), await stage.quote("b", 5)
     await stage.quote(amount=by_now)
-    assert await stage.write(approve, [row, other], by="Alice", at=NOW) == 1
-    assert [row.state for row in await stage.rows()] == ["quoted", "approved"]
+    with pytest.raises(MovedOn, match="a: .* then, .* now"):
+        await stage.write(approve, [row, other], by="Alice", at=NOW)
+    assert [row.state for row in await stage.rows()] == ["quoted", "quoted"]
+
+
+async def test_nothing_is_approved_when_a_row_was_edited_since_it_was_shown(ledger: Ledger):
+    stage = await Stage.set(ledger, brief(), brief("b"))
+    shown = [await stage.quote("a"), await stage.quote("b")]
+    await stage.sync(brief(), brief("b", "Coffee"))
+    await stage.quote("b")
+    with pytest.raises(MovedOn, match="b: the row was edited"):
+        await stage.write(approve, shown, by="Alice", at=NOW)
+    assert [row.state for row in await stage.rows()] == ["quoted", "quoted"]
 
 
 async def test_many_quotes_are_recorded_as_each_by_itself(ledger: Ledger):

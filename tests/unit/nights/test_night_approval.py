@@ -42,7 +42,7 @@ def plan(priced: int | None = 12, **own: Any) -> Plan:
 
 def row(quoted: int | None) -> PricedRow:
     price = None if quoted is None else Decimal(quoted)
-    return PricedRow(1, 1, "a", "quoted", True, None, None, price)
+    return PricedRow(1, 1, "a", "quoted", True, None, None, "d", price)
 
 
 async def test_a_plan_with_nothing_to_ask_about_is_approved() -> None:
