@@ -84,7 +84,7 @@ def _same(name: str, cell: str) -> str:
 
 
 def _what(line: PlanLine) -> str:
-    return line.action
+    return "on hold" if line.on_hold else line.action
 
 
 def _made_by(line: PlanLine) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tasks.brief import Brief
 from tasks.engine.policy.decision import Lane, Rules, lane_of
-from tasks.ledger import ACTIONS, Action, Campaign, CampaignRow, State, diff_row
+from tasks.ledger import ACTIONS, Action, Campaign, CampaignRow, State, diff_row, too_dear
 from tasks.suggest import suggest, suggest_run
 
 #: What each lane does.
@@ -55,11 +55,14 @@ def next_run(row: CampaignRow, *, now: float, rules: Rules) -> Next:
             action="nothing", means=words, why=None, rests="retired", lane=None, lane_means=None
         )
     diff = diff_row(row, brief_of(row))
-    lane = _lane(row, diff.action, diff.state, now, rules)
+    action, why = diff.action, diff.why
+    if diff.state == "held" and (above := too_dear(row, row.quoted)):
+        action, why = "person", above
+    lane = _lane(row, action, diff.state, now, rules)
     return Next(
-        action=diff.action,
-        means=ACTIONS[diff.action],
-        why=diff.why,
+        action=action,
+        means=ACTIONS[action],
+        why=why,
         rests=diff.state,
         lane=lane,
         lane_means=LANES[lane] if lane else None,

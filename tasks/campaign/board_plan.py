@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from tasks.campaign.plan import plan_document
+from tasks.campaign.plan import at_price, plan_document
 from tasks.campaign.priced_plan import PricedPlan
 from tasks.campaign.values import Plan, PlanLine, RunOptions
 from tasks.credits import as_text, parse_credits
@@ -24,12 +24,14 @@ NAMED = 20
 class PlanTerms:
     """What a plan was asked for, of a sheet or, with `rows`, of other takes of a campaign's rows.
 
-    `sandbox` says whether it was priced by a sandbox of the board's own.
+    `sandbox` says whether it was priced by a sandbox of the board's own. With `keep_budget` the
+    person who approves gave no budget: one that the campaign has stays.
     """
 
     campaign: str | None = None
     select: str | None = None
     budget: Decimal | None = None
+    keep_budget: bool = False
     hidden_rows: HiddenRows | None = None
     new_campaign: bool = False
     same_campaign: bool = False
@@ -58,6 +60,7 @@ class PlanTerms:
             sheet=sheet.place,
             campaign=self.campaign,
             budget=self.budget,
+            keep_budget=self.keep_budget,
             select=self.select,
             hidden_rows=self.hidden_rows,
             new_campaign=self.new_campaign,
@@ -118,11 +121,7 @@ def with_known_prices(document: Mapping[str, Any], now: Plan, asked: Mapping[str
     def put_in(line: PlanLine) -> PlanLine:
         if not line.spends:
             return line
-        price = asked.get(line.row)
-        if price is None:
-            return line._replace(priced=known.get(line.row))
-        line = line._replace(priced=price.amount, priced_for=price.seconds)
-        return line._replace(action="person", why=price.refusal) if price.refusal else line
+        return at_price(line, asked.get(line.row) or Price(known.get(line.row)))
 
     return replace(now, lines=tuple(map(put_in, now.lines)))
 

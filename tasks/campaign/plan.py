@@ -31,6 +31,7 @@ from tasks.ledger import (
     diff_sheet,
     find_campaign,
     paid_elsewhere,
+    too_dear,
 )
 from tasks.sheet import Sheet
 
@@ -65,18 +66,24 @@ def _unknown(brief: Brief) -> RowDiff:
 
 
 def priced(plan: Plan, prices: Mapping[str, Price]) -> Plan:
-    """Return the plan with prices by row id; a row that is refused waits for a person."""
+    """Return the plan with prices by row id (`at_price`)."""
 
     def put_in(line: PlanLine) -> PlanLine:
-        if line.row not in prices:
-            return line
-        amount, refusal, seconds = prices[line.row]
-        line = line._replace(priced=amount, priced_for=seconds)
-        return line._replace(action="person", why=refusal) if refusal else line
+        return at_price(line, prices[line.row]) if line.row in prices else line
 
     if not prices:
         return plan
     return replace(plan, lines=tuple(map(put_in, plan.lines)))
+
+
+def at_price(line: PlanLine, price: Price) -> PlanLine:
+    """Return a line at a price: no run pays for a row that is refused or above its `max_credits`."""
+    line = line._replace(priced=price.amount, priced_for=price.seconds)
+    if price.refusal:
+        return line._replace(action="person", why=price.refusal)
+    if above := too_dear(line, price.amount):
+        return line._replace(action="person", why=above, state="held")
+    return line
 
 
 def plan_document(plan: Plan) -> dict[str, object]:
@@ -104,6 +111,7 @@ def plan_document(plan: Plan) -> dict[str, object]:
             {
                 "row": line.row,
                 "action": line.action,
+                "state": line.state,
                 "why": line.why,
                 "title": line.title,
                 "digest": line.digest,
@@ -280,8 +288,10 @@ def _plan(
                 retiring.append(named.row)
     if not lines and options.select is not None:
         refuse_slips(options.select, _all(diff()))
+    known = campaign.budget if campaign else None
     wished = options.budget if options.budget is not None else sheet.budget
-    budget = wished if wished is not None else (campaign.budget if campaign else None)
+    keeps = wished is None or (options.keep_budget and known is not None)
+    budget = known if keeps else wished
     many = len(retiring) > FEW and len(retiring) > PART * live
     return Plan(
         campaign=sheet.campaign,
@@ -317,6 +327,8 @@ def _line(one: RowDiff, named: Brief | CampaignRow, shared: dict[Any, Any]) -> P
         why=diff.why,
         state=diff.state,
         priced=_credits(outline.quoted, shared) if outline and known else None,
+        max_credits=named.max_credits,
+        line=named.line,
     )
 
 

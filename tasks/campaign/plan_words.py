@@ -54,6 +54,8 @@ def _films(plan: Plan) -> str:
     if actions["continue"]:
         carried = count(actions["continue"], "row is", "rows are")
         words += f"; {carried} paid for before and carried on, 0 credits"
+    if on_hold := sum(line.on_hold for line in plan.lines):
+        words += f"; {count(on_hold, 'row is', 'rows are')} on hold, 0 credits"
     if actions["nothing"]:
         words += f"; {actions['nothing']:,} delivered before, 0 credits"
     return words

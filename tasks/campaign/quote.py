@@ -25,7 +25,7 @@ from tasks.ledger import (
     Terms,
     changed_since,
     end_cancel,
-    move,
+    hold_unpaid,
     record_quotes,
 )
 from tasks.plural import count
@@ -52,7 +52,7 @@ async def quote_rows(
         await at.ledger.write(change)
 
     async def hold(row: CampaignRow, words: str) -> None:
-        await at.ledger.write(partial(move, row=row, new="held", reason=words, at=at.clock()))
+        await at.ledger.write(partial(hold_unpaid, row=row, why=words, at=at.clock()))
 
     unknown = [row for row in rows if row.row not in known]
     asked = await ask_prices(

@@ -28,6 +28,8 @@ class RunOptions:
     sheet: str
     campaign: str | None = None
     budget: Decimal | None = None
+    #: A budget that the campaign has counts, whatever is said here or in the sheet.
+    keep_budget: bool = False
     select: str | None = None
     max_wait: float | None = None
     delimiter: str | None = None
@@ -85,11 +87,19 @@ class PlanLine(NamedTuple):
     priced_for: float | None = None
     #: What its takes have cost so far.
     charged: Decimal = Decimal(0)
+    #: The most that it may cost, and its line of the sheet.
+    max_credits: Decimal | None = None
+    line: int = 0
 
     @property
     def leaves_length(self) -> bool:
         """Whether a length that the row does not say is the service's to choose."""
         return self.operation in (CREATE, "image-to-video")
+
+    @property
+    def on_hold(self) -> bool:
+        """Whether the row costs nothing until its limit or what it asks for changes."""
+        return self.action == "person" and self.state == "held"
 
     @property
     def spends(self) -> bool:

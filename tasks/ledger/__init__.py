@@ -159,6 +159,7 @@ if TYPE_CHECKING:
         Quoted,
         approve,
         changed_since,
+        hold_unpaid,
         priced_rows,
         record_quote,
         record_quotes,

@@ -217,9 +217,18 @@ def _unchanged(row: CampaignRow, brief: Brief) -> Diff:
         # Held, stalled or retired with a take that stands: looking again costs nothing.
         resting = resting_state(take)
         return Diff("nothing" if resting == "delivered" else "continue", resting, row.reason)
-    # Should the sheet's limit have come to be below the quote, it is to be judged anew.
-    kept = row.state in ("quoted", "approved") and not is_above(row.quoted, brief.max_credits)
-    return _wanted(row, brief, row.state if kept else "planned")
+    return _wanted(row, brief, row.state if _rests(row, brief) else "planned")
+
+
+def _rests(row: CampaignRow, brief: Brief) -> bool:
+    """Whether an unchanged row that is not paid for stays in its state until it has a new price.
+
+    A row on hold does until the sheet changes its limit, so that a run of other rows leaves it.
+    """
+    if row.state == "held":
+        return row.max_credits == brief.max_credits
+    # A limit that is below the quote now has the row judged anew.
+    return row.state in ("quoted", "approved") and not is_above(row.quoted, brief.max_credits)
 
 
 def _wanted(row: CampaignRow, brief: Brief, state: State) -> Diff:

@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, Connection, bindparam, select, update
 
 from tasks.credits import as_text, from_micro, in_credits, is_above, to_micro
 from tasks.errors import MovedOn
-from tasks.ledger.moves import move, move_all, note_approvals
+from tasks.ledger.moves import move, move_all, note_approvals, remark
 from tasks.ledger.outlines import pages_of
 from tasks.ledger.schema import rows
 from tasks.ledger.states import State
@@ -64,12 +64,26 @@ def record_quote(connection: Connection, quoted: Quoted, *, at: float) -> None:
     row = quoted.row
     if not _set_quote(connection, quoted, at):
         return
+    above = None if quoted.refusal is not None else too_dear(row, quoted.amount)
+    if above:
+        hold_unpaid(connection, row, above, at=at)
+        return
+    if row.state == "held":
+        # On hold until now: it is judged by its new price.
+        move(connection, row, "planned", at=at)
+        row = replace(row, state="planned")
     if quoted.refusal is not None:
         move(connection, row, "rejected", at=at, reason=quoted.refusal)
-    elif above := too_dear(row, quoted.amount):
-        move(connection, row, "held", at=at, reason=above)
     elif row.state == "planned":
         move(connection, row, "quoted", at=at, words=f"{in_credits(quoted.amount)}")
+
+
+def hold_unpaid(connection: Connection, row: CampaignRow, why: str, *, at: float) -> None:
+    """Put a row on hold before anything is paid for it; one that is on hold gets the new reason."""
+    if row.state != "held":
+        move(connection, row, "held", at=at, reason=why)
+    elif row.reason != why:
+        remark(connection, row, why, at=at)
 
 
 def record_quotes(
@@ -234,13 +248,26 @@ def _step_back(
         move(connection, replace(row, state="planned"), new, at=at, reason=reason)
 
 
+class Capped(Protocol):
+    """A row of a sheet, of a plan or of the ledger, with what it may cost at most."""
+
+    @property
+    def line(self) -> int: ...
+    @property
+    def max_credits(self) -> Decimal | None: ...
+
+
 def too_dear(
-    row: CampaignRow, price: Decimal | None, *, instead: str = ", or ask for less"
+    row: Capped, price: Decimal | None, *, instead: str = ", or ask for less"
 ) -> str | None:
     """Say that a price is above what the row may cost, if it is; a remedy ends in `instead`."""
     if not is_above(price, row.max_credits):
         return None
+    cap = as_text(row.max_credits)
+    where = f" in line {row.line} of the sheet" if row.line else " in the sheet"
+    if price is None:
+        return f"its price cannot be read, and max_credits is {cap}: clear max_credits{where}"
     return (
-        f"the quote ({in_credits(price)}) is above the row's max_credits "
-        f"({as_text(row.max_credits)}): raise it in the sheet{instead}"
+        f"it costs {in_credits(price)}, and max_credits is {cap}: "
+        f"set max_credits{where} to {as_text(price)} or more{instead}"
     )

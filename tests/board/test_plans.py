@@ -361,3 +361,40 @@ async def test_what_makes_no_sense_is_refused_in_words(
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["detail"]
+
+
+async def test_a_row_above_its_limit_is_on_hold_and_not_in_the_button(
+    board: OpenBoard, service: Sandbox, name: str
+) -> None:
+    text = simple_sheet(3, columns=",max_credits", cells=",15").replace("9:16,15", "9:16,14", 1)
+    plan = await plan_for(board.reviewer, f"{name}.csv", text)
+    assert (plan["total"], plan["counts"]) == (30, {"make": 2, "person": 1})
+    assert (plan["rows"][0]["state"], plan["rows"][0]["action"]) == ("held", "person")
+    assert "set max_credits in line 2 of the sheet to 15 or more" in plan["rows"][0]["why"]
+    page = (await (await board.form("approver")).get(f"/plans/{plan['plan']}")).text
+    assert "Approve 2 rows for 30 credits" in page
+    assert "on hold</span>" in page
+    await ended(board.viewer, await approved(board.approver, plan))
+    assert charged(service, await keys(board, name)) == 2
+    again = await plan_for(board.reviewer, f"{name}.csv", text)
+    assert (again["total"], again["counts"]) == (0, {"nothing": 2, "person": 1})
+
+
+async def test_an_approval_without_a_budget_does_not_raise_the_campaigns(
+    board: OpenBoard, name: str
+) -> None:
+    async def budget() -> Any:
+        return (await board.viewer.get(f"{API}/campaigns/{name}")).json()["credits"]["budget"]
+
+    async def approve(rows: int, **said: Any) -> int:
+        plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(rows), budget=500)
+        path = f"{API}/plans/{plan['plan']}/approve"
+        answer = await board.admin.post(path, json=said)
+        if answer.status_code == 202:
+            await ended(board.viewer, answer.json()["run"])
+        return answer.status_code
+
+    await made(board, f"{name}.csv", simple_sheet(1), budget=40)
+    assert (await approve(2), await budget()) == (202, 40)
+    assert (await approve(3), await budget()) == (422, 40)
+    assert (await approve(3, budget=45), await budget()) == (202, 45)

@@ -178,7 +178,7 @@ class Program:
         await self.ledger.write(partial(sync_sheet, campaign_id=campaign.id, briefs=briefs, at=now))
         wanted = {brief.row for brief in briefs if brief.enabled}
         for row in await self._rows(campaign):
-            if row.row in wanted and row.state in ("planned", "quoted"):
+            if row.row in wanted and row.state in ("planned", "quoted", "held"):
                 await self._quote(row)
         waiting = [row for row in await self._rows(campaign) if row.state == "quoted"]
         waiting = [row for row in waiting if row.enabled]

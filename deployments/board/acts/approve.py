@@ -56,7 +56,8 @@ async def approve(
 ) -> Approved:
     """Approve a plan as it was shown, and have it carried out; again, the same answer.
 
-    `budget` is what the campaign may cost in all. Raises ProblemDetails: 409 when something has
+    `budget` is what the campaign may cost in all; without one, a campaign keeps the budget it has,
+    unless the same person planned another. Raises ProblemDetails: 409 when something has
     moved on, with the new `plan`; 403 beyond the person's role or allowance; 422 where the plan
     does not fit the budget or cannot be approved at all.
     """
@@ -69,6 +70,9 @@ async def approve(
     terms = PlanTerms.read(plan.terms)
     if budget is not None:
         terms = replace(terms, budget=budget)
+    elif plan.made_by != person.name:
+        # A reviewer asks for a budget with a plan, or writes it into a sheet; an approver gives it.
+        terms = replace(terms, keep_budget=True)
     _check_sandbox(board, terms)
     sheet: Sheet | None = None
     if plan.kind == "run":

@@ -97,7 +97,11 @@ class PlanOut(BaseModel):
 
 
 class ApproveAsked(BaseModel):
-    """A budget that the campaign has from now on, over all its runs; none leaves it as it is."""
+    """A budget for the campaign from now on, over all its runs.
+
+    Without one, the campaign keeps the budget it has; a campaign without a budget gets the plan's.
+    The budget of a plan that you asked for yourself counts as given.
+    """
 
     model_config = ConfigDict(extra="forbid")
 

@@ -21,7 +21,9 @@ async def waiting(stage: Stage, run: str) -> None:
     """Approve what has a price and waits for it by now, as the flow `approve`."""
     rows = await waiting_rows(stage.ledger, stage.campaign)
     plan = waiting_plan(stage.campaign, rows, None)
-    await approve_waiting(stage.ledger, stage.campaign, plan, run=run, by="Prefect", at=NOW)
+    await approve_waiting(
+        stage.ledger, stage.campaign, plan, run=run, by="Prefect", owner=None, at=NOW
+    )
 
 
 async def retakes(stage: Stage, run: str) -> None:

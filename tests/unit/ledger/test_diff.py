@@ -26,7 +26,7 @@ TABLE: dict[State, tuple[str, str, str, str, str]] = {
         "retire retired",
     ),
     # Refused: nothing was made, so the same film is tried again.
-    "held": ("make planned", "make planned", "off planned", "off planned", "retire retired"),
+    "held": ("make held", "make planned", "off planned", "off planned", "retire retired"),
     "rejected": (
         "person rejected",
         "make planned",

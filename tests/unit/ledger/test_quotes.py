@@ -8,8 +8,10 @@ from decimal import Decimal
 import pytest
 
 from tasks.errors import MovedOn
-from tasks.ledger import Ledger, Quoted, approve, record_quote, record_quotes
+from tasks.ledger import Ledger, Quoted, approve, hold_unpaid, record_quote, record_quotes
 from tests.campaigns import NOW, Stage, brief
+
+LATER = {"tolerance": Decimal(0), "at": NOW + 1}
 
 
 async def test_a_quote_stands_beside_the_row(ledger: Ledger):
@@ -130,3 +132,61 @@ async def test_many_quotes_are_recorded_as_each_by_itself(ledger: Ledger):
     assert {after[name].quoted_at for name in names[:-1]} == {NOW + 1}
     assert [event.words for event in await stage.events("plain")] == ["12 credits"]
     assert after["plain"].since == NOW + 1
+
+
+async def held(ledger: Ledger) -> Stage:
+    """A row on hold: it costs 12 credits, and may cost 10."""
+    stage = await Stage.set(ledger, brief(max_credits=Decimal(10), line=7))
+    row = await stage.quote(amount=12)
+    assert (row.state, row.reason) == (
+        "held",
+        "it costs 12 credits, and max_credits is 10: "
+        "set max_credits in line 7 of the sheet to 12 or more, or ask for less",
+    )
+    return stage
+
+
+@pytest.mark.parametrize(
+    ("amount", "refusal", "state", "said"),
+    [
+        (12, None, "held", []),
+        (14, None, "held", ["remark"]),
+        (9, None, "quoted", ["state", "state"]),
+        (None, "no such tool", "rejected", ["state", "state"]),
+    ],
+)
+async def test_a_row_on_hold_is_judged_by_its_new_price(
+    ledger: Ledger, amount, refusal, state, said
+):
+    stage = await held(ledger)
+    before = len(await stage.events())
+    price = None if amount is None else Decimal(amount)
+    await stage.write(record_quotes, [Quoted(await stage.row(), price, refusal)], **LATER)
+    row = await stage.row()
+    assert (row.state, row.quoted) == (state, amount)
+    assert [event.kind for event in (await stage.events())[before:]] == said
+
+
+async def test_a_row_on_hold_without_a_price_gets_the_new_reason(ledger: Ledger):
+    stage = await held(ledger)
+    await stage.write(hold_unpaid, await stage.row(), "it has no price", at=NOW)
+    row = await stage.row()
+    assert (row.state, row.reason) == ("held", "it has no price")
+
+
+@pytest.mark.parametrize(
+    ("sheet", "state"),
+    [
+        (brief(max_credits=Decimal(10)), "held"),
+        (brief(max_credits=Decimal(10), priority=3), "held"),
+        (brief(max_credits=Decimal(11)), "planned"),
+        (brief(max_credits=None), "planned"),
+        (brief(topic="Coffee", max_credits=Decimal(10)), "planned"),
+    ],
+)
+async def test_a_row_stays_on_hold_until_its_limit_or_brief_changes(ledger: Ledger, sheet, state):
+    stage = await held(ledger)
+    reason = (await stage.row()).reason
+    await stage.sync(sheet)
+    row = await stage.row()
+    assert (row.state, row.reason) == (state, reason if state == "held" else None)
