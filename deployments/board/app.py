@@ -6,7 +6,7 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
@@ -29,6 +29,7 @@ from deployments.board.beside import Beside
 from deployments.board.board import Board
 from deployments.board.guard import Guard
 from deployments.board.health import Health
+from deployments.board.known_query import known_query
 from deployments.board.pages import (
     activity,
     attention,
@@ -116,7 +117,7 @@ def _routes() -> list[BaseRoute]:
     # Pages show films by the same addresses that programs fetch them by.
     router.include_router(film_calls.router, include_in_schema=False)
     for call in CALLS:
-        router.include_router(call.router, prefix=API)
+        router.include_router(call.router, prefix=API, dependencies=[Depends(known_query)])
     return router.routes
 
 

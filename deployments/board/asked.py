@@ -12,6 +12,7 @@ from typing import Any, cast, get_args
 
 from starlette.datastructures import QueryParams
 
+from deployments.board.known_query import refuse_unknown
 from deployments.board.problem_details import ProblemDetails
 from tasks.errors import did_you_mean
 from tasks.ledger import SORTS, STATES, RowFilter, Sort, State
@@ -22,6 +23,9 @@ from tasks.ledger.shown import MOST, PAGE
 WORDS = ("tag", "q", "language", "ratio", "tool")
 TRUTHS = ("flagged", "film")
 MOMENTS = ("since", "until")
+FILTERS = ("state", "review", "row", "takes", *WORDS, *TRUTHS, *MOMENTS)
+#: What else an address says of a page of rows.
+PAGED = ("sort", "after", "limit")
 #: Characters of one of them at most.
 LONG = 200
 
@@ -36,21 +40,25 @@ class AskedRows:
     limit: int = PAGE
 
 
-def rows_in(query: QueryParams) -> AskedRows:
-    """Read which page of which rows an address asks for; raise ProblemDetails 422 for no sense."""
+def rows_in(query: QueryParams, *also: str) -> AskedRows:
+    """Read which page of which rows an address asks for; raise ProblemDetails 422 for no sense.
+
+    `also` are names that it may have for something else.
+    """
     return AskedRows(
-        which=filter_in(query),
+        which=filter_in(query, *PAGED, *also),
         sort=cast(Sort, _one_of(query, "sort", SORTS) or "sheet"),
         after=query.get("after") or None,
         limit=min(_number(query, "limit", least=1) or PAGE, MOST),
     )
 
 
-def filter_in(query: QueryParams) -> RowFilter:
+def filter_in(query: QueryParams, *also: str) -> RowFilter:
     """Read which rows an address asks for; raise ProblemDetails 422 for what makes no sense.
 
-    `state` and `row` may stand several times; states may also stand with commas between.
+    A name that is neither a filter nor in `also` is refused. `state` and `row` may stand several times; states may also stand with commas between.
     """
+    refuse_unknown(query, (*FILTERS, *also))
     named = [word for text in query.getlist("state") for word in text.split(",") if word]
     for word in named:
         if word not in STATES:

@@ -32,7 +32,7 @@ class FilmView:
     @classmethod
     def of(cls, query: QueryParams) -> FilmView:
         """Read what stands behind the question mark; ProblemDetails for what makes no sense."""
-        asked = rows_in(query)
+        asked = rows_in(query, "open", "compare", "look", "done")
         return cls(
             which=replace(asked.which, film=True),
             sort=asked.sort,

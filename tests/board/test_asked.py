@@ -13,7 +13,7 @@ from tasks.ledger import RowFilter
 
 FILTERS = {
     "": RowFilter(),
-    "state=&tag=&review=&q=&flagged=&limit=&after=": RowFilter(),
+    "state=&tag=&review=&q=&flagged=": RowFilter(),
     "state=failed": RowFilter(states=("failed",)),
     "state=failed&state=held&state=failed": RowFilter(states=("failed", "held")),
     "state=failed,held": RowFilter(states=("failed", "held")),
@@ -25,7 +25,6 @@ FILTERS = {
         takes=2, since=1.5, until=1764000000.123456
     ),
     "row=a&row=b,c": RowFilter(rows=("a", "b,c")),
-    "what=else&utm=1": RowFilter(),
 }
 
 
@@ -40,7 +39,7 @@ REFUSED = [
     "state=done", "state=failed,done", "review=maybe", "review=kept", "flagged=perhaps", "takes=0",
     "takes=-1", "takes=2.5", "takes=x", "takes=99999999999999999999", "since=x", "since=nan",
     "since=inf", "until=-1", "sort=best", "limit=0", "limit=ten", "limit=-5", "limit=%C2%B2",
-    "q=" + "x" * 201, "tag=" + "x" * 201,
+    "q=" + "x" * 201, "tag=" + "x" * 201, "langauge=de", "utm=1",
 ]  # fmt: skip
 
 

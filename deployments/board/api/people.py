@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from deployments.board.acts import links, people
 from deployments.board.board import TheBoard
@@ -50,6 +50,9 @@ class Everybody(BaseModel):
 class Invite(BaseModel):
     """Whom to invite; `again` renews somebody who is there already."""
 
+    model_config = ConfigDict(extra="forbid")
+
+
     name: str = Field(min_length=1, max_length=80)
     role: Role
     allowance: Decimal | None = Field(default=None, ge=0, le=10**9, decimal_places=6)
@@ -84,6 +87,9 @@ class Links(BaseModel):
 
 class NewLink(BaseModel):
     """A link to be made: for whom, to which campaign, with which rights, for how many days."""
+
+    model_config = ConfigDict(extra="forbid")
+
 
     campaign: str = Field(min_length=1, max_length=200)
     name: str = Field(min_length=1, max_length=80)

@@ -47,7 +47,7 @@ async def live(request: Request, board: TheBoard, person: Viewer, campaign: str)
     if found is None and await see_runs(board, person, campaign, limit=1):
         return page(request, "starting.html", person, campaign=campaign)
     found = found or await campaign_of(board, campaign)
-    view = RowView(rows_in(request.query_params))
+    view = RowView(rows_in(request.query_params, "rows", "cancelled"))
     asked = view.asked
     read = partial(shown_rows, campaign_id=found.id, which=asked.which, sort=asked.sort)
     shown = await board.read(partial(read, after=asked.after, limit=asked.limit))
@@ -63,7 +63,7 @@ async def stream(
     """Send all parts of the page once, then those that change; `rows` are those on it."""
     found = await campaign_of(board, campaign)
     numbers = [int(one) for one in rows.split(",")[:500] if one.isdecimal()]
-    view = RowView(rows_in(request.query_params))
+    view = RowView(rows_in(request.query_params, "rows", "cancelled"))
     sent = _Sent(request, person, board, found, view, numbers)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(sent.messages(), media_type="text/event-stream", headers=headers)

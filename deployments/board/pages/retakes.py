@@ -28,6 +28,8 @@ router = APIRouter(prefix="/c/{campaign}")
 
 #: Rows that a form may name.
 MOST = 1000
+#: Fields of the forms that are no filters.
+FORM = ("because", "even_kept", "view", "all", "reason", "sort")
 _FAILED: State = "failed"
 
 
@@ -64,8 +66,8 @@ async def _rows_meant(board: Board, campaign: str, fields: FormData) -> list[str
     if len(named) == 1:
         return named
     found = await campaign_of(board, campaign)
-    pairs = [(k, v) for k, v in fields.multi_items() if isinstance(v, str) and k != "because"]
-    which = RowFilter(rows=tuple(named)) if named else filter_in(QueryParams(pairs))
+    pairs = [(k, v) for k, v in fields.multi_items() if isinstance(v, str)]
+    which = RowFilter(rows=tuple(named)) if named else filter_in(QueryParams(pairs), *FORM)
     if which.is_empty:
         which = RowFilter(states=(_FAILED,))
     states = tuple(state for state in which.states or RETAKEABLE if state in RETAKEABLE)
