@@ -21,7 +21,7 @@ from prefect.states import Completed
 from flows.endings import NAMES, ended, needs_person
 from flows.prefect_logs import redact_prefect_logs
 from tasks.aftercare.cancel import Ending, carry_out, endings, exit_status, needs_service
-from tasks.campaign.selection import parse_selection
+from tasks.campaign.selection import choose_rows
 from tasks.credits import as_number, in_credits
 from tasks.engine.context import connect
 from tasks.errors import BadInput
@@ -85,12 +85,8 @@ async def _choose(ledger: Ledger, campaign: Campaign, select: str | None) -> set
     """Return the rows that are meant, by id; None for the whole campaign."""
     if select is None:
         return None
-    meant = parse_selection(select)
     rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
-    found = {row.row for row in rows if meant(row, row.asked(), row.state)}
-    if not found:
-        raise BadInput(f"no row of {campaign.name} is meant by {select}")
-    return found
+    return {row.row for row in choose_rows(rows, None, select)}
 
 
 async def _rows(ledger: Ledger, campaign: Campaign, names: Collection[str]) -> list[CampaignRow]:

@@ -22,7 +22,7 @@ from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
 from tasks.campaign.hold import carry_only
 from tasks.campaign.quote import check_budget, is_within
 from tasks.campaign.run import Run
-from tasks.campaign.selection import parse_selection
+from tasks.campaign.selection import choose_rows
 from tasks.credits import in_credits
 from tasks.errors import SpendRefused
 from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, rows_of
@@ -120,13 +120,10 @@ async def _begun(ledger: Ledger, campaign: Campaign) -> list[str]:
 
 async def _choose(ledger: Ledger, campaign: Campaign, select: str) -> list[CampaignRow]:
     """Return those chosen rows that can be taken again, and that nobody keeps."""
-    chosen = parse_selection(select)
+    known = await ledger.read(partial(rows_of, campaign_id=campaign.id))
     kept = await ledger.read(partial(kept_rows, campaign_id=campaign.id))
     return [
         row
-        for row in await ledger.read(partial(rows_of, campaign_id=campaign.id))
-        if row.state in RETAKEABLE
-        and row.enabled
-        and row.id not in kept
-        and chosen(row, row.asked(), row.state)
+        for row in choose_rows(known, None, select)
+        if row.state in RETAKEABLE and row.enabled and row.id not in kept
     ]

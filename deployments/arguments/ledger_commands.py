@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 
-from deployments.arguments.sheet_commands import BUDGET
+from deployments.arguments.sheet_commands import BUDGET, SELECT
 
 _SANDBOX = "for what was made with --sandbox: against the same service of our own"
 
@@ -31,7 +31,7 @@ def rows(parser: ArgumentParser) -> None:
         choices=("kept", "rejected", "none"),
         help="only rows whose film somebody keeps, or rejected, or nobody has decided on",
     )
-    parser.add_argument("--select", metavar="EXPR", help="only these rows: state:held, tag:x")
+    parser.add_argument("--select", metavar="EXPR", help=SELECT)
 
 
 def explain(parser: ArgumentParser) -> None:
@@ -58,13 +58,13 @@ def contact_sheet(parser: ArgumentParser) -> None:
     """Give `callsheet contact-sheet` its arguments."""
     _take_campaign(parser)
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="FILE.html or .jpg")
-    parser.add_argument("--select", metavar="EXPR", help="only these rows: tag:x,language:en|de")
+    parser.add_argument("--select", metavar="EXPR", help=SELECT)
 
 
 def verify(parser: ArgumentParser) -> None:
     """Give `callsheet verify` its arguments."""
     _take_campaign(parser)
-    parser.add_argument("--select", metavar="EXPR", help="only these rows: tag:x,language:en|de")
+    parser.add_argument("--select", metavar="EXPR", help=SELECT)
     parser.add_argument("--quick", action="store_true", help="compare sizes; read nothing")
     parser.add_argument(
         "--repair", action="store_true", help="fetch again what is missing or damaged, free"
@@ -111,7 +111,7 @@ def review(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--note", metavar="TEXT", help="more, for whoever edits the brief")
     parser.add_argument("--take", type=int, metavar="N", help="of the row, unless its newest film")
-    parser.add_argument("--select", metavar="EXPR", help="all films undecided on of these: tag:x")
+    parser.add_argument("--select", metavar="EXPR", help=f"all undecided: {SELECT}")
     parser.add_argument("--by", metavar="NAME", help="who says so, unless you")
     parser.add_argument(
         "--instead-of", choices=("keep", "reject"), help="the verdict that stands, to replace it"
@@ -148,7 +148,7 @@ def _take_rows(parser: ArgumentParser) -> None:
     parser.add_argument(
         "words", metavar="ROW", nargs="*", help="rows; first the campaign, unless the newest"
     )
-    parser.add_argument("--select", metavar="EXPR", help="only these rows: state:failed, tag:x")
+    parser.add_argument("--select", metavar="EXPR", help=SELECT)
     parser.add_argument("--yes", action="store_true", help="go on without being asked")
     _take_sandbox(parser)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 BUDGET = "credits the campaign may cost in its whole life, over every run"
+SELECT = "only these rows, such as r1,r2 or tag:launch,language:en|de or 'draft-*,!draft-7'"
 
 
 def check(parser: ArgumentParser) -> None:
@@ -114,6 +115,6 @@ def _take_sheet(parser: ArgumentParser) -> None:
 def _take_terms(parser: ArgumentParser) -> None:
     """Take which rows are meant, what they may cost, and whose films they are."""
     parser.add_argument("--budget", metavar="N", help=BUDGET)
-    parser.add_argument("--select", metavar="EXPR", help="only these rows: tag:x,language:en|de")
+    parser.add_argument("--select", metavar="EXPR", help=SELECT)
     parser.add_argument("--sandbox", action="store_true", help="against a service of our own")
     parser.add_argument("--time-scale", metavar="X", help="with --sandbox: X times faster")

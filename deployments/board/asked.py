@@ -56,7 +56,8 @@ def rows_in(query: QueryParams, *also: str) -> AskedRows:
 def filter_in(query: QueryParams, *also: str) -> RowFilter:
     """Read which rows an address asks for; raise ProblemDetails 422 for what makes no sense.
 
-    A name that is neither a filter nor in `also` is refused. `state` and `row` may stand several times; states may also stand with commas between.
+    A name that is neither a filter nor in `also` is refused. `state` and `row` may stand several
+    times; states may also stand with commas between.
     """
     refuse_unknown(query, (*FILTERS, *also))
     named = [word for text in query.getlist("state") for word in text.split(",") if word]

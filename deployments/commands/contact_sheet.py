@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
+from deployments.commands.named_rows import check_select
 from deployments.commands.options import settings_of
 from deployments.commands.reading import campaign_of, reading
 from deployments.signals import run_command
@@ -64,6 +65,7 @@ async def _films(args: Namespace) -> tuple[str, list[SheetFilm]]:
     settings, chosen = settings_of(args), parse_selection(args.select)
     async with reading(args) as ledger, Places() as places:
         campaign = await campaign_of(ledger, args.campaign)
+        await check_select(args, ledger, campaign)
         folder = settings.home / "board" / "pictures"
         pictures = Pictures(places, spool=settings.spool, folder=folder)
         return campaign.name, await films_on_sheet(ledger, campaign, pictures, chosen)

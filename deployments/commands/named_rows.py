@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from deployments.commands.reading import NotHere, campaign_of
-from tasks.campaign.selection import choose_rows, parse_selection
+from tasks.campaign.selection import check_selection, choose_rows, parse_selection
 from tasks.errors import BadInput
 from tasks.ledger import Campaign, CampaignRow, Ledger, all_campaigns, rows_of
 from tasks.suggest import suggest
@@ -48,3 +48,10 @@ async def chosen_rows(
             remedy=f"`{suggest('rows', campaign.name)}` lists them",
         )
     return choose_rows(rows, named, args.select)
+
+
+async def check_select(args: Namespace, ledger: Ledger, campaign: Campaign) -> None:
+    """Raise BadInput when `--select` names a row that is not there, or matches none."""
+    if args.select is not None:
+        rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
+        check_selection(args.select, ((row, row.asked(), row.state) for row in rows))

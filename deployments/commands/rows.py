@@ -12,7 +12,7 @@ from deployments.row_table import Document, show_rows
 from deployments.signals import run_command
 from deployments.terminal import console_for, print_json_lines
 from tasks.campaign.report import row_documents
-from tasks.campaign.selection import parse_selection
+from tasks.campaign.selection import choose_rows, parse_selection
 from tasks.errors import BadInput, did_you_mean
 from tasks.ledger import STATES, CampaignRow, State, rows_of
 
@@ -29,12 +29,17 @@ def main(args: Namespace) -> int:
 
 
 async def _read(args: Namespace) -> tuple[str, list[CampaignRow], Document]:
-    chosen, states = parse_selection(args.select), _states(args.state)
+    parse_selection(args.select)
+    states = _states(args.state)
     async with reading(args) as ledger:
         campaign = await campaign_of(ledger, args.campaign)
-        rows = await ledger.read(partial(rows_of, campaign_id=campaign.id, states=states))
+        # A selection is checked against all rows.
+        read = None if args.select else states
+        known = await ledger.read(partial(rows_of, campaign_id=campaign.id, states=read))
         document = await ledger.read(partial(row_documents, campaign_id=campaign.id, states=states))
-    rows = [row for row in rows if chosen(row, row.asked(), row.state)]
+    rows = [
+        row for row in choose_rows(known, None, args.select) if not states or row.state in states
+    ]
     if args.review:
         wanted = _REVIEWS[args.review]
         rows = [row for row in rows if wanted(document(row))]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from deployments.commands.named_rows import check_select
 from deployments.commands.options import sandbox_for, settings_of
 from deployments.commands.reading import campaign_of, reading
 from deployments.signals import run_command
@@ -38,6 +39,7 @@ async def _verify(args: Namespace) -> Audit:
     settings, chosen = settings_of(args), parse_selection(args.select)
     async with reading(args) as ledger, Places() as places:
         campaign = await campaign_of(ledger, args.campaign)
+        await check_select(args, ledger, campaign)
         audit = await verify(
             ledger,
             campaign,

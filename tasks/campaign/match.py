@@ -17,7 +17,7 @@ from itertools import chain, count
 from pathlib import Path, PurePath
 
 from tasks.brief import Brief, Json, canonical_json
-from tasks.campaign.selection import parse_selection
+from tasks.campaign.selection import check_selection, parse_selection
 from tasks.campaign.values import RunOptions
 from tasks.credits import as_text
 from tasks.errors import Problem, SpendRefused
@@ -248,6 +248,8 @@ async def _match_new(
     ledger: Ledger, sheet: Sheet, options: RunOptions, campaign: Campaign | None
 ) -> Match:
     chosen = parse_selection(options.select)
+    if campaign is None:
+        check_selection(options.select, ((b, b.asked(), "planned") for b in sheet.briefs))
     briefs = [b for b in sheet.briefs if b.enabled and chosen(b, b.asked(), "planned")]
     number = campaign.id if campaign else None
     wanted = [(brief.row, brief.digest) for brief in briefs]

@@ -16,7 +16,7 @@ from typing import Any, overload
 from sqlalchemy import Connection
 
 from tasks.brief import Brief, Json
-from tasks.campaign.selection import Asked, parse_selection, refuse_slips
+from tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
 from tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
 from tasks.credits import as_number, as_text, from_micro, in_credits, parse_credits
 from tasks.engine.lanes.price import Price
@@ -77,7 +77,7 @@ def priced(plan: Plan, prices: Mapping[str, Price]) -> Plan:
 
 
 def at_price(line: PlanLine, price: Price) -> PlanLine:
-    """Return a line at a price: no run pays for a row that is refused or above its `max_credits`."""
+    """Return a line at a price: no run pays for a row that is refused or above `max_credits`."""
     line = line._replace(priced=price.amount, priced_for=price.seconds)
     if price.refusal:
         return line._replace(action="person", why=price.refusal)
@@ -268,6 +268,7 @@ def _plan(
     diff: Callable[[], Iterable[RowDiff]],
 ) -> Plan:
     chosen = None if options.select is None else parse_selection(options.select)
+    unknown = set(names_in(options.select))
     lines: list[PlanLine] = []
     retiring: list[str] = []
     unsynced: list[int] = []
@@ -278,6 +279,7 @@ def _plan(
         assert named is not None, "a row is in the sheet, in the ledger, or in both"
         if chosen is None or chosen(named, named.asked(), one.diff.state):
             lines.append(_line(one, named, shared))
+        unknown.discard(named.row.casefold())
         # Of all rows: the selection chooses what is made, the sheet says what is there.
         if one.brief is not None and not one.is_synced(position):
             unsynced.append(position)
@@ -286,8 +288,8 @@ def _plan(
             paid = paid or one.outline.take_id is not None
             if one.diff.action == "retire":
                 retiring.append(named.row)
-    if not lines and options.select is not None:
-        refuse_slips(options.select, _all(diff()))
+    if unknown or (not lines and chosen is not None):
+        check_selection(options.select, _all(diff()))
     known = campaign.budget if campaign else None
     wished = options.budget if options.budget is not None else sheet.budget
     keeps = wished is None or (options.keep_budget and known is not None)

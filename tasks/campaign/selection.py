@@ -1,13 +1,14 @@
-"""`--select`: which rows a run touches.
+"""`--select`: which rows a command is about.
 
-Terms are separated by commas and must all hold: `name:pattern`, or a bare pattern for the row's
-id. `|` in a pattern offers alternatives, `*` and `?` are wildcards, a leading `!` turns a term
-round: `tag:launch,language:en|de,!draft-*`.
+Ids and terms are separated by commas. Ids are alternatives: a row has to be one of them (`r1,r2`).
+Terms, `name:pattern`, must all hold: `tag:launch,language:en|de`. `|` in a pattern offers
+alternatives, `*` and `?` are wildcards, and a leading `!` leaves rows out: `draft-*,!draft-7`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Protocol, TypeVar
 
@@ -18,8 +19,9 @@ OWN = ("row", "state", "tag", "cost_center", "operation")
 #: Fields of the request worth selecting by.
 ASKED = ("tool", "title", "topic", "mode", "style", "voice_id", "music_id", "caption_style",
          "aspect_ratio", "language", "video_model", "duration_seconds")  # fmt: skip
-#: Names whose values people make up, or the service: with a slip they choose nothing.
-NAMED = ("tag", "cost_center", "operation", "tool", "mode", "style")
+#: Ids and other values that a refusal lists, and what they are called there.
+SHOWN = 8
+KINDS = {"row": "rows", "tag": "tags", "cost_center": "cost centers", "language": "languages"}
 
 
 class Selectable(Protocol):
@@ -40,14 +42,92 @@ Selection = Callable[[Selectable, Mapping[str, Any], str], bool]
 Asked = tuple[Selectable, Mapping[str, Any], str]
 
 
+@dataclass(frozen=True)
+class _Term:
+    """One id or term of a selection, as it is written in `text`."""
+
+    text: str
+    name: str
+    patterns: tuple[str, ...]
+    wanted: bool
+
+    @classmethod
+    def read(cls, text: str) -> _Term:
+        name, colon, pattern = text.removeprefix("!").partition(":")
+        if not colon:
+            name, pattern = "row", name
+        if name not in OWN + ASKED:
+            hint = did_you_mean(name, OWN + ASKED).removeprefix("; ")
+            raise BadInput(
+                f'--select does not know "{name}"; nothing was spent',
+                remedy=f"{hint} select by ".lstrip() + ", ".join(OWN + ASKED),
+            )
+        patterns = tuple(alternative.strip() for alternative in pattern.split("|"))
+        return cls(text, name, patterns, not text.startswith("!"))
+
+    @property
+    def names_rows(self) -> bool:
+        """Whether it is an id that a row may have."""
+        return self.wanted and self.name == "row"
+
+    @property
+    def words(self) -> list[str]:
+        """Its alternatives without wildcards."""
+        return [one for one in self.patterns if one and "*" not in one and "?" not in one]
+
+    def holds(self, row: Selectable, request: Mapping[str, Any], state: str) -> bool:
+        values = [value.casefold() for value in _values(self.name, row, request, state)]
+        # A bracket is no wildcard.
+        patterns = [one.casefold().replace("[", "[[]") for one in self.patterns]
+        return self.wanted == any(fnmatchcase(v, p) for v in values for p in patterns)
+
+
 def parse_selection(text: str | None) -> Selection:
-    """Return a test of (row, its request, its state); raise BadInput for an unknown name."""
-    terms = [_term(part.strip()) for part in (text or "").split(",") if part.strip()]
+    """Return a test of (row, its request, its state).
 
-    def chosen(row: Selectable, request: Mapping[str, Any], state: str) -> bool:
-        return all(term(row, request, state) for term in terms)
+    None chooses every row. Raises BadInput for an unknown name, or when nothing is selected by.
+    """
+    return _test_of(_terms(text))
 
-    return chosen
+
+def check_selection(text: str | None, rows: Iterable[Asked]) -> None:
+    """Raise BadInput when a selection names a row that is not there, or matches no row at all.
+
+    `rows` are all there are. What matches no row only because of its `state:` terms is no mistake:
+    there is nothing to do now.
+    """
+    if text is None:
+        return
+    terms, rows = _terms(text), list(rows)
+    ids = {row.row.casefold(): row.row for row, *_ in rows}
+    for term in terms:
+        for word in term.words if term.name == "row" else ():
+            if word.casefold() not in ids:
+                raise BadInput(
+                    f'--select names "{word}", and there is no such row; nothing was spent',
+                    remedy=_remedy(word, "row", list(ids.values())),
+                )
+    lasting = [term for term in terms if term.name != "state"]
+    if any(_test_of(lasting)(*row) for row in rows):
+        return
+    for term in lasting:
+        if not any(term.holds(*row) for row in rows):
+            there = dict.fromkeys(v for row in rows for v in _values(term.name, *row) if v)
+            word = next(iter(term.words), term.patterns[0])
+            raise BadInput(
+                f"--select {term.text} matches no row; nothing was spent",
+                remedy=_remedy(word, term.name, list(there)),
+            )
+    raise BadInput(
+        f"no row matches all of --select {text}; nothing was spent",
+        remedy=_remedy("", "row", list(ids.values())),
+    )
+
+
+def names_in(text: str | None) -> frozenset[str]:
+    """Return the ids that a selection names, without regard to upper and lower case."""
+    terms = _terms(text)
+    return frozenset(w.casefold() for term in terms if term.name == "row" for w in term.words)
 
 
 class SelectableRow(Selectable, Protocol):
@@ -66,52 +146,45 @@ def choose_rows(
 ) -> list[Row]:
     """Return those rows that are named, if any are, and chosen by a selection, if there is one.
 
-    Raises BadInput for a selection that cannot be read, or has a slip and chooses nothing.
+    `known` are all rows. Raises BadInput as `check_selection`.
     """
     chosen, ids = parse_selection(select), frozenset(named or ())
-    found = [
+    check_selection(select, ((row, row.asked(), row.state) for row in known))
+    return [
         row for row in known if (not ids or row.row in ids) and chosen(row, row.asked(), row.state)
     ]
-    if not found:
-        refuse_slips(select, ((row, row.asked(), row.state) for row in known))
-    return found
 
 
-def refuse_slips(select: str | None, rows: Iterable[Asked]) -> None:
-    """Raise BadInput for a value of a selection that no row has, but a similar one.
-
-    To be asked where a selection chooses none of these rows: (row, its request, its state).
-    """
-    rows = list(rows)
-    for part in (select or "").split(","):
-        name, _, pattern = part.strip().partition(":")
-        if name not in NAMED or "*" in pattern or "?" in pattern:
-            continue
-        there = {value for row in rows for value in _values(name, *row) if value}
-        for word in pattern.split("|"):
-            hint = did_you_mean(word.strip(), there, cutoff=0.7)
-            if hint and word.strip().casefold() not in map(str.casefold, there):
-                raise BadInput(f"--select {part.strip()} chooses no row{hint}")
-
-
-def _term(text: str) -> Selection:
-    wanted = not text.startswith("!")
-    name, colon, pattern = text.removeprefix("!").partition(":")
-    if not colon:
-        name, pattern = "row", name
-    if name not in OWN + ASKED:
-        hint = did_you_mean(name, OWN + ASKED).removeprefix("; ")
+def _terms(text: str | None) -> list[_Term]:
+    parts = [part.strip() for part in (text or "").split(",")]
+    if text is not None and not any(parts):
         raise BadInput(
-            f'--select does not know "{name}"; nothing was spent',
-            remedy=f"{hint} select by ".lstrip() + ", ".join(OWN + ASKED),
+            "--select is empty; nothing was spent",
+            remedy="leave it out for every row, or name rows, as in --select r1,r2",
         )
-    patterns = [alternative.strip().casefold() for alternative in pattern.split("|")]
+    return [_Term.read(part) for part in parts if part]
 
-    def holds(row: Selectable, request: Mapping[str, Any], state: str) -> bool:
-        values = [value.casefold() for value in _values(name, row, request, state)]
-        return wanted == any(fnmatchcase(v, p) for v in values for p in patterns)
 
-    return holds
+def _test_of(terms: Sequence[_Term]) -> Selection:
+    ids = [term for term in terms if term.names_rows]
+    others = [term for term in terms if not term.names_rows]
+
+    def chosen(row: Selectable, request: Mapping[str, Any], state: str) -> bool:
+        if ids and not any(term.holds(row, request, state) for term in ids):
+            return False
+        return all(term.holds(row, request, state) for term in others)
+
+    return chosen
+
+
+def _remedy(word: str, name: str, there: Sequence[str]) -> str:
+    """Say what was meant, and some of the values that rows have."""
+    hint = did_you_mean(word, there).removeprefix("; ") if word else ""
+    if not there:
+        return f"no row has a {name}"
+    more = f" and {len(there) - SHOWN:,} more" if len(there) > SHOWN else ""
+    listed = ", ".join(there[:SHOWN])
+    return f"{hint} {KINDS.get(name, name)} that exist: {listed}{more}".lstrip()
 
 
 def _values(name: str, row: Selectable, request: Mapping[str, Any], state: str) -> Sequence[str]:

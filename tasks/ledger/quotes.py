@@ -31,8 +31,8 @@ _PRICED = (
     # As it stands, SQLite would find some by walking through all in the order of the sheet.
     .order_by(rows.c.position + 0, rows.c.id)
 )  # fmt: skip
-# The guarded move of many rows at once, at the price that was shown. It returns the digests, so that
-# an edited row takes back the whole transaction.
+# The guarded move of many rows at once, at the price that was shown. It returns the digests: an
+# edited row takes back the whole transaction.
 _APPROVE = (
     update(rows)
     .where(

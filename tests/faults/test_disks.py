@@ -45,7 +45,7 @@ def test_a_ledger_that_cannot_be_written_stops_the_run_before_it_pays(
     production: Production,
 ) -> None:
     production.asks_for(1)
-    production.run("--select", "nobody")
+    production.run("--select", "state:failed")
     with read_only(production.ledger.parent):
         refused = production.run()
     is_told(refused, str(production.ledger.parent))

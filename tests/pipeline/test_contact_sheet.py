@@ -65,7 +65,7 @@ def test_a_picture_shows_the_chosen_films(desk: Desk, campaign: str) -> None:
     [
         (["-o", "films.pdf"], "neither a page nor a picture"),
         (["-o", "nowhere/films.html"], "there is no folder"),
-        (["-o", "films.html", "--select", "language:fr"], "has no films to show"),
+        (["-o", "films.html", "--select", "language:fr"], "language:fr matches no row"),
         ([], "-o"),
     ],
 )

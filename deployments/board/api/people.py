@@ -52,7 +52,6 @@ class Invite(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-
     name: str = Field(min_length=1, max_length=80)
     role: Role
     allowance: Decimal | None = Field(default=None, ge=0, le=10**9, decimal_places=6)
@@ -89,7 +88,6 @@ class NewLink(BaseModel):
     """A link to be made: for whom, to which campaign, with which rights, for how many days."""
 
     model_config = ConfigDict(extra="forbid")
-
 
     campaign: str = Field(min_length=1, max_length=200)
     name: str = Field(min_length=1, max_length=80)

@@ -1,4 +1,4 @@
-"""What is approved is what was shown, all of it or nothing, whatever happens during the question."""
+"""What is approved is what was shown, all of it or nothing, whatever happens meanwhile."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ async def test_what_changed_during_the_question_is_not_approved(
 async def test_a_row_that_the_plan_does_not_show_is_not_approved(
     stage: Stage, made_address: str, tmp_path: Path
 ):
-    async with asked(stage, made_address, tmp_path) as run:
+    async with asked(stage, made_address, tmp_path):
         await stage.sync(A, B, brief("c", "Milk"))
         await stage.quote("c")
         with pytest.raises(MovedOn, match="c: not in the plan"):

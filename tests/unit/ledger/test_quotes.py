@@ -86,7 +86,7 @@ async def test_nothing_is_approved_when_a_price_is_not_as_it_was_shown(
     stage = await Stage.set(ledger, brief(), brief("b"))
     row, other = await stage.quote(amount=shown), await stage.quote("b", 5)
     await stage.quote(amount=by_now)
-    with pytest.raises(MovedOn, match="a: .* then, .* now"):
+    with pytest.raises(MovedOn, match=r"a: .* then, .* now"):
         await stage.write(approve, [row, other], by="Alice", at=NOW)
     assert [row.state for row in await stage.rows()] == ["quoted", "quoted"]
 
