@@ -13,6 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -27,13 +28,14 @@ from sqlalchemy import (
     update,
 )
 
-from tasks.errors import SpendRefused
+from tasks.errors import Parked
 from tasks.ledger.leases import (
     CAMPAIGN,
     WORKER,
     acquire,
     campaign_lease,
     database_now,
+    find,
     is_held,
     live,
     name_in_sql,
@@ -102,13 +104,15 @@ def begin_production(
 ) -> int:
     """Have crews carry a campaign's rows that are approved or under way; return how many.
 
-    With `numbers` only those. Crews that had them until now have lost them. Raises SpendRefused
-    where the production's owner no longer has the campaign's lease.
+    With `numbers` only those. Crews that had them until now have lost them. Raises Parked where
+    the production's owner no longer has the campaign's lease.
     """
     if not owns(connection, production.campaign_id, production.owner):
-        raise SpendRefused(
-            f"another run has the lease of campaign {production.campaign} by now; "
-            "nothing more was spent",
+        other = find(connection, campaign_lease(production.campaign_id))
+        raise Parked(
+            f"another run has taken the lease of campaign {production.campaign} by now; "
+            "no worker was started, and nothing more was spent",
+            until=datetime.fromtimestamp(other.until if other else database_now(connection), UTC),
             remedy="run again when that run has ended: `callsheet status` shows it",
         )
     now = database_now(connection)

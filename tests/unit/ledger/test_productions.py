@@ -10,7 +10,7 @@ from sqlalchemy import Connection, event, select
 
 from tasks.campaign.crew import terms_of
 from tasks.campaign.crews import check_workers
-from tasks.errors import ConfigurationError, SpendRefused
+from tasks.errors import ConfigurationError, Parked
 from tasks.ledger import (
     ClaimedBatch,
     Headway,
@@ -228,7 +228,7 @@ async def test_whoever_has_the_campaign_now_ends_what_crews_of_before_may_do(sta
 
 async def test_a_run_that_lost_its_campaign_begins_no_production(stage: Stage):
     await stage.write(take_over, stage.campaign, owner="another run")
-    with pytest.raises(SpendRefused, match="another run has the lease of campaign spring"):
+    with pytest.raises(Parked, match="another run has taken the lease of campaign spring"):
         await begin(stage)
     found = partial(find_production, production_id="1")
     assert await stage.ledger.read(found) is None
