@@ -29,7 +29,7 @@ WAITING = ("SCHEDULED", "PENDING")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeenFlowRun:
+class FlowRunState:
     """What Prefect says of a flow run: how it ended, for people, or whether it has not started."""
 
     ended: str | None = None
@@ -82,10 +82,10 @@ class FlowRuns:
             log.warning("Prefect does not take a run, which starts without it: %s", error)
             return None
 
-    async def look(self, place: str) -> SeenFlowRun | None:
+    async def state_of(self, place: str) -> FlowRunState | None:
         """Return what Prefect says of a flow run; None where it was asked a moment ago.
 
-        A server that does not answer says nothing of it (`SeenFlowRun()`).
+        A server that does not answer says nothing of it (`FlowRunState()`).
         """
         now = time.monotonic()
         if now - self._asked.get(place, -AGE) < AGE:
@@ -93,20 +93,20 @@ class FlowRuns:
         self._asked[place] = now
         at = prefect_address()
         if at is None:
-            return SeenFlowRun()
+            return FlowRunState()
         try:
             async with _client(at) as client:
                 found = await client.get(f"flow_runs/{place.removeprefix(_PLACE)}")
-                state: dict[str, Any] = found.json().get("state") or {}
+                told: dict[str, Any] = found.json().get("state") or {}
         except (httpx.HTTPError, ValueError):
-            return SeenFlowRun()
+            return FlowRunState()
         if found.status_code != 200:
-            return SeenFlowRun()
-        kind = state.get("type")
+            return FlowRunState()
+        kind = told.get("type")
         if kind in OVER:
-            words = f"Prefect says of its flow run: {state.get('name') or kind}"
-            return SeenFlowRun(ended=words)
-        return SeenFlowRun(waits=kind in WAITING)
+            words = f"Prefect says of its flow run: {told.get('name') or kind}"
+            return FlowRunState(ended=words)
+        return FlowRunState(waits=kind in WAITING)
 
 
 def _client(at: PrefectAddress) -> httpx.AsyncClient:

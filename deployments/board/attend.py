@@ -49,7 +49,7 @@ GRACE = 5.0
 @asynccontextmanager
 async def attending(board: Board) -> AsyncIterator[None]:
     """Look after plans and runs as long as this lasts; runs go on without."""
-    attendant = _Attendant(board)
+    attendant = Attendant(board)
     task = asyncio.create_task(attendant.work(), name="attendant")
     try:
         yield
@@ -60,7 +60,7 @@ async def attending(board: Board) -> AsyncIterator[None]:
         await leave_cancels()
 
 
-class _Attendant:
+class Attendant:
     """Looks again and again at what there is to do."""
 
     def __init__(self, board: Board) -> None:
@@ -102,10 +102,10 @@ class _Attendant:
                 self._quoting[plan_id] = asyncio.create_task(quoting, name=f"plan {plan_id}")
         await self._bury()
         for run in await self._board.read(open_runs):
-            if len(self._children) < RUNS and await self._is_to_start(run):
+            if len(self._children) < RUNS and await self.is_to_start(run):
                 await self._start(run)
 
-    async def _is_to_start(self, run: BoardRun) -> bool:
+    async def is_to_start(self, run: BoardRun) -> bool:
         """Whether a run is due that no process works on."""
         now = self._board.clock()
         if run.id in self._children or run.id in self._others:
@@ -126,14 +126,14 @@ class _Attendant:
         lapsed = run.leased_until is None
         if not FlowRuns.is_one(place) or self._flow_runs is None:
             return lapsed or is_dead(place)
-        seen = await self._flow_runs.look(place)
-        if seen is None:
+        state = await self._flow_runs.state_of(place)
+        if state is None:
             return False
-        if seen.ended is not None:
-            end = partial(end_run, run_id=run.id, place=place, exit_status=1, words=seen.ended)
+        if state.ended is not None:
+            end = partial(end_run, run_id=run.id, place=place, exit_status=1, words=state.ended)
             await self._board.write(partial(end, at=self._board.clock()))
             return False
-        if seen.waits:
+        if state.waits:
             await self._claim(run, place)
             return False
         # Prefect has deleted it, does not answer, or takes a process for running that is gone.

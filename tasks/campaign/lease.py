@@ -36,7 +36,7 @@ _count = itertools.count(1)
 _held: ContextVar[frozenset[int]] = ContextVar("callsheet_leases", default=frozenset())
 
 
-class Lease:
+class CampaignLease:
     """A campaign's lease as one run has it; `owner` names the run, `lost` says who took it over.
 
     `clock` tells this run how long it was silent, and no other run anything.
@@ -136,7 +136,7 @@ async def leased(
     on_wait: Notify | None = None,
     on_lost: Notify | None = None,
     owner: str | None = None,
-) -> AsyncIterator[Lease | None]:
+) -> AsyncIterator[CampaignLease | None]:
     """Hold the campaign for this run; None for a part of a run that holds it already.
 
     Its owner is this process, unless several renew the lease under one name. Waits up to `wait`
@@ -145,7 +145,7 @@ async def leased(
     if campaign.id in _held.get():
         yield None
         return
-    lease = Lease(ledger, campaign, clock, lapse=lapse, on_lost=on_lost, owner=owner)
+    lease = CampaignLease(ledger, campaign, clock, lapse=lapse, on_lost=on_lost, owner=owner)
     until = None if wait is None else asyncio.get_running_loop().time() + wait
     await lease.acquire_when_free(until=until, tell=on_wait)
     _held.set(_held.get() | {campaign.id})

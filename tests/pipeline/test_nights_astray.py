@@ -26,11 +26,11 @@ from tests.pipeline.test_nightly import (
     BROKEN,
     NIGHTS,
     Nights,
-    claimed,
     films,
     nights,
     of_one_campaign,
     said,
+    taken_over,
     the_one,
 )
 from tests.programs import Desk
@@ -179,7 +179,7 @@ async def test_whoever_has_lost_the_night_begins_nothing_that_was_approved(
         opened.append(run)
         if len(opened) == 1:
             async with await open_ledger(nights.settings.ledger) as ledger:
-                await ledger.write(claimed("2026-11-21", "another", at=time.time() + 1e6))
+                await taken_over(ledger)
             for _ in range(100):
                 await asyncio.sleep(0.1 if run.lost is None else 0)
         yield
