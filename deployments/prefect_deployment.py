@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -23,6 +24,16 @@ _PLACE = "prefect:"
 AGE = 15.0
 #: States of a flow run that is over.
 OVER = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+#: States of a flow run that has not started: no process renews the run's lease yet.
+WAITING = ("SCHEDULED", "PENDING")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowRunState:
+    """What Prefect says of a flow run: how it ended, for people, or whether it has not started."""
+
+    ended: str | None = None
+    waits: bool = False
 
 
 class FlowRuns:
@@ -57,9 +68,11 @@ class FlowRuns:
                     return None
                 deployment = found.json()["id"]
                 turn = run.asked_at if run.due_at is None else run.due_at
+                # Once more for each place that had the run: one that is gone is not returned again.
+                turn_key = f"{turn} {run.token}" if run.token else f"{turn}"
                 asked = {
                     "parameters": {"run": run.id, "profile": self._profile},
-                    "idempotency_key": f"callsheet {run.id} {turn}",
+                    "idempotency_key": f"callsheet {run.id} {turn_key}",
                     "tags": ["callsheet"],
                 }
                 made = await client.post(f"deployments/{deployment}/create_flow_run", json=asked)
@@ -69,22 +82,31 @@ class FlowRuns:
             log.warning("Prefect does not take a run, which starts without it: %s", error)
             return None
 
-    async def end_of(self, place: str) -> str | None:
-        """Return how a flow run ended, for people; None while it has not, or nobody can tell."""
+    async def state_of(self, place: str) -> FlowRunState | None:
+        """Return what Prefect says of a flow run; None where it was asked a moment ago.
+
+        A server that does not answer says nothing of it (`FlowRunState()`).
+        """
         now = time.monotonic()
-        at = prefect_address()
-        if at is None or now - self._asked.get(place, -AGE) < AGE:
+        if now - self._asked.get(place, -AGE) < AGE:
             return None
         self._asked[place] = now
+        at = prefect_address()
+        if at is None:
+            return FlowRunState()
         try:
             async with _client(at) as client:
                 found = await client.get(f"flow_runs/{place.removeprefix(_PLACE)}")
-                state: dict[str, Any] = found.json().get("state") or {}
+                told: dict[str, Any] = found.json().get("state") or {}
         except (httpx.HTTPError, ValueError):
-            return None
-        if state.get("type") not in OVER:
-            return None
-        return f"Prefect says of its flow run: {state.get('name') or state['type']}"
+            return FlowRunState()
+        if found.status_code != 200:
+            return FlowRunState()
+        kind = told.get("type")
+        if kind in OVER:
+            words = f"Prefect says of its flow run: {told.get('name') or kind}"
+            return FlowRunState(ended=words)
+        return FlowRunState(waits=kind in WAITING)
 
 
 def _client(at: PrefectAddress) -> httpx.AsyncClient:

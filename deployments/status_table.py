@@ -44,8 +44,8 @@ def _show_campaigns(found: Sequence[CampaignStatus], console: Console) -> None:
         console.print("(budgets are for a campaign's whole life, over every run)")
     console.print()
     for one in found:
-        if one.owner:
-            since = say_moment(one.campaign.owner_since)
+        if one.owner and one.campaign.lease:
+            since = say_moment(one.campaign.lease.since)
             who = name_of(one.owner)
             words = f"{one.campaign.name} is being run by {who} since {since}"
             console.print(plain(words))

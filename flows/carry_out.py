@@ -1,8 +1,8 @@
 """One plan that was approved on the board, carried out: what was approved happens, or nothing.
 
-Whatever ends whoever carries it, the next one goes on: the run is claimed in the ledger first, its
-end is noted there, and in between the pipeline's own rules hold. Knows neither what carries it nor
-who looks after it.
+Whatever ends a process that works on a run, the next one goes on: it acquires the run's lease in
+the ledger first and renews it, its end is noted there, and in between the pipeline's own rules
+hold. Knows neither what started it nor what monitors it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -47,9 +47,11 @@ from tasks.ledger import (
     find_sheet,
     note_begun,
     open_ledger,
+    renew_run,
     rows_of,
 )
 from tasks.redact import redact
+from tasks.renewing import renewing
 from tasks.settings import Settings
 
 log = logging.getLogger("callsheet.run")
@@ -83,30 +85,50 @@ async def carry_out(
     watch: Watch = lambda _: nullcontext(),
     clock: UnixClock = time.time,
 ) -> RunEnd | None:
-    """Carry a run to its end and note how that was; None where it is over, or somebody has it.
+    """Carry a run to its end and note how that was; None where it is over, or leased elsewhere.
 
-    `place` names who carries it, as `owner.this_process` does. Raises BadInput for no such run.
+    `place` owns the run's lease, named as `owner.this_process` does. Raises BadInput for no such
+    run.
     """
     async with await open_ledger(settings.ledger, create=False) as ledger:
         run = await ledger.read(partial(find_run, run_id=run_id))
         if run is None:
             raise BadInput(f"the ledger has no run {run_id}; nothing was spent")
-        gone = run.place if run.place == place or (run.place and is_dead(run.place)) else None
-        claim = partial(claim_run, run_id=run_id, place=place, instead_of=gone, at=clock())
-        if await ledger.write(claim) is None:
-            log.info("run %s is over, or carried by %s", run_id, run.place)
+        claim = partial(claim_run, run_id=run_id, place=place, is_dead=is_dead)
+        if await ledger.write(partial(claim, at=clock(), seconds=settings.lease)) is None:
+            log.info("run %s is over, or %s has its lease", run_id, run.place)
             return None
         plan = await ledger.read(partial(find_plan, plan_id=run.plan_id))
         assert plan is not None, "a run has a plan"
         # Its rows, too, are left as they are: their films are at the other service.
         end = _other_money(plan, settings)
         if end is None:
-            end = await _Carrier(ledger, settings, steps, run, plan, watch, clock).carry()
+            carrier = _Carrier(ledger, settings, steps, run, plan, watch, clock)
+            async with _renewing(ledger, carrier, place=place, lapse=settings.lease):
+                end = await carrier.carry()
         crashpoint("run: before its end is noted")
         ended = partial(end_run, run_id=run_id, place=place, exit_status=end.exit_status)
         words = redact(end.words) if end.words else None
         await ledger.write(partial(ended, words=words, at=clock(), due_at=end.due_at))
         return end
+
+
+def _renewing(
+    ledger: Ledger, carrier: _Carrier, *, place: str, lapse: float
+) -> AbstractAsyncContextManager[None]:
+    """Renew the run's lease; begin nothing more once another process has it."""
+    renew = partial(renew_run, run_id=carrier.run.id, place=place, seconds=lapse)
+
+    async def beat() -> None:
+        if not await ledger.write(renew):
+            carrier.lose("another process took over this run, since this one was silent too long")
+
+    return renewing(
+        beat,
+        lapse=lapse,
+        is_lost=lambda: carrier.lost is not None,
+        on_trouble=partial(log.warning, "the lease of the run was not renewed: %s"),
+    )
 
 
 def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
@@ -119,7 +141,7 @@ def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
 
 
 class _Carrier:
-    """Carries one run of one plan, once it is claimed."""
+    """Carries one run of one plan, once its lease is acquired."""
 
     def __init__(
         self,
@@ -134,11 +156,33 @@ class _Carrier:
         self._ledger = ledger
         self._settings = settings
         self._steps = steps
-        self._run = run
+        self.run = run
+        #: Why nothing more is begun: another process has the run's lease.
+        self.lost: str | None = None
+        self._open: Run | None = None
         self._plan = plan
         self._terms = PlanTerms.read(plan.terms)
         self._watch = watch
         self._clock = clock
+
+    def lose(self, because: str) -> None:
+        """Begin nothing more: another process works on the run."""
+        self.lost = because
+        log.warning("%s", because)
+        if self._open is not None:
+            self._open.lose(because)
+
+    @asynccontextmanager
+    async def _opened(self, run: Run) -> AsyncIterator[None]:
+        """Let signals and progress go along with an open run, and stop it should it be lost."""
+        self._open = run
+        if self.lost is not None:
+            run.lose(self.lost)
+        try:
+            async with self._watch(run):
+                yield
+        finally:
+            self._open = None
 
     async def carry(self) -> RunEnd:
         """Carry it and return how it ended, whatever that was."""
@@ -168,7 +212,7 @@ class _Carrier:
             run.also_approves = self._check_still_stands
             # The plan was made with them, or without.
             run.hidden_wanted = _wanted
-            async with self._watch(run):
+            async with self._opened(run):
                 campaign = await prepare(run, self._steps)
                 await self._note_begun()
                 return await carry(run, self._steps, campaign)
@@ -196,19 +240,19 @@ class _Carrier:
         options = RunOptions(sheet=found.sheet or found.name, sandbox=self._terms.sandbox)
         async with open_run(options, self._settings, no_approval) as run:
             await run.at.store.check()
-            async with self._watch(run):
+            async with self._opened(run):
                 await carry_only(run, found, names, wait=None)
                 await self._note_begun()
                 return await carry(run, self._steps, found.name)
 
     async def _note_begun(self) -> None:
         crashpoint("run: what was approved is in the rows")
-        await self._ledger.write(partial(note_begun, run_id=self._run.id, at=self._clock()))
+        await self._ledger.write(partial(note_begun, run_id=self.run.id, at=self._clock()))
 
     async def _refused(self, error: SpendRefused) -> RunEnd:
         """End a run that may not spend; films that it had begun before are still brought home."""
         # What a run has begun was paid for on its plan, which stays whose word that was.
-        if isinstance(error, MovedOn) and self._run.begun_at is None:
+        if isinstance(error, MovedOn) and self.run.begun_at is None:
             error.remedy = LOOK
             await self._plan_anew(error)
         return await self._bring_home(_say(error))
@@ -218,7 +262,7 @@ class _Carrier:
 
         To go back to this one would undo what is newer, and pay for what nobody wants any more.
         """
-        if self._run.begun_at is None:
+        if self.run.begun_at is None:
             return False
         assert self._plan.document is not None
         digest = (await self._campaign()).sheet_digest

@@ -1,6 +1,6 @@
 """Whose a night is: one sweep claims it, renews its claim while it lasts, and notes its end.
 
-A sweep that dies in between is followed by one that claims the night when the claim has lapsed.
+A sweep that dies in between is followed by one that claims the night when its lease has lapsed.
 Knows nothing of sheets.
 """
 
@@ -18,7 +18,7 @@ from flows.sweeping import Sweeping
 from tasks.clock import UnixClock
 from tasks.crash import crashpoint
 from tasks.engine.owner import is_dead, is_near, name_of
-from tasks.ledger import Ledger
+from tasks.ledger import Lease, Ledger
 from tasks.ledger.nights import (
     KeptNight,
     claim_night,
@@ -56,14 +56,14 @@ async def claim(
         date=date,
         zone=zone,
         place=place,
-        lapse=settings.lease,
-        is_dead=lambda other: other is not None and is_dead(other),
+        seconds=settings.lease,
+        is_dead=is_dead,
     )
-    found = await _settled(ledger, ask, place, clock=clock, lapse=settings.lease)
-    if found.place == place:
+    found = await _settled(ledger, ask, clock=clock, lapse=settings.lease)
+    if isinstance(found, KeptNight):
         return found
-    since = datetime.fromtimestamp(found.begun_at, UTC)
-    words = f"{name_of(found.place)} sweeps {inbox} since {since:%H:%M:%S} UTC"
+    since = datetime.fromtimestamp(found.since, UTC)
+    words = f"{name_of(found.owner)} sweeps {inbox} since {since:%H:%M:%S} UTC"
     return replace(night, skipped=words, is_swept_elsewhere=True)
 
 
@@ -75,29 +75,23 @@ def _until(moment: float | None) -> str:
 
 async def _settled(
     ledger: Ledger,
-    ask: Callable[..., KeptNight],
-    place: str,
+    ask: Callable[..., KeptNight | Lease],
     *,
     clock: UnixClock,
     lapse: float,
-) -> KeptNight:
-    """Ask for the night until it is clear whose it is; return it with whoever has it."""
+) -> KeptNight | Lease:
+    """Ask for the night until it is clear whose it is; return it, or the lease of another sweep."""
     found = await ledger.write(partial(ask, at=clock()))
     loop = asyncio.get_running_loop()
     first, until = found, loop.time() + lapse + PAUSE
     # Of a process on another machine only its next sign of life tells that it lives: a night whose
     # sweep was killed there is taken up, and not taken for one that is swept.
-    while not (_is_settled(found, place) or found.renewed_at != first.renewed_at):
+    while isinstance(found, Lease) and not is_near(found.owner or "") and found == first:
         if loop.time() >= until:
             break
         await asyncio.sleep(PAUSE)
         found = await ledger.write(partial(ask, at=clock()))
     return found
-
-
-def _is_settled(found: KeptNight, place: str) -> bool:
-    """Whether it is clear whose night it is: ours, or that of a process that is seen to live."""
-    return found.place == place or is_near(found.place or "")
 
 
 @asynccontextmanager
@@ -120,8 +114,8 @@ async def kept(sweeping: Sweeping) -> AsyncIterator[None]:
 
 async def _renew(sweeping: Sweeping) -> None:
     """Say that the night is swept still; it is lost where another sweep has it."""
-    renew = partial(renew_night, night_id=sweeping.night.id, place=sweeping.place)
-    if not await sweeping.ledger.write(partial(renew, at=sweeping.clock())):
+    renew = partial(renew_night, inbox=sweeping.night.inbox, place=sweeping.place)
+    if not await sweeping.ledger.write(partial(renew, seconds=sweeping.settings.lease)):
         sweeping.lose("another sweep has this night, since this one was silent for too long")
 
 

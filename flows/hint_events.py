@@ -127,7 +127,7 @@ class HintEvents:
         """Emit what is to be told of a hint; nothing for videos that are not ours."""
         for found in await self.ledger.read(partial(tracked_videos, videos=hint.videos)):
             now = self.clock()
-            attended = _is_attended(found, now)
+            attended = _is_attended(found)
             if attended:
                 self.called.pop(found.campaign, None)
             events = [HEARD]
@@ -153,9 +153,9 @@ class HintEvents:
         return True
 
 
-def _is_attended(found: TrackedVideo, now: float) -> bool:
+def _is_attended(found: TrackedVideo) -> bool:
     """Whether a run carries the campaign: its lease has not lapsed, nor is its process gone."""
-    return is_at_work(found.owner, found.owner_until, at=now)
+    return is_at_work(found.owner)
 
 
 def _resource(name: str, label: str, *, role: str | None = None) -> Resource:

@@ -1,4 +1,4 @@
-"""Renew a lease beside the work that it is for: of a campaign, of batches of rows, of a night.
+"""Renew a lease beside the work that it is for: of a campaign, batches of rows, a night, a run.
 
 What a renewal asks, and what it means to have lost the lease, is for whoever holds it.
 """

@@ -1,8 +1,9 @@
 """What the board does by itself while it is open: plans get prices, and runs are looked after.
 
 All that is to be done stands in the ledger, so that a board that is killed and opened again, or
-several boards on one ledger, do it once: a run is claimed by whoever carries it. Runs are processes
-of their own that outlive the board, or flow runs of Prefect's where a deployment is there for them.
+several boards on one ledger, do it once: the process that works on a run has its lease. A run whose
+lease has lapsed is started again. Runs are processes of their own that outlive the board, or flow
+runs of Prefect's where a deployment is there for them.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ GRACE = 5.0
 @asynccontextmanager
 async def attending(board: Board) -> AsyncIterator[None]:
     """Look after plans and runs as long as this lasts; runs go on without."""
-    attendant = _Attendant(board)
+    attendant = Attendant(board)
     task = asyncio.create_task(attendant.work(), name="attendant")
     try:
         yield
@@ -59,7 +60,7 @@ async def attending(board: Board) -> AsyncIterator[None]:
         await leave_cancels()
 
 
-class _Attendant:
+class Attendant:
     """Looks again and again at what there is to do."""
 
     def __init__(self, board: Board) -> None:
@@ -101,17 +102,17 @@ class _Attendant:
                 self._quoting[plan_id] = asyncio.create_task(quoting, name=f"plan {plan_id}")
         await self._bury()
         for run in await self._board.read(open_runs):
-            if len(self._children) < RUNS and await self._is_to_start(run):
+            if len(self._children) < RUNS and await self.is_to_start(run):
                 await self._start(run)
 
-    async def _is_to_start(self, run: BoardRun) -> bool:
-        """Whether nobody carries a run that is due."""
+    async def is_to_start(self, run: BoardRun) -> bool:
+        """Whether a run is due that no process works on."""
         now = self._board.clock()
         if run.id in self._children or run.id in self._others:
             return False
         if now < max(run.due_at or 0.0, self._not_before.get(run.id, 0.0)):
             return False
-        if run.place is not None and not await self._is_gone(run):
+        if run.place is not None and not await self._is_gone(run, run.place):
             return False
         plan = await self._board.read(partial(find_plan, plan_id=run.plan_id))
         if plan is None or PlanTerms.read(plan.terms).sandbox != self._board.sandbox:
@@ -120,23 +121,36 @@ class _Attendant:
             return False
         return True
 
-    async def _is_gone(self, run: BoardRun) -> bool:
-        assert run.place is not None
-        if not FlowRuns.is_one(run.place):
-            return is_dead(run.place)
-        said = None if self._flow_runs is None else await self._flow_runs.end_of(run.place)
-        if said is not None:
-            end = partial(end_run, run_id=run.id, place=run.place, exit_status=1, words=said)
+    async def _is_gone(self, run: BoardRun, place: str) -> bool:
+        """Whether the place that had a run's lease last is known to be gone, or let it lapse."""
+        lapsed = run.leased_until is None
+        if not FlowRuns.is_one(place) or self._flow_runs is None:
+            return lapsed or is_dead(place)
+        state = await self._flow_runs.state_of(place)
+        if state is None:
+            return False
+        if state.ended is not None:
+            end = partial(end_run, run_id=run.id, place=place, exit_status=1, words=state.ended)
             await self._board.write(partial(end, at=self._board.clock()))
-        return False
+            return False
+        if state.waits:
+            await self._claim(run, place)
+            return False
+        # Prefect has deleted it, does not answer, or takes a process for running that is gone.
+        return lapsed
+
+    async def _claim(self, run: BoardRun, place: str) -> None:
+        """Keep a run's lease for a flow run that has not started: it renews the lease itself."""
+        board = self._board
+        claim = partial(claim_run, run_id=run.id, place=place, seconds=board.settings.lease)
+        await board.write(partial(claim, at=board.clock()))
 
     async def _start(self, run: BoardRun) -> None:
         flow_run = None
         if self._flow_runs is not None:
             flow_run = await self._flow_runs.start(run)
         if flow_run is not None:
-            claim = partial(claim_run, run_id=run.id, place=flow_run, instead_of=run.place)
-            await self._board.write(partial(claim, at=self._board.clock()))
+            await self._claim(run, flow_run)
             return
         crashpoint("board: before a run is started")
         child = await asyncio.to_thread(start_process, self._board, run.id)
@@ -154,7 +168,8 @@ class _Attendant:
                 self._deaths.pop(run_id, None)
                 continue
             # Another board's process may have been first: this one left it to that.
-            if child.returncode == 0 or not (run.place is None or is_dead(run.place)):
+            at_work = run.leased_until is not None and not is_dead(run.place or "")
+            if child.returncode == 0 or at_work:
                 continue
             self._deaths[run_id] += 1
             deaths = self._deaths[run_id]

@@ -39,7 +39,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
         before = await chosen_rows(args, ledger, campaign, named)
         whole = not named and not args.select
         # A run that is at work may be about to approve what is not in the ledger yet.
-        if any(row.state in LIVE for row in before) or (whole and campaign.owner):
+        if any(row.state in LIVE for row in before) or (whole and campaign.lease):
             await _ask(args, campaign, before, whole=whole)
             # What somebody else did while the question stood is seen by asking the ledger.
             only = None if whole else {row.row for row in before}

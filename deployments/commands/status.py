@@ -73,8 +73,8 @@ async def _read_campaigns(ledger: Ledger, campaigns: Sequence[Campaign]) -> list
 
 async def _read_campaign(ledger: Ledger, campaign: Campaign) -> CampaignStatus:
     tally = await ledger.read(partial(tally_of, campaign=campaign))
-    at_work = is_at_work(campaign.owner, campaign.owner_until, at=time.time())
-    return CampaignStatus(campaign, tally, campaign.owner if at_work else None)
+    owner = campaign.lease.owner if campaign.lease else None
+    return CampaignStatus(campaign, tally, owner if is_at_work(owner) else None)
 
 
 def _limits(settings: Settings, at: float) -> list[Account]:

@@ -10,7 +10,7 @@ from tasks.errors import CallsheetError, LedgerNewer
 from tasks.ledger.backup import opened, schema_of
 from tasks.ledger.maintenance import LedgerCheck, check_ledger, size_of_ledger
 from tasks.ledger.migrate import MAKE_ONE, contracts
-from tasks.ledger.productions import database_now, left_held
+from tasks.ledger.productions import left_held
 from tasks.ledger.schema import REVISION
 from tasks.ledger.schema_version import SchemaVersion, works_until
 from tasks.plural import count, say_bytes
@@ -37,7 +37,7 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
         size = size_of_ledger(address)
         found = check_ledger(address, thorough=size <= LARGE)
         with opened(address, writes=False) as engine, engine.connect() as connection:
-            held = left_held(connection, at=database_now(connection))
+            held = left_held(connection)
     except LedgerNewer as error:
         yield wrong("ledger", str(error), "install the Callsheet that the other machines have")
         return

@@ -40,9 +40,8 @@ async def is_settled(run: Run, match: Match) -> bool:
 
 async def _is_known(at: Context, campaign: Campaign, sheet: Sheet) -> bool:
     """Whether the campaign was last run and reported from this very sheet, and is nobody's now."""
-    held = campaign.owner is not None and (campaign.owner_until or 0) > at.clock()
     same = (campaign.sheet, campaign.sheet_digest) == (sheet.address, sheet.digest)
-    if held or not same or campaign.reported is None:
+    if campaign.lease is not None or not same or campaign.reported is None:
         return False
     if not await at.ledger.read(partial(has_paid, campaign_id=campaign.id)):
         return False

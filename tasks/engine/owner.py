@@ -39,9 +39,9 @@ def name_of(owner: str | None) -> str:
     return f"process {rest.partition(':')[0]} on {host}" if rest else "nobody any more"
 
 
-def is_at_work(owner: str | None, until: float | None, *, at: float) -> bool:
-    """Whether a lease that is good until `until` has an owner that may be at work on it."""
-    return owner is not None and (until or 0) > at and not is_dead(owner)
+def is_at_work(owner: str | None) -> bool:
+    """Whether the owner of a lease that has not lapsed may be at work: its process is not dead."""
+    return owner is not None and not is_dead(owner)
 
 
 def is_dead(owner: str) -> bool:

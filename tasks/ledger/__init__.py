@@ -23,13 +23,11 @@ if TYPE_CHECKING:
     from tasks.ledger.campaigns import (
         Campaign,
         Tally,
-        acquire_lease,
         all_campaigns,
         check_unchanged,
         ensure_campaign,
         find_campaign,
         last_event,
-        release_lease,
         set_budget,
         tally_of,
     )
@@ -90,6 +88,7 @@ if TYPE_CHECKING:
         pings_heard,
         tracked_videos,
     )
+    from tasks.ledger.leases import Lease, campaign_lease, owns
     from tasks.ledger.ledger import Ledger, open_ledger
     from tasks.ledger.listen import listening
     from tasks.ledger.moves import move, note, remark
@@ -191,6 +190,7 @@ if TYPE_CHECKING:
         find_run,
         note_begun,
         open_runs,
+        renew_run,
         run_again,
         run_for,
         runs_of,

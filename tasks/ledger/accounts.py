@@ -19,6 +19,7 @@ from sqlalchemy import Row as Record
 
 from tasks.credits import as_text, from_micro, in_credits, to_micro
 from tasks.ledger.database import insert_unless_there
+from tasks.ledger.leases import owner_in_sql
 from tasks.ledger.ledger import on_rollback
 from tasks.ledger.schema import accounts, campaigns, takes
 from tasks.ledger.sums import AccountKey, AccountKind, change, set_aside, set_aside_in_campaign
@@ -212,7 +213,7 @@ _THIS = (accounts.c.kind == bindparam("the_kind"), accounts.c.name == bindparam(
 _WHERE = select(*MARKS).where(takes.c.id == bindparam("the_take"))
 _READ = select(accounts.c.reserved, accounts.c.charged).where(*_THIS)
 _READ_CAMPAIGN = select(
-    campaigns.c.owner, campaigns.c.budget, campaigns.c.reserved, campaigns.c.charged
+    owner_in_sql(), campaigns.c.budget, campaigns.c.reserved, campaigns.c.charged
 ).where(campaigns.c.id == bindparam("the_campaign"))
 
 
@@ -256,7 +257,9 @@ def _key(account: Account, row: CampaignRow) -> AccountKey:
 
 def _campaign_account(connection: Connection, row: CampaignRow) -> tuple[str | None, Account]:
     """Return who holds the campaign, and its account."""
-    found = connection.execute(_READ_CAMPAIGN, {"the_campaign": row.campaign_id}).one()
+    found = connection.execute(
+        _READ_CAMPAIGN, AccountKey("campaign", row.campaign_id).parameters()
+    ).one()
     return found.owner, _account(found, "campaign", row.campaign)
 
 

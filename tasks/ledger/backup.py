@@ -34,7 +34,7 @@ from tasks.ledger.new_file import (
     sync_folder,
     temporary,
 )
-from tasks.ledger.schema import REVISION, campaigns
+from tasks.ledger.schema import REVISION, campaigns, leases
 from tasks.ledger.schema_version import SchemaVersion, version_of
 from tasks.ledger.soundness import unsound
 from tasks.ledger.table_copy import copy_tables, count_lines, empty_tables
@@ -103,7 +103,7 @@ def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) ->
             file.unlink(missing_ok=True)
             give_name(copy, file)
             return Restored(lines=lines, before=None)
-        _check_place(file, at=at, instead=instead)
+        _check_place(file, instead=instead)
         with made_way(file, before):
             crashpoint("ledger: before a backup is put in its place")
             os.replace(copy, file)
@@ -254,15 +254,15 @@ def _count(copy: Path, *, by: str, at: float, backup: Path) -> int:
 
 
 def _note(connection: Connection, *, by: str, at: float, backup: Path) -> None:
-    connection.execute(update(campaigns).values(owner=None, owner_since=None, owner_until=None))
+    connection.execute(update(leases).values(owner=None))
     note_act(connection, act="restore", by=by, at=at, words=backup.name)
 
 
-def _check_place(file: Path, *, at: float, instead: bool) -> None:
+def _check_place(file: Path, *, instead: bool) -> None:
     """Raise what keeps the file of a ledger from being replaced."""
     try:
         with opened(f"sqlite:///{file}") as engine, engine.connect() as connection:
-            _check_free(connection, str(file), at=at, instead=instead)
+            _check_free(connection, str(file), instead=instead)
     except (LedgerDamaged, LedgerNewer) as error:
         # That may be why: after an upgrade, the version before is asked to restore its backup.
         if not instead:
@@ -272,9 +272,9 @@ def _check_place(file: Path, *, at: float, instead: bool) -> None:
             raise
 
 
-def _check_free(connection: Connection, shown: str, *, at: float, instead: bool) -> None:
+def _check_free(connection: Connection, shown: str, *, instead: bool) -> None:
     """Raise where there is a ledger with something in it, or a run that is at work."""
-    if (name := campaign_at_work(connection, at=at)) is not None:
+    if (name := campaign_at_work(connection)) is not None:
         raise LedgerError(
             f"a run is at work on {name}; the ledger is as it was",
             remedy="stop it, and whatever else uses the ledger, then restore again",
@@ -297,12 +297,12 @@ def _restore_server(
     try:
         upgrade(reader=engine, writer=engine, create=True)
         with engine.connect() as connection:
-            _check_free(connection, shown, at=at, instead=instead)
+            _check_free(connection, shown, instead=instead)
             _check_known(connection, "would leave in it what the backup does not have")
         crashpoint("ledger: before what is there is locked")
         with engine.begin() as writing, opened(f"sqlite:///{copy}") as source:
             _lock(writing)
-            _check_free(writing, shown, at=at, instead=instead)
+            _check_free(writing, shown, instead=instead)
             if count_lines(writing) > 0:
                 # Nobody writes any more: nothing is removed that is not in it.
                 before = backup.with_name(f"ledger.before-{_moment(at)}.db")

@@ -1,6 +1,7 @@
-"""Campaigns: their account, their counts, and who is at work on them.
+"""Campaigns: their account and their counts.
 
-A campaign has no state of its own: it is the counts of its rows.
+A campaign has no state of its own: it is the counts of its rows. Who is at work on one is in
+`leases`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, true, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from tasks.credits import as_number, from_micro, in_credits, to_micro
 from tasks.errors import MovedOn
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.figures import NAMES, sums_of
+from tasks.ledger.leases import CAMPAIGN, Lease, from_columns, live, name_in_sql, owns
+from tasks.ledger.leases import columns as lease_columns
 from tasks.ledger.moves import note_campaign
 from tasks.ledger.origins import is_begun, remember_origin, set_apart
-from tasks.ledger.schema import campaigns, events
-from tasks.ledger.schema_version import check_still_works
+from tasks.ledger.schema import campaigns, events, leases
 from tasks.ledger.states import State
 from tasks.origin import SheetOrigin
 from tasks.suggest import again_with
@@ -38,13 +40,12 @@ class Campaign:
     charged: Decimal
     created_at: float
     cancel_requested_at: float | None
-    owner: str | None
-    owner_since: float | None
-    owner_until: float | None
     #: Whether it was paid for with the credits of a sandbox of our own; None: nobody knows.
     sandbox: bool | None = None
     #: What is known of its report in the store, as text (`reports`).
     reported: str | None = None
+    #: Who is at work on it; None where its lease was released or has lapsed.
+    lease: Lease | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,6 +78,10 @@ class Tally:
     def as_json(self) -> dict[str, int]:
         """Return the counts as JSON: `total`, then every state that has rows."""
         return {"total": self.total, **{str(state): n for state, n in self.rows.items()}}
+
+
+#: The name of a campaign's lease, as the database computes it.
+_LEASE = name_in_sql(CAMPAIGN, campaigns.c.id)
 
 
 def find_campaign(connection: Connection, name: str) -> Campaign | None:
@@ -160,49 +165,6 @@ def tally_of(connection: Connection, campaign: Campaign) -> Tally:
     )
 
 
-def acquire_lease(
-    connection: Connection, campaign: Campaign, *, owner: str, at: float, seconds: float
-) -> Campaign | None:
-    """Make `owner` the one at work on the campaign; return who is instead, or None on success.
-
-    Raises LedgerNewer where the ledger was upgraded meanwhile, past what this program works with.
-    """
-    now = find_campaign(connection, campaign.name)
-    assert now is not None
-    held = now.owner not in (None, owner) and (now.owner_until or 0) > at
-    if held:
-        return now
-    mine = now.owner == owner
-    unchanged = campaigns.c.owner_until.is_not_distinct_from(now.owner_until)
-    changed = connection.execute(
-        update(campaigns)
-        .where(
-            campaigns.c.id == campaign.id,
-            # Exactly what was read: an owner that has just renewed a lapsed lease keeps it.
-            campaigns.c.owner.is_not_distinct_from(now.owner),
-            # Crews renew their run's in its name.
-            true() if mine else unchanged,
-        )
-        .values(
-            owner=owner,
-            owner_since=now.owner_since if mine else at,
-            owner_until=at + seconds,
-        )
-    )
-    # Afterwards: whoever upgrades keeps everybody from the line above until it is done.
-    check_still_works(connection)
-    return None if changed.rowcount == 1 else find_campaign(connection, campaign.name)
-
-
-def release_lease(connection: Connection, campaign: Campaign, *, owner: str) -> None:
-    """Let the campaign go, if `owner` has it: by itself, or since it is known to be dead."""
-    connection.execute(
-        update(campaigns)
-        .where(campaigns.c.id == campaign.id, campaigns.c.owner == owner)
-        .values(owner=None, owner_since=None, owner_until=None)
-    )
-
-
 def check_unchanged(connection: Connection, campaign: Campaign, *, owner: str | None) -> None:
     """Raise MovedOn unless the campaign is still the one that was shown, and `owner` still has it.
 
@@ -223,8 +185,7 @@ def check_owner(connection: Connection, campaign: Campaign, *, owner: str | None
 
     No other run can take the lease until this transaction ends.
     """
-    this = select(campaigns.c.owner).where(campaigns.c.id == campaign.id)
-    if owner is not None and connection.scalar(this.with_for_update()) != owner:
+    if owner is not None and not owns(connection, campaign.id, owner):
         raise MovedOn(
             f"another run took over campaign {campaign.name} before this plan was approved; "
             "nothing was approved or spent",
@@ -232,14 +193,15 @@ def check_owner(connection: Connection, campaign: Campaign, *, owner: str | None
         )
 
 
-def campaign_at_work(connection: Connection, *, at: float) -> str | None:
-    """Return a campaign that a run is at work on at a moment (Unix seconds), if there is one."""
-    alive = select(campaigns.c.name).where(campaigns.c.owner_until > at)
-    return connection.execute(alive.limit(1)).scalar()
+def campaign_at_work(connection: Connection) -> str | None:
+    """Return a campaign that a run is at work on now, if there is one."""
+    at_work = select(campaigns.c.name).where(live(_LEASE))
+    return connection.execute(at_work.limit(1)).scalar()
 
 
 def _campaigns(connection: Connection, name: str | None) -> list[Campaign]:
-    query = select(campaigns).order_by(campaigns.c.id.desc())
+    query = select(campaigns, *lease_columns()).order_by(campaigns.c.id.desc())
+    query = query.outerjoin(leases, leases.c.name == _LEASE)
     if name is not None:
         query = query.where(campaigns.c.name == name)
     return [_campaign(found) for found in connection.execute(query)]
@@ -247,6 +209,7 @@ def _campaigns(connection: Connection, name: str | None) -> list[Campaign]:
 
 def _campaign(found: Row[Any]) -> Campaign:
     values = found._asdict()
+    lease = from_columns(values)
     for name in ("budget", "reserved", "charged"):
         values[name] = from_micro(values[name])
-    return Campaign(**values)
+    return Campaign(**values, lease=lease if lease is not None and lease.is_live else None)

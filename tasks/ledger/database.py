@@ -11,11 +11,10 @@ import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, func, select
+from sqlalchemy import Connection, Engine, Table, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -123,16 +122,6 @@ def insert_of_missing(table: Table) -> postgresql.Insert:
     from sqlalchemy.dialects import postgresql
 
     return postgresql.insert(table).on_conflict_do_nothing()
-
-
-def wait_for_turn(connection: Connection, name: str) -> None:
-    """Have no other transaction past this point, for the same name, until this one has ended.
-
-    In SQLite only one writes at a time anyhow.
-    """
-    if connection.dialect.name == "postgresql":
-        number = int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)
-        connection.execute(select(func.pg_advisory_xact_lock(number)))
 
 
 def _set_up_postgres(connection: Any, _: ConnectionPoolEntry, *, lock_wait: float) -> None:

@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sqlalchemy import Connection, delete, func, or_, select, text, update
+from sqlalchemy import Connection, and_, delete, func, or_, select, text, update
 
 from tasks.ledger.database import insert_missing, insert_unless_there
-from tasks.ledger.schema import campaigns, hinted, hints, rows, takes
+from tasks.ledger.leases import CAMPAIGN, is_held, name_in_sql
+from tasks.ledger.schema import campaigns, hinted, hints, leases, rows, takes
 from tasks.ledger.states import UNDER_WAY
 
 T = TypeVar("T")
@@ -64,7 +65,6 @@ class TrackedVideo:
     row: str
     sheet: str | None
     owner: str | None
-    owner_until: float | None
     #: Whether a run would carry the row on: this take of it was asked for, and is not delivered.
     under_way: bool
 
@@ -177,20 +177,21 @@ def events_heard(connection: Connection, events: Collection[str]) -> set[str]:
 def tracked_videos(connection: Connection, videos: Collection[str]) -> list[TrackedVideo]:
     """Return those of `videos` that this ledger knows, each once: of several takes the newest."""
     found: dict[str, TrackedVideo] = {}
+    lease = name_in_sql(CAMPAIGN, campaigns.c.id)
     for some in _portions(videos):
         query = (
             select(
                 takes.c.video_id,
                 campaigns.c.name,
                 campaigns.c.sheet,
-                campaigns.c.owner,
-                campaigns.c.owner_until,
+                leases.c.owner,
                 rows.c.row,
                 rows.c.state,
                 (rows.c.take_id == takes.c.id).label("present"),
             )
             .join(rows, rows.c.id == takes.c.row_id)
             .join(campaigns, campaigns.c.id == rows.c.campaign_id)
+            .outerjoin(leases, and_(leases.c.name == lease, is_held()))
             .where(takes.c.video_id.in_(some))
             .order_by(takes.c.id)
         )
@@ -201,7 +202,6 @@ def tracked_videos(connection: Connection, videos: Collection[str]) -> list[Trac
                 row=one.row,
                 sheet=one.sheet,
                 owner=one.owner,
-                owner_until=one.owner_until,
                 under_way=bool(one.present) and one.state in UNDER_WAY,
             )
     return list(found.values())

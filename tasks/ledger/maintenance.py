@@ -118,7 +118,7 @@ def vacuum_ledger(
     """
     with opened(address) as engine:
         if not anyway and ledger_file(engine.url) is not None:
-            _check_idle(engine, at=at)
+            _check_idle(engine)
         before = size_of(engine)
         until = None if keep_events is None else at - keep_events
         with engine.begin() as connection:
@@ -133,9 +133,9 @@ def _version(connection: Connection) -> SchemaVersion:
     return found
 
 
-def _check_idle(engine: Engine, *, at: float) -> None:
+def _check_idle(engine: Engine) -> None:
     with engine.connect() as connection:
-        name = campaign_at_work(connection, at=at)
+        name = campaign_at_work(connection)
     if name is not None:
         raise LedgerError(
             f"a run is at work on {name}, and could write nothing meanwhile; nothing was removed",

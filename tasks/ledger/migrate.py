@@ -200,11 +200,18 @@ def _check_idle(connection: Connection) -> None:
     """Raise LedgerError while a run is at work; none begins until this transaction has ended."""
     # They cost more than all else here, and nearly nobody needs them.
     from tasks.ledger.campaigns import campaign_at_work
-    from tasks.ledger.productions import database_now
+    from tasks.ledger.leases import database_now
 
+    has_leases = inspect(connection).has_table("leases")
     if connection.dialect.name == "postgresql":
-        connection.execute(text("LOCK TABLE campaigns IN SHARE ROW EXCLUSIVE MODE"))
-    name = campaign_at_work(connection, at=database_now(connection))
+        locked = "leases" if has_leases else "campaigns"
+        connection.execute(text(f"LOCK TABLE {locked} IN SHARE ROW EXCLUSIVE MODE"))
+    if has_leases:
+        name = campaign_at_work(connection)
+    else:
+        # Programs before the table of leases wrote it here.
+        old = text("SELECT name FROM campaigns WHERE owner_until > :now LIMIT 1")
+        name = connection.scalar(old, {"now": database_now(connection)})
     if name is not None:
         raise LedgerError(
             f"a run is at work on {name}, and if it is of an older Callsheet it cannot go on with "

@@ -1,8 +1,8 @@
 """Nights: which was swept by whom, what its standing approval has approved, and pauses.
 
-A night is one row for each inbox and date, whatever happens to the processes that sweep it:
-whoever sweeps claims it first, and approves only as long as the night is theirs. Amounts in
-credits, moments in Unix seconds.
+A night is one row for each inbox and date, whatever happens to the processes that sweep it: a sweep
+acquires the inbox's lease first (`leases`, night:INBOX), and approves only as long as it has that.
+Amounts in credits, moments in Unix seconds.
 """
 
 from __future__ import annotations
@@ -12,11 +12,21 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, case, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Row, Update, case, or_, select, true, update
 
 from tasks.credits import as_text, from_micro, in_credits, to_micro
 from tasks.errors import SpendRefused
-from tasks.ledger.database import insert_unless_there, wait_for_turn
+from tasks.ledger.database import insert_unless_there
+from tasks.ledger.leases import (
+    NIGHT,
+    Lease,
+    acquire,
+    holds,
+    name_in_sql,
+    night_lease,
+    release,
+    renew,
+)
 from tasks.ledger.schema_nights import inbox_sheets, nights, pauses
 
 #: What is said of a night whose sweep ended without a word, once a later one begins.
@@ -27,7 +37,7 @@ EVERY_INBOX = "*"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptNight:
-    """A night of an inbox as the ledger has it; `place` is the process or flow run that sweeps.
+    """A night of an inbox as the ledger has it.
 
     `approved` is what the standing approval has approved in it so far; `report` is what came of
     it so far, over all its sweeps (`tasks.nights.values.NightReport.as_text`).
@@ -37,9 +47,7 @@ class KeptNight:
     inbox: str
     date: str
     zone: str
-    place: str | None
     begun_at: float
-    renewed_at: float
     ended_at: float | None
     exit: int | None
     approved: Decimal
@@ -65,53 +73,49 @@ def claim_night(
     zone: str,
     place: str,
     at: float,
-    lapse: float,
-    is_dead: Callable[[str | None], bool],
-) -> KeptNight:
-    """Make `place` the one that sweeps an inbox; return the night, or the one that is swept.
+    seconds: float,
+    is_dead: Callable[[str], bool],
+) -> KeptNight | Lease:
+    """Make `place` the one that sweeps an inbox; return the night, or the lease of another sweep.
 
-    Whoever is given a night with another place has none: an inbox is swept by one at a time,
-    whatever the date. A sweep that was silent for `lapse` seconds, or whose process is known to
-    be dead, is over.
+    An inbox is swept by one at a time, whatever the date. A sweep whose lease has lapsed, or whose
+    process is known to be dead, is over.
     """
-    # A night of another date that is claimed in the same moment is not there yet to be locked.
-    wait_for_turn(connection, f"night of {inbox}")
-    query = select(nights).where(nights.c.inbox == inbox, nights.c.ended_at.is_(None))
-    others = [_night(found) for found in connection.execute(query.with_for_update())]
-    gone = [other for other in others if other.renewed_at <= at - lapse or is_dead(other.place)]
-    alive = [other for other in others if other not in gone and other.place != place]
-    if alive:
-        return alive[0]
-    for left in gone:
-        if left.date != date:
-            this = update(nights).where(nights.c.id == left.id)
-            connection.execute(this.values(ended_at=at, skipped=LEFT))
-    fresh = {"inbox": inbox, "date": date, "zone": zone, "place": place}
-    if not insert_unless_there(connection, nights, {**fresh, "begun_at": at, "renewed_at": at}):
-        taken = {"place": place, "zone": zone, "renewed_at": at, "ended_at": None, "skipped": None}
+    name = night_lease(inbox)
+    lease = acquire(connection, name, owner=place, seconds=seconds, is_dead=is_dead)
+    if lease.owner != place:
+        return lease
+    left = (nights.c.inbox == inbox, nights.c.date != date, nights.c.ended_at.is_(None))
+    connection.execute(update(nights).where(*left).values(ended_at=at, skipped=LEFT))
+    fresh = {"inbox": inbox, "date": date, "zone": zone}
+    if not insert_unless_there(connection, nights, {**fresh, "begun_at": at}):
         this = update(nights).where(nights.c.inbox == inbox, nights.c.date == date)
-        connection.execute(this.values(**taken))
+        connection.execute(this.values(zone=zone, ended_at=None, skipped=None))
     night = find_night(connection, inbox, date)
     assert night is not None, "it was inserted unless it was there"
     return night
 
 
-def renew_night(connection: Connection, night_id: int, *, place: str, at: float) -> bool:
-    """Say that the night is still being swept; False where that is somebody else's by now."""
-    return connection.execute(_held(night_id, place).values(renewed_at=at)).rowcount == 1
+def renew_night(connection: Connection, inbox: str, *, place: str, seconds: float) -> bool:
+    """Say that an inbox is still being swept; False where another sweep has it by now."""
+    return renew(connection, night_lease(inbox), owner=place, seconds=seconds)
 
 
 def keep_report(connection: Connection, night_id: int, *, place: str, report: str) -> bool:
-    """Keep what came of the night so far; False where it is somebody else's by now."""
-    return connection.execute(_held(night_id, place).values(report=report)).rowcount == 1
+    """Keep what came of the night so far; False where another sweep has the inbox by now."""
+    if not _has(connection, night_id, place):
+        return False
+    return connection.execute(_open(night_id).values(report=report)).rowcount == 1
 
 
 def end_night(
     connection: Connection, night_id: int, *, place: str, exit_status: int, at: float
 ) -> bool:
-    """Note that the sweep of a night is over, and its exit status."""
-    this = _held(night_id, place)
-    return connection.execute(this.values(ended_at=at, exit=exit_status)).rowcount == 1
+    """Note that the sweep of a night is over, and its exit status; release the inbox's lease."""
+    if not release(connection, _lease_of(night_id), owner=place):
+        return False
+    ended = _open(night_id).values(ended_at=at, exit=exit_status)
+    return connection.execute(ended).rowcount == 1
 
 
 def skip_night(
@@ -119,7 +123,7 @@ def skip_night(
 ) -> bool:
     """Record a night in which nothing is swept, and why; False where it was swept, or is."""
     values = {"inbox": inbox, "date": date, "zone": zone, "skipped": why}
-    moments = {"begun_at": at, "renewed_at": at, "ended_at": at}
+    moments = {"begun_at": at, "ended_at": at}
     return insert_unless_there(connection, nights, {**values, **moments})
 
 
@@ -149,14 +153,16 @@ def approve_in_night(
 ) -> None:
     """Count what is approved in a night, and of a sheet in it; raise SpendRefused beyond a limit.
 
-    In the transaction of the approval itself: both stand, or neither. Whoever has lost the night
-    approves nothing.
+    In the transaction of the approval itself: both stand, or neither. A sweep that has lost the
+    inbox's lease approves nothing.
     """
     amount = to_micro(credits)
     within = nights.c.approved + amount <= to_micro(per_night)
-    spent = _held(night_id, place).where(within).values(approved=nights.c.approved + amount)
+    if not _has(connection, night_id, place):
+        raise SpendRefused("another sweep has this night by now; nothing was spent")
+    spent = _open(night_id).where(within).values(approved=nights.c.approved + amount)
     if connection.execute(spent).rowcount != 1:
-        raise _refusal(connection, night_id, place, credits, per_night)
+        raise _refusal(connection, night_id, credits, per_night)
     night = connection.execute(select(nights).where(nights.c.id == night_id)).one()
     sofar = case((inbox_sheets.c.approved_on == night.date, inbox_sheets.c.approved), else_=0)
     this = update(inbox_sheets).where(
@@ -198,17 +204,26 @@ def pause_of(connection: Connection, inbox: str, *, at: float) -> Pause | None:
     return found.get(inbox) or found.get(EVERY_INBOX)
 
 
-def _held(night_id: int, place: str) -> Update:
-    mine = (nights.c.place == place, nights.c.ended_at.is_(None))
-    return update(nights).where(nights.c.id == night_id, *mine)
+def _has(connection: Connection, night_id: int, place: str) -> bool:
+    """Whether a sweep has the lease of the inbox of a night, until this transaction ends."""
+    return holds(connection, _lease_of(night_id), owner=place)
+
+
+def _lease_of(night_id: int) -> ColumnElement[str]:
+    inbox = select(nights.c.inbox).where(nights.c.id == night_id).scalar_subquery()
+    return name_in_sql(NIGHT, inbox)
+
+
+def _open(night_id: int) -> Update:
+    return update(nights).where(nights.c.id == night_id, nights.c.ended_at.is_(None))
 
 
 def _refusal(
-    connection: Connection, night_id: int, place: str, credits: Decimal, per_night: Decimal
+    connection: Connection, night_id: int, credits: Decimal, per_night: Decimal
 ) -> SpendRefused:
     night = _night(connection.execute(select(nights).where(nights.c.id == night_id)).one())
-    if night.place != place or night.ended_at is not None:
-        return SpendRefused("another sweep has this night by now; nothing was spent")
+    if night.ended_at is not None:
+        return SpendRefused("this night has ended by now; nothing was spent")
     left = max(per_night - night.approved, Decimal(0))
     return SpendRefused(
         f"it costs {in_credits(credits)}, and {as_text(left)} of the {in_credits(per_night)} that "

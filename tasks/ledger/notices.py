@@ -16,6 +16,7 @@ from sqlalchemy import Connection, func, or_, select, update
 from tasks.credits import from_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.figures import total
+from tasks.ledger.leases import find, night_lease
 from tasks.ledger.nights import pause_of
 from tasks.ledger.schema import campaigns, rows, takes
 from tasks.ledger.schema_board import links, plans
@@ -139,7 +140,10 @@ class LastSweep:
     """When an inbox was swept last: moments in Unix seconds, None where it never was."""
 
     begun_at: float | None = None
-    renewed_at: float | None = None
+    #: When its last sweep began, or ended: a night of many sweeps is one, and begun once.
+    swept_at: float | None = None
+    #: When the lease of its inbox lapses, or lapsed; None where it was never acquired.
+    leased_until: float | None = None
     ended_at: float | None = None
     paused: bool = False
 
@@ -147,18 +151,20 @@ class LastSweep:
 def last_sweep(connection: Connection, inbox: str, *, at: float) -> LastSweep:
     """Return when an inbox was swept last, and whether it is paused at a moment."""
     query = (
-        select(nights.c.begun_at, nights.c.renewed_at, nights.c.ended_at)
+        select(nights.c.begun_at, nights.c.ended_at)
         .where(nights.c.inbox == inbox)
         .order_by(nights.c.begun_at.desc())
         .limit(1)
     )
     found = connection.execute(query).first()
     paused = pause_of(connection, inbox, at=at) is not None
+    lease = find(connection, night_lease(inbox))
     if found is None:
         return LastSweep(paused=paused)
     return LastSweep(
         begun_at=found.begun_at,
-        renewed_at=found.renewed_at,
+        swept_at=max(found.begun_at, found.ended_at or 0.0, lease.since if lease else 0.0),
+        leased_until=lease.until if lease else None,
         ended_at=found.ended_at,
         paused=paused,
     )

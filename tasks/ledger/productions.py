@@ -1,10 +1,10 @@
 """Who has which rows of a campaign that several machines carry: productions, batches, fencing.
 
 A run has its rows carried by crews: it names them as one production, and a crew claims them a
-batch at a time. A batch has a lease, kept by the database's clock; its number is written into each
-of its rows and is their fencing token. Whoever claims rows of a lease that has lapsed writes a new
-number into them, and an intent that names an old one is refused (`takes.open_take`). So a crew
-that was silent for too long pays for nothing, whatever it believes.
+batch at a time. A crew has one lease for all its batches (`leases`, worker:HOLDER). A batch's
+number is written into each of its rows and is their fencing token. A crew that claims rows of a
+lease that has lapsed writes a new number into them, and an intent that names an old one is refused
+(`takes.open_take`). So a crew that was silent for too long pays for nothing, whatever it believes.
 """
 
 from __future__ import annotations
@@ -13,24 +13,40 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     ScalarSelect,
     Select,
+    delete,
     func,
     insert,
-    literal_column,
+    not_,
     select,
     update,
 )
 
+from tasks.errors import Parked
+from tasks.ledger.leases import (
+    CAMPAIGN,
+    WORKER,
+    acquire,
+    campaign_lease,
+    database_now,
+    find,
+    is_held,
+    live,
+    name_in_sql,
+    owns,
+    release,
+    renew,
+    worker_lease,
+)
 from tasks.ledger.outlines import pages_of
-from tasks.ledger.schema import campaigns, rows
+from tasks.ledger.schema import campaigns, leases, rows
 from tasks.ledger.schema_crews import batches, productions
-from tasks.ledger.schema_version import check_still_works
 from tasks.ledger.states import UNDER_WAY, State
 
 #: What is claimed of a production, in this order: what is under way first, since nobody else knows
@@ -88,13 +104,22 @@ def begin_production(
 ) -> int:
     """Have crews carry a campaign's rows that are approved or under way; return how many.
 
-    With `numbers` only those. Whoever had them until now has lost them.
+    With `numbers` only those. Crews that had them until now have lost them. Raises Parked where
+    the production's owner no longer has the campaign's lease.
     """
+    if not owns(connection, production.campaign_id, production.owner):
+        other = find(connection, campaign_lease(production.campaign_id))
+        raise Parked(
+            f"another run has taken the lease of campaign {production.campaign} by now; "
+            "no worker was started, and nothing more was spent",
+            until=datetime.fromtimestamp(other.until if other else database_now(connection), UTC),
+            remedy="run again when that run has ended: `callsheet status` shows it",
+        )
     now = database_now(connection)
     values = {name: getattr(production, name) for name in _KEPT}
     terms = json.dumps(production.terms)
     connection.execute(insert(productions).values(**values, terms=terms, begun_at=now))
-    freed = _open_batch(connection, production.id, NOBODY, holder="", until=now, at=now)
+    freed = _open_batch(connection, production.id, NOBODY, holder="", claimed_at=now, freed_at=now)
     mine = (rows.c.campaign_id == production.campaign_id, rows.c.state.in_(_OPEN))
     given = update(rows).where(*mine).values(batch_id=freed)
     if numbers is None:
@@ -144,14 +169,14 @@ def claim_batch(
     if going is None:
         return None
     now = database_now(connection)
-    _free(connection, batches.c.production_id == production.id, batches.c.until <= now, at=now)
+    _free_lapsed(connection, production.id, at=now)
     numbers = _claimable(connection, production)
     if not numbers:
         return None
+    acquire(connection, worker_lease(holder), owner=holder, seconds=seconds)
     batch = _open_batch(
-        connection, production.id, crew, holder=holder, until=now + seconds,
-        at=None, size=len(numbers), claimed_at=now,
-    )  # fmt: skip
+        connection, production.id, crew, holder=holder, claimed_at=now, size=len(numbers)
+    )
     connection.execute(update(rows).where(rows.c.id.in_(numbers)).values(batch_id=batch))
     return ClaimedBatch(batch, tuple(numbers))
 
@@ -163,22 +188,13 @@ def renew_batches(
 
     None where somebody else has the campaign: nothing more may be begun in it.
     """
-    until = database_now(connection) + seconds
-    held = connection.execute(
-        update(campaigns)
-        .where(campaigns.c.id == production.campaign_id, campaigns.c.owner == production.owner)
-        .values(owner_until=until)
-    )
-    check_still_works(connection)
-    if held.rowcount != 1:
+    campaign = campaign_lease(production.campaign_id)
+    if not renew(connection, campaign, owner=production.owner, seconds=seconds):
         return None
-    renewed = connection.execute(
-        update(batches)
-        .where(*_held_by(production.id, holder))
-        .values(until=until)
-        .returning(batches.c.id)
-    )
-    return frozenset(renewed.scalars())
+    if not renew(connection, worker_lease(holder), owner=holder, seconds=seconds):
+        return frozenset()
+    query = select(batches.c.id).where(*_held_by(production.id, holder))
+    return frozenset(connection.scalars(query))
 
 
 def end_batch(connection: Connection, batch_id: int) -> bool:
@@ -193,6 +209,7 @@ def end_batch(connection: Connection, batch_id: int) -> bool:
 
 def free_batches(connection: Connection, production_id: str, *, holder: str) -> int:
     """Let go of whatever a crew has: others may claim it. Return how many batches that were."""
+    release(connection, worker_lease(holder), owner=holder)
     return _free(connection, *_held_by(production_id, holder), at=database_now(connection))
 
 
@@ -220,13 +237,14 @@ def end_production(connection: Connection, production_id: str) -> None:
         .where(productions.c.id == production_id, productions.c.ended_at.is_(None))
         .values(ended_at=database_now(connection))
     )
+    workers = select(_LEASE).where(batches.c.production_id == production_id)
+    connection.execute(delete(leases).where(leases.c.name.in_(workers)))
 
 
 def headway_of(connection: Connection, production: Production) -> Headway:
     """Return how far the crews of a production are."""
-    now = database_now(connection)
     mine = batches.c.production_id == production.id
-    held = (mine, batches.c.ended_at.is_(None), batches.c.freed_at.is_(None), batches.c.until > now)
+    held = (mine, batches.c.ended_at.is_(None), batches.c.freed_at.is_(None), live(_LEASE))
     count, crews = connection.execute(
         select(func.count(), func.count(batches.c.crew.distinct())).where(*held)
     ).one()
@@ -234,17 +252,17 @@ def headway_of(connection: Connection, production: Production) -> Headway:
     free = select(batches.c.id).where(
         mine,
         batches.c.ended_at.is_(None),
-        batches.c.freed_at.is_not(None) | (batches.c.until <= now),
+        batches.c.freed_at.is_not(None) | not_(live(_LEASE)),
         _first_in(_OPEN).is_not(None),
     )
     waiting = connection.execute(free.limit(1)).first()
     return Headway(count, waiting is not None, crews)
 
 
-def left_held(connection: Connection, *, at: float) -> list[tuple[str, int]]:
+def left_held(connection: Connection) -> list[tuple[str, int]]:
     """Return campaigns whose crews are gone, and how many rows each of those had not done.
 
-    `at` is the database's own time. Neither the run nor any crew has given a sign of life.
+    The campaign's lease has lapsed: neither the run nor any crew renews it.
     """
     query = (
         select(campaigns.c.name, func.count(rows.c.id))
@@ -255,7 +273,7 @@ def left_held(connection: Connection, *, at: float) -> list[tuple[str, int]]:
             productions.c.ended_at.is_(None),
             batches.c.ended_at.is_(None),
             rows.c.state.in_(_OPEN),
-            campaigns.c.owner_until.is_(None) | (campaigns.c.owner_until <= at),
+            not_(live(name_in_sql(CAMPAIGN, campaigns.c.id))),
         )
         .group_by(campaigns.c.name)
         .order_by(campaigns.c.name)
@@ -275,17 +293,6 @@ def states_by_crew(connection: Connection, production: Production) -> dict[int, 
     for crew, state, count in connection.execute(query):
         found.setdefault(crew, Counter())[state] += count
     return found
-
-
-def database_now(connection: Connection) -> float:
-    """Return the database's own time in Unix seconds: machines' clocks differ."""
-    moment: ColumnElement[Any]
-    if connection.dialect.name == "postgresql":
-        # Not `now()`, which is when the transaction began.
-        moment = func.extract("epoch", func.clock_timestamp())
-    else:
-        moment = (func.julianday("now") - literal_column("2440587.5")) * literal_column("86400.0")
-    return float(connection.scalar(select(moment)) or 0.0)
 
 
 def _claimable(connection: Connection, production: Production) -> list[int]:
@@ -362,6 +369,8 @@ def _first_in(states: Collection[State]) -> ScalarSelect[int]:
     )
 
 
+#: The name of the lease on a batch, as the database computes it.
+_LEASE = name_in_sql(WORKER, batches.c.holder)
 _KEPT = ("id", "campaign_id", "owner", "crews", "batch_size", "organisation", "store", "hinted")
 
 
@@ -374,9 +383,26 @@ def _held_by(production_id: str, holder: str) -> Sequence[Any]:
     )
 
 
+def _free_lapsed(connection: Connection, production_id: str, *, at: float) -> None:
+    """Free the batches of crews whose lease has lapsed.
+
+    Their leases are taken first: a crew that renews its own in the same moment either keeps it
+    and its batches, or learns that it has lost both.
+    """
+    mine = (batches.c.production_id == production_id, *_STILL)
+    lapsed = update(leases).where(
+        leases.c.name.in_(select(_LEASE).where(*mine)), leases.c.owner.is_not(None), not_(is_held())
+    )
+    connection.execute(lapsed.values(owner=None))
+    owned = select(leases.c.name).where(leases.c.name == _LEASE, leases.c.owner.is_not(None))
+    _free(connection, batches.c.production_id == production_id, not_(owned.exists()), at=at)
+
+
+_STILL = (batches.c.ended_at.is_(None), batches.c.freed_at.is_(None))
+
+
 def _free(connection: Connection, *which: Any, at: float) -> int:
-    still = (batches.c.ended_at.is_(None), batches.c.freed_at.is_(None))
-    freed = connection.execute(update(batches).where(*which, *still).values(freed_at=at))
+    freed = connection.execute(update(batches).where(*which, *_STILL).values(freed_at=at))
     return freed.rowcount
 
 
@@ -386,19 +412,17 @@ def _open_batch(
     crew: int,
     *,
     holder: str,
-    until: float,
-    at: float | None,
+    claimed_at: float,
+    freed_at: float | None = None,
     size: int = 0,
-    claimed_at: float | None = None,
 ) -> int:
-    """Write a batch down, freed from the start where `at` says when; return its number."""
+    """Write a batch down, freed from the start where `freed_at` says when; return its number."""
     values = {
         "production_id": production_id,
         "crew": crew,
         "holder": holder,
         "size": size,
-        "claimed_at": until if claimed_at is None else claimed_at,
-        "until": until,
-        "freed_at": at,
+        "claimed_at": claimed_at,
+        "freed_at": freed_at,
     }
     return int(connection.execute(insert(batches).returning(batches.c.id), values).scalar_one())

@@ -1,25 +1,39 @@
 """Runs that were started for a plan approved on the board: who is at work, and how each ended.
 
-A run is one for each plan, whatever happens to the processes that carry it: whoever carries it
-claims it first. Moments are Unix seconds.
+A run is one for each plan, whatever happens to the processes that work on it: each acquires the
+run's lease first (`leases`, run:ID). Moments are Unix seconds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, Select, not_, select, update
 
+from tasks.ledger.leases import (
+    RUN,
+    acquire,
+    columns,
+    from_columns,
+    live,
+    name_in_sql,
+    release,
+    renew,
+    run_lease,
+)
+from tasks.ledger.schema import leases
 from tasks.ledger.schema_board import runs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BoardRun:
-    """A run for an approved plan; `place` is the process (`owner`) or flow run that carries it.
+    """A run for an approved plan; `place` is the process or flow run that had its lease last.
 
-    `begun_at` is when what was approved was in the ledger's rows. `exit` as of the command line;
-    one that is parked is started again at `due_at`.
+    `leased_until` is None where the lease has lapsed or was released; `token` grows each time that
+    another place acquires it. `begun_at` is when what was approved was in the ledger's rows. `exit`
+    as of the command line; one that is parked is started again at `due_at`.
     """
 
     id: str
@@ -27,12 +41,14 @@ class BoardRun:
     campaign: str
     started_by: str
     asked_at: float
-    place: str | None
     begun_at: float | None
     ended_at: float | None
     exit: int | None
     words: str | None
     due_at: float | None
+    place: str | None = None
+    leased_until: float | None = None
+    token: int = 0
 
     @property
     def is_over(self) -> bool:
@@ -60,14 +76,14 @@ def run_for(connection: Connection, plan_id: str) -> BoardRun | None:
 
 def runs_of(connection: Connection, campaign: str, *, limit: int) -> list[BoardRun]:
     """Return the newest runs of a campaign."""
-    query = select(runs).where(runs.c.campaign == campaign)
+    query = _runs().where(runs.c.campaign == campaign)
     found = connection.execute(query.order_by(runs.c.asked_at.desc(), runs.c.id).limit(limit))
     return [_run(one) for one in found]
 
 
 def open_runs(connection: Connection) -> list[BoardRun]:
     """Return all runs that are not over, the oldest first."""
-    query = select(runs).where(runs.c.ended_at.is_(None) | runs.c.due_at.is_not(None))
+    query = _runs().where(runs.c.ended_at.is_(None) | runs.c.due_at.is_not(None))
     return [_run(one) for one in connection.execute(query.order_by(runs.c.asked_at, runs.c.id))]
 
 
@@ -80,22 +96,35 @@ def unbegun_run(connection: Connection, campaign: str) -> BoardRun | None:
 
 
 def claim_run(
-    connection: Connection, run_id: str, *, place: str, instead_of: str | None, at: float
+    connection: Connection,
+    run_id: str,
+    *,
+    place: str,
+    at: float,
+    seconds: float,
+    is_dead: Callable[[str], bool] = lambda _: False,
 ) -> BoardRun | None:
-    """Make `place` the one that carries a run; None where it is over, not due, or another's.
+    """Make `place` the one at work on a run, for so many seconds unless it renews that.
 
-    `instead_of` is who was seen to have it, and is gone.
+    None where the run is over or not due, or where another place has its lease.
     """
+    name = run_lease(run_id)
+    if acquire(connection, name, owner=place, seconds=seconds, is_dead=is_dead).owner != place:
+        return None
     changed = connection.execute(
         update(runs)
-        .where(
-            runs.c.id == run_id,
-            runs.c.place.is_not_distinct_from(instead_of),
-            runs.c.ended_at.is_(None) | (runs.c.due_at <= at),
-        )
-        .values(place=place, ended_at=None, exit=None, words=None, due_at=None)
+        .where(runs.c.id == run_id, runs.c.ended_at.is_(None) | (runs.c.due_at <= at))
+        .values(ended_at=None, exit=None, words=None, due_at=None)
     )
-    return find_run(connection, run_id) if changed.rowcount == 1 else None
+    if changed.rowcount != 1:
+        release(connection, name, owner=place)
+        return None
+    return find_run(connection, run_id)
+
+
+def renew_run(connection: Connection, run_id: str, *, place: str, seconds: float) -> bool:
+    """Renew the lease on a run; False where another place has it by now."""
+    return renew(connection, run_lease(run_id), owner=place, seconds=seconds)
 
 
 def note_begun(connection: Connection, run_id: str, *, at: float) -> None:
@@ -114,25 +143,43 @@ def end_run(
     at: float,
     due_at: float | None = None,
 ) -> bool:
-    """Note how a run ended, by whoever carried it; False where another one carries it by now."""
-    changed = connection.execute(
-        update(runs)
-        .where(runs.c.id == run_id, runs.c.place.is_not_distinct_from(place))
-        .values(place=None, ended_at=at, exit=exit_status, words=words, due_at=due_at)
-    )
-    return changed.rowcount == 1
+    """Note how a run ended at `place`, and release its lease; False where another place has it.
+
+    `place` is None for a run that nobody is at work on: then its lease must be free.
+    """
+    name, owner = run_lease(run_id), place or f"ends:{run_id}"
+    if place is None:
+        acquire(connection, name, owner=owner, seconds=0)
+    if not release(connection, name, owner=owner):
+        return False
+    ended = {"ended_at": at, "exit": exit_status, "words": words, "due_at": due_at}
+    return connection.execute(update(runs).where(runs.c.id == run_id).values(**ended)).rowcount == 1
 
 
 def run_again(connection: Connection, run_id: str, *, at: float) -> bool:
-    """Have a run that has ended started again, for what it left; False where it has not ended."""
-    this = update(runs).where(runs.c.id == run_id, runs.c.ended_at.is_not(None))
+    """Have a run started again for what it left; False while its lease lives."""
+    free = not_(live(_LEASE)) | runs.c.ended_at.is_not(None)
+    this = update(runs).where(runs.c.id == run_id, free)
     return connection.execute(this.values(due_at=at)).rowcount == 1
 
 
 def _first(connection: Connection, where: Any) -> BoardRun | None:
-    found = connection.execute(select(runs).where(where).order_by(runs.c.asked_at)).first()
+    found = connection.execute(_runs().where(where).order_by(runs.c.asked_at)).first()
     return None if found is None else _run(found)
 
 
+#: The name of a run's lease, as the database computes it.
+_LEASE = name_in_sql(RUN, runs.c.id)
+
+
+def _runs() -> Select[Any]:
+    return select(runs, *columns()).outerjoin(leases, leases.c.name == _LEASE)
+
+
 def _run(found: Row[Any]) -> BoardRun:
-    return BoardRun(**found._asdict())
+    values = found._asdict()
+    lease = from_columns(values)
+    if lease is None:
+        return BoardRun(**values)
+    until = lease.until if lease.is_live else None
+    return BoardRun(**values, place=lease.owner, leased_until=until, token=lease.token)

@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 #: The newest migration. An older ledger is upgraded; a newer one is worked with where it says that
 #: this can be done (`schema_version`), else refused.
-REVISION = "0017"
+REVISION = "0019"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"
@@ -55,13 +55,24 @@ campaigns = Table(
     Column("charged", BigInteger, nullable=False, default=0),
     Column("created_at", Float, nullable=False),
     Column("cancel_requested_at", Float),
-    Column("owner", String(200)),
-    Column("owner_since", Float),
-    Column("owner_until", Float),
     # Whether a sandbox of our own made its films; unknown where this was not kept yet.
     Column("sandbox", Boolean),
     # What the files of the report in the store were made of: while it is so, they stand.
     Column("reported", Text),
+)
+
+# Who is at work on what (`leases`); moments are those of the database's own clock. A line whose
+# owner is null was released: it stays, so that its token goes on growing.
+leases = Table(
+    "leases",
+    metadata,
+    # campaign:ID, night:INBOX, run:ID or worker:ID
+    Column("name", String(250), primary_key=True),
+    Column("owner", String(200)),
+    Column("since", Float, nullable=False),
+    Column("until", Float, nullable=False),
+    # One more for each new owner.
+    Column("token", BigInteger, nullable=False),
 )
 
 # Where a campaign was run from; found by digest, since an address may be of any length.

@@ -107,7 +107,8 @@ plans = Table(
     Index(None, "approved_by", "approved_at"),
 )
 
-# Runs that were started for an approved plan: who is at work, and how it ended.
+# Runs that were started for an approved plan, and how each ended; the lease `run:ID` says who is
+# at work.
 runs = Table(
     "runs",
     metadata,
@@ -116,8 +117,6 @@ runs = Table(
     Column("campaign", String(200), nullable=False),
     Column("started_by", String(200), nullable=False),
     Column("asked_at", Float, nullable=False),
-    # Where it is: a process on a host, or a flow run of Prefect's.
-    Column("place", Text),
     Column("begun_at", Float),
     Column("ended_at", Float),
     Column("exit", Integer),

@@ -43,11 +43,10 @@ batches = Table(
     Column("production_id", String(32), ForeignKey("productions.id"), nullable=False),
     # Which of the crews, from 1; 0 for rows that nobody has claimed yet.
     Column("crew", Integer, nullable=False),
-    # The process, by an id of its own for each start.
+    # The process, by an id of its own for each start; its lease (`worker:ID`) is for all it has.
     Column("holder", String(200), nullable=False),
     Column("size", Integer, nullable=False),
     Column("claimed_at", Float, nullable=False),
-    Column("until", Float, nullable=False),
     # Each of its rows is done for this production.
     Column("ended_at", Float),
     # Let go, or lapsed: its rows may be claimed.

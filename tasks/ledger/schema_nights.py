@@ -10,7 +10,7 @@ from sqlalchemy import UniqueConstraint as Unique
 
 from tasks.ledger.schema import Id, metadata
 
-# One sweep of an inbox of sheets, named by its date: whoever sweeps it holds it, and renews that.
+# One sweep of an inbox of sheets, named by its date; the lease `night:INBOX` says who sweeps.
 nights = Table(
     "nights",
     metadata,
@@ -20,10 +20,7 @@ nights = Table(
     # The date in the schedule's zone, as 2026-11-22.
     Column("date", String(10), nullable=False),
     Column("zone", String(64), nullable=False),
-    # The process or flow run that sweeps, or swept.
-    Column("place", String(200)),
     Column("begun_at", Float, nullable=False),
-    Column("renewed_at", Float, nullable=False),
     Column("ended_at", Float),
     # As of the command line.
     Column("exit", Integer),

@@ -28,6 +28,7 @@ from sqlalchemy import Row as Record
 
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.gathering import Overtaken, gathered, is_certain
+from tasks.ledger.leases import campaign_lease, owned_in_sql, owner_in_sql
 from tasks.ledger.prepared import Prepared
 from tasks.ledger.schema import accounts, campaigns
 
@@ -44,7 +45,7 @@ class AccountKey:
     def parameters(self) -> dict[str, object]:
         """Return what the statements call it."""
         if self.kind == "campaign":
-            return {"the_campaign": self.name}
+            return {"the_campaign": self.name, "the_lease": campaign_lease(int(self.name))}
         return {"the_kind": self.kind, "the_name": self.name}
 
 
@@ -115,7 +116,7 @@ _THIS = (accounts.c.kind == bindparam("the_kind"), accounts.c.name == bindparam(
 # A run that has lost its campaign cannot begin anything in it.
 _HELD = (
     campaigns.c.id == bindparam("the_campaign"),
-    or_(_OWNER.is_(None), campaigns.c.owner == _OWNER),
+    or_(_OWNER.is_(None), owned_in_sql()),
 )
 # The limits are guarded in the statements themselves: two processes cannot both pass them.
 _RESERVE = Prepared(
@@ -167,7 +168,7 @@ _CHANGE_CAMPAIGN = Prepared(
     update(campaigns)
     .where(
         campaigns.c.id == bindparam("the_campaign"),
-        or_(_GUARDED == 0, _OWNER.is_(None), campaigns.c.owner == _OWNER),
+        or_(_GUARDED == 0, _OWNER.is_(None), owned_in_sql()),
         or_(
             _GUARDED == 0,
             campaigns.c.budget.is_(None),
@@ -182,7 +183,7 @@ _READ_CAMPAIGN = Prepared(
     select(
         (campaigns.c.reserved + campaigns.c.charged).label("used"),
         campaigns.c.budget,
-        campaigns.c.owner,
+        owner_in_sql(),
     ).where(campaigns.c.id == bindparam("the_campaign"))
 )
 

@@ -108,9 +108,7 @@ async def tell_silence(
     sweep = await ledger.read(partial(last_sweep, inbox=inbox.name, at=now))
     if expected is None or sweep.paused:
         return []
-    # A night of many sweeps is one, and begun once.
-    begun = max(sweep.begun_at or 0.0, sweep.renewed_at or 0.0)
-    begun = begun or await _known_since(ledger, inbox, now)
+    begun = sweep.swept_at or await _known_since(ledger, inbox, now)
     missed = _missed(inbox, expected, begun, now)
     if not missed and not _hangs(sweep, now):
         return []
@@ -166,7 +164,7 @@ def _hangs(sweep: LastSweep, now: float) -> bool:
     return (
         sweep.begun_at is not None
         and sweep.ended_at is None
-        and now > (sweep.renewed_at or sweep.begun_at) + GRACE
+        and now > (sweep.leased_until or sweep.begun_at) + GRACE
     )
 
 

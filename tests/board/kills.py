@@ -166,8 +166,8 @@ async def findings(ledger: str, service: Sandbox, name: str, *, takes: int) -> l
     counts = Counter(row.state for row in rows)
     if counts != {"delivered": ROWS}:
         found.append(f"the rows are {dict(counts)}")
-    if campaign.reserved or campaign.owner:
-        found.append(f"{campaign.reserved} are set aside, {campaign.owner} has the campaign")
+    if campaign.reserved or campaign.lease:
+        found.append(f"{campaign.reserved} are set aside, {campaign.lease} is on the campaign")
     if len(runs) != takes:
         found.append(f"there are {len(runs)} runs instead of {takes}")
     return found

@@ -25,8 +25,8 @@ EVERY, SECONDS = 64, 1
 #: What is recorded on the way of a film and of a clip; each is a commit of its own.
 RECORDED = {
     "campaigns.ensure_campaign",
-    "campaigns.acquire_lease",
-    "campaigns.release_lease",
+    "leases.acquire",
+    "leases.release",
     "sync.sync_sheet",
     "submit._opened",
     "paid_calls.note_videos",

@@ -20,7 +20,6 @@ from tasks.ledger import (
     Ledger,
     Production,
     Terms,
-    acquire_lease,
     begin_production,
     claim_batch,
     headway_of,
@@ -29,6 +28,7 @@ from tasks.ledger import (
 )
 from tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
+from tests.leasing import acquire_lease, take_over
 
 OWNER = "crews:1"
 
@@ -40,8 +40,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         stage = await Stage.set(ledger, brief("a"), brief("b"))
         for row in ("a", "b"):
             await stage.approve(row)
-        lease = {"owner": OWNER, "at": NOW, "seconds": 10.0**10}
-        assert await stage.write(acquire_lease, campaign=stage.campaign, **lease) is None
+        assert await stage.write(acquire_lease, stage.campaign, owner=OWNER) is None
         yield stage
 
 
@@ -94,8 +93,7 @@ async def test_one_whose_campaign_somebody_else_has_is_told_so(stage: Stage):
     production, heard = await begin(stage), list[str]()
     claims = claims_of(stage.ledger, production, -1.0, heard)
     await claims.claim()
-    lease = {"owner": "somebody", "at": 10.0**11, "seconds": 60.0}
-    assert await stage.write(acquire_lease, campaign=stage.campaign, **lease) is None
+    await stage.write(take_over, stage.campaign, owner="somebody")
 
     assert not await claims.holds()
     assert claims.is_taken_over

@@ -31,6 +31,9 @@ BACKUP = ("tests/unit/ledger/test_backup.py",)
 NEWER = ("tests/unit/ledger/test_newer_schema.py",)
 SECOND = ("tests/unit/store/test_second_process.py",)
 OTHER_MONEY = ("tests/board/test_other_money.py",)
+LEASES = ("tests/unit/ledger/test_leases.py",)
+BOARD_PLANS = ("tests/unit/ledger/test_board_plans.py",)
+RUN_LEASES = ("tests/board/test_run_leases.py",)
 PRODUCTIONS = ("tests/unit/ledger/test_productions.py",)
 REDACT = ("tests/unit/service/test_redact.py",)
 SECRETS = "tests/guards/test_secrets_everywhere.py"
@@ -349,10 +352,66 @@ MUTATIONS = (
     ),
     Mutation(
         "one run has a campaign at a time",
-        "tasks/ledger/campaigns.py",
-        "held = now.owner not in (None, owner) and (now.owner_until or 0) > at",
-        "held = False",
-        ("tests/unit/campaign/test_lease.py",),
+        "tasks/ledger/leases.py",
+        "or_(leases.c.owner.is_(None), mine, leases.c.until <= now)",
+        "True",
+        LEASES,
+    ),
+    Mutation(
+        "a lease that another had meanwhile is not renewed as if nothing had happened",
+        "tasks/ledger/leases.py",
+        "return this if token is None else (*this, leases.c.token == token)",
+        "return this",
+        LEASES,
+    ),
+    Mutation(
+        "a lease is on the database's own clock, as it is now",
+        "tasks/ledger/leases.py",
+        "clock_timestamp()",
+        "now()",
+        LEASES,
+    ),
+    Mutation(
+        "a lease is not taken before what it guards is committed",
+        "tasks/ledger/leases.py",
+        "*_owned(name, owner, token)).with_for_update(read=True)",
+        "*_owned(name, owner, token))",
+        LEASES,
+    ),
+    Mutation(
+        "an intent is refused to a run that lost its campaign's lease",
+        "tasks/ledger/leases.py",
+        '        leases.c.owner == bindparam("the_owner", type_=String),\n',
+        "",
+        ("tests/unit/ledger/test_accounts.py", "tests/unit/ledger/test_group_commit.py"),
+    ),
+    Mutation(
+        "a run that lost its campaign begins no distributed run in it",
+        "tasks/ledger/productions.py",
+        "if not owns(connection, production.campaign_id, production.owner):",
+        "if False:",
+        PRODUCTIONS,
+    ),
+    Mutation(
+        "a board run is not started again while its lease lives",
+        "tasks/ledger/runs.py",
+        "free = not_(live(_LEASE)) | runs.c.ended_at.is_not(None)",
+        "free = true()",
+        BOARD_PLANS,
+    ),
+    Mutation(
+        "the board leaves a run alone whose lease lives",
+        "deployments/board/attend.py",
+        "lapsed = run.leased_until is None",
+        "lapsed = True",
+        RUN_LEASES,
+    ),
+    Mutation(
+        "a process that lost a board run begins nothing more of it",
+        "flows/carry_out.py",
+        "            self._open.lose(because)\n",
+        "            pass\n",
+        RUN_LEASES,
     ),
     Mutation(
         "a call without a key is not sent again by the client",
@@ -372,7 +431,7 @@ MUTATIONS = (
     Mutation(
         "a finished campaign that another process holds is left to it",
         "tasks/campaign/settled.py",
-        "if held or not same",
+        "if campaign.lease is not None or not same",
         "if not same",
         ("tests/pipeline/test_nothing_to_do.py",),
     ),
@@ -477,8 +536,8 @@ MUTATIONS = (
     Mutation(
         "a night approves no more than it may, over all its sweeps",
         "tasks/ledger/nights.py",
-        "_held(night_id, place).where(within)",
-        "_held(night_id, place)",
+        "_open(night_id).where(within)",
+        "_open(night_id)",
         NIGHTS,
     ),
     Mutation(
@@ -491,22 +550,15 @@ MUTATIONS = (
     Mutation(
         "whoever has lost a night approves nothing in it",
         "tasks/ledger/nights.py",
-        "mine = (nights.c.place == place, nights.c.ended_at.is_(None))",
-        "mine = ()",
+        "return holds(connection, _lease_of(night_id), owner=place)",
+        "return True",
         NIGHTS,
     ),
     Mutation(
         "an inbox is swept by one at a time",
         "tasks/ledger/nights.py",
-        "    if alive:\n",
+        "    if lease.owner != place:\n",
         "    if False:\n",
-        NIGHTS,
-    ),
-    Mutation(
-        "around midnight an inbox is swept by one",
-        "tasks/ledger/nights.py",
-        '    wait_for_turn(connection, f"night of {inbox}")\n',
-        "",
         NIGHTS,
     ),
     Mutation(
@@ -688,7 +740,7 @@ MUTATIONS = (
     Mutation(
         "what comes between the look at a ledger and its lock keeps it from being restored",
         "tasks/ledger/backup.py",
-        "            _check_free(writing, shown, at=at, instead=instead)\n",
+        "            _check_free(writing, shown, instead=instead)\n",
         "",
         BACKUP,
     ),
@@ -708,9 +760,9 @@ MUTATIONS = (
     ),
     Mutation(
         "nobody begins on a ledger that was upgraded past them",
-        "tasks/ledger/campaigns.py",
-        "    check_still_works(connection)\n",
-        "",
+        "tasks/ledger/leases.py",
+        "    check_still_works(connection)\n    assert",
+        "    assert",
         NEWER,
     ),
     Mutation(
@@ -800,8 +852,8 @@ MUTATIONS = (
     Mutation(
         "crews end with their run's right to the campaign",
         "tasks/ledger/productions.py",
-        "campaigns.c.owner == production.owner)",
-        ")",
+        "if not renew(connection, campaign, owner=production.owner, seconds=seconds):",
+        "if False:",
         PRODUCTIONS,
     ),
     Mutation(

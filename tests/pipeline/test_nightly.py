@@ -27,14 +27,16 @@ from tasks.campaign.run import Run
 from tasks.engine.owner import this_process
 from tasks.engine.progress import Snapshot
 from tasks.errors import BadInput
-from tasks.ledger import find_plan, open_ledger
+from tasks.ledger import Ledger, find_plan, open_ledger
 from tasks.ledger.inbox_sheets import end_sheet, sheets_in
+from tasks.ledger.leases import night_lease
 from tasks.ledger.nights import Pause, claim_night, find_night, pause, resume
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import open_place
 from tasks.nights.values import NightReport, SheetReport
 from tasks.settings import Settings, load_settings
 from tests.hearing_of_nights import watcher
+from tests.leasing import let_lapse
 from tests.pipeline.night_kills import WORDS, sweep_killed
 from tests.programs import Desk, Sandbox, simple_sheet
 from tests.stores import S3Server, moto_s3
@@ -468,7 +470,9 @@ async def test_a_night_whose_sweep_was_killed_elsewhere_is_waited_for(nights: Ni
     """Of a process on another machine nobody here knows whether it lives, until it says so."""
     nights.put("a", films("A", 1))
     async with await open_ledger(nights.settings.ledger) as ledger:
-        await ledger.write(claimed("2026-11-20", "elsewhere:1:1:boot/1:1", at=time.time()))
+        await ledger.write(
+            claimed("2026-11-20", "elsewhere:1:1:boot/1:1", at=time.time(), seconds=1.0)
+        )
     settings = nights.settings.model_copy(update={"lease": 1.0})
     report = await sweep(nights.inbox(), settings, night="2026-11-20", zone="UTC")
     assert said(report) == {"a": "delivered"}
@@ -522,10 +526,16 @@ async def test_a_pause_is_kept_and_told(nights: Nights) -> None:
     assert said(await nights.sweep()) == {"a": "delivered"}
 
 
-def claimed(night: str, place: str, *, at: float) -> Any:
-    """A change of the ledger: somebody else has the night."""
-    terms = {"inbox": "spring", "zone": "UTC", "lapse": 60, "is_dead": lambda _: False}
-    return partial(claim_night, **terms, date=night, place=place, at=at)
+def claimed(night: str, place: str, *, at: float, seconds: float = 60.0) -> Any:
+    """A change of the ledger: another sweep has the night."""
+    terms = {"inbox": "spring", "zone": "UTC", "is_dead": lambda _: False}
+    return partial(claim_night, **terms, date=night, place=place, at=at, seconds=seconds)
+
+
+async def taken_over(ledger: Ledger) -> None:
+    """Have the lease of the inbox lapse, and another sweep acquire it."""
+    await ledger.write(partial(let_lapse, name=night_lease("spring")))
+    await ledger.write(claimed("2026-11-21", "another", at=time.time()))
 
 
 async def test_whoever_has_lost_the_night_approves_nothing(nights: Nights) -> None:
@@ -534,7 +544,7 @@ async def test_whoever_has_lost_the_night_approves_nothing(nights: Nights) -> No
 
     async def steal() -> None:
         async with await open_ledger(nights.settings.ledger) as ledger:
-            await ledger.write(claimed("2026-11-21", "another", at=time.time() + 1e6))
+            await taken_over(ledger)
 
     stolen = asyncio.Event()
 
@@ -566,7 +576,7 @@ async def test_a_sweep_hears_that_its_night_is_another_ones(nights: Nights) -> N
     @asynccontextmanager
     async def watch(run: Run) -> AsyncIterator[None]:
         async with await open_ledger(nights.settings.ledger) as ledger:
-            await ledger.write(claimed("2026-11-21", "another", at=time.time() + 1e6))
+            await taken_over(ledger)
         for _ in range(100):
             await asyncio.sleep(0.1 if run.lost is None else 0)
         heard.append(run.lost)

@@ -18,18 +18,19 @@ import pytest
 from flows.sweep import sweep
 from tasks.campaign.run import Run
 from tasks.errors import StoreUnusable
-from tasks.ledger import acquire_lease, find_campaign, open_ledger
+from tasks.ledger import find_campaign, open_ledger
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import open_place
+from tests.leasing import acquire_lease
 from tests.pipeline.test_nightly import (
     BROKEN,
     NIGHTS,
     Nights,
-    claimed,
     films,
     nights,
     of_one_campaign,
     said,
+    taken_over,
     the_one,
 )
 from tests.programs import Desk
@@ -178,7 +179,7 @@ async def test_whoever_has_lost_the_night_begins_nothing_that_was_approved(
         opened.append(run)
         if len(opened) == 1:
             async with await open_ledger(nights.settings.ledger) as ledger:
-                await ledger.write(claimed("2026-11-21", "another", at=time.time() + 1e6))
+                await taken_over(ledger)
             for _ in range(100):
                 await asyncio.sleep(0.1 if run.lost is None else 0)
         yield
@@ -222,7 +223,7 @@ async def test_a_campaign_whose_run_was_killed_elsewhere_is_waited_for(
     async with await open_ledger(nights.settings.ledger) as ledger:
         campaign = await ledger.read(partial(find_campaign, name=f"{nights.name}-a"))
         lease = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:boot/1:1")
-        assert await ledger.write(partial(lease, at=time.time(), seconds=3.0)) is None
+        assert await ledger.write(partial(lease, seconds=3.0)) is None
     assert said(await nights.sweep()) == {"a": "delivered"}
 
 

@@ -22,7 +22,6 @@ from tasks.campaign.values import RunOptions, RunOutcome
 from tasks.errors import Parked
 from tasks.ledger import (
     Campaign,
-    acquire_lease,
     campaigns_from,
     ensure_campaign,
     find_campaign,
@@ -31,6 +30,7 @@ from tasks.ledger import (
 from tasks.origin import origin_of
 from tasks.settings import load_settings
 from tests.bench.delivered import make_delivered
+from tests.leasing import acquire_lease
 from tests.programs import CALLSHEET, Desk, Sandbox, simple_sheet
 
 #: Kilobytes that a process may need at 10,000 rows beyond what it needs at 1,000.
@@ -122,7 +122,7 @@ async def change(folder: Path, what: Callable[[Connection, Campaign], T]) -> T:
 
 
 def test_a_campaign_that_another_process_holds_is_left_to_it(finished: Path) -> None:
-    hold = partial(acquire_lease, owner="another", at=time.time(), seconds=60)
+    hold = partial(acquire_lease, owner="another")
     assert asyncio.run(change(finished, hold)) is None
     with pytest.raises(Parked, match="is being run by"):
         asyncio.run(run_again(finished, if_running="leave"))

@@ -17,8 +17,9 @@ import httpx
 import pytest
 
 from deployments.servers import PrefectServer
-from tasks.ledger import acquire_lease, open_ledger
+from tasks.ledger import open_ledger
 from tests.campaigns import Stage, brief
+from tests.leasing import acquire_lease
 from tests.programs import ROOT
 
 #: The server is one for all that ask for it.
@@ -58,7 +59,7 @@ def ledger(tmp_path: Path) -> str:
             carried = await Stage.set(ledger, brief("z", "Rum"), name="autumn")
             await carried.rendering("z")
             owned = partial(acquire_lease, campaign=carried.campaign, owner="elsewhere:1:1:there:1")
-            await ledger.write(partial(owned, at=time.time(), seconds=600))
+            await ledger.write(partial(owned, seconds=600))
 
     asyncio.run(fill())
     return address

@@ -20,7 +20,8 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from deployments.servers import PrefectServer
 from flows.shown import ProgressArtifact
 from tasks.engine.progress import Snapshot
-from tasks.ledger import acquire_lease, ensure_campaign, open_ledger
+from tasks.ledger import ensure_campaign, open_ledger
+from tests.leasing import acquire_lease
 from tests.pipeline.calling import call_flows
 from tests.programs import Desk, Finished, Sandbox, simple_sheet
 from tests.web import Quiet, serving
@@ -222,7 +223,7 @@ async def _hold(folder: Path, sheet: str, name: str) -> None:
         made = partial(ensure_campaign, name=name, sheet=sheet, sheet_digest="", at=time.time())
         campaign = await ledger.write(made)
         held = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:there:1")
-        await ledger.write(partial(held, at=time.time(), seconds=600))
+        await ledger.write(partial(held, seconds=600))
 
 
 HALF_WAY = Snapshot(

@@ -15,7 +15,8 @@ import pytest
 
 from deployments.servers import PrefectServer
 from tasks.aftercare.begun import approve_once
-from tasks.ledger import acquire_lease, find_campaign, open_ledger
+from tasks.ledger import find_campaign, open_ledger
+from tests.leasing import acquire_lease
 from tests.pipeline.calling import call_flows
 from tests.programs import Desk, Sandbox, simple_sheet
 
@@ -200,7 +201,7 @@ async def _hold(desk: Desk, name: str) -> None:
         campaign = await ledger.read(partial(find_campaign, name=name))
         assert campaign is not None
         held = partial(acquire_lease, campaign=campaign, owner="elsewhere:1:1:there:1")
-        await ledger.write(partial(held, at=time.time(), seconds=600))
+        await ledger.write(partial(held, seconds=600))
 
 
 async def _note_approval(desk: Desk, name: str, run: str) -> None:

@@ -12,8 +12,9 @@ from functools import partial
 import pytest
 
 from tasks.engine.owner import this_process
-from tasks.ledger import acquire_lease, ensure_campaign, open_ledger
+from tasks.ledger import ensure_campaign, open_ledger
 from tests.here import Here
+from tests.leasing import acquire_lease
 
 #: Who has the campaign, how long ago the lease began, and whether somebody is at work.
 OWNERS = {
@@ -27,8 +28,8 @@ OWNERS = {
 
 @pytest.mark.parametrize("owner", OWNERS)
 def test_only_who_is_at_work_is_named(here: Here, name: str, owner: str) -> None:
-    began, at_work = OWNERS[owner]
-    asyncio.run(_have(here, name, _owner(owner), time.time() - began))
+    silent, at_work = OWNERS[owner]
+    asyncio.run(_have(here, name, _owner(owner), silent))
 
     told = here.call("status")
     (line,) = here.call("status", "--json").json["campaigns"]
@@ -52,10 +53,10 @@ def _owner(who: str) -> str:
     return f"{host}:{pid}:{started}:{place}:1"
 
 
-async def _have(here: Here, name: str, owner: str, at: float) -> None:
+async def _have(here: Here, name: str, owner: str, silent: float) -> None:
     async with await open_ledger(f"sqlite:///{here.folder}/.callsheet/ledger.db") as ledger:
-        made = partial(ensure_campaign, name=name, sheet="s", sheet_digest="d", at=at)
+        made = partial(ensure_campaign, name=name, sheet="s", sheet_digest="d", at=time.time())
         campaign = await ledger.write(made)
         await ledger.write(
-            partial(acquire_lease, campaign=campaign, owner=owner, at=at, seconds=60)
+            partial(acquire_lease, campaign=campaign, owner=owner, seconds=60 - silent)
         )

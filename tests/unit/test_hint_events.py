@@ -15,8 +15,9 @@ import pytest
 from flows import hint_events
 from flows.hint_events import HEARD, PAUSE, UNATTENDED, HintEvents, announcer
 from tasks.engine.owner import this_process
-from tasks.ledger import Hint, Ledger, acquire_lease, ensure_campaign, release_lease, tracked_videos
+from tasks.ledger import Hint, Ledger, ensure_campaign, tracked_videos
 from tests.campaigns import NOW, Stage, brief
+from tests.leasing import acquire_lease, release_lease
 
 
 @dataclass
@@ -136,7 +137,7 @@ async def test_calls_become_rarer_while_nobody_comes(stage: Stage) -> None:
 
 async def test_no_run_is_called_for_while_one_is_at_work(stage: Stage) -> None:
     owner = f"{this_process()}:1"
-    await stage.write(acquire_lease, stage.campaign, owner=owner, at=NOW, seconds=60)
+    await stage.write(acquire_lease, stage.campaign, owner=owner)
     prefect = Prefect()
     await tell(stage, prefect, [hint("vid_a")])
     assert prefect.events == [(HEARD, "a")]
@@ -151,7 +152,7 @@ async def test_a_run_that_is_gone_attends_to_nothing(stage: Stage) -> None:
     other = await asyncio.create_subprocess_exec("sleep", "60")
     host, _, _, place = this_process().split(":")
     alive = f"{host}:{other.pid}::{place}:1"
-    await stage.write(acquire_lease, stage.campaign, owner=alive, at=NOW, seconds=60)
+    await stage.write(acquire_lease, stage.campaign, owner=alive)
     prefect = Prefect()
     await tell(stage, prefect, [hint("vid_a")])
     other.kill()
@@ -161,9 +162,7 @@ async def test_a_run_that_is_gone_attends_to_nothing(stage: Stage) -> None:
 
 
 async def test_a_lease_that_lapsed_attends_to_nothing(stage: Stage) -> None:
-    await stage.write(
-        acquire_lease, stage.campaign, owner="elsewhere:1:1:x:1", at=NOW - 60, seconds=9
-    )
+    await stage.write(acquire_lease, stage.campaign, owner="elsewhere:1:1:x:1", seconds=-51)
     prefect = Prefect()
     await tell(stage, prefect, [hint("vid_a")])
     assert (UNATTENDED, "a") in prefect.events

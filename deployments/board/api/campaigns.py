@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Annotated
 
@@ -100,7 +99,7 @@ async def one_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> W
 
 def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:
     """Return a campaign as the calls say it."""
-    at_work = is_at_work(campaign.owner, campaign.owner_until, at=time.time())
+    owner = campaign.lease.owner if campaign.lease else None
     return CampaignLine(
         campaign=campaign.name,
         sheet=campaign.sheet,
@@ -108,7 +107,7 @@ def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:
         credits=CampaignCredits.model_validate(tally.credits_as_json()),
         budget=as_number(tally.budget),
         sandbox=campaign.sandbox,
-        owner=campaign.owner if at_work else None,
+        owner=owner if is_at_work(owner) else None,
         created_at=campaign.created_at,
     )
 

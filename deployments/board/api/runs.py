@@ -19,7 +19,10 @@ RunId = Annotated[str, Path(max_length=64)]
 
 
 class RunOut(BaseModel):
-    """A run; moments in Unix seconds, `exit` as the command line's exit status."""
+    """A run; moments in Unix seconds, `exit` as the command line's exit status.
+
+    `place` had its lease last; `leased_until` is null once that has lapsed or was released.
+    """
 
     id: str
     plan_id: str
@@ -32,6 +35,7 @@ class RunOut(BaseModel):
     exit: int | None
     words: str | None
     due_at: Moment | None
+    leased_until: Moment | None
 
 
 @router.get("/{run}", response_model=RunOut)
@@ -42,5 +46,5 @@ async def get_run(run: RunId, board: TheBoard, person: Viewer) -> dict[str, Any]
 
 @router.post("/{run}/carry-on", status_code=202, response_model=RunOut)
 async def post_carry_on(run: RunId, board: TheBoard, person: Approver) -> dict[str, Any]:
-    """Have a run that has ended go on with what it left; it pays for what was approved, at most."""
+    """Resume a run that has ended or whose lease lapsed; it pays for what was approved, at most."""
     return asdict(await carry_on(board, person, run))

@@ -22,9 +22,10 @@ from tasks.aftercare.unrecorded import find_unrecorded, keys_of_briefs, keys_of_
 from tasks.brief import CREATE, digest_of
 from tasks.errors import Parked, SpendRefused
 from tasks.key import DIRECT, idempotency_key
-from tasks.ledger import Campaign, CampaignRow, Ledger, acquire_lease
+from tasks.ledger import Campaign, CampaignRow, Ledger
 from tasks.service import Video
 from tests.campaigns import NOW, Stage, a_row, brief, sums
+from tests.leasing import acquire_lease
 
 CAMPAIGN = Campaign(
     id=1,
@@ -36,9 +37,6 @@ CAMPAIGN = Campaign(
     charged=Decimal(0),
     created_at=NOW,
     cancel_requested_at=None,
-    owner=None,
-    owner_since=None,
-    owner_until=None,
 )
 
 
@@ -177,7 +175,7 @@ async def test_a_row_that_has_moved_on_is_left_alone(ledger: Ledger) -> None:
 async def test_nothing_is_settled_while_a_run_is_at_work(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, brief())
     row = await stage.in_state("stalled")
-    take = partial(acquire_lease, campaign=stage.campaign, owner="x:1:2:3", at=NOW, seconds=60)
+    take = partial(acquire_lease, campaign=stage.campaign, owner="x:1:2:3")
     await ledger.write(take)
     with pytest.raises(Parked):
         await settled(stage, Carry(row, row.take))

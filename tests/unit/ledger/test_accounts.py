@@ -13,7 +13,6 @@ from tasks.ledger import (
     Ledger,
     Quoted,
     Terms,
-    acquire_lease,
     all_accounts,
     approve,
     give_up,
@@ -27,6 +26,7 @@ from tasks.ledger import (
 from tasks.ledger import schema as tables
 from tasks.ledger.database import insert_unless_there, ledger_url, make_engine
 from tests.campaigns import NOW, Stage, brief
+from tests.leasing import acquire_lease
 from tests.unit.ledger.on_terms import account_sums, open_on
 
 DAY = 86_400
@@ -204,8 +204,7 @@ async def test_a_price_that_nobody_could_read_fits_no_limit(ledger: Ledger, term
 async def test_a_run_that_lost_its_campaign_begins_nothing_in_it(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     row = await stage.approve()
-    lease = {"campaign": stage.campaign, "at": NOW, "seconds": 60}
-    await stage.write(acquire_lease, **lease, owner="b")
+    await stage.write(acquire_lease, stage.campaign, owner="b")
     assert await open_on(stage, row, Terms(owner="a")) is None
     assert (await stage.row()).state == "approved"
     assert {a.reserved for a in (await accounts(stage)).values()} <= {0}

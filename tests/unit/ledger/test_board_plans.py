@@ -33,16 +33,19 @@ from tasks.ledger import (
     open_ledger,
     open_runs,
     plans_quoting,
+    renew_run,
     run_again,
     run_for,
 )
 from tasks.ledger.database import ledger_url
+from tasks.ledger.leases import run_lease
 from tasks.ledger.people import invite_person
 from tasks.ledger.reviews import review
 from tasks.ledger.schema_board import people
 from tests.board.filmed import filmed
 from tests.campaigns import Stage
 from tests.databases import empty_ledger
+from tests.leasing import let_lapse
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -93,7 +96,7 @@ async def approved(
 
 async def begun(ledger: Ledger, run_id: str, *, place: str = "here") -> None:
     """Have a run's approval known to the rows."""
-    claim = partial(claim_run, run_id=run_id, place=place, instead_of=None, at=NOW)
+    claim = partial(claim_run, run_id=run_id, place=place, at=NOW, seconds=60.0)
     assert await ledger.write(claim) is not None
     await ledger.write(partial(note_begun, run_id=run_id, at=NOW))
 
@@ -240,21 +243,57 @@ async def test_a_plan_that_was_replaced_leads_to_the_one_in_its_place(ledger: Le
 
 async def test_a_run_is_carried_by_one_at_a_time(ledger: Ledger):
     run = await approved(ledger, await ready(ledger, "p1"))
-    claim = partial(claim_run, run_id=run, at=NOW)
-    assert await ledger.write(partial(claim, place="a", instead_of=None)) is not None
-    assert await ledger.write(partial(claim, place="b", instead_of=None)) is None
-    # Who has it is known to be gone.
-    assert await ledger.write(partial(claim, place="b", instead_of="a")) is not None
+    claim = partial(claim_run, run_id=run, at=NOW, seconds=60.0)
+    assert await ledger.write(partial(claim, place="a")) is not None
+    assert await ledger.write(partial(claim, place="b")) is None
+    # Its process is known to be gone.
+    found = await ledger.write(partial(claim, place="b", is_dead=lambda place: place == "a"))
+    assert found is not None
+    assert (found.place, found.token, found.leased_until is None) == ("b", 2, False)
     ended = partial(end_run, run_id=run, exit_status=0, words=None, at=NOW)
     assert not await ledger.write(partial(ended, place="a"))
     assert await ledger.write(partial(ended, place="b"))
     assert await ledger.read(open_runs) == []
-    assert await ledger.write(partial(claim, place="c", instead_of=None)) is None
+    assert await ledger.write(partial(claim, place="c")) is None
+
+
+async def test_a_run_whose_lease_lapsed_is_taken_over_and_never_before(ledger: Ledger):
+    run = await approved(ledger, await ready(ledger, "p1"))
+    name = run_lease(run)
+    claim = partial(claim_run, run_id=run, at=NOW, seconds=60.0)
+    renew = partial(renew_run, run_id=run, seconds=60.0)
+    again = partial(run_again, run_id=run, at=NOW)
+    assert await ledger.write(partial(claim, place="a host:1:1:a boot:0")) is not None
+    # A clock that is three hours ahead changes nothing: the database's own one counts.
+    assert await ledger.write(partial(claim, place="b", at=NOW + 3 * 3600)) is None
+    assert not await ledger.write(again)
+    assert not await ledger.write(partial(end_run_of(run), place=None))
+
+    await ledger.write(partial(let_lapse, name=name))
+    found = await ledger.read(partial(find_run, run_id=run))
+    assert found is not None
+    assert (found.place, found.leased_until) == ("a host:1:1:a boot:0", None)
+    assert await ledger.write(again)
+    assert await ledger.write(partial(claim, place="b")) is not None
+    assert not await ledger.write(partial(renew, place="a host:1:1:a boot:0"))
+    assert await ledger.write(partial(renew, place="b"))
+    assert not await ledger.write(partial(end_run_of(run), place="a host:1:1:a boot:0"))
+    assert await ledger.write(partial(end_run_of(run), place="b"))
+
+
+def end_run_of(run: str) -> Any:
+    return partial(end_run, run_id=run, exit_status=0, words=None, at=NOW)
+
+
+async def test_a_run_that_no_process_has_is_ended_by_its_monitor(ledger: Ledger):
+    run = await approved(ledger, await ready(ledger, "p1"))
+    assert await ledger.write(partial(end_run_of(run), place=None))
+    assert await ledger.read(open_runs) == []
 
 
 async def test_a_parked_run_is_taken_up_when_it_is_due_and_an_ended_one_when_asked(ledger: Ledger):
     run = await approved(ledger, await ready(ledger, "p1"))
-    claim = partial(claim_run, run_id=run, place="a", instead_of=None)
+    claim = partial(claim_run, run_id=run, place="a", seconds=60.0)
     end = partial(end_run, run_id=run, place="a", words=None, at=NOW)
     assert await ledger.write(partial(claim, at=NOW)) is not None
     assert not await ledger.write(partial(run_again, run_id=run, at=NOW))

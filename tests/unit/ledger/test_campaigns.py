@@ -11,14 +11,12 @@ import pytest
 from tasks.ledger import (
     Campaign,
     Ledger,
-    acquire_lease,
     all_campaigns,
     close_gate,
     ensure_campaign,
     find_campaign,
     gate_of,
     open_ledger,
-    release_lease,
     set_budget,
     tally_of,
 )
@@ -78,82 +76,6 @@ async def test_the_tally_adds_up_to_the_sheet(ledger: Ledger):
     }  # fmt: skip
     assert list(tally.rows) == ["planned", "quoted", "rendering", "delivered", "retired"]
     assert (tally.quoted, tally.reserved, tally.charged, tally.budget) == (27, 12, 12, 100)
-
-
-async def test_one_owner_at_a_time(ledger: Ledger, campaign: Campaign):
-    take = partial(acquire_lease, campaign=campaign, seconds=60)
-    assert await ledger.write(partial(take, owner="Alice", at=0.0)) is None
-    other = await ledger.write(partial(take, owner="Bob", at=59.0))
-    assert other is not None
-    assert (other.owner, other.owner_since, other.owner_until) == ("Alice", 0.0, 60.0)
-
-
-async def test_renewing_keeps_since_when(ledger: Ledger, campaign: Campaign):
-    take = partial(acquire_lease, campaign=campaign, owner="Alice", seconds=60)
-    assert await ledger.write(partial(take, at=0.0)) is None
-    assert await ledger.write(partial(take, at=30.0)) is None
-    found = await ledger.read(partial(find_campaign, name="spring"))
-    assert found is not None
-    assert (found.owner_since, found.owner_until) == (0.0, 90.0)
-
-
-async def test_a_lease_that_nobody_renews_lapses(ledger: Ledger, campaign: Campaign):
-    take = partial(acquire_lease, campaign=campaign, seconds=60)
-    await ledger.write(partial(take, owner="Alice", at=0.0))
-    assert await ledger.write(partial(take, owner="Bob", at=60.0)) is None
-    other = await ledger.write(partial(take, owner="Alice", at=61.0))
-    assert other is not None
-    assert other.owner == "Bob"
-
-
-async def test_only_its_owner_gives_a_lease_back(ledger: Ledger, campaign: Campaign):
-    take = partial(acquire_lease, campaign=campaign, seconds=60)
-    await ledger.write(partial(take, owner="Alice", at=0.0))
-    await ledger.write(partial(release_lease, campaign=campaign, owner="Bob"))
-    assert await ledger.write(partial(take, owner="Bob", at=1.0)) is not None
-    await ledger.write(partial(release_lease, campaign=campaign, owner="Alice"))
-    assert await ledger.write(partial(take, owner="Bob", at=2.0)) is None
-
-
-async def test_an_owner_known_to_be_dead_is_dropped_and_no_other(
-    ledger: Ledger, campaign: Campaign
-):
-    take = partial(acquire_lease, campaign=campaign, seconds=60)
-    await ledger.write(partial(take, owner="Alice", at=0.0))
-    dead = await ledger.write(partial(take, owner="Bob", at=1.0))
-    assert dead is not None
-    release = partial(release_lease, campaign=dead, owner=dead.owner)
-    await ledger.write(release)
-    assert await ledger.write(partial(take, owner="Bob", at=2.0)) is None
-    await ledger.write(release)
-    assert (await ledger.write(partial(take, owner="Carol", at=3.0))).owner == "Bob"
-
-
-async def test_of_many_who_want_a_lease_one_gets_it(
-    ledger: Ledger, made_address: str, campaign: Campaign
-):
-    async with await open_ledger(made_address) as other:
-        took = await asyncio.gather(
-            *(
-                which.write(
-                    partial(acquire_lease, campaign=campaign, owner=f"{n}", at=0.0, seconds=60)
-                )
-                for n, which in enumerate([ledger, other] * 10)
-            )
-        )
-    assert took.count(None) == 1
-
-
-async def test_several_who_renew_a_lease_in_one_name_all_have_it(
-    ledger: Ledger, made_address: str, campaign: Campaign
-):
-    renew = partial(acquire_lease, campaign=campaign, owner="crews:1", seconds=60)
-    assert await ledger.write(partial(renew, at=0.0)) is None
-    async with await open_ledger(made_address) as other:
-        took = await asyncio.gather(
-            *(which.write(partial(renew, at=n)) for n, which in enumerate([ledger, other] * 20))
-        )
-    assert took == [None] * 40
 
 
 async def test_a_gate_only_ever_closes_for_longer(ledger: Ledger):

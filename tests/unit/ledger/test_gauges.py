@@ -146,8 +146,8 @@ def test_accounts_nights_backup_and_hints_are_told(kept: Kept) -> None:
     kept.do(account, "cost_center", "sales", 7_000_000, 0, 7_000_000)
     kept.do(account, "cost_center", "none", None, 0, 7_000_000)
     kept.do(account, "run", "x", 7_000_000, 0, 0)
-    night = """INSERT INTO nights (inbox, date, zone, begun_at, renewed_at, ended_at, exit)
-        VALUES (?, ?, 'UTC', 1, 1, ?, ?)"""
+    night = """INSERT INTO nights (inbox, date, zone, begun_at, ended_at, exit)
+        VALUES (?, ?, 'UTC', 1, ?, ?)"""
     kept.do(night, "in", "2027-01-13", NOW - 30 * HOUR, 3)
     kept.do(night, "in", "2027-01-14", NOW - 6 * HOUR, 0)
     kept.do(night, "in", "2027-01-15", None, None)

@@ -19,7 +19,6 @@ from tasks.ledger import (
     AtLimit,
     Ledger,
     Terms,
-    acquire_lease,
     all_campaigns,
     ensure_campaign,
     note,
@@ -28,8 +27,9 @@ from tasks.ledger import (
     set_budget,
     settle,
 )
-from tasks.ledger.schema import campaigns, events
+from tasks.ledger.schema import campaigns, events, leases
 from tests.campaigns import NOW, Stage, brief, sums
+from tests.leasing import acquire_lease
 from tests.unit.ledger.on_terms import account_sums, open_on
 
 
@@ -411,7 +411,7 @@ async def test_a_commit_that_is_overtaken_begins_nothing(
     await stage.open(await stage.approve("a"))
     for row in "bc":
         await stage.approve(row, price)
-    change = partial(acquire_lease, campaign=stage.campaign, at=NOW, seconds=60.0)
+    change = partial(acquire_lease, campaign=stage.campaign)
     await ledger.write(partial(change, owner="mine"))
     async with await open_ledger(made_address) as other:
         taken: list[Any] = []
@@ -420,7 +420,7 @@ async def test_a_commit_that_is_overtaken_begins_nothing(
             if statement.startswith("UPDATE accounts") and not taken:
                 taken.append(other)
                 with other._writer.begin() as connection:
-                    connection.execute(campaigns.update().values(owner="theirs"))
+                    connection.execute(leases.update().values(owner="theirs"))
 
         event.listen(ledger._writer, "before_cursor_execute", take_it)
         assert await opened(stage, Terms(owner="mine")) == [False, False]

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tasks.errors import SpendRefused
-from tasks.ledger import Ledger, open_ledger
+from tasks.ledger import Lease, Ledger, open_ledger
 from tasks.ledger.inbox_sheets import begin_sheet, see_sheets, sheets_in
+from tasks.ledger.leases import night_lease
 from tasks.ledger.nights import (
     LEFT,
     KeptNight,
@@ -28,6 +29,7 @@ from tasks.ledger.nights import (
     resume,
     skip_night,
 )
+from tests.leasing import let_lapse
 
 NOW = 1_000.0
 LAPSE = 60.0
@@ -41,7 +43,7 @@ async def claim(
     at: float = NOW,
     dead: str | None = None,
     inbox: str = "spring",
-) -> KeptNight:
+) -> KeptNight | Lease:
     return await ledger.write(
         partial(
             claim_night,
@@ -50,10 +52,21 @@ async def claim(
             zone="UTC",
             place=place,
             at=at,
-            lapse=LAPSE,
+            seconds=LAPSE,
             is_dead=lambda other: other == dead,
         )
     )
+
+
+async def claimed(ledger: Ledger, place: str, **own: Any) -> KeptNight:
+    """Claim a night that no other sweep has."""
+    night = await claim(ledger, place, **own)
+    assert isinstance(night, KeptNight)
+    return night
+
+
+async def lapse(ledger: Ledger, inbox: str = "spring") -> None:
+    await ledger.write(partial(let_lapse, name=night_lease(inbox)))
 
 
 async def approve(ledger: Ledger, night: KeptNight, credits: int, **limits: Any) -> None:
@@ -68,30 +81,40 @@ async def see(ledger: Ledger, **seen: str) -> None:
 
 
 async def test_a_night_is_claimed_by_one(ledger: Ledger) -> None:
-    one, other = await claim(ledger, "one"), await claim(ledger, "another")
-    assert (one.place, other.place) == ("one", "one")
-    assert (await claim(ledger, "one", at=NOW + 1)).renewed_at == NOW + 1
+    one, other = await claimed(ledger, "one"), await claim(ledger, "another")
+    assert isinstance(other, Lease)
+    assert other.owner == "one"
+    assert await claimed(ledger, "one", at=NOW + 1) == one
 
 
 async def test_an_inbox_is_swept_by_one_whatever_the_date(ledger: Ledger) -> None:
     await claim(ledger, "one")
-    assert (await claim(ledger, "another", date="2026-11-21")).place == "one"
+    assert isinstance(await claim(ledger, "another", date="2026-11-21"), Lease)
     assert await ledger.read(partial(find_night, inbox="spring", date="2026-11-21")) is None
-    assert (await claim(ledger, "another", inbox="autumn")).place == "another"
+    assert (await claimed(ledger, "another", inbox="autumn")).inbox == "autumn"
 
 
-@pytest.mark.parametrize(("at", "dead"), [(NOW + LAPSE, None), (NOW + 1, "one")])
-async def test_a_sweep_that_is_over_is_taken_up(ledger: Ledger, at: float, dead: str) -> None:
-    before = await claim(ledger, "one")
-    after = await claim(ledger, "another", at=at, dead=dead)
-    assert (after.id, after.place) == (before.id, "another")
-    renew = partial(renew_night, night_id=before.id, place="one", at=at)
-    assert not await ledger.write(renew)
+@pytest.mark.parametrize("dead", [None, "one"])
+async def test_a_sweep_that_is_over_is_taken_up(ledger: Ledger, dead: str | None) -> None:
+    before = await claimed(ledger, "one")
+    if dead is None:
+        await lapse(ledger)
+    after = await claimed(ledger, "another", dead=dead)
+    assert after.id == before.id
+    renew = partial(renew_night, inbox="spring", seconds=LAPSE)
+    assert not await ledger.write(partial(renew, place="one"))
+    assert await ledger.write(partial(renew, place="another"))
+
+
+async def test_a_clock_that_is_ahead_takes_no_sweep_over(ledger: Ledger) -> None:
+    await claim(ledger, "one")
+    assert isinstance(await claim(ledger, "another", at=NOW + 3 * 3600), Lease)
 
 
 async def test_a_night_that_was_left_ends_when_a_later_one_begins(ledger: Ledger) -> None:
-    left = await claim(ledger, "one")
-    await claim(ledger, "another", date="2026-11-21", at=NOW + LAPSE)
+    left = await claimed(ledger, "one")
+    await lapse(ledger)
+    await claimed(ledger, "another", date="2026-11-21", at=NOW + LAPSE)
     found = await ledger.read(partial(find_night, inbox="spring", date="2026-11-20"))
     assert found is not None
     assert (found.ended_at, found.skipped) == (NOW + LAPSE, LEFT)
@@ -101,7 +124,7 @@ async def test_a_night_that_was_left_ends_when_a_later_one_begins(ledger: Ledger
 
 async def test_of_many_who_claim_at_once_one_has_the_night(ledger: Ledger) -> None:
     found = await asyncio.gather(*(claim(ledger, f"p{n}") for n in range(9)))
-    assert len({night.place for night in found}) == 1
+    assert [type(night) for night in found].count(KeptNight) == 1
 
 
 async def test_around_midnight_an_inbox_is_claimed_by_one(made_address: str) -> None:
@@ -114,19 +137,19 @@ async def test_around_midnight_an_inbox_is_claimed_by_one(made_address: str) -> 
                 for n, ledger in enumerate(several, 20)
             )
             found = await asyncio.gather(*claims)
-            assert len({night.place for night in found}) == 1
+            assert [type(night) for night in found].count(KeptNight) == 1
 
 
 async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Ledger) -> None:
     await see(ledger, a="1")
-    night = await claim(ledger, "one")
+    night = await claimed(ledger, "one")
     await approve(ledger, night, 60)
     ended = partial(end_night, night_id=night.id, place="one", exit_status=0, at=NOW + 1)
     assert await ledger.write(ended)
     with pytest.raises(SpendRefused, match="another sweep"):
         await approve(ledger, night, 1)
 
-    night = await claim(ledger, "one", at=NOW + 2)
+    night = await claimed(ledger, "one", at=NOW + 2)
     with pytest.raises(SpendRefused, match="40 of the 100 credits that may be spent in the night"):
         await approve(ledger, night, 41)
     await approve(ledger, night, 40)
@@ -136,7 +159,7 @@ async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Led
 
 async def test_what_is_approved_at_once_is_counted_one_after_the_other(ledger: Ledger) -> None:
     await see(ledger, a="1")
-    night = await claim(ledger, "one")
+    night = await claimed(ledger, "one")
     several = [approve(ledger, night, 30) for _ in range(9)]
     found = await asyncio.gather(*several, return_exceptions=True)
     assert sum(one is None for one in found) == 3
@@ -145,7 +168,7 @@ async def test_what_is_approved_at_once_is_counted_one_after_the_other(ledger: L
 
 async def test_a_sheet_has_a_limit_of_its_own_in_each_night(ledger: Ledger) -> None:
     await see(ledger, a="1", b="1")
-    night, limit = await claim(ledger, "one"), {"per_sheet": Decimal(30)}
+    night, limit = await claimed(ledger, "one"), {"per_sheet": Decimal(30)}
     await approve(ledger, night, 20, **limit)
     with pytest.raises(SpendRefused, match="30 credits that may be spent on one sheet"):
         await approve(ledger, night, 11, **limit)
@@ -159,7 +182,7 @@ async def test_a_sheet_has_a_limit_of_its_own_in_each_night(ledger: Ledger) -> N
 
     end = partial(end_night, night_id=night.id, place="one", exit_status=0, at=NOW)
     await ledger.write(end)
-    await approve(ledger, await claim(ledger, "one", date="2026-11-21"), 30, **limit)
+    await approve(ledger, await claimed(ledger, "one", date="2026-11-21"), 30, **limit)
 
 
 async def test_a_version_that_is_as_before_stands_still(ledger: Ledger) -> None:
@@ -203,5 +226,5 @@ async def test_a_night_that_is_skipped_says_why_and_may_be_swept_yet(ledger: Led
     skip = partial(skip_night, **named, why="paused", at=NOW)
     assert await ledger.write(skip)
     assert not await ledger.write(skip)
-    night = await claim(ledger, "one", at=NOW + 1)
-    assert (night.place, night.skipped, night.ended_at) == ("one", None, None)
+    night = await claimed(ledger, "one", at=NOW + 1)
+    assert (night.skipped, night.ended_at) == (None, None)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from functools import partial
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, event, select
 
 from tasks.campaign.crew import terms_of
 from tasks.campaign.crews import check_workers
-from tasks.errors import ConfigurationError
+from tasks.errors import ConfigurationError, Parked
 from tasks.ledger import (
     ClaimedBatch,
     Headway,
     Ledger,
     Production,
     Terms,
-    acquire_lease,
     begin_production,
     claim_batch,
     end_batch,
@@ -33,8 +31,10 @@ from tasks.ledger import (
     states_by_crew,
     stop_production,
 )
-from tasks.ledger.productions import database_now
+from tasks.ledger.leases import find, worker_lease
+from tasks.ledger.schema import rows
 from tests.campaigns import NOW, Stage, brief, key_of
+from tests.leasing import acquire_lease, let_lapse, take_over
 
 #: Long enough for every test, and lapsed from the start.
 LONG, LAPSED = 600.0, -1.0
@@ -48,8 +48,7 @@ async def stage(ledger: Ledger) -> Stage:
     await stage.sync(*map(brief, rows))
     for row in rows:
         await stage.approve(row)
-    lease = {"owner": OWNER, "at": NOW, "seconds": 60.0}
-    assert await stage.write(acquire_lease, campaign=stage.campaign, **lease) is None
+    assert await stage.write(acquire_lease, stage.campaign, owner=OWNER) is None
     return stage
 
 
@@ -222,20 +221,42 @@ async def test_whoever_has_the_campaign_now_ends_what_crews_of_before_may_do(sta
     # The rows are another production's, whether the old one knows it or not.
     assert not await intends(stage, "a", {mine.id})
 
-    lease = {"owner": "somebody", "at": NOW + 10**10, "seconds": 60.0}
-    assert await stage.write(acquire_lease, campaign=stage.campaign, **lease) is None
+    await stage.write(take_over, stage.campaign, owner="somebody")
     renewed = await stage.write(renew_batches, production=production, holder="one", seconds=LONG)
     assert renewed is None
 
 
+async def test_a_run_that_lost_its_campaign_begins_no_production(stage: Stage):
+    await stage.write(take_over, stage.campaign, owner="another run")
+    with pytest.raises(Parked, match="another run has taken the lease of campaign spring"):
+        await begin(stage)
+    found = partial(find_production, production_id="1")
+    assert await stage.ledger.read(found) is None
+    states = await stage.ledger.read(lambda c: c.execute(select(rows.c.batch_id)).scalars().all())
+    assert set(states) == {None}
+
+
+async def test_the_lease_of_a_worker_is_for_all_its_batches(stage: Stage):
+    production = await begin(stage)
+    first, second = [await claim(stage, production, "one") for _ in "12"]
+    assert first is not None
+    assert second is not None
+    await stage.write(let_lapse, worker_lease("one"))
+    assert await claim(stage, production, "two") is not None
+    for lost in (first, second):
+        assert not await stage.write(end_batch, lost.id)
+    await stage.write(end_production, production.id)
+    assert await stage.ledger.read(partial(find, name=worker_lease("two"))) is None
+
+
 async def test_crews_renew_their_campaign_in_the_name_of_their_run(stage: Stage):
     production = await begin(stage)
-    before = (await stage.account()).owner_until
+    before = (await stage.account()).lease
     await stage.write(renew_batches, production=production, holder="one", seconds=LONG)
-    after = (await stage.account()).owner_until
+    after = (await stage.account()).lease
     assert before is not None
     assert after is not None
-    assert after > before
+    assert after.until > before.until
 
 
 async def test_headway_says_what_is_held_and_what_is_left(stage: Stage):
@@ -272,10 +293,6 @@ async def test_crews_learn_whether_webhooks_tell_of_films(stage: Stage):
     found = await stage.ledger.read(partial(find_production, production_id=production.id))
     assert found is not None
     assert found.hinted
-
-
-async def test_the_database_tells_the_time(ledger: Ledger):
-    assert abs(await ledger.read(database_now) - time.time()) < 60
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tasks.nights.night_approval import NightApproval
 
 INBOX = Inbox(name="spring", place="/in", approval="auto", per_night=Decimal(100))
 NIGHT = KeptNight(
-    id=1, inbox="spring", date="2026-11-20", zone="UTC", place="one", begun_at=0.0, renewed_at=0.0,
+    id=1, inbox="spring", date="2026-11-20", zone="UTC", begun_at=0.0,
     ended_at=None, exit=None, approved=Decimal(0), skipped=None, report=None,
 )  # fmt: skip
 ELSEWHERE = PaidElsewhere(campaign_id=2, campaign="autumn", costs={"a": Decimal(12)})
@@ -79,7 +79,7 @@ async def test_what_a_person_is_asked_is_not_answered_beforehand(
 async def test_what_is_counted_is_all_that_may_be_spent(
     ledger: Ledger, prices: tuple[int | None, ...], tolerance: str, counted: int | None
 ) -> None:
-    terms: dict[str, Any] = {"lapse": 60.0, "is_dead": lambda _: False, "at": 0.0}
+    terms: dict[str, Any] = {"seconds": 60.0, "is_dead": lambda _: False, "at": 0.0}
     claim = partial(claim_night, inbox="spring", date=NIGHT.date, zone="UTC", place="one", **terms)
     night = await ledger.write(claim)
     await ledger.write(partial(see_sheets, inbox="spring", seen={"a.csv": "1"}, at=0.0))

@@ -9,9 +9,11 @@ import pytest
 
 from tasks.ledger import Ledger, State, review
 from tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in
+from tasks.ledger.leases import night_lease
 from tasks.ledger.nights import claim_night
 from tasks.nights.records import canary_of, close
 from tests.campaigns import Stage, brief
+from tests.leasing import let_lapse
 
 ROWS = ("a", "b", "c")
 SHEET = SweptSheet(name="a.csv", version="1", seen_at=0.0, outcome="delivered")
@@ -52,12 +54,13 @@ async def test_once_a_film_is_kept_all_are_made(ledger: Ledger) -> None:
 
 
 async def test_whoever_has_lost_the_night_leaves_its_sheets_as_they_are(ledger: Ledger) -> None:
-    own = {"inbox": "spring", "zone": "UTC", "lapse": 60.0, "is_dead": lambda _: False}
+    own = {"inbox": "spring", "zone": "UTC", "seconds": 60.0, "is_dead": lambda _: False}
     claim = partial(claim_night, **own, date="2026-11-20")
     night = await ledger.write(partial(claim, place="one", at=0.0))
     await ledger.write(partial(see_sheets, inbox="spring", seen={"a.csv": "1"}, at=0.0))
     change = partial(close, sheet=SHEET, night=night, report="{}")
 
+    await ledger.write(partial(let_lapse, name=night_lease("spring")))
     await ledger.write(partial(claim, place="another", at=60.0))
     assert not await ledger.write(partial(change, place="one"))
     found = await ledger.read(partial(sheets_in, inbox="spring"))

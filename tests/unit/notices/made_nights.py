@@ -84,7 +84,6 @@ def _keep(connection: Connection, *, report: NightReport) -> None:
             date=report.night,
             zone=report.zone,
             begun_at=report.begun_at,
-            renewed_at=report.ended_at,
             ended_at=report.ended_at,
             exit=report.exit_status,
             report=report.as_text(),

@@ -69,9 +69,7 @@ async def test_a_night_of_many_sweeps_is_no_silence(
 ) -> None:
     hourly = replace(inbox, cron="0 * * * *")
     await swept(ledger, night("2026-11-22", UNCHANGED))
-    last = update(nights).values(
-        renewed_at=at("2026-11-22", "09:01"), ended_at=at("2026-11-22", "09:02")
-    )
+    last = update(nights).values(ended_at=at("2026-11-22", "09:02"))
     await ledger.write(lambda connection: connection.execute(last))
 
     await come_by(ledger, settings, hourly, "2026-11-22", "09:50")

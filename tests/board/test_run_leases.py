@@ -1,0 +1,188 @@
+"""A board run belongs to one process at a time, and goes on by itself once its lease has lapsed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from deployments.board.attend import Attendant
+from flows.carry_out import carry_out
+from flows.pipeline import PLAIN
+from tasks.campaign.run import Run
+from tasks.ledger import BoardRun, Ledger, claim_run, find_run, open_ledger
+from tasks.ledger.leases import run_lease
+from tests.board.conftest import board_at, settings_at
+from tests.board.stage import API, ended
+from tests.board.unbegun import approved_plan, run_of
+from tests.leasing import let_lapse
+from tests.programs import Sandbox, sandbox
+from tests.web import Quiet, serving
+
+#: Of a machine that was started anew: another host name, boot and container than this one's.
+ELSEWHERE = "old-name:12:345:old-boot/4026531836:0"
+FLOW_RUN = "prefect:0f0e"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    options = ("--render", "instant", "--time-scale", "60")
+    with sandbox(tmp_path_factory.mktemp("sandbox"), *options) as running:
+        yield running
+
+
+async def have(ledger: Ledger, run: str, place: str, *, seconds: float = 3600.0) -> BoardRun:
+    """Have a place at work on a run."""
+    claim = partial(claim_run, run_id=run, place=place, at=0.0, seconds=seconds)
+    found = await ledger.write(claim)
+    assert found is not None
+    return found
+
+
+def paid(service: Sandbox) -> int:
+    """How many videos were charged so far."""
+    return sum(one["event"] == "charge" for one in service.charges())
+
+
+async def test_a_run_of_a_machine_that_was_started_anew_goes_on_by_itself(
+    tmp_path: Path, service: Sandbox
+) -> None:
+    run = await approved_plan(tmp_path, service.environ, "rebooted", kind="sheet")
+    before = paid(service)
+    async with await open_ledger(settings_at(tmp_path).ledger) as ledger:
+        leased = await have(ledger, run, ELSEWHERE)
+    async with board_at(tmp_path, environ=service.environ) as board:
+        answer = await board.admin.post(f"{API}/runs/{run}/carry-on")
+        assert answer.status_code == 409
+        words = answer.json()["detail"]
+        assert "process 12 on old-name has its lease until" in words
+        assert re.search(r"until \d\d:\d\d:\d\d UTC; nothing was changed", words)
+        found = (await board.admin.get(f"{API}/runs/{run}")).json()
+        assert (found["place"], found["ended_at"]) == (ELSEWHERE, None)
+        assert leased.leased_until is not None
+        until = datetime.fromisoformat(found["leased_until"]).timestamp()
+        assert until == pytest.approx(leased.leased_until, abs=0.01)
+
+        await board.ledger.write(partial(let_lapse, name=run_lease(run)))
+        over = await ended(board.admin, run)
+    assert (over["exit"], over["place"], over["leased_until"]) == (0, None, None)
+    assert paid(service) - before == 2
+
+
+async def test_carry_on_resumes_a_run_once_its_lease_has_lapsed(
+    tmp_path: Path, service: Sandbox
+) -> None:
+    run = await approved_plan(tmp_path, service.environ, "lapsed", kind="sheet")
+    before = paid(service)
+    async with await open_ledger(settings_at(tmp_path).ledger) as ledger:
+        await have(ledger, run, ELSEWHERE, seconds=-1.0)
+    # A board that looks after no runs: the person is first.
+    async with board_at(tmp_path, environ=service.environ, begin=_nothing) as board:
+        answer = await board.admin.post(f"{API}/runs/{run}/carry-on")
+        assert answer.status_code == 202, answer.text
+    async with board_at(tmp_path, environ=service.environ) as board:
+        assert (await ended(board.admin, run))["exit"] == 0
+    assert paid(service) - before == 2
+
+
+def _nothing(*_: object) -> None:
+    raise OSError("no process is started here")
+
+
+#: Whether the lease lives, what Prefect says of the flow run (status, state), whether the run is
+#: started again, and whether the lease lives afterwards.
+SAID: Mapping[str, tuple[bool, tuple[int, str | None] | None, bool, bool]] = {
+    "deleted, and its process renews the lease": (True, (404, None), False, True),
+    "deleted": (False, (404, None), True, False),
+    "waits for a worker": (False, (200, "SCHEDULED"), False, True),
+    "is being started": (False, (200, "PENDING"), False, True),
+    "runs": (True, (200, "RUNNING"), False, True),
+    "is said to run, and gives no sign of life": (False, (200, "RUNNING"), True, False),
+    "has ended, and has not said how": (True, (200, "CRASHED"), False, False),
+    "nobody can tell": (False, None, True, False),
+    "nobody can tell, and its process renews the lease": (True, None, False, True),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+async def test_a_run_whose_flow_run_is_gone_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approved_run: tuple[Path, str], case: str
+) -> None:
+    lives, told, is_started, lives_then = SAID[case]
+    folder, run_id = approved_run
+    async with board_at(folder, begin=_nothing) as board:
+        seconds = 3600.0 if lives else -1.0
+        run = await have(board.ledger, run_id, FLOW_RUN, seconds=seconds)
+        with _prefect(told) as address:
+            monkeypatch.setenv("PREFECT_API_URL", f"{address}/api")
+            attendant = Attendant(board.board)
+            found = await board.ledger.read(partial(find_run, run_id=run_id))
+            assert found is not None
+            assert found.token == run.token
+            assert await attendant.is_to_start(found) is is_started
+        after = await board.ledger.read(partial(find_run, run_id=run_id))
+        assert after is not None
+        assert (after.leased_until is not None) is lives_then
+        ended_here = told == (200, "CRASHED")
+        assert (after.exit, after.is_over) == ((1, True) if ended_here else (None, False))
+
+
+@pytest.fixture
+async def approved_run(tmp_path: Path, service: Sandbox) -> tuple[Path, str]:
+    return tmp_path, await approved_plan(tmp_path, service.environ, "flow", kind="sheet")
+
+
+@asynccontextmanager
+async def _taken_over(
+    run: Run, *, folder: Path, run_id: str, heard: list[str]
+) -> AsyncIterator[None]:
+    async with await open_ledger(settings_at(folder).ledger) as ledger:
+        await ledger.write(partial(let_lapse, name=run_lease(run_id)))
+        await have(ledger, run_id, ELSEWHERE)
+    for _ in range(300):
+        await asyncio.sleep(0.1 if run.lost is None else 0)
+    heard.append(str(run.lost))
+    yield
+
+
+async def test_a_process_that_lost_its_run_begins_nothing_more(
+    tmp_path: Path, service: Sandbox
+) -> None:
+    run_id = await approved_plan(tmp_path, service.environ, "lost", kind="sheet")
+    before = service.calls()
+    settings = settings_at(tmp_path, {**service.environ, "CALLSHEET_LEASE": "1s"})
+    heard: list[str] = []
+    watch = partial(_taken_over, folder=tmp_path, run_id=run_id, heard=heard)
+    await carry_out(run_id, settings, PLAIN, place="a worker", watch=watch)
+    assert heard == ["another process took over this run, since this one was silent too long"]
+    assert service.calls()["create"] == before["create"]
+    found = await run_of(tmp_path, run_id)
+    assert (found.place, found.ended_at, found.exit) == (ELSEWHERE, None, None)
+    # A live lease of another process is left to it.
+    assert await carry_out(run_id, settings, PLAIN, place="a worker") is None
+
+
+def _prefect(told: tuple[int, str | None] | None):  # type: ignore[no-untyped-def]
+    """A server that says this of every flow run; None: one that breaks off."""
+
+    class Prefect(Quiet):
+        def do_GET(self) -> None:
+            if told is None:
+                self.connection.close()
+                return
+            status, kind = told
+            state = None if kind is None else {"type": kind, "name": kind.capitalize()}
+            body = json.dumps({"state": state}).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    return serving(Prefect)
