@@ -46,7 +46,7 @@ async def run_here(
         run.hidden_wanted = partial(_hidden_wanted, args)
         run.on_plan = partial(_show, run, console)
         run.on_wait = _say_who_is_at_work
-        run.on_hints = say
+        run.on_note = say
         if args.workers is not None:
             assert prefect is not None, "crews are Prefect's"
             run.starter = await prefect.crews(args.workers, settings)

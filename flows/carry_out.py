@@ -210,6 +210,7 @@ class _Carrier:
         async with open_run(options, self._settings, self._approval) as run:
             run.sheet = await name_campaign(run.at.ledger, sheet, options)
             run.also_approves = self._check_still_stands
+            run.leaves_refused = True
             # The plan was made with them, or without.
             run.hidden_wanted = _wanted
             async with self._opened(run):

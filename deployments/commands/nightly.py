@@ -114,7 +114,7 @@ class _Signals:
     async def watch(self, run: Run) -> AsyncIterator[None]:
         """Have a run stopped with the sweep."""
         self._runs.append(run)
-        run.on_hints = say
+        run.on_note = say
         if self.stopped:
             run.lose(STOPPED)
         try:

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from tasks.campaign.lease import leased
 from tasks.campaign.match import check_same_money
+from tasks.campaign.recovery import recover, say_found, say_unknown
 from tasks.campaign.run import Run
 from tasks.engine.owner import its_crews
 from tasks.ledger import Campaign, Terms, tally_of
@@ -30,6 +31,23 @@ async def carry_only(
     run.campaign = campaign
     run.only = frozenset(names)
     await hold_campaign(run, campaign, wait=wait)
+    await look_back(run, campaign)
+
+
+async def look_back(run: Run, campaign: Campaign) -> bool:
+    """Restore what another ledger paid for, and say so; return whether rows moved.
+
+    Before this run pays: rows that may have been paid for are put on hold until a person says
+    `--pay-again`.
+    """
+    before = await run.at.ledger.read(partial(tally_of, campaign=campaign))
+    recovery = await recover(run.at, campaign, only=run.only, pay_again=run.options.pay_again)
+    if recovery.restored:
+        now = await run.at.ledger.read(partial(tally_of, campaign=campaign))
+        run.say(say_found(recovery, now.charged - before.charged))
+    if recovery.unknown is not None:
+        run.say(say_unknown(recovery))
+    return bool(recovery.restored or recovery.refused)
 
 
 async def hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> None:
@@ -66,5 +84,5 @@ async def hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> 
 
 
 async def count_from_here(run: Run, campaign: Campaign) -> None:
-    """Note what the campaign has been charged so far: all beyond that is this run's."""
-    run.charged_before = (await run.at.ledger.read(partial(tally_of, campaign=campaign))).charged
+    """Note what runs with this ledger were charged so far: everything beyond that is this run's."""
+    run.charged_before = (await run.at.ledger.read(partial(tally_of, campaign=campaign))).paid_here

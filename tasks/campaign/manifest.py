@@ -53,11 +53,21 @@ class ManifestFile(BaseModel):
     bytes: StrictInt
 
 
+class ManifestEarlier(BaseModel):
+    """A take of another ledger: its brief, which attempt (0: not known), when it was sent."""
+
+    digest: StrictStr
+    nth: StrictInt
+    sent_at: Amount
+    video_id: StrictStr | None = None
+
+
 class ManifestRow(BaseModel):
     """A row as `rows --json` has it, and what its key is made of.
 
     `sent_at` is when its request was, or may have been, sent (Unix seconds); with `to_be_sent` it
-    was about to be, whatever word says so.
+    was about to be. Where that is another attempt than the row's last one, `next_digest` and
+    `next_nth` say which.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -86,6 +96,10 @@ class ManifestRow(BaseModel):
     take_quoted: Lenient[Amount] = None
     sent_at: Lenient[Amount] = None
     to_be_sent: Lenient[bool] = None
+    next_digest: Lenient[StrictStr] = None
+    next_nth: Lenient[StrictInt] = None
+    #: Takes of another ledger that this one did not have.
+    earlier: Lenient[list[ManifestEarlier]] = None
 
 
 class ManifestSheet(BaseModel):

@@ -33,6 +33,7 @@ from tasks.ledger import (
     paid_elsewhere,
     too_dear,
 )
+from tasks.ledger.earlier import MAYBE_PAID, EarlierTake, refused_rows
 from tasks.sheet import Sheet
 
 FORMAT = 1
@@ -54,10 +55,26 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
     diff = partial(diff_sheet, connection, number, sheet.briefs, skipped=sheet.skipped)
     with no_search():
         plan = _plan(sheet, options, campaign, diff)
+    if number is not None and not options.pay_again:
+        plan = _without_refused(plan, refused_rows(connection, number))
     if not plan.spending:
         return plan
     wanted = [(line.row, line.digest) for line in plan.spending]
     return replace(plan, elsewhere=tuple(paid_elsewhere(connection, number, wanted)))
+
+
+def _without_refused(plan: Plan, refused: Mapping[str, EarlierTake]) -> Plan:
+    """Return the plan with rows on hold that another ledger may have paid for."""
+    found = [refused[line.row] for line in plan.spending if line.row in refused] if refused else []
+    if not found:
+        return plan
+    lines = tuple(
+        line._replace(action="person", why=MAYBE_PAID, state="held")
+        if line.spends and line.row in refused
+        else line
+        for line in plan.lines
+    )
+    return replace(plan, lines=lines, refused=tuple(found))
 
 
 def _unknown(brief: Brief) -> RowDiff:

@@ -108,7 +108,7 @@ def _following_hints(run: Run, engine: Engine | Crews) -> AbstractAsyncContextMa
     if wait == "poll" or not (at.settings.webhook_url or at.settings.webhook_secret):
         return nullcontext()
     who = Subscriber(settings=at.settings, ledger=at.ledger, service=at.service, clock=at.clock)
-    return following_hints(who, engine, say=run.say_hints, strict=wait == "webhook")
+    return following_hints(who, engine, say=run.say, strict=wait == "webhook")
 
 
 async def _tell(run: Run, engine: Engine | Crews) -> None:

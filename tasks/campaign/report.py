@@ -52,7 +52,8 @@ async def outcome_of(
 ) -> RunOutcome:
     """Return how a run ended: `states` are those of the rows that it was asked to make.
 
-    `charged_before` is what the campaign had been charged when the run began; None: the same.
+    `charged_before` is what runs with this ledger had been charged when the run began; None: the
+    same.
     """
     tally = await at.ledger.read(partial(tally_of, campaign=campaign))
     parked = engine.parked_until if engine else None
@@ -60,8 +61,8 @@ async def outcome_of(
     return RunOutcome(
         campaign=campaign.name,
         tally=tally,
-        charged_this_run=tally.charged
-        - (tally.charged if charged_before is None else charged_before),
+        charged_this_run=tally.paid_here
+        - (tally.paid_here if charged_before is None else charged_before),
         exit_status=exit_status(states),
         parked_until=parked,
         words=words,
@@ -90,6 +91,8 @@ def manifest_line(row: CampaignRow, line: Mapping[str, Any]) -> dict[str, Any]:
     of, and when it was, or is about to be, sent."""
     take = row.take
     stands = take is not None and take.stands
+    approved = row.state == "approved"
+    other = take is not None and (take.digest, take.nth) != (row.digest, row.nth)
     return {
         **line,
         "operation": row.operation,
@@ -97,7 +100,8 @@ def manifest_line(row: CampaignRow, line: Mapping[str, Any]) -> dict[str, Any]:
         "nth": take.nth if take else row.nth,
         "take_quoted": as_number(take.quoted) if take else None,
         "sent_at": take.intended_at if take and stands else None,
-        "to_be_sent": row.state == "approved",
+        "to_be_sent": approved,
+        **({"next_digest": row.digest, "next_nth": row.nth} if approved and other else {}),
     }
 
 

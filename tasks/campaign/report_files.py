@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import io
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -40,6 +41,7 @@ from tasks.ledger import (
     rows_of,
     tally_of,
 )
+from tasks.ledger.earlier import earlier_of
 from tasks.spreadsheet import csv_writer, write_csv
 
 if TYPE_CHECKING:
@@ -305,5 +307,11 @@ def _lines(connection: Connection, campaign_id: int, numbers: Sequence[int]) -> 
     for page in pages_of(numbers):
         show = row_documents(connection, campaign_id, numbers=page)
         cells = cells_of(connection, campaign_id, numbers=page)
-        for row in rows_of(connection, campaign_id, numbers=page):
-            yield row, show(row), cells.get(row.id, ())
+        rows = rows_of(connection, campaign_id, numbers=page)
+        # What another ledger may have paid for: should this one be lost too, the store knows.
+        earlier: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for one in earlier_of(connection, campaign_id, named=[row.row for row in rows]):
+            earlier[one.row].append(one.as_json())
+        for row in rows:
+            told = {"earlier": earlier[row.row]} if row.row in earlier else {}
+            yield row, show(row) | told, cells.get(row.id, ())

@@ -19,7 +19,6 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from tasks.campaign.crews import Crews, CrewStarter
-from tasks.campaign.recovery import Recovery
 from tasks.campaign.selection import Selection, parse_selection
 from tasks.campaign.taken import Step, Taken
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
@@ -68,8 +67,8 @@ class Run:
     also_approves: Callable[[Connection, Sequence[PricedRow]], None] | None = None
     on_plan: Callable[[Plan], None] | None = None
     on_wait: Callable[[str], None] | None = None
-    on_hints: Callable[[str], None] | None = None
-    #: Hears both of it, in a log; `said` has what was said before anybody heard.
+    on_note: Callable[[str], None] | None = None
+    #: Hears both of them, in a log; `said` has what was said before anybody heard.
     on_said: Callable[[str], None] | None = None
     said: list[str] = field(default_factory=list)
     #: Hears of how many rows the price is known, and how many are asked for.
@@ -78,7 +77,9 @@ class Run:
     sheet: Sheet | None = None
     campaign: Campaign | None = None
     plan: Plan | None = None
-    recovery: Recovery = field(default_factory=Recovery)
+    #: Whether it makes the other rows where some may have been paid for before: what was approved
+    #: was shown without them.
+    leaves_refused: bool = False
     #: What moves its rows: an engine here, or crews elsewhere.
     engine: Engine | Crews | None = None
     #: Starts its crews, where it has any; without, its rows are carried here.
@@ -144,9 +145,9 @@ class Run:
         """Say who has the campaign, which this run waits for."""
         self._say(words, self.on_wait)
 
-    def say_hints(self, words: str) -> None:
-        """Say whether webhooks tell of films; where nobody hears, a log does."""
-        self._say(words, self.on_hints or (None if self.on_said else log.warning))
+    def say(self, words: str) -> None:
+        """Say what a person should know of the run; without a listener, in the log."""
+        self._say(words, self.on_note or (None if self.on_said else log.warning))
 
     def _say(self, words: str, hear: Callable[[str], None] | None) -> None:
         self.said.append(words)

@@ -14,7 +14,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from tasks.campaign.catalogue import compared
-from tasks.campaign.hold import count_from_here, hold_campaign
+from tasks.campaign.hold import hold_campaign, look_back
 from tasks.campaign.match import Match, match_sheet, name_campaign
 from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.plan_words import sums_of
@@ -28,7 +28,7 @@ from tasks.campaign.quote import (
     check_wanted,
     quote_rows,
 )
-from tasks.campaign.recovery import recover, refuse_too_old
+from tasks.campaign.recovery import refuse_refused
 from tasks.campaign.report import outcome_of, unreported
 from tasks.campaign.report_files import write_report
 from tasks.campaign.run import Run, current_run
@@ -53,6 +53,7 @@ from tasks.ledger import (
     set_budget,
     sync_sheet,
 )
+from tasks.ledger.earlier import allow_to_pay
 from tasks.sheet import Sheet, SheetOptions, read_sheet
 from tasks.suggest import again_with
 from tasks.traces import spanned
@@ -106,11 +107,9 @@ async def plan_step(campaign: str) -> None:
     options = replace(run.options, retire=run.options.retire or told)
     plan = await plan_sheet(at.ledger, sheet, options)
     await _sync(run, plan)
-    run.recovery = await recover(at, run.campaign)
-    if run.recovery.restored:
+    if await look_back(run, run.campaign):
+        # Rows that were found, or that may have been paid for, are not made any more.
         plan = await plan_sheet(at.ledger, sheet, options)
-        # What a lost ledger had been charged was not charged by this run.
-        await count_from_here(run, run.campaign)
     run.go_by(plan)
     # After the recovery: what was made before is made, whatever the service offers by now.
     rows = {line.row for line in plan.spending}
@@ -247,9 +246,8 @@ async def _limits(run: Run, rows: Iterable[PricedRow]) -> tuple[Account, ...]:
 
 def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
     """Raise SpendRefused where prices, a budget or the age of a lost ledger stand in the way."""
-    if not run.options.pay_again:
-        wanted = {line.row for line in plan.spending}
-        refuse_too_old(run.recovery, wanted, horizon=run.at.settings.horizon)
+    if not (run.options.pay_again or run.leaves_refused):
+        refuse_refused(plan.refused, horizon=run.at.settings.horizon)
     check_prices(rows, run.before)
     check_budget(plan, run.options.at_limit, part=again_with("--at-limit", "fit"))
     check_readable(rows, run.at.terms, now=run.at.clock())
@@ -270,6 +268,9 @@ def _approve(
         run.also_approves(connection, waiting)
     if waiting:
         check_wanted(connection, run.campaign)
+        if run.options.pay_again:
+            named = [row.row for row in waiting]
+            allow_to_pay(connection, run.campaign.id, named, by=by, at=now)
         # Whoever approved saw that they are paid for elsewhere, and is not asked again.
         elsewhere = [one.campaign_id for one in run.plan.elsewhere]
         set_apart(connection, run.campaign.id, elsewhere)

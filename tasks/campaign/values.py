@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from tasks.brief import CREATE
 from tasks.credits import as_number
 from tasks.ledger import Account, Action, AtLimit, Campaign, PaidElsewhere, State, Tally
+from tasks.ledger.earlier import EarlierTake
 
 if TYPE_CHECKING:
     # Whoever reads rows need not pay for reading sheets.
@@ -135,6 +136,8 @@ class Plan:
     said: tuple[Said, ...] = ()
     #: Whether a sandbox has priced it, whose films and credits are not real.
     sandbox: bool = False
+    #: Takes of its rows that another ledger may have paid for: no run pays for those rows.
+    refused: tuple[EarlierTake, ...] = ()
     #: The places of rows of which the ledger does not have all that the sheet says, from 1.
     unsynced: tuple[int, ...] = ()
 

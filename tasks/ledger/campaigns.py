@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, bindparam, func, select, update
 
 from tasks.credits import as_number, from_micro, in_credits, to_micro
 from tasks.errors import MovedOn
 from tasks.ledger.database import insert_unless_there
-from tasks.ledger.figures import NAMES, sums_of
+from tasks.ledger.figures import NAMES, sums_of, total
 from tasks.ledger.leases import CAMPAIGN, Lease, from_columns, live, name_in_sql, owns
 from tasks.ledger.leases import columns as lease_columns
 from tasks.ledger.moves import note_campaign
 from tasks.ledger.origins import is_begun, remember_origin, set_apart
-from tasks.ledger.schema import campaigns, events, leases
+from tasks.ledger.schema import FOUND, campaigns, events, leases, takes
 from tasks.ledger.states import State
 from tasks.origin import SheetOrigin
 from tasks.suggest import again_with
@@ -59,6 +59,13 @@ class Tally:
     paid_before: Decimal = Decimal(0)
     variance: Decimal = Decimal(0)
     budget: Decimal | None = None
+    #: The part of `charged` that another ledger paid for, and that was found.
+    found: Decimal = Decimal(0)
+
+    @property
+    def paid_here(self) -> Decimal:
+        """What runs with this ledger were charged."""
+        return self.charged - self.found
 
     @property
     def total(self) -> int:
@@ -162,7 +169,13 @@ def tally_of(connection: Connection, campaign: Campaign) -> Tally:
         paid_before=sums.paid_before,
         variance=sums.variance,
         budget=account.budget,
+        found=from_micro(int(connection.scalar(_FOUND, {"the_campaign": campaign.id}) or 0)),
     )
+
+
+_FOUND = select(func.coalesce(total(takes.c.charged), 0)).where(
+    takes.c.campaign_id == bindparam("the_campaign"), FOUND
+)
 
 
 def check_unchanged(connection: Connection, campaign: Campaign, *, owner: str | None) -> None:

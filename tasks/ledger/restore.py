@@ -1,16 +1,18 @@
-"""Puts a take back that an earlier, lost ledger knew: nothing of it is paid for again."""
+"""Restores a take that another ledger paid for: nothing of it is paid for again."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from tasks.credits import to_micro
 from tasks.ledger.accounts import count_past
 from tasks.ledger.deliveries import Delivered, keep_files
+from tasks.ledger.earlier import forget_earlier
 from tasks.ledger.film_findings import FilmFindings, keep_findings
 from tasks.ledger.moves import move
 from tasks.ledger.reviews import Review, restore_review
@@ -31,8 +33,10 @@ class PastTake:
     charged: Decimal | None
     video_id: str
     sent_at: float
+    #: Where it is known from, for people.
+    source: str
     files: Sequence[Delivered] = ()
-    #: What somebody said of its film, and what was found when that was inspected.
+    #: What a person said of its video, and what was found when that was inspected.
     review: Review | None = None
     checks: Mapping[str, str] | None = None
 
@@ -44,48 +48,66 @@ def restore_count(connection: Connection, row: CampaignRow, *, nth: int) -> None
 
 
 def restore_take(connection: Connection, row: CampaignRow, past: PastTake, *, at: float) -> bool:
-    """Put a take back: `planned -> delivered` with its files, else `planned -> rendering`.
+    """Restore a take: the row becomes `delivered` with its files, else `rendering`.
 
-    Returns False when the row had moved on, or has a take of its own.
+    Returns False when the row had moved on, or the ledger has that take.
     """
     new: State = "delivered" if past.files else "rendering"
-    if row.take is not None:
+    known = connection.execute(_BY_KEY.where(takes.c.key == past.key)).first()
+    if known is not None and known.refused_at is None:
         return False
-    words = f"take {past.number} is known from the store's manifest: {past.video_id}"
+    words = f"take {past.number} was found in {past.source}: {past.video_id}"
+    if row.state in ("quoted", "approved"):
+        if not move(connection, row, "planned", at=at, words=words):
+            return False
+        row = replace(row, state="planned")
     if not move(connection, row, new, at=at, words=words):
         return False
-    price = to_micro(past.quoted)
-    settled = past.charged is not None or bool(past.files)
-    cost = to_micro(past.charged) if past.charged is not None else (price or 0)
-    made = connection.execute(
-        insert(takes).values(
-            row_id=row.id,
-            campaign_id=row.campaign_id,
-            number=past.number,
-            nth=past.nth,
-            key=past.key,
-            digest=row.digest,
-            body=past.body,
-            quoted=price,
-            reserved=0 if settled else (price or 0),
-            charged=cost if settled else None,
-            video_id=past.video_id,
-            intended_at=past.sent_at,
-            accepted_at=past.sent_at,
-            ready_at=at if past.files else None,
-            delivered_at=at if past.files else None,
-        )
-    )
-    take_id = int(made.inserted_primary_key[0])  # type: ignore[index]
+    take_id = _write_take(connection, row, past, known.id if known else None, at=at)
     connection.execute(
-        update(rows).where(rows.c.id == row.id).values(take_id=take_id, quoted=price, nth=past.nth)
+        update(rows)
+        .where(rows.c.id == row.id)
+        .values(take_id=take_id, quoted=to_micro(past.quoted), nth=past.nth)
     )
     keep_files(connection, take_id, past.files, at=at)
     if past.files and past.checks:
         keep_findings(connection, take_id, FilmFindings(checks=past.checks))
     if past.files and past.review is not None:
         restore_review(connection, row, take_id, past.review, at=at)
-    held = 0 if settled else (price or 0)
-    spent = cost if settled else 0
-    count_past(connection, row, take_id=take_id, at=past.sent_at, reserved=held, cost=spent)
+    reserved, cost = _amounts(past)
+    count_past(connection, row, take_id=take_id, at=past.sent_at, reserved=reserved, cost=cost or 0)
+    forget_earlier(connection, row, digest=row.digest, nth=past.nth)
     return True
+
+
+_BY_KEY = select(takes.c.id, takes.c.refused_at)
+
+
+def _write_take(
+    connection: Connection, row: CampaignRow, past: PastTake, refused: int | None, *, at: float
+) -> int:
+    """Insert the take, or write it over the one with its key that the service `refused` here."""
+    reserved, cost = _amounts(past)
+    there = at if past.files else None
+    values: dict[str, Any] = {
+        "nth": past.nth, "key": past.key, "digest": row.digest, "body": past.body,
+        "quoted": to_micro(past.quoted), "reserved": reserved, "charged": cost,
+        "video_id": past.video_id, "intended_at": past.sent_at, "accepted_at": past.sent_at,
+        "refused_at": None, "ready_at": there, "delivered_at": there, "found_at": at,
+    }  # fmt: skip
+    if refused is not None:
+        connection.execute(update(takes).where(takes.c.id == refused).values(**values))
+        return refused
+    last = select(func.max(takes.c.number)).where(takes.c.row_id == row.id)
+    number = max(past.number, (connection.scalar(last) or 0) + 1)
+    whose = {"row_id": row.id, "campaign_id": row.campaign_id, "number": number}
+    made = connection.execute(insert(takes).values(**whose, **values))
+    return int(made.inserted_primary_key[0])  # type: ignore[index]
+
+
+def _amounts(past: PastTake) -> tuple[int, int | None]:
+    """Return what a take has set aside and what it cost (None: not known yet), in millionths."""
+    price = to_micro(past.quoted) or 0
+    if past.charged is not None:
+        return 0, to_micro(past.charged)
+    return (0, price) if past.files else (price, None)

@@ -180,6 +180,8 @@ takes = Table(
     Column("flagged", Integer),
     # Poster and scrub strip beside its film, as JSON. Null: there are none.
     Column("pictures", Text),
+    # Since when it is known here, where another ledger paid for it.
+    Column("found_at", Float),
     UniqueConstraint("row_id", "number"),
     UniqueConstraint("key"),
     Index(None, "video_id"),
@@ -191,15 +193,39 @@ takes = Table(
 CANCELLED = takes.c.cancel_requested_at.is_not(None)
 VARIED = takes.c.charged != takes.c.quoted
 NOT_FIRST = takes.c.number > literal_column("1")
+FOUND = takes.c.found_at.is_not(None)
 FLAGGED = takes.c.flagged > literal_column("0")
 for name, columns, which in (
     ("ix_takes_cancelled", (takes.c.campaign_id,), CANCELLED),
     ("ix_takes_varied", (takes.c.campaign_id, takes.c.charged, takes.c.quoted), VARIED),
     ("ix_takes_not_first", (takes.c.campaign_id, takes.c.number, takes.c.row_id), NOT_FIRST),
+    ("ix_takes_found", (takes.c.campaign_id, takes.c.charged), FOUND),
     ("ix_takes_flagged", (takes.c.campaign_id, takes.c.flagged, takes.c.row_id), FLAGGED),
 ):
     # PostgreSQL's are the same (`migrations`): to name it would load what only it needs.
     Index(name, *columns, sqlite_where=which)
+
+# What is known of takes that another ledger may have paid for and that this one does not have: from
+# its manifest in the store, or from the service's list. The row need not be in this ledger.
+earlier_takes = Table(
+    "earlier_takes",
+    metadata,
+    Column("campaign_id", Id, ForeignKey("campaigns.id"), primary_key=True),
+    Column("row", String(200), primary_key=True),
+    Column("digest", String(64), primary_key=True),
+    # The attempt at that brief; 0 where it is not known.
+    Column("nth", Integer, primary_key=True, autoincrement=False),
+    # When it was, or may have been, sent; null where it is not known.
+    Column("sent_at", Float),
+    Column("video_id", Text),
+    # Its line of the manifest, as JSON.
+    Column("line", Text),
+    Column("noted_at", Float, nullable=False),
+    # Since when no run pays for the row, and who said that one may pay again all the same.
+    Column("refused_at", Float),
+    Column("allowed_at", Float),
+    Column("allowed_by", String(200)),
+)
 
 deliveries = Table(
     "deliveries",

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from tasks.credits import as_text, from_micro, in_credits, to_micro
 from tasks.errors import LedgerError
 from tasks.ledger.accounts import MARKS, Terms, book, book_marked, reserve
+from tasks.ledger.earlier import MAYBE_PAID, is_refused
 from tasks.ledger.gathering import gathers, later
 from tasks.ledger.moves import begin, move, note
 from tasks.ledger.paid_calls import close_call
@@ -64,6 +65,7 @@ _LOCKED = Prepared(
         rows.c.batch_id,
         select(func.max(takes.c.number)).where(takes.c.row_id == rows.c.id).scalar_subquery(),
         select(takes.c.id).where(takes.c.key == bindparam("the_key")).scalar_subquery(),
+        is_refused(),
     )
     .where(rows.c.id == bindparam("the_row"))
     .with_for_update()
@@ -83,16 +85,19 @@ def open_take(
     """Record the intent to pay: `approved -> submitting`, frozen body, key, reservation.
 
     Returns the take, whose bytes may be sent once this is committed; None when the row had moved
-    on, when `terms.owner` no longer holds the campaign or its crew the row, or when an account does
-    not cover the row: then it is `held`, with the account, what is left of it and when it may fit.
+    on or when `terms.owner` no longer holds the campaign or its crew the row. A row that an account
+    does not cover, or that another ledger may have paid for, is `held` with the reason.
     """
     terms = terms or Terms()
     # Held until the end of the transaction, so that what follows cannot be overtaken.
     locked = _LOCKED.execute(connection, {"the_row": row.id, "the_key": key}).one()
-    *found, batch, last, again = locked
+    *found, batch, last, again, maybe_paid = locked
     if tuple(found) != ("approved", row.digest, row.nth):
         return None
     if terms.batches is not None and batch not in terms.batches:
+        return None
+    if maybe_paid:
+        move(connection, row, "held", at=at, reason=MAYBE_PAID)
         return None
     refused = reserve(connection, row, terms, at=at)
     if refused is not None:

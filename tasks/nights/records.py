@@ -45,7 +45,7 @@ def begin(connection: Connection, *, inbox: str, sheet: str, campaign: str) -> S
     """Note how a sheet's campaign stands before anything is done for it; return the sheet."""
     found = find_campaign(connection, campaign)
     event = last_event(connection, found.id) if found else 0
-    charged = found.charged if found else Decimal(0)
+    charged = tally_of(connection, found).paid_here if found else Decimal(0)
     return begin_sheet(connection, inbox, sheet, charged=charged, event=event)
 
 
@@ -76,7 +76,7 @@ def with_figures(
     return replace(
         report,
         rows=tally.as_json(),
-        charged=Decimal(0) if before is None else tally.charged - before,
+        charged=Decimal(0) if before is None else tally.paid_here - before,
         reserved=tally.reserved,
         budget=tally.budget,
         delivered=() if event is None else delivered_since(connection, campaign.id, event),

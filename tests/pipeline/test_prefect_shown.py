@@ -45,7 +45,7 @@ async def trouble():
     async with open_run(RunOptions(sheet="a.csv"), load_settings(), no_approval) as run:
         run.say_wait("campaign a is being run by somebody since yesterday")
         async with showing(run):
-            run.say_hints("films are found by looking for them: no receiver")
+            run.say("films are found by looking for them: no receiver")
             logging.getLogger("callsheet.store").warning("slow, as mav_hidden says")
     logging.getLogger("callsheet.store").warning("of nobody's run")
 

@@ -79,7 +79,7 @@ async def made_by(
     Else None, with the ids of those of which one may be it. Raises ServiceError.
     """
     fresh = [video for video in await baseline.since(moment) if not _older(video, moment)]
-    matches = [video for video in fresh if _shows(video.raw, asked)]
+    matches = [video for video in fresh if shows(video.raw, asked)]
     if len(matches) == 1:
         return matches[0], ()
     return None, tuple(video.id for video in matches or fresh)
@@ -115,21 +115,25 @@ async def was_changed(service: VideoService, video_id: str, earlier: Before) -> 
     return begun or listed
 
 
-def _older(video: Video, moment: float) -> bool:
-    """Whether the service says that a video was there before the call; if it says anything."""
-    raw = video.raw if isinstance(video.raw, dict) else {}
-    said = raw.get("created_at")
+def created_at(raw: Json) -> float | None:
+    """Return when the service says that a video was created, in Unix seconds, if it says so."""
+    said = raw.get("created_at") if isinstance(raw, dict) else None
     try:
         created = datetime.fromisoformat(said) if isinstance(said, str) else None
     except ValueError:
-        return False
+        return None
     if created is None:
-        return False
-    known = created if created.tzinfo else created.replace(tzinfo=UTC)
-    return known.timestamp() < moment - SKEW
+        return None
+    return (created if created.tzinfo else created.replace(tzinfo=UTC)).timestamp()
 
 
-def _shows(raw: Json, asked: Mapping[str, Json]) -> bool:
+def _older(video: Video, moment: float) -> bool:
+    """Whether the service says that a video was there before the call; if it says anything."""
+    created = created_at(video.raw)
+    return created is not None and created < moment - SKEW
+
+
+def shows(raw: Json, asked: Mapping[str, Json]) -> bool:
     """Whether a record repeats what was asked: all that it shows of it, and not only the common."""
     if not isinstance(raw, dict):
         return False
