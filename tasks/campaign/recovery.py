@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tasks.brief import CREATE
-from tasks.campaign.listed import Alike, Made, find_listed
+from tasks.campaign.service_list import Alike, Made, find_listed
 from tasks.credits import in_credits, parse_credits
 from tasks.duration import say_duration
 from tasks.engine.context import Context

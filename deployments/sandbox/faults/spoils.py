@@ -64,6 +64,14 @@ def _set(record: Any, path: list[str], value: Any) -> None:
 
 
 def _remove(record: Any, path: list[str]) -> None:
+    """Remove a member; `*` in its path stands for every item of a list."""
+    if "*" in path:
+        place = path.index("*")
+        for name in path[:place]:
+            record = record.get(name) if isinstance(record, dict) else None
+        for item in record if isinstance(record, list) else ():
+            _remove(item, path[place + 1 :])
+        return
     for name in path[:-1]:
         record = record.get(name) if isinstance(record, dict) else None
     if isinstance(record, dict):

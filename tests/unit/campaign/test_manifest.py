@@ -35,6 +35,9 @@ ROW: dict[str, Any] = {
     "take_quoted": 15,
     "sent_at": 1800000000.5,
     "to_be_sent": False,
+    "next_digest": None,
+    "next_nth": None,
+    "earlier": None,
 }
 MANIFEST: dict[str, Any] = {
     "format": 1,

@@ -48,7 +48,7 @@ class Alike:
 
 
 @dataclass(kw_only=True)
-class Listed:
+class ServiceList:
     """What the list says of rows, by row id; `unread` says why it could not be read, if so."""
 
     made: dict[str, Made] = field(default_factory=dict)
@@ -56,12 +56,12 @@ class Listed:
     unread: str | None = None
 
 
-async def find_listed(at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow]) -> Listed:
+async def find_listed(at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow]) -> ServiceList:
     """Read the service's list once, and return what it says of these rows.
 
     In memory are the videos that may be one of theirs, and no others.
     """
-    found = Listed()
+    found = ServiceList()
     keys: dict[str, tuple[UnpaidRow, int]] = {}
     keyless: list[Video] = []
     try:

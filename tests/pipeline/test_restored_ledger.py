@@ -1,0 +1,185 @@
+"""A ledger restored from a backup, or lost with its store: what is paid for is not paid again.
+
+The service has forgotten all keys: a second create under the same key is a second charge.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.here import Here
+from tests.programs import Finished, Sandbox, simple_sheet
+
+#: A list without keys, and one that also does not say when a video was made.
+HIDDEN = ["videos.*.idempotency_key"]
+CLIP = "id,operation,image\na,image-to-video,https://img.example/{}.png\n"
+
+
+class Studio:
+    """A folder with a sheet, and a service that forgets every key."""
+
+    def __init__(self, here: Here, sandbox: Sandbox, name: str) -> None:
+        self.here, self.sandbox, self.name = here.work_with(sandbox.environ), sandbox, name
+        self.sheet = f"{name}.csv"
+        (here.folder / self.sheet).write_text(simple_sheet(2, title=name))
+        sandbox.plan_fault(on="create", do="forget-key")
+
+    def run(self, *words: str) -> Finished:
+        words = ("run", self.sheet, "--yes", "--json", "--without-prefect", *words)
+        return self.here.call(*words)
+
+    def pass_horizon(self) -> None:
+        self.here.monkeypatch.setenv("CALLSHEET_HORIZON", "1s")
+        time.sleep(1)
+
+    def lose(self, *names: str) -> None:
+        for name in names:
+            shutil.rmtree(self.here.folder / name)
+
+    def charges(self) -> int:
+        return sum(
+            one["event"] == "charge" and self.name in str(one["title"])
+            for one in self.sandbox.charges()
+        )
+
+    def history(self, row: str) -> str:
+        return self.here.call("explain", self.name, row, "--json").out
+
+
+@pytest.fixture
+def forgetful(here: Here, studio: Sandbox, name: str) -> Iterator[Studio]:
+    yield Studio(here, studio, name)
+    studio.clear_faults()
+
+
+def test_a_restored_backup_pays_for_nothing_twice(forgetful: Studio) -> None:
+    here = forgetful.here
+    assert forgetful.run("--select", "r001").status == 0
+    assert here.call("ledger", "backup", "backup.db").status == 0
+    assert forgetful.run().status == 0
+    forgetful.pass_horizon()
+    assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+
+    again = forgetful.run()
+
+    assert again.status == 0, again.err
+    assert forgetful.charges() == 2
+    assert again.json["credits"]["charged_this_run"] == 0
+    assert again.json["rows"] == {"total": 2, "delivered": 2}
+    assert "found 1 video" in again.err
+
+
+def test_with_ledger_and_store_lost_the_list_finds_all_by_key(forgetful: Studio) -> None:
+    first = forgetful.run()
+    forgetful.pass_horizon()
+    forgetful.lose(".callsheet", "deliveries")
+
+    again = forgetful.run()
+
+    assert again.status == 0, again.err
+    assert forgetful.charges() == 2
+    assert again.json["rows"] == {"total": 2, "delivered": 2}
+    assert again.json["credits"]["charged"] == first.json["credits"]["charged"]
+    assert again.json["credits"]["charged_this_run"] == 0
+
+
+@pytest.mark.parametrize("hidden", [HIDDEN, [*HIDDEN, "videos.*.created_at"]])
+def test_a_list_without_keys_is_evidence_that_stands_until_a_person_decides(
+    forgetful: Studio, hidden: list[str]
+) -> None:
+    forgetful.run()
+    forgetful.pass_horizon()
+    forgetful.lose(".callsheet", "deliveries")
+    forgetful.sandbox.plan_fault(on="list", do="rewrite", remove=hidden)
+
+    refused = [forgetful.run() for _ in range(3)]
+
+    assert [one.status for one in refused] == [4, 4, 4]
+    assert "may pay a second time (r001: the service lists vid_" in refused[2].err
+    assert forgetful.charges() == 2
+    # What was seen once holds, whatever can be looked up later.
+    forgetful.sandbox.plan_fault(on="list", do="forbidden")
+    assert forgetful.run().status == 4
+    assert forgetful.run("--pay-again").status == 0
+    assert forgetful.charges() == 4
+    assert '"pay-again"' in forgetful.history("r001")
+
+
+def test_a_refusal_holds_after_other_rows_were_found(forgetful: Studio) -> None:
+    forgetful.run()
+    forgetful.pass_horizon()
+    manifest = forgetful.here.folder / "deliveries" / forgetful.name / "manifest.json"
+    # What a run leaves that is killed before the answer to its second create.
+    said = manifest.read_text().replace('"video_id": "', '"video_id": null, "was": "', 2)
+    first, _, second = said.partition('"video_id": null, "was": "')
+    manifest.write_text(f'{first}"video_id": "{second}')
+    forgetful.lose(".callsheet")
+    forgetful.sandbox.plan_fault(on="list", do="rewrite", remove=[*HIDDEN, "videos.*.title"])
+    forgetful.sandbox.plan_fault(on="list", do="rewrite", remove=["videos.*.fields"])
+
+    refused = [forgetful.run() for _ in range(2)]
+
+    assert [one.status for one in refused] == [4, 4], refused[0].err
+    assert "r002: it was, or may have been, sent on" in refused[1].err
+    assert forgetful.charges() == 2
+
+
+@pytest.mark.parametrize("horizon", ["24h", "1s"])
+def test_a_clip_without_a_key_is_young_at_no_age(forgetful: Studio, horizon: str) -> None:
+    here = forgetful.here
+    (here.folder / forgetful.sheet).write_text(CLIP.format(forgetful.name))
+    forgetful.run()
+    calls = forgetful.sandbox.calls()["image-to-video"]
+    here.monkeypatch.setenv("CALLSHEET_HORIZON", horizon)
+    manifest = here.folder / "deliveries" / forgetful.name / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"video_id": "', '"was": "'))
+    forgetful.lose(".callsheet")
+    forgetful.sandbox.plan_fault(on="list", do="forbidden")
+
+    refused = [forgetful.run() for _ in range(2)]
+
+    assert [one.status for one in refused] == [4, 4], refused[0].err
+    assert "image-to-video takes no key" in refused[1].err
+    assert forgetful.sandbox.calls()["image-to-video"] == calls
+
+
+@pytest.mark.parametrize(
+    "fault", [{"do": "forbidden"}, {"do": "error-before", "status": 404}, {"do": "shapeless"}]
+)
+def test_a_list_that_cannot_be_read_is_said_and_keys_still_hold(
+    forgetful: Studio, fault: dict[str, object]
+) -> None:
+    forgetful.sandbox.plan_fault(on="list", **fault)
+
+    ended = forgetful.run()
+
+    assert ended.status == 0, ended.err
+    assert "cannot be known from there" in ended.err
+
+
+def test_an_unchanged_sheet_lists_nothing_and_a_new_one_lists_once(forgetful: Studio) -> None:
+    calls = forgetful.sandbox.calls().get("list", 0)
+    forgetful.sandbox.plan_fault(on="list", do="rewrite", set={"next_cursor": None})
+    forgetful.run()
+    first = forgetful.sandbox.calls()["list"]
+    forgetful.run()
+
+    assert (first - calls, forgetful.sandbox.calls()["list"]) == (1, first)
+
+
+def test_another_brief_is_another_video(forgetful: Studio, tmp_path: Path) -> None:
+    forgetful.run()
+    forgetful.pass_horizon()
+    forgetful.lose(".callsheet", "deliveries")
+    forgetful.sandbox.plan_fault(on="list", do="rewrite", remove=HIDDEN)
+    assert forgetful.run().status == 4
+    text = simple_sheet(2, title=f"{forgetful.name} anew")
+    (forgetful.here.folder / forgetful.sheet).write_text(text.replace("Kettle", "Pot"))
+
+    assert forgetful.run().status == 0
+    assert forgetful.charges() == 4
