@@ -298,8 +298,9 @@ async def report_step(campaign: str) -> None:
     before = None if run.settled else run.charged_before
     outcome = await outcome_of(run.at, run.campaign, states, run.engine, charged_before=before)
     if run.lost is not None and "quoted" in states:
-        # It was stopped before they were approved: they need another run, and nobody.
-        outcome = replace(outcome, exit_status=5)
+        # It was stopped before they were approved: they need another run, and no decision.
+        words = outcome.words or f"{run.lost}; nothing of this plan was approved"
+        outcome = replace(outcome, exit_status=5, words=words)
     try:
         if not run.settled:
             await write_report(run.at, run.campaign)

@@ -24,8 +24,8 @@ MISTAKES = {
 
 def test_ids_are_alternatives_and_a_mistake_touches_nothing(here: Here, name: str) -> None:
     sheet = f"{name}.csv"
-    text = simple_sheet(3, columns=",tags", cells=",launch").replace("Film 3,5,9:16,launch",
-                                                                     "Film 3,5,9:16,other")  # fmt: skip
+    text = simple_sheet(3, columns=",tags", cells=",launch")
+    text = text.replace("Film 3,5,9:16,launch", "Film 3,5,9:16,other")
     (here.folder / sheet).write_text(text)
     run = ("run", sheet, "--yes", "--json", "--without-prefect", "--select")
     assert here.call(*run, "r001,r9").status == 2
