@@ -73,8 +73,9 @@ async def recover(at: Context, campaign: Campaign) -> Recovery:
             past = await _past_take(at, row, line, made_at)
         return row, past, _too_old(at, row, line, made_at) if past is None else None
 
-    planned = partial(rows_of, campaign_id=campaign.id, states=["planned"])
-    known = [r for r in await at.ledger.read(planned) if _same(r, lines.get(r.row))]
+    # A row on hold stays so until it is priced, and may have been paid for since this ledger.
+    unpaid = partial(rows_of, campaign_id=campaign.id, states=["planned", "held"])
+    known = [r for r in await at.ledger.read(unpaid) if _same(r, lines.get(r.row))]
     judged = await asyncio.gather(*(judge(row) for row in known))
     restored = 0
     for row, past, _ in judged:

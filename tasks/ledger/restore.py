@@ -39,12 +39,12 @@ class PastTake:
 
 def restore_count(connection: Connection, row: CampaignRow, *, nth: int) -> None:
     """Remember which attempt at its brief a row is at, so that its next key is the right one."""
-    untouched = rows.c.take_id.is_(None) & (rows.c.state == "planned")
+    untouched = rows.c.take_id.is_(None) & rows.c.state.in_(["planned", "held"])
     connection.execute(update(rows).where(rows.c.id == row.id, untouched).values(nth=nth))
 
 
 def restore_take(connection: Connection, row: CampaignRow, past: PastTake, *, at: float) -> bool:
-    """Put a take back: `planned -> delivered` with its files, else `planned -> rendering`.
+    """Put a take back: a row without one becomes `delivered` with its files, else `rendering`.
 
     Returns False when the row had moved on, or has a take of its own.
     """

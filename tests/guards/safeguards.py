@@ -945,4 +945,11 @@ MUTATIONS = (
         "            if word.casefold() is ids:",
         ("tests/unit/campaign/test_selection.py",),
     ),
+    Mutation(
+        "a row on hold may have been paid for with a lost ledger",
+        "tasks/campaign/recovery.py",
+        'states=["planned", "held"])',
+        'states=["planned"])',
+        ("tests/pipeline/test_lost_ledger.py",),
+    ),
 )
