@@ -43,7 +43,8 @@ def show_plan(plan: Plan, console: Console) -> None:
 
 def _people(person: int, plan: Plan) -> str:
     words = count(person, "row needs a person", "rows need a person")
-    if all(line.state in (None, "planned") for line in plan.lines if line.action == "person"):
+    told = [line for line in plan.lines if line.action == "person" and not line.on_hold]
+    if all(line.state in (None, "planned") for line in told):
         return f"{words} first: see why below"
     return f"{words} first: see why below, or `{suggest('explain', plan.campaign, 'ROW')}`"
 

@@ -17,15 +17,13 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection
-
 from flows.pipeline import Steps, carry, prepare
 from tasks.campaign.board_plan import PlanTerms, paid_lines, words_of_approval
 from tasks.campaign.handed_in import parse_kept
 from tasks.campaign.hold import carry_only
 from tasks.campaign.match import name_campaign
 from tasks.campaign.plan import check_holds, check_money
-from tasks.campaign.plan_keeping import replace_plan
+from tasks.campaign.plan_keeping import check_stands, check_still_stands, replace_plan
 from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.clock import UnixClock
@@ -38,7 +36,6 @@ from tasks.ledger import (
     Campaign,
     KeptPlan,
     Ledger,
-    PricedRow,
     claim_run,
     end_run,
     find_campaign,
@@ -187,7 +184,7 @@ class _Carrier:
     async def carry(self) -> RunEnd:
         """Carry it and return how it ended, whatever that was."""
         try:
-            self._check_stands(self._plan)
+            check_stands(self._plan)
             if self._plan.kind == "retake":
                 return self._end_of(await self._carry_rows(self._paid_for()))
             if await self._is_overtaken():
@@ -209,7 +206,7 @@ class _Carrier:
         sheet, options = await asyncio.to_thread(read), self._terms.options(kept)
         async with open_run(options, self._settings, self._approval) as run:
             run.sheet = await name_campaign(run.at.ledger, sheet, options)
-            run.also_approves = self._check_still_stands
+            run.also_approves = partial(check_still_stands, plan_id=self._plan.id)
             run.leaves_refused = True
             # The plan was made with them, or without.
             run.hidden_wanted = _wanted
@@ -224,16 +221,6 @@ class _Carrier:
         tolerance = self._settings.quote_tolerance
         check_holds(plan, self._plan.document, tolerance=tolerance, look=LOOK)
         return words_of_approval(self._plan)
-
-    def _check_still_stands(self, connection: Connection, _: Sequence[PricedRow]) -> None:
-        """Check the plan once more, in the transaction that approves its rows."""
-        self._check_stands(find_plan(connection, self._plan.id))
-
-    def _check_stands(self, plan: KeptPlan | None) -> None:
-        """Raise SpendRefused when the plan was taken back after it was approved."""
-        if plan is None or plan.state != "approved":
-            why = plan.words if plan and plan.words else "it was taken back"
-            raise SpendRefused(f"the plan does not stand any more: {why}; nothing was spent")
 
     async def _carry_rows(self, names: Sequence[str]) -> RunOutcome:
         """Carry rows that are approved or under way, as the ledger has them: pays for no other."""

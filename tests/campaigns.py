@@ -106,7 +106,8 @@ class Stage:
 
     async def approve(self, row: str = "a", amount: int | str | None = 12) -> CampaignRow:
         quoted = await self.quote(row, amount)
-        await self.write(approve, [quoted], by="Alice", at=NOW)
+        if quoted.state == "quoted":
+            await self.write(approve, [quoted], by="Alice", at=NOW)
         return await self.row(row)
 
     async def open(self, row: CampaignRow, at: float = NOW) -> Take | None:

@@ -33,7 +33,7 @@ from tasks.ledger import (
     paid_elsewhere,
     too_dear,
 )
-from tasks.ledger.earlier import MAYBE_PAID, EarlierTake, refused_rows
+from tasks.ledger.earlier import EarlierTake, refused_rows, say_held
 from tasks.sheet import Sheet
 
 FORMAT = 1
@@ -69,7 +69,7 @@ def _without_refused(plan: Plan, refused: Mapping[str, EarlierTake]) -> Plan:
     if not found:
         return plan
     lines = tuple(
-        line._replace(action="person", why=MAYBE_PAID, state="held")
+        line._replace(action="person", why=say_held(refused[line.row]), state="held")
         if line.spends and line.row in refused
         else line
         for line in plan.lines

@@ -5,14 +5,16 @@ Nothing here spends; approving is in `tasks.aftercare.approval`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
 
+from tasks.errors import SpendRefused
 from tasks.ledger import (
     KeptPlan,
     PlanKind,
+    PricedRow,
     begin_plan,
     find_plan,
     note_act,
@@ -75,3 +77,15 @@ def replace_plan(
     now = find_plan(connection, old.id)
     void_plan(connection, plan_id, old="quoting", words="another plan was made in its place")
     return now.replaced_by or old.id if now is not None else plan_id
+
+
+def check_still_stands(connection: Connection, _: Sequence[PricedRow], *, plan_id: str) -> None:
+    """Check once more that a plan stands, in the transaction that approves its rows."""
+    check_stands(find_plan(connection, plan_id))
+
+
+def check_stands(plan: KeptPlan | None) -> None:
+    """Raise SpendRefused when a plan was taken back after it was approved."""
+    if plan is None or plan.state != "approved":
+        why = plan.words if plan and plan.words else "it was taken back"
+        raise SpendRefused(f"the plan is no longer valid: {why}; nothing was spent")

@@ -12,7 +12,7 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 
 #: Rows that a refusal names.
 NAMED = 5
+#: Rows of which it says what shows it.
+SHOWN = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +95,8 @@ async def recover(
     left = [one for name, one in doubts.items() if name not in found]
     refused = [] if pay_again else left
     if refused:
-        told = [(one, say_refusal([one], horizon=at.settings.horizon)) for one in refused]
         await at.ledger.write(
-            partial(refuse_to_pay, campaign_id=campaign.id, found=told, at=at.clock())
+            partial(refuse_to_pay, campaign_id=campaign.id, found=refused, at=at.clock())
         )
     unknown = " and ".join(filter(None, (unread, listed.unread)))
     return Recovery(
@@ -121,30 +122,17 @@ def say_unknown(recovery: Recovery) -> str:
     )
 
 
-def say_refusal(refused: Sequence[EarlierTake], *, horizon: float) -> str:
-    """Say which rows may have been paid for before, when, and what shows it."""
-    names = [one.row for one in refused]
-    named = ", ".join(names[:NAMED])
-    if len(names) > NAMED:
-        named += f" and {len(names) - NAMED:,} more"
-    sent = min((one.sent_at for one in refused if one.sent_at is not None), default=None)
-    when = "" if sent is None else f" on {datetime.fromtimestamp(sent, UTC):%Y-%m-%d %H:%M} UTC"
-    videos = [one.video_id for one in refused if one.video_id]
-    shown = f" (the service has {', '.join(videos[:NAMED])})" if videos else ""
-    it = "it" if len(names) == 1 else "them"
-    return (
-        f"this ledger knows nothing of {named}, but an earlier one may have sent {it}{when}{shown}"
-        f", longer ago than the service is known to remember keys ({say_duration(horizon)}): "
-        f"making {it} now may pay a second time"
-    )
-
-
-def refuse_refused(refused: Sequence[EarlierTake], *, horizon: float) -> None:
+def refuse_refused(refused: Sequence[EarlierTake]) -> None:
     """Raise SpendRefused where a run was asked to make rows that may have been paid for before."""
     if not refused:
         return
+    named = ", ".join(one.row for one in refused[:NAMED])
+    named += f" and {len(refused) - NAMED:,} more" if len(refused) > NAMED else ""
+    evidence = "; ".join(f"{one.row}: {one.why}" for one in refused[:SHOWN])
+    it = "it" if len(refused) == 1 else "them"
     raise SpendRefused(
-        f"{say_refusal(refused, horizon=horizon)}; nothing was spent",
+        f"this ledger knows nothing of {named}, but an earlier one may have sent {it}: making {it} "
+        f"now may pay a second time ({evidence}); nothing was spent",
         remedy="restore the old ledger (CALLSHEET_LEDGER), or look for the videos in the service's "
         f"app; to pay for them again, {again_with('--pay-again')}; to make the other rows, choose "
         "them with --select",
@@ -238,7 +226,7 @@ async def _from_manifest(
             elif one.nth > row.nth:
                 await at.ledger.write(partial(restore_count, row=row, nth=one.nth))
             if one.refused or _is_old(at, row.operation, one.sent_at):
-                doubts[row.row] = one
+                doubts[row.row] = replace(one, why=one.why or _say_sent(at, row.operation, one))
     return restored, doubts
 
 
@@ -296,7 +284,12 @@ def _of_alike(one: Alike) -> EarlierTake:
     """Return what a listed video without a key shows: the row may have been paid for."""
     row = one.row
     return EarlierTake(
-        row=row.row, digest=row.digest, nth=row.nth, sent_at=one.created, video_id=one.video_id
+        row=row.row,
+        digest=row.digest,
+        nth=row.nth,
+        sent_at=one.created,
+        video_id=one.video_id,
+        why=f"the service lists {one.video_id}, which shows the same as the row",
     )
 
 
@@ -314,6 +307,18 @@ def _is_old(at: Context, operation: str, sent: float | None) -> bool:
         return False
     # Without a key it would be one at any age; and a clock that was set back tells no age.
     return operation != CREATE or not -SKEW <= at.clock() - sent < at.settings.horizon
+
+
+def _say_sent(at: Context, operation: str, one: EarlierTake) -> str:
+    """Say when a request may have been sent, and why its key does not find it."""
+    sent = one.noted_at if one.sent_at is None else one.sent_at
+    moment = f"it was, or may have been, sent on {datetime.fromtimestamp(sent, UTC):%Y-%m-%d %H:%M}"
+    if operation != CREATE:
+        return f"{moment} UTC, and {operation} takes no key that finds it again"
+    return (
+        f"{moment} UTC, longer ago than the service is known to remember keys "
+        f"({say_duration(at.settings.horizon)})"
+    )
 
 
 async def _past_take(

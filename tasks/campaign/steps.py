@@ -247,7 +247,7 @@ async def _limits(run: Run, rows: Iterable[PricedRow]) -> tuple[Account, ...]:
 def _check_payable(run: Run, plan: Plan, rows: Sequence[PricedRow]) -> None:
     """Raise SpendRefused where prices, a budget or the age of a lost ledger stand in the way."""
     if not (run.options.pay_again or run.leaves_refused):
-        refuse_refused(plan.refused, horizon=run.at.settings.horizon)
+        refuse_refused(plan.refused)
     check_prices(rows, run.before)
     check_budget(plan, run.options.at_limit, part=again_with("--at-limit", "fit"))
     check_readable(rows, run.at.terms, now=run.at.clock())
@@ -299,8 +299,9 @@ async def report_step(campaign: str) -> None:
     before = None if run.settled else run.charged_before
     outcome = await outcome_of(run.at, run.campaign, states, run.engine, charged_before=before)
     if run.lost is not None and "quoted" in states:
-        # It was stopped before they were approved: they need another run, and nobody.
-        outcome = replace(outcome, exit_status=5)
+        # It was stopped before they were approved: they need another run, and no decision.
+        words = outcome.words or f"{run.lost}; nothing of this plan was approved"
+        outcome = replace(outcome, exit_status=5, words=words)
     try:
         if not run.settled:
             await write_report(run.at, run.campaign)

@@ -217,10 +217,10 @@ def _unchanged(row: CampaignRow, brief: Brief) -> Diff:
         # Held, stalled or retired with a take that stands: looking again costs nothing.
         resting = resting_state(take)
         return Diff("nothing" if resting == "delivered" else "continue", resting, row.reason)
-    return _wanted(row, brief, row.state if _rests(row, brief) else "planned")
+    return _wanted(row, brief, row.state if _stays(row, brief) else "planned")
 
 
-def _rests(row: CampaignRow, brief: Brief) -> bool:
+def _stays(row: CampaignRow, brief: Brief) -> bool:
     """Whether an unchanged row that is not paid for stays in its state until it has a new price.
 
     A row on hold does until the sheet changes its limit, so that a run of other rows leaves it.

@@ -44,6 +44,8 @@ class EarlierTake:
     line: str | None = None
     noted_at: float = 0.0
     refused_at: float | None = None
+    #: What shows that it may be paid for.
+    why: str | None = None
     allowed_at: float | None = None
 
     @property
@@ -118,19 +120,19 @@ def earlier_of(
 
 
 def refuse_to_pay(
-    connection: Connection, campaign_id: int, found: Sequence[tuple[EarlierTake, str]], *, at: float
+    connection: Connection, campaign_id: int, found: Sequence[EarlierTake], *, at: float
 ) -> None:
     """Have no run pay for rows until a person decides; put them on hold, each with its reason.
 
     A decision that was made before stands, and a row that moved on stays where it is.
     """
     for page in pages_of(found):
-        named = [one.row for one, _ in page]
+        named = [one.row for one in page]
         known = {
             (o.row, o.digest, o.nth): o for o in earlier_of(connection, campaign_id, named=named)
         }
         there = {row.row: row for row in rows_of(connection, campaign_id, named=named)}
-        for one, reason in page:
+        for one in page:
             row, before = there.get(one.row), known.get((one.row, one.digest, one.nth))
             if row is None or row.state not in UNPAID or not one.is_of(row.digest, row.nth):
                 continue
@@ -139,7 +141,12 @@ def refuse_to_pay(
             since = at if before is None or before.refused_at is None else before.refused_at
             _put(connection, campaign_id, replace(one, noted_at=at, refused_at=since))
             if row.state != "held":
-                move(connection, row, "held", at=at, reason=reason)
+                move(connection, row, "held", at=at, reason=say_held(one))
+
+
+def say_held(one: EarlierTake) -> str:
+    """Say why a row is on hold, and what a person can do."""
+    return f"{MAYBE_PAID} ({one.why})" if one.why else MAYBE_PAID
 
 
 def refused_rows(connection: Connection, campaign_id: int) -> dict[str, EarlierTake]:

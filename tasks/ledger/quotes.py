@@ -197,8 +197,8 @@ def _changes(
             yield f"{now.row}: the row was edited"
         elif now.state not in ("quoted", "approved"):
             yield f"{now.row}: it is {now.state} now"
-        elif (now.approved if now.state == "approved" else now.quoted) != to_micro(price):
-            yield f"{now.row}: {in_credits(price)} then, {in_credits(from_micro(now.quoted))} now"
+        elif (today := now.approved if now.state == "approved" else now.quoted) != to_micro(price):
+            yield f"{now.row}: {in_credits(price)} then, {in_credits(from_micro(today))} now"
 
 
 def renew_quote(connection: Connection, quoted: Quoted, *, tolerance: Decimal, at: float) -> bool:

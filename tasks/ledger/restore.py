@@ -43,7 +43,7 @@ class PastTake:
 
 def restore_count(connection: Connection, row: CampaignRow, *, nth: int) -> None:
     """Remember which attempt at its brief a row is at, so that its next key is the right one."""
-    untouched = rows.c.take_id.is_(None) & (rows.c.state == "planned")
+    untouched = rows.c.take_id.is_(None) & rows.c.state.in_(["planned", "held"])
     connection.execute(update(rows).where(rows.c.id == row.id, untouched).values(nth=nth))
 
 

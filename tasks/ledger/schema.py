@@ -221,8 +221,9 @@ earlier_takes = Table(
     # Its line of the manifest, as JSON.
     Column("line", Text),
     Column("noted_at", Float, nullable=False),
-    # Since when no run pays for the row, and who said that one may pay again all the same.
+    # Since when no run pays for the row, and why; who said that one may pay again all the same.
     Column("refused_at", Float),
+    Column("why", Text),
     Column("allowed_at", Float),
     Column("allowed_by", String(200)),
 )

@@ -36,6 +36,7 @@ BOARD_PLANS = ("tests/unit/ledger/test_board_plans.py",)
 RUN_LEASES = ("tests/board/test_run_leases.py",)
 PRODUCTIONS = ("tests/unit/ledger/test_productions.py",)
 REDACT = ("tests/unit/service/test_redact.py",)
+APPROVAL = ("tests/unit/campaign/test_approve_step.py",)
 SECRETS = "tests/guards/test_secrets_everywhere.py"
 
 MUTATIONS = (
@@ -290,8 +291,8 @@ MUTATIONS = (
     Mutation(
         "a row that waits is approved at the price that was shown",
         "tasks/aftercare/waiting.py",
-        " and row.quoted == prices[row.row]",
-        "",
+        "approve(connection, as_shown(found, plan), by=by, at=at)",
+        "approve(connection, found, by=by, at=at)",
         ("tests/unit/aftercare/test_waiting.py",),
     ),
     Mutation(
@@ -831,7 +832,7 @@ MUTATIONS = (
     Mutation(
         "what is approved counts for the night",
         "tasks/campaign/steps.py",
-        "if run.also_approves is not None:",
+        "if run.also_approves is not None and (waiting or left):",
         "if False:",
         ("tests/pipeline/test_nightly.py",),
     ),
@@ -883,5 +884,124 @@ MUTATIONS = (
         '("prefect-sandbox" if self.is_trial else "prefect")',
         '"prefect"',
         ("tests/up/test_command.py",),
+    ),
+    Mutation(
+        "an edited row is not approved at the price of the text that was shown",
+        "tasks/ledger/quotes.py",
+        "those = [number for number in page if moved.get(number) == shown[number]]",
+        "those = [number for number in page if number in moved]",
+        ("tests/unit/ledger/test_quotes.py", *APPROVAL),
+    ),
+    Mutation(
+        "a row at another price than was shown is not approved",
+        "tasks/ledger/quotes.py",
+        'rows.c.quoted.is_not_distinct_from(bindparam("price", type_=BigInteger)),',
+        'bindparam("price", type_=BigInteger).is_distinct_from(-1),',
+        ("tests/unit/ledger/test_quotes.py",),
+    ),
+    Mutation(
+        "a run that lost its campaign approves nothing",
+        "tasks/ledger/campaigns.py",
+        "    if owner is not None and connection.scalar(this.with_for_update()) != owner:",
+        "    if owner is not None and connection.scalar(this.with_for_update()) is Ellipsis:",
+        APPROVAL,
+    ),
+    Mutation(
+        "a plan of a sheet that was replaced is not approved",
+        "tasks/ledger/campaigns.py",
+        "    if connection.scalar(this.with_for_update()) != campaign.sheet_digest:",
+        "    if connection.scalar(this.with_for_update()) is Ellipsis:",
+        APPROVAL,
+    ),
+    Mutation(
+        "a row that the plan does not show is not approved",
+        "tasks/campaign/quote.py",
+        '    if new := [f"{row.row}: not in the plan" for row in found if row.row not in lines]:',
+        "    found = [row for row in found if row.row in lines]\n    if new := []:",
+        APPROVAL,
+    ),
+    Mutation(
+        "a campaign that was cancelled meanwhile is not approved",
+        "tasks/campaign/steps.py",
+        "        check_wanted(connection, run.campaign)",
+        "        pass",
+        APPROVAL,
+    ),
+    Mutation(
+        "a run that was interrupted approves nothing",
+        "tasks/campaign/steps.py",
+        "    if run.interrupted is not None:",
+        "    if run.interrupted is Ellipsis:",
+        APPROVAL,
+    ),
+    Mutation(
+        "a plan that was taken back is not approved",
+        "flows/carry_out.py",
+        "            run.also_approves = partial(check_still_stands, plan_id=self._plan.id)",
+        "            run.also_approves = None",
+        ("tests/board/test_taken_back.py",),
+    ),
+    Mutation(
+        "two approvals of one person are counted one after the other",
+        "tasks/ledger/plans.py",
+        "connection.execute(select(people.c.id).where(people.c.name == person).with_for_update())",
+        "connection.execute(select(people.c.id).where(people.c.name == person))",
+        ("tests/unit/ledger/test_board_plans.py",),
+    ),
+    Mutation(
+        "a row on hold stays there while other rows are run",
+        "tasks/ledger/diff.py",
+        "        return row.max_credits == brief.max_credits",
+        "        return False",
+        ("tests/unit/ledger/test_quotes.py",),
+    ),
+    Mutation(
+        "a row above its limit is not in a plan's total",
+        "tasks/campaign/plan.py",
+        "    if above := too_dear(line, price.amount):",
+        "    if above := None:",
+        ("tests/unit/campaign/test_plan.py",),
+    ),
+    Mutation(
+        "an approval without a budget raises none",
+        "tasks/campaign/plan.py",
+        "(options.keep_budget and known is not None)",
+        "(options.keep_budget and known is Ellipsis)",
+        ("tests/unit/campaign/test_plan.py",),
+    ),
+    Mutation(
+        "a budget of a reviewer is not taken for an approver's",
+        "deployments/board/acts/approve.py",
+        "    elif plan.made_by != person.name:",
+        "    elif plan.made_by is person:",
+        ("tests/board/test_plans.py",),
+    ),
+    Mutation(
+        "a misspelt filter of a call is refused",
+        "deployments/board/app.py",
+        "prefix=API, dependencies=[Depends(known_query)])",
+        "prefix=API, dependencies=[])",
+        ("tests/board/test_unknown_members.py",),
+    ),
+    Mutation(
+        "a misspelt filter of a page is refused",
+        "deployments/board/asked.py",
+        "    refuse_unknown(query, (*FILTERS, *also))",
+        "    pass",
+        ("tests/board/test_unknown_members.py",),
+    ),
+    Mutation(
+        "a selection names no row that is not there",
+        "tasks/campaign/selection.py",
+        "            if word.casefold() not in ids:",
+        "            if word.casefold() is ids:",
+        ("tests/unit/campaign/test_selection.py",),
+    ),
+    Mutation(
+        "a row on hold may have been paid for with a lost ledger",
+        "tasks/campaign/recovery.py",
+        'states=["planned", "held"])',
+        'states=["planned"])',
+        ("tests/pipeline/test_lost_ledger.py",),
     ),
 )

@@ -48,6 +48,25 @@ def test_what_was_delivered_is_found_in_the_store_and_nobody_is_asked(
     assert all(row["checks"] for row in before.values())
 
 
+def test_a_row_that_was_on_hold_in_the_ledger_is_found_in_the_store(
+    desk: Desk, studio: Sandbox, name: str
+) -> None:
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
+    words = ("--at-limit", "fit", "--budget")
+    assert desk.run(sheet, *words, "10").json["rows"] == {"total": 1, "held": 1}
+    kept = desk.folder / "kept.db"
+    assert desk.call("ledger", "backup", str(kept)).status == 0
+    assert desk.run(sheet, *words, "100").status == 0
+    creates = studio.calls()["create"]
+    assert desk.call("ledger", "restore", str(kept), "--instead").status == 0
+    assert desk.rows(name)["r001"]["state"] == "held"
+
+    again = desk.run(sheet, *words, "100")
+
+    assert (again.status, again.json["rows"]) == (0, {"total": 1, "delivered": 1}), again.err
+    assert (studio.calls()["create"], again.json["credits"]["charged"]) == (creates, 15)
+
+
 def test_a_clip_that_was_delivered_is_not_made_twice(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:

@@ -71,7 +71,7 @@ def test_a_restored_backup_pays_for_nothing_twice(forgetful: Studio) -> None:
     assert forgetful.charges() == 2
     assert again.json["credits"]["charged_this_run"] == 0
     assert again.json["rows"] == {"total": 2, "delivered": 2}
-    assert "found 1 video" in again.err
+    assert "1 video that another ledger paid for was found" in again.err
 
 
 def test_with_ledger_and_store_lost_the_list_finds_all_by_key(forgetful: Studio) -> None:
@@ -159,7 +159,7 @@ def test_a_list_that_cannot_be_read_is_said_and_keys_still_hold(
     ended = forgetful.run()
 
     assert ended.status == 0, ended.err
-    assert "cannot be known from there" in ended.err
+    assert "remembers keys cannot be found" in ended.err
 
 
 def test_an_unchanged_sheet_lists_nothing_and_a_new_one_lists_once(forgetful: Studio) -> None:

@@ -76,6 +76,7 @@ def test_every_plan_leaves_a_row_above_its_limit_out_of_the_total(here: Here, na
 
     plan = here.call("plan", sheet)
     assert "2 films for 30 credits; 1 row is on hold, 0 credits" in plan.out
+    assert "callsheet explain" not in plan.out
     planned()
     ended = here.call("run", sheet, "--yes", "--json", "--without-prefect", "--budget", "30")
     assert ended.json["rows"] == {"total": 3, "delivered": 2, "held": 1}

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,14 +19,13 @@ from tasks.engine.lanes.price import Price
 from tasks.errors import MovedOn, SpendRefused
 from tasks.ledger import (
     Ledger,
-    acquire_lease,
     ask_to_cancel,
     ensure_campaign,
-    release_lease,
 )
 from tasks.settings import load_settings
 from tasks.sheet import SheetOptions, read_sheet
 from tests.campaigns import NOW, Stage, brief
+from tests.leasing import release_lease, take_over
 from tests.programs import simple_sheet
 
 A, B = brief("a"), brief("b", "Coffee")
@@ -61,8 +59,7 @@ async def cancelled(stage: Stage, run: Run) -> None:
 
 async def taken_over(stage: Stage, run: Run) -> None:
     """The lease lapsed, and another run has the campaign."""
-    change = partial(acquire_lease, campaign=stage.campaign, owner="another", at=LATER)
-    assert await stage.ledger.write(partial(change, seconds=60)) is None
+    await stage.write(take_over, stage.campaign, owner="another")
 
 
 async def taken_and_left(stage: Stage, run: Run) -> None:

@@ -158,6 +158,37 @@ async def test_the_nearest_budget_counts(ledger: Ledger, order, sheet, known, bu
     assert await ledger.read(lambda c: find_campaign(c, "spring")) is not None
 
 
+@pytest.mark.parametrize(
+    ("order", "sheet", "known", "budget"),
+    [(None, 500, 40, 40), (500, None, 40, 40), (20, None, 40, 40), (500, None, None, 500)],
+)
+async def test_a_budget_that_no_approver_gave_does_not_replace_the_campaigns(
+    ledger: Ledger, order, sheet, known, budget
+):
+    await Stage.set(ledger, brief(), budget=known)
+    wish = replace(OPTIONS, budget=None if order is None else Decimal(order), keep_budget=True)
+    found = a_sheet(brief(), budget=None if sheet is None else Decimal(sheet))
+    assert (await plan_sheet(ledger, found, wish)).budget == budget
+
+
+def test_a_row_above_its_limit_is_on_hold_and_not_in_the_total():
+    capped = {"max_credits": Decimal(10), "line": 7}
+    lines = (line("a", **capped), line("b", **capped), line("c", **capped), line("d"))
+    prices = {"a": Price(Decimal(10)), "b": Price(Decimal(11)), "c": Price(None)}
+    plan = priced(a_plan(*lines), prices)
+    assert [(one.row, one.spends, one.on_hold) for one in plan.lines] == [
+        ("a", True, False), ("b", False, True), ("c", False, True), ("d", True, False)
+    ]  # fmt: skip
+    assert (plan.total, plan.unpriced) == (22, 0)
+    assert plan.lines[1].why == (
+        "it costs 11 credits, and max_credits is 10: "
+        "set max_credits in line 7 of the sheet to 11 or more, or ask for less"
+    )
+    assert "clear max_credits in line 7 of the sheet" in (plan.lines[2].why or "")
+    shown = plan_document(plan)
+    assert shown["rows"][1]["state"] == "held"
+
+
 def test_prices_are_put_in_by_row():
     prices = {"a": Price(Decimal(3)), "b": Price(None), "c": Price(None, "no")}
     plan = priced(a_plan(*(line(name, None) for name in "abc")), prices)

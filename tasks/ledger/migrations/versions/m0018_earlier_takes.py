@@ -24,6 +24,7 @@ def upgrade() -> None:
         sa.Column("line", sa.Text(), nullable=True),
         sa.Column("noted_at", sa.Float(), nullable=False),
         sa.Column("refused_at", sa.Float(), nullable=True),
+        sa.Column("why", sa.Text(), nullable=True),
         sa.Column("allowed_at", sa.Float(), nullable=True),
         sa.Column("allowed_by", sa.String(200), nullable=True),
     )
