@@ -31,10 +31,10 @@ async def carry_only(
     run.campaign = campaign
     run.only = frozenset(names)
     await hold_campaign(run, campaign, wait=wait)
-    await look_up_earlier(run, campaign)
+    await find_earlier(run, campaign)
 
 
-async def look_up_earlier(run: Run, campaign: Campaign) -> bool:
+async def find_earlier(run: Run, campaign: Campaign) -> bool:
     """Restore what another ledger paid for, and say so; return whether rows moved.
 
     Before this run pays: rows that may have been paid for are put on hold until a person says

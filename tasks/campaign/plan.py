@@ -56,7 +56,8 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
     with no_search():
         plan = _plan(sheet, options, campaign, diff)
     if number is not None and not options.pay_again:
-        plan = _without_refused(plan, refused_rows(connection, number))
+        refused = refused_rows(connection, number)
+        plan = _without_refused(plan, refused) if refused else plan
     if not plan.spending:
         return plan
     wanted = [(line.row, line.digest) for line in plan.spending]
@@ -65,16 +66,22 @@ def _read_plan(connection: Connection, sheet: Sheet, options: RunOptions) -> Pla
 
 def _without_refused(plan: Plan, refused: Mapping[str, EarlierTake]) -> Plan:
     """Return the plan with rows on hold that another ledger may have paid for."""
-    found = [refused[line.row] for line in plan.spending if line.row in refused] if refused else []
+
+    def find(line: PlanLine) -> EarlierTake | None:
+        one = refused.get(line.row) if line.spends else None
+        # Another brief, of a sheet that was edited since, is another video.
+        return one if one is not None and one.digest == line.digest else None
+
+    found = {line.row: one for line in plan.lines if (one := find(line)) is not None}
     if not found:
         return plan
     lines = tuple(
-        line._replace(action="person", why=say_held(refused[line.row]), state="held")
-        if line.spends and line.row in refused
+        line._replace(action="person", why=say_held(found[line.row]), state="held")
+        if line.row in found
         else line
         for line in plan.lines
     )
-    return replace(plan, lines=lines, refused=tuple(found))
+    return replace(plan, lines=lines, refused=tuple(found.values()))
 
 
 def _unknown(brief: Brief) -> RowDiff:

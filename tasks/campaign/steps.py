@@ -14,7 +14,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from tasks.campaign.catalogue import compared
-from tasks.campaign.hold import hold_campaign, look_up_earlier
+from tasks.campaign.hold import hold_campaign, find_earlier
 from tasks.campaign.match import Match, match_sheet, name_campaign
 from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.plan_words import sums_of
@@ -107,7 +107,7 @@ async def plan_step(campaign: str) -> None:
     options = replace(run.options, retire=run.options.retire or told)
     plan = await plan_sheet(at.ledger, sheet, options)
     await _sync(run, plan)
-    if await look_up_earlier(run, run.campaign):
+    if await find_earlier(run, run.campaign):
         # Rows that were found, or that may have been paid for, are not made any more.
         plan = await plan_sheet(at.ledger, sheet, options)
     run.go_by(plan)

@@ -24,10 +24,11 @@ from tasks.settings import load_settings
 from tests.campaigns import Stage, brief
 from tests.databases import postgres_server, take_ledger
 from tests.here import Here
+from tests.leasing import acquire_lease
 from tests.programs import Sandbox, simple_sheet
 from tests.stores import S3Server, moto_s3, rclone_s3
 from tests.unit.ledger.test_migrations import make_older
-from tests.unit.ledger.test_productions import LAPSED, begin
+from tests.unit.ledger.test_productions import LAPSED, OWNER, begin
 from tests.web import Quiet, serving
 
 Parts = dict[str, list[dict[str, Any]]]
@@ -380,6 +381,7 @@ async def test_a_ledger_on_postgres_that_is_newer_or_that_crews_have_left(tmp_pa
             await stage.sync(brief("a"), brief("b"))
             for row in ("a", "b"):
                 await stage.approve(row)
+            await stage.write(acquire_lease, stage.campaign, owner=OWNER, seconds=LAPSED)
             production = await begin(stage)
             held = {"production": production, "crew": 1, "holder": "a machine that is gone"}
             await stage.write(claim_batch, **held, seconds=LAPSED)

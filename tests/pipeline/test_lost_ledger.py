@@ -108,6 +108,8 @@ def test_requests_older_than_the_horizon_are_not_sent_again_unasked(
     process.communicate()
     studio.clear_faults()
     lose_the_ledger(desk)
+    # Nor does the service's list of videos tell what was made.
+    studio.plan_fault(on="list", do="forbidden")
     desk.environ["CALLSHEET_HORIZON"] = "1s"
     time.sleep(1.1)
 

@@ -31,7 +31,10 @@ def read_books(address: str) -> Books:
     with _connected(address) as connection:
         tables = ("campaigns", "rows", "takes", "deliveries", "events", "calls")
         found = {table: _lines(connection, table) for table in tables}
-    (campaign,) = found.pop("campaigns")
+        leased = text("SELECT owner FROM leases WHERE name = :name")
+        (campaign,) = found.pop("campaigns")
+        name = {"name": f"campaign:{campaign['id']}"}
+        campaign["owner"] = connection.scalar(leased, name)
     return Books(campaign=campaign, **found)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
+import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
@@ -21,6 +23,7 @@ from tasks.ledger import (
     takes_of,
     unsettled_calls,
 )
+from tasks.ledger.maintenance import upgrade_ledger
 from tasks.ledger.schema import REVISION, VERSION_TABLE, metadata
 
 
@@ -120,3 +123,49 @@ async def test_a_ledger_of_before_goes_on_with_a_version_table_of_its_own(ledger
     assert (campaign.name, campaign.charged) == ("spring", 7)
     assert VERSION_TABLE in names
     assert "alembic_version" not in names
+
+
+async def test_who_was_at_work_has_the_leases(ledger_address: str) -> None:
+    now = time.time()
+    make_older(
+        ledger_address,
+        "0017",
+        *(CAMPAIGN.format(name, 0) for name in ("spring", "autumn")),
+        f"UPDATE campaigns SET owner = 'a run', owner_since = 5, owner_until = {now + 600} "
+        "WHERE name = 'spring'",
+        # Two open nights of one inbox: the one that gave a sign of life last is swept.
+        *(
+            "INSERT INTO nights (inbox, date, zone, place, begun_at, renewed_at, ended_at) "
+            f"VALUES ('in', '2026-11-{date}', 'UTC', 'sweep {date}', 7, {seen}, {ended})"
+            for date, seen, ended in ((20, 8, "NULL"), (21, now, "NULL"), (22, now + 9, now))
+        ),
+        "INSERT INTO plans (id, kind, campaign, terms, state, made_by, made_at) "
+        "VALUES ('p', 'run', 'spring', '{}', 'approved', 'Ann', 1)",
+        "INSERT INTO runs (id, plan_id, campaign, started_by, asked_at, place) "
+        "VALUES ('r', 'p', 'spring', 'Ann', 3, 'prefect:1')",
+        "INSERT INTO productions (id, campaign_id, owner, crews, batch_size, organisation, store, "
+        "terms, begun_at, hinted) SELECT 'x', id, 'a run', 1, 1, 'o', 's', '{}', 1, NULL IS NULL "
+        "FROM campaigns WHERE name = 'spring'",
+        *(
+            "INSERT INTO batches (production_id, crew, holder, size, claimed_at, until, freed_at) "
+            f"VALUES ('x', 1, '{holder}', 1, 4, {until}, {freed})"
+            for holder, until, freed in (
+                ("one", 9, "NULL"),
+                ("one", now + 60, "NULL"),
+                ("gone", 9, 9),
+            )
+        ),
+    )
+    upgrade_ledger(ledger_address, by="Ann", at=now, anyway=True)
+    async with await open_ledger(ledger_address) as ledger:
+        query = text("SELECT name, owner, since, until FROM leases ORDER BY name")
+        found = await ledger.read(lambda connection: connection.execute(query).all())
+        spring = next(c.id for c in await ledger.read(all_campaigns) if c.name == "spring")
+    (run,) = [line for line in found if line.name == "run:r"]
+    assert (run.owner, run.since) == ("prefect:1", 3)
+    assert run.until == pytest.approx(now + 60, abs=60)
+    assert [tuple(line) for line in found if line is not run] == [
+        (f"campaign:{spring}", "a run", 5, pytest.approx(now + 600)),
+        ("night:in", "sweep 21", 7, pytest.approx(now + 60)),
+        ("worker:one", "one", 4, pytest.approx(now + 60)),
+    ]
