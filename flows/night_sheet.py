@@ -87,7 +87,10 @@ class NightSheet:
 
     @classmethod
     def gone(cls, at: Sweeping, known: SweptSheet) -> NightSheet:
-        """Return a sheet that is gone, or left alone: what is under way of it is brought home."""
+        """Return a sheet that is gone or set aside, or had another campaign: nothing is planned.
+
+        The videos under way are downloaded, and the night reports what they cost.
+        """
         file = SheetFile(name=known.name, address=known.name, version=known.version, bytes=0)
         return cls(at, None, file, known)
 
@@ -149,13 +152,17 @@ class NightSheet:
         return report
 
     async def _brought_home(self) -> SheetReport:
+        known = self._run.known
         outcome = await self._run.bring_home(frozenset())
-        words = "the sheet is gone from the inbox, and its films were under way"
-        if self._run.known.set_aside_at is not None:
+        words = "the sheet is gone from the inbox, and its videos were under way"
+        if known.former:
+            words = f"campaign {known.campaign}, which this sheet had before, was not finished"
+        if known.set_aside_at is not None:
             return await self._report("set-aside", words=self._left_alone().words)
-        if outcome is None or outcome.exit_status == 5:
+        status = await self._run.status() if outcome is None else outcome.exit_status
+        if status == 5:
             return await self._report("parked", status=5, words=words)
-        if outcome.exit_status == 3:
+        if status == 3:
             return await self._report("needs-person", status=3, words=words)
         return await self._report("delivered", words=words)
 
@@ -260,6 +267,7 @@ class NightSheet:
             exit_status=error.exit_status if error is not None else status or 0,
             words=self._say(error) if error is not None else words,
             asked=asked,
+            former=self._run.known.former,
         )
         found = await self._run.find()
         if found is None:

@@ -143,20 +143,21 @@ class _Order:
     async def _left(
         self, whole: Sequence[SheetFile], waiting: Sequence[str], begun: Collection[str]
     ) -> Sequence[NightSheet]:
-        """Return the sheets that are gone, or left alone, while films of theirs are under way.
+        """Return what is under way of sheets that are gone or set aside, and of former campaigns.
 
-        None of those that this sweep has `begun`.
+        None of the sheets that this sweep has `begun`: their present campaigns are with them.
         """
         at = self._sweeping
         there = {*waiting, *(entry.name for entry in whole)}
         under_way = partial(sheets_under_way, inbox=at.inbox.name, sandbox=at.is_trial)
         found = await at.ledger.read(under_way)
-        left = [one for one in found if one.name not in there or one.set_aside_at is not None]
         # A campaign is carried once: by the sheet that was run, or the one it goes on with.
         return [
             NightSheet.gone(at, one)
-            for one in left
-            if one.name not in begun and at.sheet_of(one.campaign) in (None, one.name)
+            for one in found
+            if one.former or one.name not in there or one.set_aside_at is not None
+            if one.former or one.name not in begun
+            if at.sheet_of(one.campaign) in (None, one.name)
         ]
 
     async def _begin(self, sheet: NightSheet) -> asyncio.Task[None]:
@@ -182,7 +183,7 @@ class _Order:
         return failed or self._stopped() or self._sweeping.lost is not None
 
     def _take(self, report: SheetReport) -> None:
-        self._reports[report.sheet] = report
+        self._reports[report.name] = report
         self._tell(report)
 
     async def _whole(self, place: InboxPlace) -> tuple[list[SheetFile], list[str]]:

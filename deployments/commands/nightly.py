@@ -128,7 +128,7 @@ def _tell(report: SheetReport) -> None:
     if report.outcome == "unchanged":
         return
     charged = f", charged {in_credits(report.charged)}" if report.charged else ""
-    said = f"{report.sheet}: {report.outcome}{charged}"
+    said = f"{report.name}: {report.outcome}{charged}"
     if report.again and report.problems:
         several = count(len(report.problems), "problem")
         say(f"{said}, unchanged: {several}, as {names_of(report.sheet)[1]} says")

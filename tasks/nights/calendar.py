@@ -51,15 +51,32 @@ def night_of(
 ) -> Night:
     """Return the night that a moment belongs to; without a schedule that is its date.
 
-    `due` is the moment that a scheduler meant: it may see a change of clocks otherwise than we do.
-    Raises ConfigurationError for a schedule or a zone that there is not.
+    `due` is the moment that a scheduler meant: its clock may be ahead, and it may see a change of
+    clocks otherwise. It counts where the schedule names it: a run that a person starts belongs to
+    the night before it. Raises ConfigurationError for a schedule or a zone that there is not.
     """
     zone = read_zone(timezone)
     begun = None if cron is None else last_due(at, cron=cron, timezone=timezone)
-    if begun is not None and due is not None and begun < due <= at + _AHEAD:
-        begun = due
     named = datetime.fromtimestamp(at if begun is None else begun, zone)
+    if begun is not None and due is not None and begun < due <= at + _AHEAD:
+        meant = _wall_time(due, cron or "", zone)
+        begun, named = (begun, named) if meant is None else (due, meant)
     return Night(date=f"{named:%Y-%m-%d}", zone=name_of(zone), due_at=begun)
+
+
+def _wall_time(due: float, cron: str, zone: tzinfo) -> datetime | None:
+    """Return the time of a schedule that a moment is, as its clocks show it; None for none.
+
+    Around a change of clocks it may be that time before the change, or after it.
+    """
+    moment = datetime.fromtimestamp(due, UTC)
+    for beside in (-_SET_BACK, _SET_BACK):
+        offset = datetime.fromtimestamp(due + beside, zone).utcoffset()
+        assert offset is not None, "a zone has one at every moment"
+        wall = moment.replace(tzinfo=None) + offset
+        if next(_moments(cron, wall - timedelta(seconds=1)), None) == wall:
+            return wall
+    return None
 
 
 def last_due(at: float, *, cron: str, timezone: str | None) -> float | None:

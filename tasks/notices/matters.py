@@ -62,7 +62,7 @@ def about(report: NightReport, matters: Iterable[Matter]) -> About:
         night=report.night,
         marks=frozenset(matter.mark for matter in matters),
         films={name: number for name, number in films.items() if number},
-        sheets=frozenset(_mark(one.sheet) for one in report.sheets),
+        sheets=frozenset(_mark(one.name) for one in report.sheets),
     )
 
 
@@ -150,7 +150,7 @@ def _since(sheet: SheetReport, kind: Outcome, before: Sequence[NightReport]) -> 
     for night in before:
         if night.skipped is not None or not night.sheets:
             continue
-        then = next((one for one in night.sheets if one.sheet == sheet.sheet), None)
+        then = next((one for one in night.sheets if one.name == sheet.name), None)
         if then is None or _kind(then) != kind or not _is_same(sheet, then):
             break
         since = night.night
@@ -178,9 +178,9 @@ def _matter(
     whole = max(len(lines), needing_of(sheet) if kind == "needs-person" else 0)
     button, link, command = _way_on(sheet, kind, board, place)
     return Matter(
-        mark=f"{kind}:{_mark(sheet.sheet)}:{_mark(*told)}",
+        mark=f"{kind}:{_mark(sheet.name)}:{_mark(*told)}",
         kind=kind,
-        sheet=sheet.sheet,
+        sheet=sheet.name,
         campaign=sheet.campaign,
         title=_title(sheet, kind),
         words=_words(sheet, kind),

@@ -20,7 +20,7 @@ from tasks.ledger import Ledger
 from tasks.ledger.notices import Notice, last_notice, reports_of
 from tasks.nights.calendar import read_zone
 from tasks.nights.inboxes import LONGEST, Inbox
-from tasks.nights.values import NightReport, SheetReport
+from tasks.nights.values import NightReport, SheetReport, earlier_report
 from tasks.notices.alarms import tell_silence
 from tasks.notices.contents import gather
 from tasks.notices.letters import digest_letter
@@ -193,12 +193,12 @@ def merged(nights: Sequence[NightReport]) -> NightReport:
     sheets: dict[str, SheetReport] = {}
     for night in reversed(nights):
         for sheet in night.sheets:
-            then = sheets.get(sheet.sheet)
+            then = earlier_report(sheets, sheet)
             if then is not None:
                 films = dict.fromkeys((*then.delivered, *sheet.delivered))
                 charged = then.charged + sheet.charged
                 sheet = replace(sheet, delivered=tuple(films), charged=charged)
-            sheets[sheet.sheet] = sheet
+            sheets[sheet.name] = sheet
     return replace(nights[0], sheets=tuple(sheets[name] for name in sorted(sheets)))
 
 

@@ -575,8 +575,22 @@ MUTATIONS = (
     Mutation(
         "what was charged before a kill is told by the next sweep",
         "tasks/ledger/inbox_sheets.py",
-        ".where(inbox_sheets.c.charged_before.is_(None))",
-        "",
+        "to_micro(charged) if left is None else left",
+        "to_micro(charged)",
+        NIGHTS,
+    ),
+    Mutation(
+        "the campaign of a sheet is known before anything of it is paid for",
+        "tasks/ledger/inbox_sheets.py",
+        "connection.execute(_this(inbox, sheet.name).values(campaign=sheet.campaign))",
+        "pass",
+        NIGHTS,
+    ),
+    Mutation(
+        "a campaign that a sheet had before is known until nothing of it is under way",
+        "tasks/ledger/inbox_sheets.py",
+        "had = union(present, every).subquery()",
+        "had = union(present, present).subquery()",
         NIGHTS,
     ),
     Mutation(

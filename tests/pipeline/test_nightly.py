@@ -225,13 +225,13 @@ async def test_what_another_campaign_has_paid_for_is_asked_about(nights: Nights)
     assert f"1 row of it was paid for already, in {nights.name}-a" in str(report.words)
 
 
-def of_one_campaign(nights: Nights, stem: str, text: str) -> Path:
+def of_one_campaign(nights: Nights, stem: str, text: str, *, campaign: str | None = None) -> Path:
     """Put a sheet there that names its campaign itself, as others do."""
     keys, *rows = text.splitlines()
     lines = [dict(zip(keys.split(","), row.split(","), strict=True)) for row in rows]
     nights.path.mkdir(exist_ok=True)
     file = nights.path / f"{nights.name}-{stem}.json"
-    file.write_text(json.dumps({"campaign": nights.name, "rows": lines}))
+    file.write_text(json.dumps({"campaign": campaign or nights.name, "rows": lines}))
     os.utime(file, (1, 1))
     return file
 

@@ -17,10 +17,13 @@ import pytest
 
 from flows.sweep import sweep
 from tasks.campaign.run import Run
+from tasks.engine.progress import Snapshot
 from tasks.errors import StoreUnusable
 from tasks.ledger import acquire_lease, find_campaign, open_ledger
+from tasks.ledger.nights import find_night
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import open_place
+from tasks.nights.values import NightReport
 from tests.pipeline.test_nightly import (
     BROKEN,
     NIGHTS,
@@ -30,11 +33,13 @@ from tests.pipeline.test_nightly import (
     nights,
     of_one_campaign,
     said,
+    slow,
     the_one,
+    until_all_render,
 )
 from tests.programs import Desk
 
-__all__ = ["nights"]
+__all__ = ["nights", "slow"]
 
 SCRIPTED = "id,title,script,duration_seconds,aspect_ratio\na,A,@a.txt,5,9:16\n"
 
@@ -240,3 +245,89 @@ async def test_a_night_raises_no_budget_that_somebody_has_given(nights: Nights, 
     # With a word on it, it may be more.
     auto = the_one(await nights.sweep("2026-11-22", inbox={"budget": Decimal(1000)}))
     assert (auto.budget, auto.charged, auto.rows["delivered"]) == (1000, 15, 3)
+
+
+async def sweep_ends_at_once(nights: Nights, night: str) -> None:
+    """End a scan as a kill does: its videos are paid for, and it notes nothing of its sheet."""
+    paid = asyncio.Event()
+
+    @asynccontextmanager
+    async def watch(run: Run) -> AsyncIterator[None]:
+        def hear(snapshot: Snapshot) -> None:
+            if snapshot.rows.get("rendering") == 2:
+                paid.set()
+
+        run.listeners.append(hear)
+        yield
+
+    scan = asyncio.create_task(nights.sweep(night, watch=watch))
+    async with asyncio.timeout(60):
+        await paid.wait()
+    scan.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await scan
+    nights.service.clear_faults()
+
+
+def of_campaigns(report: NightReport) -> dict[str | None, tuple[str, int, tuple[str, ...]]]:
+    """What became of each campaign, what it was charged, and the videos it delivered."""
+    return {one.campaign: (one.outcome, int(one.charged), one.delivered) for one in report.sheets}
+
+
+BOTH = ("r001", "r002")
+
+
+async def test_a_sheet_removed_after_a_killed_first_night_gets_its_paid_videos(
+    slow: Nights,
+) -> None:
+    sheet = of_one_campaign(slow, "a", films("A"))
+    await sweep_ends_at_once(slow, "2026-11-20")
+    sheet.unlink()
+
+    report = await slow.sweep("2026-11-21")
+
+    assert of_campaigns(report) == {slow.name: ("delivered", 30, BOTH)}
+    assert (await slow.sweep("2026-11-22")).sheets == ()
+
+
+@pytest.mark.parametrize("killed", [True, False])
+async def test_a_file_reused_for_another_campaign_leaves_no_paid_video_behind(
+    slow: Nights, killed: bool
+) -> None:
+    of_one_campaign(slow, "a", films("A"))
+    if killed:
+        await sweep_ends_at_once(slow, "2026-11-20")
+    else:
+        await slow.sweep("2026-11-20", watch=until_all_render)
+        slow.service.clear_faults()
+    other = f"{slow.name}-other"
+    of_one_campaign(slow, "a", films("B", 1), campaign=other)
+
+    report = await slow.sweep("2026-11-21")
+
+    assert of_campaigns(report) == {
+        other: ("delivered", 15, ("r001",)),
+        slow.name: ("delivered", 30, BOTH),
+    }
+    assert report.charged == 45
+    # What is said of the sheet itself is kept of its present campaign.
+    later = await slow.sweep("2026-11-22")
+    assert of_campaigns(later) == {other: ("unchanged", 0, ())}
+    async with await open_ledger(slow.settings.ledger) as ledger:
+        kept = await ledger.read(partial(find_night, inbox="spring", date="2026-11-21"))
+    assert kept is not None
+    assert of_campaigns(NightReport.read(kept.report or "")) == of_campaigns(report)
+
+
+async def test_videos_of_a_reused_file_are_reported_though_another_run_fetched_them(
+    slow: Nights,
+) -> None:
+    """A person ran the old sheet by hand: the report of the night has its charge all the same."""
+    sheet = of_one_campaign(slow, "a", films("A"))
+    await sweep_ends_at_once(slow, "2026-11-20")
+    assert Desk(slow.folder, slow.service.environ).run(str(sheet)).status == 0
+    of_one_campaign(slow, "a", films("B", 1), campaign=f"{slow.name}-other")
+
+    report = await slow.sweep("2026-11-21")
+
+    assert of_campaigns(report)[slow.name] == ("delivered", 30, BOTH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -11,8 +12,15 @@ from typing import Any
 import pytest
 
 from tasks.errors import SpendRefused
-from tasks.ledger import Ledger, open_ledger
-from tasks.ledger.inbox_sheets import begin_sheet, see_sheets, sheets_in
+from tasks.ledger import Ledger, ensure_campaign, open_ledger
+from tasks.ledger.inbox_sheets import (
+    SweptSheet,
+    begin_campaign,
+    end_sheet,
+    see_sheets,
+    sheets_in,
+    sheets_under_way,
+)
 from tasks.ledger.nights import (
     LEFT,
     KeptNight,
@@ -173,13 +181,52 @@ async def test_a_version_that_is_as_before_stands_still(ledger: Ledger) -> None:
     ]
 
 
+async def begun(
+    ledger: Ledger, name: str, campaign: str, *, charged: int = 0, event: int = 0
+) -> SweptSheet:
+    """Begin a campaign of a sheet, as the ledger knows that sheet."""
+    known = (await ledger.read(partial(sheets_in, inbox="spring")))[f"{name}.csv"]
+    begin = partial(begin_campaign, inbox="spring", sheet=replace(known, campaign=campaign))
+    return await ledger.write(partial(begin, charged=Decimal(charged), event=event))
+
+
 async def test_what_a_sweep_noted_that_was_killed_at_a_sheet_stays(ledger: Ledger) -> None:
-    """All that was charged since then is told by the sweep after it, and not a part."""
+    """All that was charged since then is told by the sweep after it, and not a part.
+
+    Also where the file was renamed since, and each campaign by itself.
+    """
+    await see(ledger, a="1", b="1")
+    for name, campaign, charged, noted in (
+        ("a", "one", 10, 10),
+        ("a", "one", 25, 10),
+        ("b", "one", 40, 10),
+        ("a", "other", 7, 7),
+    ):
+        found = await begun(ledger, name, campaign, charged=charged, event=charged)
+        assert (found.charged_before, found.event_before) == (noted, noted)
+    await ledger.write(partial(end_sheet, inbox="spring", sheet=found))
+    for campaign, noted in (("other", 50), ("one", 10)):
+        assert (await begun(ledger, "a", campaign, charged=50)).charged_before == noted
+
+
+async def test_a_campaign_of_a_sheet_is_known_until_nothing_of_it_is_under_way(
+    ledger: Ledger,
+) -> None:
+    """It is known before anything is spent, and whatever campaign the file has by then."""
     await see(ledger, a="1")
-    begin = partial(begin_sheet, inbox="spring", name="a.csv")
-    for charged, event in ((10, 3), (25, 9)):
-        noted = await ledger.write(partial(begin, charged=Decimal(charged), event=event))
-        assert (noted.charged_before, noted.event_before) == (10, 3)
+    for name in ("one", "other"):
+        await ledger.write(partial(ensure_campaign, name=name, sheet="a", sheet_digest="d", at=NOW))
+        last = await begun(ledger, "a", name)
+    unfinished = partial(sheets_under_way, inbox="spring", sandbox=False)
+
+    found = [(one.campaign, one.former) for one in await ledger.read(unfinished)]
+    assert found == [("one", True), ("other", False)]
+    (former, present) = await ledger.read(unfinished)
+    await ledger.write(partial(end_sheet, inbox="spring", sheet=former))
+    assert [one.campaign for one in await ledger.read(unfinished)] == ["other"]
+    await ledger.write(partial(end_sheet, inbox="spring", sheet=present))
+    assert await ledger.read(unfinished) == []
+    assert last.campaign == "other"
 
 
 async def test_a_pause_ends_by_itself_or_by_a_word(ledger: Ledger) -> None:
