@@ -35,24 +35,36 @@ ORDER: Sequence[Outcome] = ("needs-person", "not-approved", "invalid", "parked",
 class About:
     """What a notice told of: its night, the marks of its matters, and films by campaign.
 
-    `sheets` are marks of all sheets of the night; they are not kept.
+    `sheets` are marks of all sheets of the night; they are not kept. `told` is when each of the
+    nights ended that it knew of, by date.
     """
 
     night: str
     marks: frozenset[str] = frozenset()
     films: Mapping[str, int] | None = None
     sheets: frozenset[str] = field(default=frozenset(), compare=False)
+    told: Mapping[str, float] | None = field(default=None, compare=False)
 
     def as_text(self) -> str:
         """Return it as the ledger keeps it."""
-        told = {"night": self.night, "marks": sorted(self.marks), "films": self.films or {}}
-        return json.dumps(told, sort_keys=True)
+        said = {"night": self.night, "marks": sorted(self.marks), "films": self.films or {}}
+        more = {} if self.told is None else {"told": dict(self.told)}
+        return json.dumps(said | more, sort_keys=True)
 
     @classmethod
     def read(cls, text: str) -> About:
         """Read what `as_text` wrote."""
         told = json.loads(text)
         return cls(night=told["night"], marks=frozenset(told["marks"]), films=told["films"])
+
+
+def nights_told(text: str) -> Mapping[str, float] | None:
+    """Return when the nights ended that a notice knew of (`About.told`); None where it says none.
+
+    Those of earlier releases say none.
+    """
+    told: Mapping[str, float] | None = json.loads(text).get("told")
+    return told
 
 
 def about(report: NightReport, matters: Iterable[Matter]) -> About:

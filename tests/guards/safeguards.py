@@ -24,6 +24,8 @@ CALLS = ("tests/unit/ledger/test_paid_calls.py",)
 FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
 NIGHTS = ("tests/unit/ledger/test_nights.py",)
+NOTICES = ("tests/unit/ledger/test_notices.py",)
+TELLING = ("tests/unit/notices/test_telling.py",)
 BEFOREHAND = ("tests/unit/nights/test_night_approval.py",)
 ASTRAY = ("tests/pipeline/test_nights_astray.py",)
 CANCELLED_LATE = ("tests/pipeline/test_prefect_states.py",)
@@ -592,6 +594,50 @@ MUTATIONS = (
         "had = union(present, every).subquery()",
         "had = union(present, present).subquery()",
         NIGHTS,
+    ),
+    Mutation(
+        "a notice that was sent is never sent again",
+        "tasks/ledger/notices.py",
+        "            notices.c.key == key,\n            notices.c.sent_at.is_(None),\n",
+        "            notices.c.key == key,\n",
+        NOTICES,
+    ),
+    Mutation(
+        "a notice that a clock ahead has taken is sent",
+        "tasks/ledger/notices.py",
+        "                notices.c.tried_at > at + TAKEN,\n",
+        "",
+        NOTICES,
+    ),
+    Mutation(
+        "a notice is written down for all its addresses or for none",
+        "tasks/notices/publish.py",
+        "    await ledger.write(partial(keep_notices, several=several))\n",
+        "    for one in several:\n"
+        "        await ledger.write(partial(keep_notices, several=[one]))\n",
+        TELLING,
+    ),
+    Mutation(
+        "a night is told though an earlier one was told by a clock ahead",
+        "tasks/notices/tell.py",
+        "    if known is None:\n        return night.ended_at <= notice.made_at\n",
+        "    if known is None or night.ended_at <= notice.made_at:\n"
+        "        return night.ended_at <= notice.made_at\n",
+        TELLING,
+    ),
+    Mutation(
+        "a run that a person starts begins no new night",
+        "tasks/nights/calendar.py",
+        "(begun, named) if meant is None else (due, meant)",
+        "(due, datetime.fromtimestamp(due, zone))",
+        ("tests/unit/nights/test_calendar.py",),
+    ),
+    Mutation(
+        "a plan that was mailed stays while it stands",
+        "tasks/nights/waiting_plan.py",
+        '        if other.state_at(at) == "ready" and',
+        "        if False and",
+        ("tests/pipeline/test_nightly.py::test_a_plan_that_waits_is_where_the_board_shows_it",),
     ),
     Mutation(
         "a sweep that is stopped begins no other sheet",
