@@ -262,5 +262,5 @@ def _line(sheet: SheetReport) -> dict[str, Any]:
 
 def _why(sheet: SheetReport) -> list[str]:
     """Return why a sheet stands as it does: every problem with its cell, and what helps."""
-    said = [sheet.words] if sheet.words else []
+    said = [words for words in (sheet.words, sheet.unanswered) if words]
     return [redact(words) for words in (*said, *sheet.problems)]

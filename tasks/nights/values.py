@@ -53,6 +53,8 @@ class SheetReport:
     again: bool = False
     #: Whether `campaign` is one that the sheet had before: the file has another one by now.
     former: bool = False
+    #: Why there is no answer beside the sheet, in a sentence.
+    unanswered: str | None = None
 
     @property
     def name(self) -> str:
@@ -64,7 +66,7 @@ class SheetReport:
         if earlier is None:
             return self
         if self.outcome == "unchanged" and earlier.outcome == "delivered":
-            return earlier
+            return replace(earlier, unanswered=self.unanswered)
         delivered = dict.fromkeys((*earlier.delivered, *self.delivered))
         charged = earlier.charged + self.charged
         outcome = "delivered" if self.outcome == "unchanged" and delivered else self.outcome
@@ -80,7 +82,7 @@ class SheetReport:
             "charged": as_number(self.charged),
             "problems": list(self.problems),
         }
-        more = {"words": self.words, "link": self.link}
+        more = {"words": self.words, "link": self.link, "unanswered": self.unanswered}
         told |= {name: value for name, value in more.items() if value is not None}
         if self.asked is not None:
             told["asked"] = as_number(self.asked)

@@ -210,6 +210,8 @@ def _mark(*words: str) -> str:
 
 def _words(sheet: SheetReport, kind: Outcome) -> str | None:
     """Return why it stands as it does, without what the title, the lines and the button say."""
+    if sheet.unanswered is not None:
+        return redact(sheet.unanswered)
     if kind == "invalid" and sheet.problems:
         return f"All of it is in {names_of(sheet.sheet)[1]}, beside the sheet."
     if sheet.words is None:

@@ -204,6 +204,56 @@ async def test_an_answer_that_cannot_be_written_fails_no_sheet(nights: Nights) -
     assert said(await nights.sweep()) == {"a": "delivered", "b": "delivered"}
 
 
+@pytest.mark.parametrize("which", [".callsheet.json", ".report.csv"])
+async def test_a_sheet_that_could_not_be_answered_is_answered_by_the_next_sweep(
+    nights: Nights, which: str
+) -> None:
+    """What lies in the way stands for a disk that takes nothing: it is said each time."""
+    sheet = nights.put("a", films("A", 1))
+    in_the_way = nights.path / f"{sheet.name}{which}"
+    in_the_way.mkdir()
+    found = [the_one(await nights.sweep(night)) for night in NIGHTS]
+    in_the_way.rmdir()
+    found += [the_one(await nights.sweep(f"2026-11-2{day}")) for day in (2, 3)]
+
+    assert [(one.outcome, int(one.charged)) for one in found] == [
+        ("delivered", 15),
+        ("delivered", 0),
+        ("delivered", 0),
+        ("unchanged", 0),
+    ]
+    assert [
+        f"{sheet.name}{which} could not be written" in str(one.unanswered) for one in found
+    ] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert "the next run writes it" in str(found[0].as_json()["unanswered"])
+    answer = nights.answer("a")
+    assert (answer["outcome"], answer["rows"]) == ("delivered", {"total": 1, "delivered": 1})
+    assert [line["state"] for line in nights.report("a")] == ["delivered"]
+
+
+async def test_a_sheet_that_was_set_aside_without_an_answer_is_answered_later(
+    nights: Nights,
+) -> None:
+    sheet = nights.put("a", BROKEN)
+    in_the_way = nights.path / f"{sheet.name}.callsheet.json"
+    in_the_way.mkdir()
+    for day in range(20, 24):
+        last = the_one(await nights.sweep(f"2026-11-{day}"))
+    in_the_way.rmdir()
+    assert (last.outcome, last.exit_status, bool(last.unanswered)) == ("set-aside", 0, True)
+
+    answered = the_one(await nights.sweep("2026-11-24"))
+
+    assert (answered.outcome, answered.unanswered) == ("set-aside", None)
+    assert nights.answer("a")["outcome"] == "set-aside"
+    assert [one["problem"] for one in nights.report("a")] != []
+
+
 async def test_a_sheet_that_changes_before_it_is_read_is_left_to_the_next_sweep(
     tmp_path: Path,
 ) -> None:
