@@ -121,6 +121,7 @@ class SheetRun:
         beforehand = NightApproval(
             inbox=at.inbox,
             night=at.night,
+            since=at.since,
             place=at.place,
             sheet=self._entry.name,
             again=self.by_hand(sheet.campaign),

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
+from datetime import date
 from functools import partial
 
 from flows.claimed_night import claim, kept
@@ -27,6 +28,7 @@ from tasks.engine.owner import this_process
 from tasks.home import make_home
 from tasks.ledger import open_ledger
 from tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
+from tasks.nights.calendar import begins, read_zone
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import InboxPlace, SheetFile, open_place
 from tasks.nights.stability import STILL, is_whole, moving
@@ -51,6 +53,7 @@ async def sweep(
     *,
     night: str,
     zone: str,
+    since: float | None = None,
     steps: Steps = PLAIN,
     watch: Watch = lambda _: nullcontext(),
     tell: Tell = lambda _: None,
@@ -63,9 +66,9 @@ async def sweep(
     """Sweep an inbox once; return what this sweep found, made and was charged.
 
     `night` is the night's date in `zone`, as 2026-11-22: every sweep of it counts against the same
-    limits. A file that was written to less than `still` seconds before is looked at twice. Once
-    `stopped`, no further sheet is begun. Raises BadInput where inbox, settings, ledger or store
-    cannot be used at all.
+    limits. It began at `since`, else with that date. A file that was written to less than `still`
+    seconds before is looked at twice. Once `stopped`, no further sheet is begun. Raises BadInput
+    where inbox, settings, ledger or store cannot be used at all.
     """
     inbox = replace(inbox, board=inbox.board or settings.board_url).check()
     make_home(settings.home)
@@ -82,6 +85,7 @@ async def sweep(
             settings=settings,
             inbox=inbox,
             night=found,
+            since=_begins(night, zone) if since is None else since,
             place=place,
             steps=steps,
             watch=watch,
@@ -92,6 +96,10 @@ async def sweep(
         async with kept(sweeping):
             sheets, waiting = await _Order(sweeping, tell, stopped, still).carry()
         return replace(begun, ended_at=clock(), sheets=sheets, waiting=waiting)
+
+
+def _begins(night: str, zone: str) -> float:
+    return begins(date.fromisoformat(night), read_zone(None if zone == "local" else zone))
 
 
 class _Order:

@@ -29,6 +29,8 @@ class Sweeping:
     settings: Settings
     inbox: Inbox
     night: KeptNight
+    #: When the night of that date began.
+    since: float
     place: str
     steps: Steps
     watch: Callable[[Run], AbstractAsyncContextManager[object]]

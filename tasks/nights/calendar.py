@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -39,10 +39,14 @@ _HOW = 'write it as five fields (minute hour day month weekday), like "0 2 * * *
 
 @dataclass(frozen=True, kw_only=True)
 class Night:
-    """A night: its date in the schedule's zone (2026-11-22), and when it was due, if scheduled."""
+    """A night: its date in the schedule's zone (2026-11-22), and when it was due, if scheduled.
+
+    `since` is the first moment that belongs to a night of that date.
+    """
 
     date: str
     zone: str
+    since: float
     due_at: float | None = None
 
 
@@ -61,7 +65,16 @@ def night_of(
     if begun is not None and due is not None and begun < due <= at + _AHEAD:
         meant = _wall_time(due, cron or "", zone)
         begun, named = (begun, named) if meant is None else (due, meant)
-    return Night(date=f"{named:%Y-%m-%d}", zone=name_of(zone), due_at=begun)
+    since = begins(named.date(), zone)
+    if begun is not None:
+        first = next_due(since - 1, cron=cron or "", timezone=timezone)
+        since = min(begun, begun if first is None else first)
+    return Night(date=f"{named:%Y-%m-%d}", zone=name_of(zone), since=since, due_at=begun)
+
+
+def begins(day: date, zone: tzinfo) -> float:
+    """Return the first moment of a date in a zone."""
+    return datetime.combine(day, time(), zone).timestamp()
 
 
 def _wall_time(due: float, cron: str, zone: tzinfo) -> datetime | None:

@@ -486,7 +486,7 @@ MUTATIONS = (
     Mutation(
         "a sheet has no more of a night than it may",
         "tasks/ledger/nights.py",
-        "true() if per_sheet is None else sofar + amount <= to_micro(per_sheet)",
+        "true() if per_sheet is None else sofar + spent_on + amount <= to_micro(per_sheet)",
         "true()",
         NIGHTS,
     ),
@@ -593,6 +593,27 @@ MUTATIONS = (
         "tasks/ledger/inbox_sheets.py",
         "had = union(present, every).subquery()",
         "had = union(present, present).subquery()",
+        NIGHTS,
+    ),
+    Mutation(
+        "a sheet is not remembered as answered where its answer could not be written",
+        "flows/night_sheet.py",
+        "        elif report.unanswered is not None:\n            version = None\n",
+        "",
+        ASTRAY,
+    ),
+    Mutation(
+        "a night in which the ledger was restored approves nothing more by itself",
+        "tasks/ledger/nights.py",
+        "    _check_whole(connection, night.date, since)\n",
+        "",
+        NIGHTS,
+    ),
+    Mutation(
+        "what a lost ledger paid for in a night counts for the night",
+        "tasks/ledger/nights.py",
+        "nights.c.approved + amount + sum(elsewhere.values()) <= to_micro(per_night)",
+        "nights.c.approved + amount <= to_micro(per_night)",
         NIGHTS,
     ),
     Mutation(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -20,6 +22,7 @@ from tasks.campaign.run import Run
 from tasks.engine.progress import Snapshot
 from tasks.errors import StoreUnusable
 from tasks.ledger import acquire_lease, find_campaign, open_ledger
+from tasks.ledger.backup import back_up, restore
 from tasks.ledger.nights import find_night
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import open_place
@@ -222,14 +225,8 @@ async def test_a_sheet_that_could_not_be_answered_is_answered_by_the_next_sweep(
         ("delivered", 0),
         ("unchanged", 0),
     ]
-    assert [
-        f"{sheet.name}{which} could not be written" in str(one.unanswered) for one in found
-    ] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    words = f"{sheet.name}{which} could not be written"
+    assert [words in str(one.unanswered) for one in found] == [True, True, False, False]
     assert "the next run writes it" in str(found[0].as_json()["unanswered"])
     answer = nights.answer("a")
     assert (answer["outcome"], answer["rows"]) == ("delivered", {"total": 1, "delivered": 1})
@@ -381,3 +378,48 @@ async def test_videos_of_a_reused_file_are_reported_though_another_run_fetched_t
     report = await slow.sweep("2026-11-21")
 
     assert of_campaigns(report)[slow.name] == ("delivered", 30, BOTH)
+
+
+def charged(nights: Nights) -> int:
+    """Return how many videos the service has charged for, of all tests."""
+    return sum(entry["event"] == "charge" for entry in nights.service.charges())
+
+
+@pytest.mark.parametrize(
+    ("by_hand", "words"),
+    [
+        (False, "the ledger was restored from a backup"),
+        # What is found again in the store counts: 15 in the backup, and 30 that came after it.
+        (True, "it costs 15 credits, and 0 of the 45 credits"),
+    ],
+)
+async def test_a_ledger_restored_in_a_night_gives_it_no_second_allowance(
+    nights: Nights, by_hand: bool, words: str
+) -> None:
+    today = datetime.now(UTC).date()
+    one_night, next_night = str(today), str(today + timedelta(days=1))
+    limit, ledger = {"per_night": Decimal(45)}, nights.settings.ledger
+    nights.put("a", films("A", 1))
+    assert said(await nights.sweep(one_night, inbox=limit)) == {"a": "delivered"}
+    kept, file = nights.folder / "kept.db", nights.folder / ".callsheet" / "ledger.db"
+    back_up(ledger, kept, by="Ann", at=time.time())
+    nights.put("b", films("B"))
+    assert (await nights.sweep(one_night, inbox=limit)).charged == 30
+    if by_hand:
+        for part in ("-wal", "-shm"):
+            file.with_name(file.name + part).unlink(missing_ok=True)
+        shutil.copyfile(kept, file)
+    else:
+        restore(ledger, kept, by="Ann", at=time.time(), instead=True)
+    charges = charged(nights)
+    nights.put("c", films("C", 1))
+
+    report = await nights.sweep(one_night, inbox=limit)
+
+    # The videos of b are in the store: nothing of it is to be approved.
+    assert said(report) == {"a": "unchanged", "b": "delivered", "c": "not-approved"}
+    assert words in str(report.sheets[2].words)
+    assert charged(nights) == charges
+    later = await nights.sweep(next_night, inbox=limit)
+    assert said(later) == {"a": "unchanged", "b": "unchanged", "c": "delivered"}
+    assert charged(nights) == charges + 1

@@ -13,6 +13,7 @@ import pytest
 
 from tasks.errors import SpendRefused
 from tasks.ledger import Ledger, ensure_campaign, open_ledger
+from tasks.ledger.acts import note_act
 from tasks.ledger.inbox_sheets import (
     SweptSheet,
     begin_campaign,
@@ -36,6 +37,8 @@ from tasks.ledger.nights import (
     resume,
     skip_night,
 )
+from tasks.ledger.restore import PastTake, restore_take
+from tests.campaigns import Stage, brief
 
 NOW = 1_000.0
 LAPSE = 60.0
@@ -66,6 +69,7 @@ async def claim(
 
 async def approve(ledger: Ledger, night: KeptNight, credits: int, **limits: Any) -> None:
     terms = {"place": "one", "sheet": "a.csv", "per_night": Decimal(100), "per_sheet": None}
+    terms |= {"since": NOW}
     change = partial(approve_in_night, night_id=night.id, **{**terms, **limits})
     await ledger.write(partial(change, credits=Decimal(credits)))
 
@@ -168,6 +172,53 @@ async def test_a_sheet_has_a_limit_of_its_own_in_each_night(ledger: Ledger) -> N
     end = partial(end_night, night_id=night.id, place="one", exit_status=0, at=NOW)
     await ledger.write(end)
     await approve(ledger, await claim(ledger, "one", date="2026-11-21"), 30, **limit)
+
+
+@pytest.mark.parametrize(("at", "refused"), [(NOW - 1, False), (NOW, True), (NOW + 9, True)])
+async def test_after_a_restore_the_night_it_was_in_approves_nothing_more(
+    ledger: Ledger, at: float, refused: bool
+) -> None:
+    await see(ledger, a="1")
+    night = await claim(ledger, "one")
+    await ledger.write(partial(note_act, act="restore", by="Ann", at=at, words="b.db"))
+    if refused:
+        with pytest.raises(SpendRefused, match="restored from a backup at 00:16 UTC, after the"):
+            await approve(ledger, night, 1)
+    else:
+        await approve(ledger, night, 1)
+    await approve(ledger, night, 1, since=NOW + 10)
+
+
+@pytest.mark.parametrize(("sent_at", "counts"), [(NOW - 1, False), (NOW, True)])
+async def test_what_a_lost_ledger_paid_for_in_the_night_counts(
+    ledger: Ledger, sent_at: float, counts: bool
+) -> None:
+    stage = await Stage.set(ledger, brief("a"), brief("b"))
+    await see(ledger, a="1", b="1")
+    night = await claim(ledger, "one")
+    await begun(ledger, "a", stage.campaign.name)
+    past = PastTake(
+        number=1,
+        nth=1,
+        key="cs1_past",
+        body=b"{}",
+        quoted=Decimal(40),
+        charged=None,
+        video_id="vid_past",
+        sent_at=sent_at,
+    )
+    assert await stage.write(restore_take, await stage.row("a"), past, at=NOW + 5)
+    # What this ledger has begun itself is in what the night has approved.
+    await stage.rendering("b", 30)
+    limits: dict[str, Any] = {"per_night": Decimal(100), "per_sheet": Decimal(50)}
+    if counts:
+        with pytest.raises(SpendRefused, match="60 of the 100 credits"):
+            await approve(ledger, night, 61, sheet="b.csv", **limits)
+        with pytest.raises(SpendRefused, match="one sheet"):
+            await approve(ledger, night, 11, **limits)
+        await approve(ledger, night, 10, **limits)
+    else:
+        await approve(ledger, night, 50, **limits)
 
 
 async def test_a_version_that_is_as_before_stands_still(ledger: Ledger) -> None:
