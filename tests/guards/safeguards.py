@@ -25,6 +25,7 @@ FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
 NIGHTS = ("tests/unit/ledger/test_nights.py",)
 NOTICES = ("tests/unit/ledger/test_notices.py",)
+WAITING = ("tests/unit/nights/test_waiting_plan.py",)
 TELLING = ("tests/unit/notices/test_telling.py",)
 BEFOREHAND = ("tests/unit/nights/test_night_approval.py",)
 ASTRAY = ("tests/pipeline/test_nights_astray.py",)
@@ -658,7 +659,14 @@ MUTATIONS = (
         "tasks/nights/waiting_plan.py",
         '        if other.state_at(at) == "ready" and',
         "        if False and",
-        ("tests/pipeline/test_nightly.py::test_a_plan_that_waits_is_where_the_board_shows_it",),
+        WAITING,
+    ),
+    Mutation(
+        "a plan that was mailed does not stay once its rows or prices have changed",
+        "tasks/nights/waiting_plan.py",
+        "other.terms == new.terms and _lasting(other.document or {}) == _lasting(new.document)",
+        "other.terms == new.terms",
+        WAITING,
     ),
     Mutation(
         "a sweep that is stopped begins no other sheet",
