@@ -48,7 +48,13 @@ async def _hold(
     await ping(inbox, "start")
     try:
         report = await sweep(
-            inbox, settings, night=night.date, zone=night.zone, clock=clock, **sweeping
+            inbox,
+            settings,
+            night=night.date,
+            zone=night.zone,
+            since=night.since,
+            clock=clock,
+            **sweeping,
         )
     except Exception as error:
         await _tell_failure(inbox, settings, night.date, error, clock=clock)

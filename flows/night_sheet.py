@@ -82,12 +82,17 @@ class NightSheet:
         self._content = b""
         self._sheet: Sheet | None = None
         self._problems: tuple[Problem, ...] = ()
+        #: Whether the answers to what was done last lie beside it.
+        self._was_answered = known.dealt_version is not None
         #: Whether a sweep before this one was killed at it.
         self._taken_up = known.charged_before is not None
 
     @classmethod
     def gone(cls, at: Sweeping, known: SweptSheet) -> NightSheet:
-        """Return a sheet that is gone, or left alone: what is under way of it is brought home."""
+        """Return a sheet that is gone or set aside, or had another campaign: nothing is planned.
+
+        The videos under way are downloaded, and the night reports what they cost.
+        """
         file = SheetFile(name=known.name, address=known.name, version=known.version, bytes=0)
         return cls(at, None, file, known)
 
@@ -131,12 +136,14 @@ class NightSheet:
         self._digest = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
         if self._run.known.set_aside_at is not None and self._digest == self._run.known.digest:
             report = self._left_alone()
+            if not self._was_answered:
+                report = await self._answer(report)
         else:
             crashpoint("night: a sheet is begun")
             report = await self._judged(await self._told_of_fault(self._carried(approved)))
             told = (self._run.known.digest, self._run.known.outcome)
             report = replace(report, again=told == (self._digest, report.outcome))
-            await self._answer(report)
+            report = await self._answer(report)
             crashpoint("night: the answer lies beside the sheet")
         await self._close(report)
         return report
@@ -149,13 +156,17 @@ class NightSheet:
         return report
 
     async def _brought_home(self) -> SheetReport:
+        known = self._run.known
         outcome = await self._run.bring_home(frozenset())
-        words = "the sheet is gone from the inbox, and its films were under way"
-        if self._run.known.set_aside_at is not None:
+        words = "the sheet is gone from the inbox, and its videos were under way"
+        if known.former:
+            words = f"campaign {known.campaign}, which this sheet had before, was not finished"
+        if known.set_aside_at is not None:
             return await self._report("set-aside", words=self._left_alone().words)
-        if outcome is None or outcome.exit_status == 5:
+        status = await self._run.status() if outcome is None else outcome.exit_status
+        if status == 5:
             return await self._report("parked", status=5, words=words)
-        if outcome.exit_status == 3:
+        if status == 3:
             return await self._report("needs-person", status=3, words=words)
         return await self._report("delivered", words=words)
 
@@ -237,6 +248,8 @@ class NightSheet:
         report = await self._report("delivered", status=0, outcome=outcome)
         before = self._run.known
         same = before.digest == self._digest and before.outcome in ("delivered", "unchanged")
+        # Whoever waits for an answer has not seen yet that it was delivered.
+        same = same and self._was_answered
         if same and not report.delivered and not report.charged:
             return replace(report, outcome="unchanged")
         return report
@@ -260,6 +273,7 @@ class NightSheet:
             exit_status=error.exit_status if error is not None else status or 0,
             words=self._say(error) if error is not None else words,
             asked=asked,
+            former=self._run.known.former,
         )
         found = await self._run.find()
         if found is None:
@@ -322,8 +336,11 @@ class NightSheet:
             words=f"it failed in {self._run.known.failures} nights and has not changed since",
         )
 
-    async def _answer(self, report: SheetReport) -> None:
-        """Put the answers beside the sheet; an inbox that takes none does not fail its sheets."""
+    async def _answer(self, report: SheetReport) -> SheetReport:
+        """Put the answers beside the sheet; return the report, with why there is none.
+
+        An inbox that takes none does not fail its sheets: the next scan writes them.
+        """
         at, place = self._at, self._place
         assert place is not None, "only a sheet that is there is answered"
         names = names_of(self.name)
@@ -334,11 +351,14 @@ class NightSheet:
             digest=self._digest,
             problems=self._problems,
         )
-        try:
-            for name, content in zip(names, (document, await self._table(report)), strict=True):
+        for name, content in zip(names, (document, await self._table(report)), strict=True):
+            try:
                 await place.answer(name, content)
-        except (BadInput, StoreError) as error:
-            log.warning("there is no answer beside %s: %s", self.name, error)
+            except (BadInput, StoreError) as error:
+                words = f"{name} could not be written: {error}; the next run writes it"
+                log.warning("%s", words)
+                return replace(report, unanswered=redact(words))
+        return report
 
     async def _table(self, report: SheetReport) -> bytes:
         campaign = await self._run.find()
@@ -352,11 +372,15 @@ class NightSheet:
         """Keep what became of the sheet, and of the night so far, in one change."""
         at = self._at
         at.tell(report)
-        version = version_dealt(self._entry, self._content)
+        version: str | None = version_dealt(self._entry, self._content)
+        if self._place is None:
+            # One that was not read is known by what was read of it before.
+            version = self._run.known.dealt_version
+        elif report.unanswered is not None:
+            version = None
         dealt = replace(
             self._run.known,
-            # One that was not read is known by what was read of it before.
-            dealt_version=version if self._place is not None else self._run.known.dealt_version,
+            dealt_version=version,
             digest=self._digest,
             campaign=report.campaign,
             outcome=report.outcome,

@@ -127,7 +127,7 @@ async def _sweep(
     settings = load_settings(profile=profile)
     inbox = terms(_find(named, nights, settings)).check()
     due = flow_run.scheduled_start_time
-    if newer := await _newer_run(named):
+    if newer := await _newer_run():
         return await _superseded(inbox, settings, due, newer)
     night = NightWatch()
     async with night.listening():
@@ -153,8 +153,8 @@ def _find(named: str, nights: str | None, settings: Settings) -> Inbox:
     return inboxes[0]
 
 
-async def _newer_run(inbox: str) -> FlowRun | None:
-    """Return the newest run of this deployment and inbox that is due by now, if it is not this one.
+async def _newer_run() -> FlowRun | None:
+    """Return the newest run of this deployment, on the same terms, that is due by now; not this.
 
     Of a run that was cancelled or has crashed nobody knows that it swept anything.
     """
@@ -173,9 +173,14 @@ async def _newer_run(inbox: str) -> FlowRun | None:
         newer = [
             (run.expected_start_time, run)
             for run in await client.read_flow_runs(flow_run_filter=wanted, limit=200)
-            if run.parameters.get("inbox") == inbox and run.expected_start_time is not None
+            if _asked(run) == _asked(own) and run.expected_start_time is not None
         ]
     return max(newer, key=lambda found: found[0])[1] if newer else None
+
+
+def _asked(run: FlowRun) -> dict[str, Any]:
+    """Return the parameters that a run was given: a run on other terms replaces none."""
+    return {name: value for name, value in run.parameters.items() if value}
 
 
 async def _superseded(
@@ -200,7 +205,7 @@ def _say(sheet: SheetReport) -> None:
     """Say in the run's log what became of a sheet, as soon as that is known."""
     level = logging.INFO if sheet.exit_status in (0, 5) else logging.WARNING
     words = "; ".join((sheet.outcome, *_why(sheet)))
-    get_run_logger().log(level, "%s: %s", sheet.sheet, words)
+    get_run_logger().log(level, "%s: %s", sheet.name, words)
 
 
 @out_of_the_way
@@ -246,7 +251,7 @@ def _summary(report: NightReport) -> str:
 def _line(sheet: SheetReport) -> dict[str, Any]:
     rows = {state: number for state, number in sheet.rows.items() if state != "total"}
     return {
-        "sheet": cell(sheet.sheet),
+        "sheet": cell(sheet.name),
         "outcome": sheet.outcome,
         "rows": ", ".join(f"{number} {state}" for state, number in rows.items()),
         "charged": as_number(sheet.charged),
@@ -257,5 +262,5 @@ def _line(sheet: SheetReport) -> dict[str, Any]:
 
 def _why(sheet: SheetReport) -> list[str]:
     """Return why a sheet stands as it does: every problem with its cell, and what helps."""
-    said = [sheet.words] if sheet.words else []
+    said = [words for words in (sheet.words, sheet.unanswered) if words]
     return [redact(words) for words in (*said, *sheet.problems)]

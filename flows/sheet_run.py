@@ -16,12 +16,13 @@ from flows.pipeline import carry, prepare
 from flows.sweeping import Sweeping
 from tasks.campaign.hold import carry_only
 from tasks.campaign.match import name_campaign
+from tasks.campaign.report import exit_status
 from tasks.campaign.run import Run, no_approval, open_run
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.crash import crashpoint
 from tasks.errors import BadInput, CallsheetError, Parked, SpendRefused
 from tasks.ledger import UNDER_WAY, Campaign, State, find_campaign, rows_of
-from tasks.ledger.inbox_sheets import SweptSheet
+from tasks.ledger.inbox_sheets import SweptSheet, states_of
 from tasks.nights.night_approval import NightApproval
 from tasks.nights.places import SheetFile
 from tasks.nights.records import begin, canary_of
@@ -103,6 +104,16 @@ class SheetRun:
             log.warning("%s: what is under way is left as it is: %s", self._entry.name, error)
             return None
 
+    async def status(self) -> int:
+        """Return how the campaign stands, as an exit status; 5 with videos under way."""
+        found = await self.find()
+        if found is None:
+            return 0
+        states: frozenset[Any] = frozenset(
+            await self._at.ledger.read(partial(states_of, campaign_id=found.id))
+        )
+        return exit_status(states)
+
     async def _run(self, sheet: Sheet, approved: Callable[[], None]) -> RunOutcome:
         """Take every step of a run of the sheet as it was read."""
         at = self._at
@@ -110,6 +121,7 @@ class SheetRun:
         beforehand = NightApproval(
             inbox=at.inbox,
             night=at.night,
+            since=at.since,
             place=at.place,
             sheet=self._entry.name,
             again=self.by_hand(sheet.campaign),
@@ -200,10 +212,9 @@ class SheetRun:
         return await self._at.ledger.read(partial(find_campaign, name=self.campaign))
 
     async def _begin(self, campaign: str) -> None:
-        """Note how the campaign stands before anything is done for the sheet."""
+        """Note which campaign it is, and how it stands, before anything is done for the sheet."""
         self.campaign = campaign
-        note = partial(begin, inbox=self._at.inbox.name, sheet=self._entry.name, campaign=campaign)
-        kept = await self._at.ledger.write(note)
-        self.known = replace(
-            self.known, charged_before=kept.charged_before, event_before=kept.event_before
+        known = replace(self.known, campaign=campaign)
+        self.known = await self._at.ledger.write(
+            partial(begin, inbox=self._at.inbox.name, sheet=known)
         )

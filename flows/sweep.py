@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
+from datetime import date
 from functools import partial
 
 from flows.claimed_night import claim, kept
@@ -27,6 +28,7 @@ from tasks.engine.owner import this_process
 from tasks.home import make_home
 from tasks.ledger import open_ledger
 from tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
+from tasks.nights.calendar import begins, read_zone
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import InboxPlace, SheetFile, open_place
 from tasks.nights.stability import STILL, is_whole, moving
@@ -51,6 +53,7 @@ async def sweep(
     *,
     night: str,
     zone: str,
+    since: float | None = None,
     steps: Steps = PLAIN,
     watch: Watch = lambda _: nullcontext(),
     tell: Tell = lambda _: None,
@@ -63,9 +66,9 @@ async def sweep(
     """Sweep an inbox once; return what this sweep found, made and was charged.
 
     `night` is the night's date in `zone`, as 2026-11-22: every sweep of it counts against the same
-    limits. A file that was written to less than `still` seconds before is looked at twice. Once
-    `stopped`, no further sheet is begun. Raises BadInput where inbox, settings, ledger or store
-    cannot be used at all.
+    limits. It began at `since`, else with that date. A file that was written to less than `still`
+    seconds before is looked at twice. Once `stopped`, no further sheet is begun. Raises BadInput
+    where inbox, settings, ledger or store cannot be used at all.
     """
     inbox = replace(inbox, board=inbox.board or settings.board_url).check()
     make_home(settings.home)
@@ -82,6 +85,7 @@ async def sweep(
             settings=settings,
             inbox=inbox,
             night=found,
+            since=_begins(night, zone) if since is None else since,
             place=place,
             steps=steps,
             watch=watch,
@@ -92,6 +96,10 @@ async def sweep(
         async with kept(sweeping):
             sheets, waiting = await _Order(sweeping, tell, stopped, still).carry()
         return replace(begun, ended_at=clock(), sheets=sheets, waiting=waiting)
+
+
+def _begins(night: str, zone: str) -> float:
+    return begins(date.fromisoformat(night), read_zone(None if zone == "local" else zone))
 
 
 class _Order:
@@ -143,20 +151,21 @@ class _Order:
     async def _left(
         self, whole: Sequence[SheetFile], waiting: Sequence[str], begun: Collection[str]
     ) -> Sequence[NightSheet]:
-        """Return the sheets that are gone, or left alone, while films of theirs are under way.
+        """Return what is under way of sheets that are gone or set aside, and of former campaigns.
 
-        None of those that this sweep has `begun`.
+        None of the sheets that this sweep has `begun`: their present campaigns are with them.
         """
         at = self._sweeping
         there = {*waiting, *(entry.name for entry in whole)}
         under_way = partial(sheets_under_way, inbox=at.inbox.name, sandbox=at.is_trial)
         found = await at.ledger.read(under_way)
-        left = [one for one in found if one.name not in there or one.set_aside_at is not None]
         # A campaign is carried once: by the sheet that was run, or the one it goes on with.
         return [
             NightSheet.gone(at, one)
-            for one in left
-            if one.name not in begun and at.sheet_of(one.campaign) in (None, one.name)
+            for one in found
+            if one.former or one.name not in there or one.set_aside_at is not None
+            if one.former or one.name not in begun
+            if at.sheet_of(one.campaign) in (None, one.name)
         ]
 
     async def _begin(self, sheet: NightSheet) -> asyncio.Task[None]:
@@ -182,7 +191,7 @@ class _Order:
         return failed or self._stopped() or self._sweeping.lost is not None
 
     def _take(self, report: SheetReport) -> None:
-        self._reports[report.sheet] = report
+        self._reports[report.name] = report
         self._tell(report)
 
     async def _whole(self, place: InboxPlace) -> tuple[list[SheetFile], list[str]]:

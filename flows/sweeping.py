@@ -15,7 +15,7 @@ from tasks.ledger import Ledger
 from tasks.ledger.inbox_sheets import SweptSheet
 from tasks.ledger.nights import KeptNight
 from tasks.nights.inboxes import Inbox
-from tasks.nights.values import NightReport, SheetReport
+from tasks.nights.values import NightReport, SheetReport, earlier_report
 from tasks.settings import Settings
 
 log = logging.getLogger("callsheet.night")
@@ -29,6 +29,8 @@ class Sweeping:
     settings: Settings
     inbox: Inbox
     night: KeptNight
+    #: When the night of that date began.
+    since: float
     place: str
     steps: Steps
     watch: Callable[[Run], AbstractAsyncContextManager[object]]
@@ -45,7 +47,7 @@ class Sweeping:
     def __post_init__(self) -> None:
         if self.night.report is not None:
             before = NightReport.read(self.night.report)
-            self._told = {sheet.sheet: sheet for sheet in before.sheets}
+            self._told = {sheet.name: sheet for sheet in before.sheets}
         wait = self.inbox.max_wait
         self.until = None if wait is None else asyncio.get_running_loop().time() + wait
 
@@ -91,7 +93,8 @@ class Sweeping:
 
     def tell(self, report: SheetReport) -> None:
         """Take what became of a sheet into what is told of the night."""
-        self._told[report.sheet] = report.after(self._told.get(report.sheet))
+        before = earlier_report(self._told, report)
+        self._told[report.name] = report.after(before)
 
     def night_report(self, *, ended_at: float) -> NightReport:
         """Return what came of the night so far, over all its sweeps."""

@@ -125,10 +125,12 @@ class _Signals:
 
 def _tell(report: SheetReport) -> None:
     """Say at once what became of a sheet, unless that is nothing."""
-    if report.outcome == "unchanged":
+    if report.outcome == "unchanged" and not report.unanswered:
         return
     charged = f", charged {in_credits(report.charged)}" if report.charged else ""
-    said = f"{report.sheet}: {report.outcome}{charged}"
+    said = f"{report.name}: {report.outcome}{charged}"
+    if report.unanswered:
+        say(report.unanswered)
     if report.again and report.problems:
         several = count(len(report.problems), "problem")
         say(f"{said}, unchanged: {several}, as {names_of(report.sheet)[1]} says")

@@ -14,7 +14,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from tasks.campaign.catalogue import compared
-from tasks.campaign.hold import hold_campaign, find_earlier
+from tasks.campaign.hold import find_earlier, hold_campaign
 from tasks.campaign.match import Match, match_sheet, name_campaign
 from tasks.campaign.plan import plan_sheet, priced
 from tasks.campaign.plan_words import sums_of

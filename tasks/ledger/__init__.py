@@ -132,6 +132,7 @@ if TYPE_CHECKING:
         finish_plan,
         hold_plans,
         keep_sheet,
+        latest_plan,
         plan_before,
         plans_of,
         plans_quoting,

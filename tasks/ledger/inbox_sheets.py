@@ -6,15 +6,28 @@ The memory of the sweeps. Amounts in credits, moments in Unix seconds.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
-from sqlalchemy import Connection, Update, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Update,
+    and_,
+    delete,
+    func,
+    or_,
+    select,
+    union,
+    update,
+)
 
 from tasks.credits import from_micro, to_micro
 from tasks.ledger.database import insert_unless_there
 from tasks.ledger.schema import campaigns, events, rows
-from tasks.ledger.schema_nights import inbox_sheets
+from tasks.ledger.schema_nights import inbox_campaigns, inbox_sheets
 from tasks.ledger.states import NEEDS_PERSON, UNDER_WAY, State
 
 #: Rows that are named in what is told of a night, at most.
@@ -26,8 +39,8 @@ class SweptSheet:
     """A sheet of an inbox as it was last seen, and what became of it.
 
     `version` stands still since `seen_at`; of `dealt_version` the digest is the sha256 (hex) of
-    its bytes. `charged_before` and `event_before` are there while a sweep is at it: how its
-    campaign stood then.
+    its bytes. `charged_before` and `event_before` are there while a scan processes `campaign`: how
+    that stood before. `former`: the sheet has another campaign by now.
     """
 
     name: str
@@ -42,26 +55,47 @@ class SweptSheet:
     failures: int = 0
     failed_on: str | None = None
     set_aside_at: float | None = None
+    former: bool = False
 
 
 def sheets_in(connection: Connection, inbox: str) -> dict[str, SweptSheet]:
     """Return what is known of an inbox's sheets, by name."""
-    query = select(*_COLUMNS).where(inbox_sheets.c.inbox == inbox)
-    return {found.name: _sheet(found._asdict()) for found in connection.execute(query)}
+    this = (
+        inbox_campaigns.c.inbox == inbox_sheets.c.inbox,
+        inbox_campaigns.c.sheet == inbox_sheets.c.name,
+        inbox_campaigns.c.campaign == inbox_sheets.c.campaign,
+    )
+    query = select(*_SHEET, *_BEFORE).outerjoin(inbox_campaigns, and_(*this))
+    found = connection.execute(query.where(inbox_sheets.c.inbox == inbox))
+    return {one.name: _sheet(one._asdict()) for one in found}
 
 
 def sheets_under_way(connection: Connection, inbox: str, *, sandbox: bool) -> list[SweptSheet]:
-    """Return the sheets that an inbox has or had whose campaigns have films under way, by name.
+    """Return the campaigns of an inbox that are to be finished, each with its sheet, by name.
 
-    Films of a sandbox, or else none of those.
+    Of any sheet and campaign that the inbox has or had: videos are under way, or a scan was killed
+    before it reported them. Only videos of a sandbox, or else none of those.
     """
-    under_way = select(rows.c.id).where(
-        rows.c.campaign_id == campaigns.c.id, rows.c.state.in_(sorted(UNDER_WAY))
-    )
-    query = select(*_COLUMNS).join(campaigns, campaigns.c.name == inbox_sheets.c.campaign)
+    known = sheets_in(connection, inbox)
     same = or_(campaigns.c.sandbox.is_(None), campaigns.c.sandbox == sandbox)
-    query = query.where(inbox_sheets.c.inbox == inbox, same, under_way.exists())
-    return [_sheet(found._asdict()) for found in connection.execute(query.order_by(_COLUMNS[0]))]
+    found = []
+    for one in connection.execute(_unfinished(inbox).where(same)).mappings():
+        sheet, former = known[one["sheet"]], known[one["sheet"]].campaign != one["campaign"]
+        if former:
+            # What is known of the file is of its present campaign.
+            sheet = SweptSheet(
+                name=sheet.name, version=sheet.version, seen_at=sheet.seen_at, former=True
+            )
+        before = from_micro(one["charged_before"])
+        found.append(
+            replace(
+                sheet,
+                campaign=one["campaign"],
+                charged_before=before,
+                event_before=one["event_before"],
+            )
+        )
+    return found
 
 
 def see_sheets(connection: Connection, inbox: str, seen: Mapping[str, str], *, at: float) -> None:
@@ -76,25 +110,62 @@ def see_sheets(connection: Connection, inbox: str, seen: Mapping[str, str], *, a
             connection.execute(this.values(version=version, seen_at=at))
 
 
-def begin_sheet(
-    connection: Connection, inbox: str, name: str, *, charged: Decimal, event: int
+def begin_campaign(
+    connection: Connection, inbox: str, sheet: SweptSheet, *, charged: Decimal, event: int
 ) -> SweptSheet:
-    """Note how a sheet's campaign stands before a sweep is at it; return the sheet.
+    """Note that a scan processes the campaign of a sheet, and how it stood before; return those.
 
-    What a sweep noted that was killed at it stays: all since then is told by the next one.
+    Before anything of it is paid for: a scan that is killed is followed by one that knows of the
+    campaign, whatever became of the file. What a killed scan noted stays, also under another
+    sheet's name: everything since then is reported by the next one.
     """
-    fresh = _this(inbox, name).where(inbox_sheets.c.charged_before.is_(None))
-    connection.execute(fresh.values(charged_before=to_micro(charged), event_before=event))
-    return sheets_in(connection, inbox)[name]
+    assert sheet.campaign is not None, "only a sheet that was read is processed"
+    if not sheet.former:
+        connection.execute(_this(inbox, sheet.name).values(campaign=sheet.campaign))
+    mine = _of_campaign(inbox, sheet.campaign)
+    fresh = {"inbox": inbox, "sheet": sheet.name, "campaign": sheet.campaign}
+    insert_unless_there(connection, inbox_campaigns, fresh)
+    first = select(func.min(_BEFORE[0]), func.min(_BEFORE[1])).where(*mine)
+    left, left_event = connection.execute(first).one()
+    noted = {
+        "charged_before": to_micro(charged) if left is None else left,
+        "event_before": event if left_event is None else left_event,
+    }
+    this = update(inbox_campaigns).where(*mine, inbox_campaigns.c.sheet == sheet.name)
+    connection.execute(this.values(**noted))
+    return replace(
+        sheet,
+        charged_before=from_micro(noted["charged_before"]),
+        event_before=noted["event_before"],
+    )
 
 
 def end_sheet(connection: Connection, inbox: str, sheet: SweptSheet) -> None:
-    """Note what became of a sheet: nobody is at it any more."""
-    names = ("dealt_version", "digest", "campaign", "outcome", "failures", "failed_on",
-             "set_aside_at")  # fmt: skip
-    values = {name: getattr(sheet, name) for name in names}
-    this = _this(inbox, sheet.name)
-    connection.execute(this.values(**values, charged_before=None, event_before=None))
+    """Note what became of a sheet: no scan processes it any more.
+
+    Of its former campaigns those are forgotten in which nothing is under way.
+    """
+    if not sheet.former:
+        names = ("dealt_version", "digest", "campaign", "outcome", "failures", "failed_on",
+                 "set_aside_at")  # fmt: skip
+        values = {name: getattr(sheet, name) for name in names}
+        connection.execute(_this(inbox, sheet.name).values(**values))
+    if sheet.campaign is not None:
+        ended = update(inbox_campaigns).where(*_of_campaign(inbox, sheet.campaign))
+        connection.execute(ended.values(charged_before=None, event_before=None))
+    present = select(inbox_sheets.c.campaign).where(
+        inbox_sheets.c.inbox == inbox, inbox_sheets.c.name == sheet.name
+    )
+    over = delete(inbox_campaigns).where(
+        inbox_campaigns.c.inbox == inbox,
+        inbox_campaigns.c.sheet == sheet.name,
+        inbox_campaigns.c.campaign != present.scalar_subquery(),
+        inbox_campaigns.c.charged_before.is_(None),
+        ~select(campaigns.c.id)
+        .where(campaigns.c.name == inbox_campaigns.c.campaign, _UNDER_WAY)
+        .exists(),
+    )
+    connection.execute(over)
 
 
 def delivered_since(connection: Connection, campaign_id: int, event: int) -> tuple[str, ...]:
@@ -133,7 +204,43 @@ def states_of(connection: Connection, campaign_id: int) -> dict[str, int]:
     return dict(connection.execute(query.group_by(rows.c.state)).tuples().all())
 
 
-_COLUMNS = [inbox_sheets.c[name] for name in SweptSheet.__dataclass_fields__]
+_BEFORE = (inbox_campaigns.c.charged_before, inbox_campaigns.c.event_before)
+_SHEET = [
+    inbox_sheets.c[name] for name in SweptSheet.__dataclass_fields__ if name in inbox_sheets.c
+]
+_UNDER_WAY = (
+    select(rows.c.id)
+    .where(rows.c.campaign_id == campaigns.c.id, rows.c.state.in_(sorted(UNDER_WAY)))
+    .exists()
+)
+
+
+def _unfinished(inbox: str) -> Select[Any]:
+    """Return a query of the campaigns that sheets of an inbox have or had, and are not finished."""
+    present = select(inbox_sheets.c.name.label("sheet"), inbox_sheets.c.campaign).where(
+        inbox_sheets.c.inbox == inbox, inbox_sheets.c.campaign.is_not(None)
+    )
+    every = select(inbox_campaigns.c.sheet, inbox_campaigns.c.campaign).where(
+        inbox_campaigns.c.inbox == inbox
+    )
+    # An earlier release that works on the same ledger writes the first alone.
+    had = union(present, every).subquery()
+    noted = and_(
+        inbox_campaigns.c.inbox == inbox,
+        inbox_campaigns.c.sheet == had.c.sheet,
+        inbox_campaigns.c.campaign == had.c.campaign,
+    )
+    query = (
+        select(had.c.sheet, had.c.campaign, *_BEFORE)
+        .join(campaigns, campaigns.c.name == had.c.campaign)
+        .outerjoin(inbox_campaigns, noted)
+    )
+    wanted = or_(_UNDER_WAY, inbox_campaigns.c.charged_before.is_not(None))
+    return query.where(wanted).order_by(had.c.sheet, had.c.campaign)
+
+
+def _of_campaign(inbox: str, campaign: str) -> tuple[ColumnElement[bool], ...]:
+    return inbox_campaigns.c.inbox == inbox, inbox_campaigns.c.campaign == campaign
 
 
 def _this(inbox: str, name: str) -> Update:

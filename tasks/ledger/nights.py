@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Update, case, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Row, Update, case, func, or_, select, true, update
 
 from tasks.credits import as_text, from_micro, in_credits, to_micro
 from tasks.errors import SpendRefused
 from tasks.ledger.database import insert_unless_there
+from tasks.ledger.figures import total
 from tasks.ledger.leases import (
     NIGHT,
     Lease,
@@ -27,7 +29,9 @@ from tasks.ledger.leases import (
     release,
     renew,
 )
-from tasks.ledger.schema_nights import inbox_sheets, nights, pauses
+from tasks.ledger.schema import FOUND, campaigns, takes
+from tasks.ledger.schema_board import acts
+from tasks.ledger.schema_nights import inbox_campaigns, inbox_sheets, nights, pauses
 
 #: What is said of a night whose sweep ended without a word, once a later one begins.
 LEFT = "its sweep ended without a word"
@@ -145,6 +149,7 @@ def approve_in_night(
     connection: Connection,
     night_id: int,
     *,
+    since: float,
     place: str,
     sheet: str,
     credits: Decimal,
@@ -153,22 +158,28 @@ def approve_in_night(
 ) -> None:
     """Count what is approved in a night, and of a sheet in it; raise SpendRefused beyond a limit.
 
-    In the transaction of the approval itself: both stand, or neither. A sweep that has lost the
-    inbox's lease approves nothing.
+    In the transaction of the approval itself: both stand, or neither. A run that has lost the
+    inbox's lease approves nothing. What was paid for in the night (from `since` on) with another
+    ledger, and was found, counts as well; a ledger that was restored in the night does not know
+    what else was approved, so nothing is.
     """
     amount = to_micro(credits)
-    within = nights.c.approved + amount <= to_micro(per_night)
+    night = connection.execute(select(nights).where(nights.c.id == night_id)).one()
+    _check_whole(connection, night.date, since)
     if not _has(connection, night_id, place):
-        raise SpendRefused("another sweep has this night by now; nothing was spent")
+        raise SpendRefused("another nightly run has this night by now; nothing was spent")
+    elsewhere = _paid_elsewhere(connection, night.inbox, since)
+    within = nights.c.approved + amount + sum(elsewhere.values()) <= to_micro(per_night)
     spent = _open(night_id).where(within).values(approved=nights.c.approved + amount)
     if connection.execute(spent).rowcount != 1:
-        raise _refusal(connection, night_id, credits, per_night)
-    night = connection.execute(select(nights).where(nights.c.id == night_id)).one()
+        found = from_micro(sum(elsewhere.values()))
+        raise _refusal(connection, night_id, credits, per_night, found)
+    spent_on = elsewhere.get(sheet, 0)
     sofar = case((inbox_sheets.c.approved_on == night.date, inbox_sheets.c.approved), else_=0)
     this = update(inbox_sheets).where(
         inbox_sheets.c.inbox == night.inbox,
         inbox_sheets.c.name == sheet,
-        true() if per_sheet is None else sofar + amount <= to_micro(per_sheet),
+        true() if per_sheet is None else sofar + spent_on + amount <= to_micro(per_sheet),
     )
     counted = this.values(approved=sofar + amount, approved_on=night.date)
     if connection.execute(counted).rowcount != 1:
@@ -218,13 +229,42 @@ def _open(night_id: int) -> Update:
     return update(nights).where(nights.c.id == night_id, nights.c.ended_at.is_(None))
 
 
+def _check_whole(connection: Connection, date: str, since: float) -> None:
+    """Raise SpendRefused where the ledger was restored from a backup since a moment."""
+    restores = select(func.max(acts.c.at)).where(acts.c.act == "restore", acts.c.at >= since)
+    at = connection.scalar(restores)
+    if at is not None:
+        raise SpendRefused(
+            f"the ledger was restored from a backup at {datetime.fromtimestamp(at, UTC):%H:%M} "
+            f"UTC, after the night of {date} began: what that night approved before is not known, "
+            "so it approves nothing more by itself; nothing was spent"
+        )
+
+
+def _paid_elsewhere(connection: Connection, inbox: str, since: float) -> dict[str, int]:
+    """Return what was paid for of each sheet since a moment with another ledger, and found."""
+    paid = func.coalesce(takes.c.charged, takes.c.reserved)
+    query = (
+        select(inbox_campaigns.c.sheet, total(paid))
+        .join(campaigns, campaigns.c.name == inbox_campaigns.c.campaign)
+        .join(takes, takes.c.campaign_id == campaigns.c.id)
+        .where(inbox_campaigns.c.inbox == inbox, takes.c.intended_at >= since, FOUND)
+    )
+    several = connection.execute(query.group_by(inbox_campaigns.c.sheet))
+    return {sheet: int(credits) for sheet, credits in several}
+
+
 def _refusal(
-    connection: Connection, night_id: int, credits: Decimal, per_night: Decimal
+    connection: Connection,
+    night_id: int,
+    credits: Decimal,
+    per_night: Decimal,
+    elsewhere: Decimal,
 ) -> SpendRefused:
     night = _night(connection.execute(select(nights).where(nights.c.id == night_id)).one())
     if night.ended_at is not None:
         return SpendRefused("this night has ended by now; nothing was spent")
-    left = max(per_night - night.approved, Decimal(0))
+    left = max(per_night - night.approved - elsewhere, Decimal(0))
     return SpendRefused(
         f"it costs {in_credits(credits)}, and {as_text(left)} of the {in_credits(per_night)} that "
         f"may be spent in the night of {night.date} without asking are left; nothing was spent"

@@ -7,7 +7,7 @@ it to the next one after a while.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -46,9 +46,13 @@ class Notice:
     error: str | None = None
 
 
-def keep_notice(connection: Connection, notice: Notice) -> bool:
-    """Write a notice down; return False if one of its key is there already."""
-    return insert_unless_there(connection, notices, vars(notice))
+def keep_notices(connection: Connection, several: Iterable[Notice]) -> None:
+    """Write notices down, all or none; one whose key is there already stays as it is.
+
+    Those of one digest go together: once one of them is there, the digest counts as told.
+    """
+    for notice in several:
+        insert_unless_there(connection, notices, vars(notice))
 
 
 def waiting_notices(connection: Connection, inbox: str, *, since: float) -> list[Notice]:
@@ -67,7 +71,7 @@ def waiting_notices(connection: Connection, inbox: str, *, since: float) -> list
 
 
 def take_notice(connection: Connection, key: str, *, at: float) -> bool:
-    """Take a notice to send it; False where it was sent, or somebody else is at it."""
+    """Take a notice to send it; False where it was sent, or another process is sending it."""
     taken = connection.execute(
         update(notices)
         .where(
@@ -76,6 +80,8 @@ def take_notice(connection: Connection, key: str, *, at: float) -> bool:
             or_(
                 notices.c.tried_at.is_(None),
                 notices.c.tried_at <= at - TAKEN,
+                # By a clock that was set back since.
+                notices.c.tried_at > at + TAKEN,
                 # The last try has ended.
                 notices.c.error.is_not(None),
             ),
@@ -152,7 +158,8 @@ def last_sweep(connection: Connection, inbox: str, *, at: float) -> LastSweep:
     """Return when an inbox was swept last, and whether it is paused at a moment."""
     query = (
         select(nights.c.begun_at, nights.c.ended_at)
-        .where(nights.c.inbox == inbox)
+        # One of the future is of a clock that was set back since.
+        .where(nights.c.inbox == inbox, nights.c.begun_at <= at)
         .order_by(nights.c.begun_at.desc())
         .limit(1)
     )

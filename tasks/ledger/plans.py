@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Connection, Row, func, select, update
+from sqlalchemy import Connection, Row, delete, func, select, update
 
 from tasks.credits import from_micro, to_micro
-from tasks.ledger.schema_board import people, plans, sheets
+from tasks.ledger.schema_board import people, plans, runs, sheets
 
 PlanKind = Literal["run", "retake"]
 PlanState = Literal["quoting", "ready", "approved", "void", "expired"]
+#: How long a plan stays once it has expired, so that links to it lead on, in seconds.
+KEPT = 30 * 86400.0
 PLAN_STATES: tuple[PlanState, ...] = get_args(PlanState)
 
 
@@ -157,6 +159,43 @@ def plan_before(connection: Connection, plan_id: str) -> KeptPlan | None:
     """Return the plan whose place another one took."""
     found = connection.execute(select(plans).where(plans.c.replaced_by == plan_id)).first()
     return None if found is None else _plan(found)
+
+
+def latest_plan(connection: Connection, plan_id: str) -> str:
+    """Return the plan that stands in the place of a plan by now, over all that came between."""
+    passed = [plan_id]
+    while True:
+        query = select(plans.c.replaced_by).where(plans.c.id == passed[-1])
+        after = connection.scalar(query)
+        if after is None or after in passed:
+            return passed[-1]
+        passed.append(after)
+
+
+def ready_plans(connection: Connection, campaign: str, *, made_by: str) -> list[KeptPlan]:
+    """Return the plans of a campaign that are ready, by makers of that name; newest last."""
+    query = select(plans).where(
+        plans.c.campaign == campaign,
+        plans.c.state == "ready",
+        plans.c.made_by.startswith(made_by, autoescape=True),
+    )
+    return [_plan(one) for one in connection.execute(query.order_by(plans.c.made_at))]
+
+
+def extend_plan(connection: Connection, plan_id: str, *, expires_at: float) -> bool:
+    """Have a plan that still stands wait for longer; False where it is not ready any more."""
+    return _move(connection, plan_id, "ready", {"expires_at": expires_at})
+
+
+def drop_old_plans(connection: Connection, *, at: float) -> int:
+    """Remove plans that cannot be approved any more, some time after; return how many.
+
+    None that a run was started for.
+    """
+    over = func.coalesce(plans.c.expires_at, plans.c.made_at) <= at - KEPT
+    run = select(runs.c.id).where(runs.c.plan_id == plans.c.id)
+    old = delete(plans).where(plans.c.state.in_(("void", "ready")), over, ~run.exists())
+    return connection.execute(old).rowcount
 
 
 def plans_quoting(connection: Connection) -> list[str]:

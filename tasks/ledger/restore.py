@@ -34,7 +34,7 @@ class PastTake:
     video_id: str
     sent_at: float
     #: Where it is known from, for people.
-    source: str
+    source: str = "the store's manifest"
     files: Sequence[Delivered] = ()
     #: What a person said of its video, and what was found when that was inspected.
     review: Review | None = None

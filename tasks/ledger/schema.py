@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 #: The newest migration. An older ledger is upgraded; a newer one is worked with where it says that
 #: this can be done (`schema_version`), else refused.
-REVISION = "0019"
+REVISION = "0021"
 #: The table that says which one a database is at. Alembic's own name for it is in the database of
 #: every application that uses Alembic, Prefect's among them.
 VERSION_TABLE = "callsheet_version"

@@ -52,14 +52,27 @@ inbox_sheets = Table(
     # What the standing approval has approved of it in the night of that date.
     Column("approved", BigInteger, nullable=False, server_default="0"),
     Column("approved_on", String(10)),
-    # Of a sweep that is at it: what its campaign had been charged before, and its last event then.
-    Column("charged_before", BigInteger),
-    Column("event_before", BigInteger),
     # Nights in a row in which it failed, and the last of them.
     Column("failures", Integer, nullable=False, server_default="0"),
     Column("failed_on", String(10)),
     Column("set_aside_at", Float),
     Unique("inbox", "name"),
+)
+
+# The campaigns that a sheet has had, written before anything of one is paid for: a file may be
+# removed, or used for another campaign, while videos are under way.
+inbox_campaigns = Table(
+    "inbox_campaigns",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("inbox", String(200), nullable=False),
+    # As in inbox_sheets.
+    Column("sheet", Text, nullable=False),
+    Column("campaign", String(200), nullable=False),
+    # While a scan processes it: what the campaign had been charged before, and its last event then.
+    Column("charged_before", BigInteger),
+    Column("event_before", BigInteger),
+    Unique("inbox", "sheet", "campaign"),
 )
 
 # Nights that are not wanted for a while: of an inbox, or of all ("*").

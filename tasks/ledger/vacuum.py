@@ -6,6 +6,7 @@ from sqlalchemy import Connection, Engine, delete, func, select, text
 
 from tasks.ledger.database import ledger_file
 from tasks.ledger.hints import drop_old_hints
+from tasks.ledger.plans import drop_old_plans
 from tasks.ledger.schema import events, rows
 from tasks.ledger.schema_board import logins, sessions
 from tasks.ledger.states import UNDER_WAY
@@ -14,12 +15,14 @@ from tasks.ledger.states import UNDER_WAY
 def forget(connection: Connection, *, at: float, events_before: float | None) -> int:
     """Remove what serves nobody any more; return how many lines that were.
 
-    Hints that the service cannot repeat, and logins and sessions that are over; where it is asked
-    for, the history before a moment of rows that rest. What was paid for is in takes and accounts,
-    which stay whole. The newest event of a campaign stays: others count on from it.
+    Hints that the service cannot repeat, logins and sessions that are over, plans that expired a
+    month ago; where it is asked for, the history before a moment of rows that rest. What was paid
+    for is in takes and accounts, which stay whole. The newest event of a campaign stays: others
+    count on from it.
     """
     gone = drop_old_hints(connection, at=at)
     gone += connection.execute(delete(sessions).where(sessions.c.expires_at <= at)).rowcount
+    gone += drop_old_plans(connection, at=at)
     gone += connection.execute(delete(logins).where(logins.c.expires_at <= at)).rowcount
     if events_before is not None:
         newest = select(func.max(events.c.id)).group_by(events.c.campaign_id)

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -39,10 +39,14 @@ _HOW = 'write it as five fields (minute hour day month weekday), like "0 2 * * *
 
 @dataclass(frozen=True, kw_only=True)
 class Night:
-    """A night: its date in the schedule's zone (2026-11-22), and when it was due, if scheduled."""
+    """A night: its date in the schedule's zone (2026-11-22), and when it was due, if scheduled.
+
+    `since` is the first moment that belongs to a night of that date.
+    """
 
     date: str
     zone: str
+    since: float
     due_at: float | None = None
 
 
@@ -51,15 +55,41 @@ def night_of(
 ) -> Night:
     """Return the night that a moment belongs to; without a schedule that is its date.
 
-    `due` is the moment that a scheduler meant: it may see a change of clocks otherwise than we do.
-    Raises ConfigurationError for a schedule or a zone that there is not.
+    `due` is the moment that a scheduler meant: its clock may be ahead, and it may see a change of
+    clocks otherwise. It counts where the schedule names it: a run that a person starts belongs to
+    the night before it. Raises ConfigurationError for a schedule or a zone that there is not.
     """
     zone = read_zone(timezone)
     begun = None if cron is None else last_due(at, cron=cron, timezone=timezone)
-    if begun is not None and due is not None and begun < due <= at + _AHEAD:
-        begun = due
     named = datetime.fromtimestamp(at if begun is None else begun, zone)
-    return Night(date=f"{named:%Y-%m-%d}", zone=name_of(zone), due_at=begun)
+    if begun is not None and due is not None and begun < due <= at + _AHEAD:
+        meant = _wall_time(due, cron or "", zone)
+        begun, named = (begun, named) if meant is None else (due, meant)
+    since = begins(named.date(), zone)
+    if begun is not None:
+        first = next_due(since - 1, cron=cron or "", timezone=timezone)
+        since = min(begun, begun if first is None else first)
+    return Night(date=f"{named:%Y-%m-%d}", zone=name_of(zone), since=since, due_at=begun)
+
+
+def begins(day: date, zone: tzinfo) -> float:
+    """Return the first moment of a date in a zone."""
+    return datetime.combine(day, time(), zone).timestamp()
+
+
+def _wall_time(due: float, cron: str, zone: tzinfo) -> datetime | None:
+    """Return the time of a schedule that a moment is, as its clocks show it; None for none.
+
+    Around a change of clocks it may be that time before the change, or after it.
+    """
+    moment = datetime.fromtimestamp(due, UTC)
+    for beside in (-_SET_BACK, _SET_BACK):
+        offset = datetime.fromtimestamp(due + beside, zone).utcoffset()
+        assert offset is not None, "a zone has one at every moment"
+        wall = moment.replace(tzinfo=None) + offset
+        if next(_moments(cron, wall - timedelta(seconds=1)), None) == wall:
+            return wall
+    return None
 
 
 def last_due(at: float, *, cron: str, timezone: str | None) -> float | None:

@@ -31,6 +31,8 @@ class NightApproval:
 
     inbox: Inbox
     night: KeptNight
+    #: When the night began: a ledger that was restored since does not know what it approved.
+    since: float
     place: str
     sheet: str
     #: The command by which a person runs the sheet, and is asked.
@@ -74,6 +76,7 @@ class NightApproval:
             approve_in_night(
                 connection,
                 self.night.id,
+                since=self.since,
                 place=self.place,
                 sheet=self.sheet,
                 credits=total * (1 + self.tolerance),

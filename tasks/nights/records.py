@@ -23,7 +23,7 @@ from tasks.ledger import (
 )
 from tasks.ledger.inbox_sheets import (
     SweptSheet,
-    begin_sheet,
+    begin_campaign,
     delivered_since,
     end_sheet,
     rows_but,
@@ -41,12 +41,12 @@ RESTING: frozenset[State] = frozenset(
 _NOT_MADE: frozenset[State] = NOT_BEGUN | {"held", "rejected", "cancelled", "retired"}
 
 
-def begin(connection: Connection, *, inbox: str, sheet: str, campaign: str) -> SweptSheet:
-    """Note how a sheet's campaign stands before anything is done for it; return the sheet."""
-    found = find_campaign(connection, campaign)
+def begin(connection: Connection, *, inbox: str, sheet: SweptSheet) -> SweptSheet:
+    """Note how the campaign of a sheet stands before anything is done for it; return the sheet."""
+    found = find_campaign(connection, sheet.campaign or "")
     event = last_event(connection, found.id) if found else 0
     charged = tally_of(connection, found).paid_here if found else Decimal(0)
-    return begin_sheet(connection, inbox, sheet, charged=charged, event=event)
+    return begin_campaign(connection, inbox, sheet, charged=charged, event=event)
 
 
 def close(

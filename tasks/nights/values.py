@@ -51,13 +51,22 @@ class SheetReport:
     link: str | None = None
     #: Whether the sweep before said the same of the very same sheet.
     again: bool = False
+    #: Whether `campaign` is one that the sheet had before: the file has another one by now.
+    former: bool = False
+    #: Why there is no answer beside the sheet, in a sentence.
+    unanswered: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called among the reports of a night; one sheet may have several."""
+        return f"{self.sheet} (campaign {self.campaign})" if self.former else self.sheet
 
     def after(self, earlier: SheetReport | None) -> SheetReport:
         """Return what the night is to tell once another sweep of it has told this."""
         if earlier is None:
             return self
         if self.outcome == "unchanged" and earlier.outcome == "delivered":
-            return earlier
+            return replace(earlier, unanswered=self.unanswered)
         delivered = dict.fromkeys((*earlier.delivered, *self.delivered))
         charged = earlier.charged + self.charged
         outcome = "delivered" if self.outcome == "unchanged" and delivered else self.outcome
@@ -73,11 +82,30 @@ class SheetReport:
             "charged": as_number(self.charged),
             "problems": list(self.problems),
         }
-        more = {"words": self.words, "link": self.link}
+        more = {"words": self.words, "link": self.link, "unanswered": self.unanswered}
         told |= {name: value for name, value in more.items() if value is not None}
         if self.asked is not None:
             told["asked"] = as_number(self.asked)
-        return told
+        return told | ({"former": True} if self.former else {})
+
+
+def earlier_report(reports: dict[str, SheetReport], report: SheetReport) -> SheetReport | None:
+    """Take out of `reports` what was said before of the same sheet and campaign, and return it.
+
+    What was said of another campaign stays, as that of a former one.
+    """
+    same = reports.pop(report.name, None)
+    if report.former:
+        present = reports.get(report.sheet)
+        if same is None and present is not None and present.campaign == report.campaign:
+            return reports.pop(report.sheet)
+        return same
+    if same is None or None in (same.campaign, report.campaign) or same.campaign == report.campaign:
+        return same
+    former = replace(same, former=True)
+    before = reports.get(former.name)
+    reports[former.name] = former if before is None else before.after(former)
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,11 @@ The board asks for the prices anew when it is approved, so it may wait until the
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Mapping
+from decimal import Decimal
 from functools import partial
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from sqlalchemy import Connection
@@ -17,7 +21,16 @@ from tasks.campaign.match import Match
 from tasks.campaign.plan_keeping import ask_plan
 from tasks.campaign.priced_plan import PricedPlan
 from tasks.campaign.values import Plan, RunOptions
-from tasks.ledger import KeptSheet, Ledger, finish_plan, keep_sheet, plans_of, void_plan
+from tasks.ledger import (
+    KeptPlan,
+    KeptSheet,
+    Ledger,
+    find_sheet,
+    finish_plan,
+    keep_sheet,
+    void_plan,
+)
+from tasks.ledger.plans import drop_old_plans, extend_plan, ready_plans
 from tasks.settings import Settings
 from tasks.sheet import Sheet
 
@@ -40,7 +53,8 @@ async def keep_plan(
 ) -> str:
     """Keep a priced plan of a sheet, in the very bytes it was made of; return the plan's id.
 
-    It takes the place of the plans that nights before it made of the campaign.
+    A plan of an earlier night that says the same stays, and waits for longer: the link that was
+    mailed leads to it. Else this one takes the place of those.
     """
     name, by = fit_name(sheet.name), f"{BY} {night}"
     _, digest = await asyncio.to_thread(keep_bytes, settings, name, content)
@@ -54,24 +68,61 @@ async def keep_plan(
         sandbox=options.sandbox,
     )
     document = run_document(PricedPlan(sheet, plan, Match()))
+    new = _NewPlan(kept, terms.as_json(), document, plan.total, plan.campaign)
+    return await ledger.write(partial(_keep, new=new, by=by, at=at))
+
+
+class _NewPlan(NamedTuple):
+    sheet: KeptSheet
+    terms: dict[str, Any]
+    document: dict[str, Any]
+    total: Decimal
+    campaign: str
+
+
+def _keep(connection: Connection, new: _NewPlan, *, by: str, at: float) -> str:
+    before = ready_plans(connection, new.campaign, made_by=BY)
+    for other in reversed(before):
+        if other.state_at(at) == "ready" and _says_the_same(connection, other, new):
+            extend_plan(connection, other.id, expires_at=at + WAITS)
+            return other.id
     plan_id = uuid4().hex
-    begin = partial(ask_plan, plan_id=plan_id, kind="run", campaign=plan.campaign, by=by, at=at)
-
-    def keep(connection: Connection) -> None:
-        keep_sheet(connection, kept)
-        begin(connection, terms=terms.as_json(), sheet_id=kept.id)
-        finish_plan(
-            connection,
-            plan_id,
-            campaign=plan.campaign,
-            document=document,
-            total=plan.total,
-            expires_at=at + WAITS,
-        )
-        for other in plans_of(connection, plan.campaign, limit=20):
-            if other.state == "ready" and other.made_by.startswith(BY) and other.id != plan_id:
-                words = "a later night has made another plan"
-                void_plan(connection, other.id, old="ready", words=words, replaced_by=plan_id)
-
-    await ledger.write(keep)
+    keep_sheet(connection, new.sheet)
+    ask_plan(
+        connection,
+        plan_id,
+        kind="run",
+        campaign=new.campaign,
+        terms=new.terms,
+        by=by,
+        at=at,
+        sheet_id=new.sheet.id,
+    )
+    finish_plan(
+        connection,
+        plan_id,
+        campaign=new.campaign,
+        document=new.document,
+        total=new.total,
+        expires_at=at + WAITS,
+    )
+    words = "a later night has made another plan"
+    for other in before:
+        void_plan(connection, other.id, old="ready", words=words, replaced_by=plan_id)
+    drop_old_plans(connection, at=at)
     return plan_id
+
+
+def _says_the_same(connection: Connection, other: KeptPlan, new: _NewPlan) -> bool:
+    """Whether a plan is of the same bytes, on the same terms, with the same rows and prices."""
+    sheet = find_sheet(connection, other.sheet_id or "")
+    if sheet is None or (sheet.digest, sheet.place) != (new.sheet.digest, new.sheet.place):
+        return False
+    return other.terms == new.terms and _lasting(other.document or {}) == _lasting(new.document)
+
+
+def _lasting(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a plan says of its sheet, without what other runs and its own planning change."""
+    told: dict[str, Any] = json.loads(json.dumps(document))
+    credits = {**told.get("credits", {}), "balance": None}
+    return {**told, "credits": credits, "live": None}

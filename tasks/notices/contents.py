@@ -121,7 +121,7 @@ def _line(sheet: SheetReport, known: _Known | None, board: str | None) -> Campai
     rows, tally = sheet.rows, known.tally if known else None
     gone = rows.get("retired", 0) + rows.get("cancelled", 0)
     return CampaignFigures(
-        sheet=sheet.sheet,
+        sheet=sheet.name,
         campaign=sheet.campaign,
         outcome=sheet.outcome,
         ready=rows.get("delivered", 0),

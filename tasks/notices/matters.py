@@ -35,24 +35,36 @@ ORDER: Sequence[Outcome] = ("needs-person", "not-approved", "invalid", "parked",
 class About:
     """What a notice told of: its night, the marks of its matters, and films by campaign.
 
-    `sheets` are marks of all sheets of the night; they are not kept.
+    `sheets` are marks of all sheets of the night; they are not kept. `told` is when each of the
+    nights ended that it knew of, by date.
     """
 
     night: str
     marks: frozenset[str] = frozenset()
     films: Mapping[str, int] | None = None
     sheets: frozenset[str] = field(default=frozenset(), compare=False)
+    told: Mapping[str, float] | None = field(default=None, compare=False)
 
     def as_text(self) -> str:
         """Return it as the ledger keeps it."""
-        told = {"night": self.night, "marks": sorted(self.marks), "films": self.films or {}}
-        return json.dumps(told, sort_keys=True)
+        said = {"night": self.night, "marks": sorted(self.marks), "films": self.films or {}}
+        more = {} if self.told is None else {"told": dict(self.told)}
+        return json.dumps(said | more, sort_keys=True)
 
     @classmethod
     def read(cls, text: str) -> About:
         """Read what `as_text` wrote."""
         told = json.loads(text)
         return cls(night=told["night"], marks=frozenset(told["marks"]), films=told["films"])
+
+
+def nights_told(text: str) -> Mapping[str, float] | None:
+    """Return when the nights ended that a notice knew of (`About.told`); None where it says none.
+
+    Those of earlier releases say none.
+    """
+    told: Mapping[str, float] | None = json.loads(text).get("told")
+    return told
 
 
 def about(report: NightReport, matters: Iterable[Matter]) -> About:
@@ -62,7 +74,7 @@ def about(report: NightReport, matters: Iterable[Matter]) -> About:
         night=report.night,
         marks=frozenset(matter.mark for matter in matters),
         films={name: number for name, number in films.items() if number},
-        sheets=frozenset(_mark(one.sheet) for one in report.sheets),
+        sheets=frozenset(_mark(one.name) for one in report.sheets),
     )
 
 
@@ -150,7 +162,7 @@ def _since(sheet: SheetReport, kind: Outcome, before: Sequence[NightReport]) -> 
     for night in before:
         if night.skipped is not None or not night.sheets:
             continue
-        then = next((one for one in night.sheets if one.sheet == sheet.sheet), None)
+        then = next((one for one in night.sheets if one.name == sheet.name), None)
         if then is None or _kind(then) != kind or not _is_same(sheet, then):
             break
         since = night.night
@@ -178,9 +190,9 @@ def _matter(
     whole = max(len(lines), needing_of(sheet) if kind == "needs-person" else 0)
     button, link, command = _way_on(sheet, kind, board, place)
     return Matter(
-        mark=f"{kind}:{_mark(sheet.sheet)}:{_mark(*told)}",
+        mark=f"{kind}:{_mark(sheet.name)}:{_mark(*told)}",
         kind=kind,
-        sheet=sheet.sheet,
+        sheet=sheet.name,
         campaign=sheet.campaign,
         title=_title(sheet, kind),
         words=_words(sheet, kind),
@@ -198,6 +210,8 @@ def _mark(*words: str) -> str:
 
 def _words(sheet: SheetReport, kind: Outcome) -> str | None:
     """Return why it stands as it does, without what the title, the lines and the button say."""
+    if sheet.unanswered is not None:
+        return redact(sheet.unanswered)
     if kind == "invalid" and sheet.problems:
         return f"All of it is in {names_of(sheet.sheet)[1]}, beside the sheet."
     if sheet.words is None:

@@ -22,7 +22,7 @@ from tasks.ledger import Ledger
 from tasks.ledger.notices import (
     Notice,
     drop_old_letters,
-    keep_notice,
+    keep_notices,
     note_sent,
     note_unsent,
     take_notice,
@@ -84,23 +84,25 @@ async def write_down(
     about: str,
     now: float,
 ) -> None:
-    """Write a notice down for every address of an inbox, unless this window has had one of them.
+    """Write a notice down for every address of an inbox in one change, once in a window.
 
     `window` is what it is sent once in: a night, a time of silence.
     """
-    for address in addresses_of(inbox):
-        key = f"{kind}:{_mark(inbox.name, window, address.mark)}"
-        notice = Notice(
-            key=key,
+    text = _as_text(letter)
+    several = [
+        Notice(
+            key=f"{kind}:{_mark(inbox.name, window, address.mark)}",
             inbox=inbox.name,
             kind=kind,
             address=address.mark,
             subject=letter.subject,
             about=about,
-            letter=_as_text(letter),
+            letter=text,
             made_at=now,
         )
-        await ledger.write(partial(keep_notice, notice=notice))
+        for address in addresses_of(inbox)
+    ]
+    await ledger.write(partial(keep_notices, several=several))
     crashpoint("notices: written down", inbox.name)
 
 
@@ -119,7 +121,7 @@ async def note_quiet(
         made_at=now,
         sent_at=now,
     )
-    await ledger.write(partial(keep_notice, notice=notice))
+    await ledger.write(partial(keep_notices, several=[notice]))
 
 
 async def send_waiting(

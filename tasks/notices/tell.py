@@ -20,11 +20,11 @@ from tasks.ledger import Ledger
 from tasks.ledger.notices import Notice, last_notice, reports_of
 from tasks.nights.calendar import read_zone
 from tasks.nights.inboxes import LONGEST, Inbox
-from tasks.nights.values import NightReport, SheetReport
+from tasks.nights.values import NightReport, SheetReport, earlier_report
 from tasks.notices.alarms import tell_silence
 from tasks.notices.contents import gather
 from tasks.notices.letters import digest_letter
-from tasks.notices.matters import About, about, is_worth
+from tasks.notices.matters import About, about, is_worth, nights_told
 from tasks.notices.publish import (
     Sending,
     note_quiet,
@@ -127,27 +127,28 @@ async def _write_digest(
     told = await ledger.read(partial(last_notice, inbox=inbox.name, kind="digest"))
     quiet = await ledger.read(partial(last_notice, inbox=inbox.name, kind="quiet"))
     new = _since(nights, told, quiet)
-    if not new or now < _due(inbox, new[0]):
+    # A night that began in the future did so by a clock that was set back since.
+    if not new or new[0].begun_at <= now < _due(inbox, new[0]):
         return
     night = merged(new)
     before = [one for one in nights if one.night < night.night]
     contents = await gather(ledger, inbox, night, before, now=now)
     tells, last = about(night, contents.matters), About.read(told.about) if told else None
+    # By their ends and not by when they were told: a clock may be set back.
+    noted = replace(tells, told={one.night: one.ended_at for one in nights}).as_text()
     if not (
         await _alarmed_before(ledger, inbox, night, told)
         or is_worth(tells, last, contents.matters, quiet=inbox.quiet)
     ):
         window = f"{night.night} {night.ended_at}"
-        await note_quiet(ledger, inbox, "quiet", window=window, about=tells.as_text(), now=now)
+        await note_quiet(ledger, inbox, "quiet", window=window, about=noted, now=now)
         return
     # A second digest of a night is of something else than the first one.
     again = last is not None and last.night == night.night
     window = f"{night.night} {tells.as_text()}" if again else night.night
     films = await with_pictures(ledger, settings, contents.films)
     letter = digest_letter(replace(contents, films=films))
-    await write_down(
-        ledger, inbox, letter, kind="digest", window=window, about=tells.as_text(), now=now
-    )
+    await write_down(ledger, inbox, letter, kind="digest", window=window, about=noted, now=now)
 
 
 async def _nights(ledger: Ledger, inbox: Inbox, report: NightReport | None) -> list[NightReport]:
@@ -169,16 +170,24 @@ def _since(
     nights: Sequence[NightReport], told: Notice | None, quiet: Notice | None
 ) -> list[NightReport]:
     """Return the nights that no digest knows of yet; of an inbox without any only the last."""
-    made = max((notice.made_at for notice in (told, quiet) if notice), default=None)
-    if made is None:
+    notices = [notice for notice in (told, quiet) if notice is not None]
+    if not notices:
         return list(nights[:1])
-    return [night for night in nights if night.ended_at > made]
+    return [night for night in nights if not any(_knows(notice, night) for notice in notices)]
+
+
+def _knows(notice: Notice, night: NightReport) -> bool:
+    """Whether a notice was made with what a night had come to by its end."""
+    known = nights_told(notice.about)
+    if known is None:
+        return night.ended_at <= notice.made_at
+    return known.get(night.night) == night.ended_at
 
 
 def _due(inbox: Inbox, night: NightReport) -> float:
     """Return when the digest of a night is due: at once, or at the first `digest_at` after it."""
     if inbox.digest_at is None:
-        return night.ended_at
+        return night.begun_at
     zone = read_zone(None if night.zone == "local" else night.zone)
     begun = datetime.fromtimestamp(night.begun_at, UTC).astimezone(zone)
     at = time.fromisoformat(inbox.digest_at.zfill(5))
@@ -193,12 +202,12 @@ def merged(nights: Sequence[NightReport]) -> NightReport:
     sheets: dict[str, SheetReport] = {}
     for night in reversed(nights):
         for sheet in night.sheets:
-            then = sheets.get(sheet.sheet)
+            then = earlier_report(sheets, sheet)
             if then is not None:
                 films = dict.fromkeys((*then.delivered, *sheet.delivered))
                 charged = then.charged + sheet.charged
                 sheet = replace(sheet, delivered=tuple(films), charged=charged)
-            sheets[sheet.sheet] = sheet
+            sheets[sheet.name] = sheet
     return replace(nights[0], sheets=tuple(sheets[name] for name in sorted(sheets)))
 
 

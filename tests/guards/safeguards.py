@@ -24,6 +24,9 @@ CALLS = ("tests/unit/ledger/test_paid_calls.py",)
 FOLDER = ("tests/unit/store/test_folder.py",)
 BUCKET = ("tests/contract/test_store_s3.py", "tests/contract/test_store_s3_trouble.py")
 NIGHTS = ("tests/unit/ledger/test_nights.py",)
+NOTICES = ("tests/unit/ledger/test_notices.py",)
+WAITING = ("tests/unit/nights/test_waiting_plan.py",)
+TELLING = ("tests/unit/notices/test_telling.py",)
 BEFOREHAND = ("tests/unit/nights/test_night_approval.py",)
 ASTRAY = ("tests/pipeline/test_nights_astray.py",)
 CANCELLED_LATE = ("tests/pipeline/test_prefect_states.py",)
@@ -544,7 +547,7 @@ MUTATIONS = (
     Mutation(
         "a sheet has no more of a night than it may",
         "tasks/ledger/nights.py",
-        "true() if per_sheet is None else sofar + amount <= to_micro(per_sheet)",
+        "true() if per_sheet is None else sofar + spent_on + amount <= to_micro(per_sheet)",
         "true()",
         NIGHTS,
     ),
@@ -628,9 +631,95 @@ MUTATIONS = (
     Mutation(
         "what was charged before a kill is told by the next sweep",
         "tasks/ledger/inbox_sheets.py",
-        ".where(inbox_sheets.c.charged_before.is_(None))",
+        "to_micro(charged) if left is None else left",
+        "to_micro(charged)",
+        NIGHTS,
+    ),
+    Mutation(
+        "the campaign of a sheet is known before anything of it is paid for",
+        "tasks/ledger/inbox_sheets.py",
+        "connection.execute(_this(inbox, sheet.name).values(campaign=sheet.campaign))",
+        "pass",
+        NIGHTS,
+    ),
+    Mutation(
+        "a campaign that a sheet had before is known until nothing of it is under way",
+        "tasks/ledger/inbox_sheets.py",
+        "had = union(present, every).subquery()",
+        "had = union(present, present).subquery()",
+        NIGHTS,
+    ),
+    Mutation(
+        "a sheet is not remembered as answered where its answer could not be written",
+        "flows/night_sheet.py",
+        "        elif report.unanswered is not None:\n            version = None\n",
+        "",
+        ASTRAY,
+    ),
+    Mutation(
+        "a night in which the ledger was restored approves nothing more by itself",
+        "tasks/ledger/nights.py",
+        "    _check_whole(connection, night.date, since)\n",
         "",
         NIGHTS,
+    ),
+    Mutation(
+        "what a lost ledger paid for in a night counts for the night",
+        "tasks/ledger/nights.py",
+        "nights.c.approved + amount + sum(elsewhere.values()) <= to_micro(per_night)",
+        "nights.c.approved + amount <= to_micro(per_night)",
+        NIGHTS,
+    ),
+    Mutation(
+        "a notice that was sent is never sent again",
+        "tasks/ledger/notices.py",
+        "            notices.c.key == key,\n            notices.c.sent_at.is_(None),\n",
+        "            notices.c.key == key,\n",
+        NOTICES,
+    ),
+    Mutation(
+        "a notice that a clock ahead has taken is sent",
+        "tasks/ledger/notices.py",
+        "                notices.c.tried_at > at + TAKEN,\n",
+        "",
+        NOTICES,
+    ),
+    Mutation(
+        "a notice is written down for all its addresses or for none",
+        "tasks/notices/publish.py",
+        "    await ledger.write(partial(keep_notices, several=several))\n",
+        "    for one in several:\n"
+        "        await ledger.write(partial(keep_notices, several=[one]))\n",
+        TELLING,
+    ),
+    Mutation(
+        "a night is told though an earlier one was told by a clock ahead",
+        "tasks/notices/tell.py",
+        "    if known is None:\n        return night.ended_at <= notice.made_at\n",
+        "    if known is None or night.ended_at <= notice.made_at:\n"
+        "        return night.ended_at <= notice.made_at\n",
+        TELLING,
+    ),
+    Mutation(
+        "a run that a person starts begins no new night",
+        "tasks/nights/calendar.py",
+        "(begun, named) if meant is None else (due, meant)",
+        "(due, datetime.fromtimestamp(due, zone))",
+        ("tests/unit/nights/test_calendar.py",),
+    ),
+    Mutation(
+        "a plan that was mailed stays while it stands",
+        "tasks/nights/waiting_plan.py",
+        '        if other.state_at(at) == "ready" and',
+        "        if False and",
+        WAITING,
+    ),
+    Mutation(
+        "a plan that was mailed does not stay once its rows or prices have changed",
+        "tasks/nights/waiting_plan.py",
+        "other.terms == new.terms and _lasting(other.document or {}) == _lasting(new.document)",
+        "other.terms == new.terms",
+        WAITING,
     ),
     Mutation(
         "a sweep that is stopped begins no other sheet",

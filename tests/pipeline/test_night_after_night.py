@@ -29,6 +29,11 @@ per_sheet = 60
 TWO, HALF_PAST = "0 2 * * *", "30 2 * * *"
 
 
+def moment(words: str) -> float:
+    """Return a moment that is written in UTC."""
+    return datetime.fromisoformat(words).replace(tzinfo=UTC).timestamp()
+
+
 class Nights:
     """An inbox whose nights come when a test says so."""
 
@@ -46,9 +51,9 @@ class Nights:
         """Put a sheet into the inbox."""
         (self.folder / "sheets" / f"{self.name}-{name}.csv").write_text(text)
 
-    async def at(self, moment: str, **how: Any) -> NightReport:
+    async def at(self, begins: str, **how: Any) -> NightReport:
         """Hold the night that begins at a moment (UTC)."""
-        now = datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
+        now = moment(begins)
         (inbox,) = read_nights(self.folder / "nights.toml")
         # Files have the times of this machine: by the clock of another year none is whole.
         return await hold_night(inbox, load_settings(), clock=lambda: now, still=-1e9, **how)
@@ -137,6 +142,27 @@ async def test_a_night_that_clocks_leave_out_begins_when_they_go_on(nights: Nigh
         "2027-03-28",
         "2027-03-28",
     ]
+
+
+async def test_runs_started_by_hand_share_what_the_scheduled_night_may_approve(
+    nights: Nights,
+) -> None:
+    """By Prefect's Run button, and typed: of an inbox that is due on Mondays."""
+    nights.plan("0 2 * * MON", credits=45)
+    nights.drop("a", simple_sheet(2, title="A"))
+    monday = await nights.at("2027-01-11 01:00:05")
+    nights.drop("b", simple_sheet(2, title="B"))
+    by_hand = [
+        await nights.at(f"2027-01-{day} 10:00:00", due=due)
+        for day, due in ((11, None), (12, moment("2027-01-12 10:00:00")), (17, None))
+    ]
+    next_monday = await nights.at("2027-01-18 01:00:05", due=moment("2027-01-18 01:00:00"))
+
+    assert nights.outcomes(monday) == {"a": ("delivered", 30)}
+    assert {one.night for one in by_hand} == {"2027-01-11"}
+    assert [nights.outcomes(one)["b"] for one in by_hand] == [("not-approved", 0)] * 3
+    assert next_monday.night == "2027-01-18"
+    assert nights.outcomes(next_monday)["b"] == ("delivered", 30)
 
 
 async def test_missed_nights_leave_no_trace_and_a_late_one_is_the_latest(nights: Nights) -> None:

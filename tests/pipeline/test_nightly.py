@@ -27,13 +27,14 @@ from tasks.campaign.run import Run
 from tasks.engine.owner import this_process
 from tasks.engine.progress import Snapshot
 from tasks.errors import BadInput
-from tasks.ledger import Ledger, find_plan, open_ledger
+from tasks.ledger import Ledger, latest_plan, open_ledger, plans_of
 from tasks.ledger.inbox_sheets import end_sheet, sheets_in
 from tasks.ledger.leases import night_lease
 from tasks.ledger.nights import Pause, claim_night, find_night, pause, resume
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import open_place
 from tasks.nights.values import NightReport, SheetReport
+from tasks.nights.waiting_plan import WAITS
 from tasks.settings import Settings, load_settings
 from tests.hearing_of_nights import watcher
 from tests.leasing import let_lapse
@@ -227,13 +228,13 @@ async def test_what_another_campaign_has_paid_for_is_asked_about(nights: Nights)
     assert f"1 row of it was paid for already, in {nights.name}-a" in str(report.words)
 
 
-def of_one_campaign(nights: Nights, stem: str, text: str) -> Path:
+def of_one_campaign(nights: Nights, stem: str, text: str, *, campaign: str | None = None) -> Path:
     """Put a sheet there that names its campaign itself, as others do."""
     keys, *rows = text.splitlines()
     lines = [dict(zip(keys.split(","), row.split(","), strict=True)) for row in rows]
     nights.path.mkdir(exist_ok=True)
     file = nights.path / f"{nights.name}-{stem}.json"
-    file.write_text(json.dumps({"campaign": nights.name, "rows": lines}))
+    file.write_text(json.dumps({"campaign": campaign or nights.name, "rows": lines}))
     os.utime(file, (1, 1))
     return file
 
@@ -497,14 +498,25 @@ async def test_a_plan_that_waits_is_where_the_board_shows_it(nights: Nights) -> 
     nights.put("a", films("A", 1))
     wanted = {"approval": "plan-only", "board": "https://board.example/"}
     links = [the_one(await nights.sweep(night, inbox=wanted)).link for night in NIGHTS]
-    assert len(set(links)) == len(NIGHTS)
+    assert links[1] == links[0], "it stands: the link that was mailed leads to it"
+    nights.put("a", films("A", 2))
+    links += [the_one(await nights.sweep("2026-11-22", inbox=wanted)).link]
     assert nights.answer("a")["link"] == links[-1]
+    later = time.time() + 2 * 86400
+    last = await nights.sweep("2026-11-24", inbox=wanted, clock=lambda: later)
+    links += [the_one(last).link]
     async with await open_ledger(nights.settings.ledger) as ledger:
-        found = [await ledger.read(partial(find_plan, plan_id=_last(one))) for one in links]
-    assert [plan and plan.state for plan in found] == ["void", "ready"]
-    assert found[0] is not None
-    assert found[0].replaced_by == _last(links[1])
-    assert (found[1] and found[1].total) == 15
+        found = await ledger.read(partial(plans_of, campaign=f"{nights.name}-a", limit=9))
+        latest = await ledger.read(partial(latest_plan, plan_id=_last(links[0])))
+    plans = {plan.id: (plan.state, plan.total, plan.replaced_by) for plan in found}
+    assert plans == {
+        _last(links[0]): ("void", 15, _last(links[2])),
+        _last(links[2]): ("void", 30, _last(links[3])),
+        _last(links[3]): ("ready", 30, None),
+    }
+    assert latest == _last(links[3])
+    (expires,) = {plan.expires_at for plan in found if plan.state == "ready"}
+    assert expires == later + WAITS
 
 
 def _last(link: str | None) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -17,10 +19,14 @@ import pytest
 
 from flows.sweep import sweep
 from tasks.campaign.run import Run
+from tasks.engine.progress import Snapshot
 from tasks.errors import StoreUnusable
 from tasks.ledger import find_campaign, open_ledger
+from tasks.ledger.backup import back_up, restore
+from tasks.ledger.nights import find_night
 from tasks.nights.inboxes import Inbox
 from tasks.nights.places import open_place
+from tasks.nights.values import NightReport
 from tests.leasing import acquire_lease
 from tests.pipeline.test_nightly import (
     BROKEN,
@@ -30,12 +36,14 @@ from tests.pipeline.test_nightly import (
     nights,
     of_one_campaign,
     said,
+    slow,
     taken_over,
     the_one,
+    until_all_render,
 )
 from tests.programs import Desk
 
-__all__ = ["nights"]
+__all__ = ["nights", "slow"]
 
 SCRIPTED = "id,title,script,duration_seconds,aspect_ratio\na,A,@a.txt,5,9:16\n"
 
@@ -200,6 +208,50 @@ async def test_an_answer_that_cannot_be_written_fails_no_sheet(nights: Nights) -
     assert said(await nights.sweep()) == {"a": "delivered", "b": "delivered"}
 
 
+@pytest.mark.parametrize("which", [".callsheet.json", ".report.csv"])
+async def test_a_sheet_that_could_not_be_answered_is_answered_by_the_next_sweep(
+    nights: Nights, which: str
+) -> None:
+    """What lies in the way stands for a disk that takes nothing: it is said each time."""
+    sheet = nights.put("a", films("A", 1))
+    in_the_way = nights.path / f"{sheet.name}{which}"
+    in_the_way.mkdir()
+    found = [the_one(await nights.sweep(night)) for night in NIGHTS]
+    in_the_way.rmdir()
+    found += [the_one(await nights.sweep(f"2026-11-2{day}")) for day in (2, 3)]
+
+    assert [(one.outcome, int(one.charged)) for one in found] == [
+        ("delivered", 15),
+        ("delivered", 0),
+        ("delivered", 0),
+        ("unchanged", 0),
+    ]
+    words = f"{sheet.name}{which} could not be written"
+    assert [words in str(one.unanswered) for one in found] == [True, True, False, False]
+    assert "the next run writes it" in str(found[0].as_json()["unanswered"])
+    answer = nights.answer("a")
+    assert (answer["outcome"], answer["rows"]) == ("delivered", {"total": 1, "delivered": 1})
+    assert [line["state"] for line in nights.report("a")] == ["delivered"]
+
+
+async def test_a_sheet_that_was_set_aside_without_an_answer_is_answered_later(
+    nights: Nights,
+) -> None:
+    sheet = nights.put("a", BROKEN)
+    in_the_way = nights.path / f"{sheet.name}.callsheet.json"
+    in_the_way.mkdir()
+    for day in range(20, 24):
+        last = the_one(await nights.sweep(f"2026-11-{day}"))
+    in_the_way.rmdir()
+    assert (last.outcome, last.exit_status, bool(last.unanswered)) == ("set-aside", 0, True)
+
+    answered = the_one(await nights.sweep("2026-11-24"))
+
+    assert (answered.outcome, answered.unanswered) == ("set-aside", None)
+    assert nights.answer("a")["outcome"] == "set-aside"
+    assert [one["problem"] for one in nights.report("a")] != []
+
+
 async def test_a_sheet_that_changes_before_it_is_read_is_left_to_the_next_sweep(
     tmp_path: Path,
 ) -> None:
@@ -241,3 +293,134 @@ async def test_a_night_raises_no_budget_that_somebody_has_given(nights: Nights, 
     # With a word on it, it may be more.
     auto = the_one(await nights.sweep("2026-11-22", inbox={"budget": Decimal(1000)}))
     assert (auto.budget, auto.charged, auto.rows["delivered"]) == (1000, 15, 3)
+
+
+async def sweep_ends_at_once(nights: Nights, night: str) -> None:
+    """End a scan as a kill does: its videos are paid for, and it notes nothing of its sheet."""
+    paid = asyncio.Event()
+
+    @asynccontextmanager
+    async def watch(run: Run) -> AsyncIterator[None]:
+        def hear(snapshot: Snapshot) -> None:
+            if snapshot.rows.get("rendering") == 2:
+                paid.set()
+
+        run.listeners.append(hear)
+        yield
+
+    scan = asyncio.create_task(nights.sweep(night, watch=watch))
+    async with asyncio.timeout(60):
+        await paid.wait()
+    scan.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await scan
+    nights.service.clear_faults()
+
+
+def of_campaigns(report: NightReport) -> dict[str | None, tuple[str, int, tuple[str, ...]]]:
+    """What became of each campaign, what it was charged, and the videos it delivered."""
+    return {one.campaign: (one.outcome, int(one.charged), one.delivered) for one in report.sheets}
+
+
+BOTH = ("r001", "r002")
+
+
+async def test_a_sheet_removed_after_a_killed_first_night_gets_its_paid_videos(
+    slow: Nights,
+) -> None:
+    sheet = of_one_campaign(slow, "a", films("A"))
+    await sweep_ends_at_once(slow, "2026-11-20")
+    sheet.unlink()
+
+    report = await slow.sweep("2026-11-21")
+
+    assert of_campaigns(report) == {slow.name: ("delivered", 30, BOTH)}
+    assert (await slow.sweep("2026-11-22")).sheets == ()
+
+
+@pytest.mark.parametrize("killed", [True, False])
+async def test_a_file_reused_for_another_campaign_leaves_no_paid_video_behind(
+    slow: Nights, killed: bool
+) -> None:
+    of_one_campaign(slow, "a", films("A"))
+    if killed:
+        await sweep_ends_at_once(slow, "2026-11-20")
+    else:
+        await slow.sweep("2026-11-20", watch=until_all_render)
+        slow.service.clear_faults()
+    other = f"{slow.name}-other"
+    of_one_campaign(slow, "a", films("B", 1), campaign=other)
+
+    report = await slow.sweep("2026-11-21")
+
+    assert of_campaigns(report) == {
+        other: ("delivered", 15, ("r001",)),
+        slow.name: ("delivered", 30, BOTH),
+    }
+    assert report.charged == 45
+    # What is said of the sheet itself is kept of its present campaign.
+    later = await slow.sweep("2026-11-22")
+    assert of_campaigns(later) == {other: ("unchanged", 0, ())}
+    async with await open_ledger(slow.settings.ledger) as ledger:
+        kept = await ledger.read(partial(find_night, inbox="spring", date="2026-11-21"))
+    assert kept is not None
+    assert of_campaigns(NightReport.read(kept.report or "")) == of_campaigns(report)
+
+
+async def test_videos_of_a_reused_file_are_reported_though_another_run_fetched_them(
+    slow: Nights,
+) -> None:
+    """A person ran the old sheet by hand: the report of the night has its charge all the same."""
+    sheet = of_one_campaign(slow, "a", films("A"))
+    await sweep_ends_at_once(slow, "2026-11-20")
+    assert Desk(slow.folder, slow.service.environ).run(str(sheet)).status == 0
+    of_one_campaign(slow, "a", films("B", 1), campaign=f"{slow.name}-other")
+
+    report = await slow.sweep("2026-11-21")
+
+    assert of_campaigns(report)[slow.name] == ("delivered", 30, BOTH)
+
+
+def charged(nights: Nights) -> int:
+    """Return how many videos the service has charged for, of all tests."""
+    return sum(entry["event"] == "charge" for entry in nights.service.charges())
+
+
+@pytest.mark.parametrize(
+    ("by_hand", "words"),
+    [
+        (False, "the ledger was restored from a backup"),
+        # What is found again in the store counts: 15 in the backup, and 30 that came after it.
+        (True, "it costs 15 credits, and 0 of the 45 credits"),
+    ],
+)
+async def test_a_ledger_restored_in_a_night_gives_it_no_second_allowance(
+    nights: Nights, by_hand: bool, words: str
+) -> None:
+    today = datetime.now(UTC).date()
+    one_night, next_night = str(today), str(today + timedelta(days=1))
+    limit, ledger = {"per_night": Decimal(45)}, nights.settings.ledger
+    nights.put("a", films("A", 1))
+    assert said(await nights.sweep(one_night, inbox=limit)) == {"a": "delivered"}
+    kept, file = nights.folder / "kept.db", nights.folder / ".callsheet" / "ledger.db"
+    back_up(ledger, kept, by="Ann", at=time.time())
+    nights.put("b", films("B"))
+    assert (await nights.sweep(one_night, inbox=limit)).charged == 30
+    if by_hand:
+        for part in ("-wal", "-shm"):
+            file.with_name(file.name + part).unlink(missing_ok=True)
+        shutil.copyfile(kept, file)
+    else:
+        restore(ledger, kept, by="Ann", at=time.time(), instead=True)
+    charges = charged(nights)
+    nights.put("c", films("C", 1))
+
+    report = await nights.sweep(one_night, inbox=limit)
+
+    # The videos of b are in the store: nothing of it is to be approved.
+    assert said(report) == {"a": "unchanged", "b": "delivered", "c": "not-approved"}
+    assert words in str(report.sheets[2].words)
+    assert charged(nights) == charges
+    later = await nights.sweep(next_night, inbox=limit)
+    assert said(later) == {"a": "unchanged", "b": "unchanged", "c": "delivered"}
+    assert charged(nights) == charges + 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 
-from deployments.board.acts.plans import kept_plan, plan_anew
+from deployments.board.acts.plans import kept_plan, latest_of, plan_anew
 from deployments.board.acts.sheets import hand_in_fetched, kept_sheet, parsed
 from deployments.board.board import Board
 from deployments.board.fetching import fetch_again
@@ -114,7 +114,7 @@ async def _check_state(board: Board, person: Person, plan: KeptPlan) -> None:
         )
     if state == "void":
         words = plan.words or "the plan does not stand any more"
-        new = plan.replaced_by
+        new = await latest_of(board, plan)
         raise ProblemDetails(409, words, extra={} if new is None else {"plan": new})
     if state == "expired":
         raise await _moved_on(board, person, plan, ["its prices have stopped holding"])

@@ -23,6 +23,7 @@ from tasks.ledger import (
     KeptPlan,
     PlanState,
     find_plan,
+    latest_plan,
     plan_before,
     plans_of,
     run_for,
@@ -33,13 +34,14 @@ from tasks.ledger import (
 class PlanView:
     """A plan as it is now: `state` says whether it has expired, `run` is there once approved.
 
-    `replaces` is the plan whose place it took.
+    `replaces` is the plan whose place it took, `latest` the one that stands in its own by now.
     """
 
     plan: KeptPlan
     state: PlanState
     run: BoardRun | None = None
     replaces: KeptPlan | None = None
+    latest: str | None = None
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -89,7 +91,7 @@ class PlanView:
             "made_at": _moment(plan.made_at),
             "approved_by": plan.approved_by,
             "approved_at": _moment(plan.approved_at),
-            "replaced_by": plan.replaced_by,
+            "replaced_by": self.latest,
             "replaces": self.replaces.id if self.replaces else None,
             "run": self.run.id if self.run else None,
         }
@@ -132,7 +134,15 @@ async def see_plan(board: Board, person: Person, plan_id: str) -> PlanView:
         state=plan.state_at(board.clock()),
         run=await board.read(partial(run_for, plan_id=plan_id)),
         replaces=await board.read(partial(plan_before, plan_id=plan_id)),
+        latest=await latest_of(board, plan),
     )
+
+
+async def latest_of(board: Board, plan: KeptPlan) -> str | None:
+    """Return the plan that stands in the place of a plan by now; None where it was not replaced."""
+    if plan.replaced_by is None:
+        return None
+    return await board.read(partial(latest_plan, plan_id=plan.replaced_by))
 
 
 async def see_plans(

@@ -45,9 +45,13 @@ async def plan(
     action: str = "",
     start: int = 0,
 ) -> Response:
-    """Show the plan; with `HX-Request` only what is inside it."""
+    """Show the plan, or lead to the one in its place; with `HX-Request` only what is inside it."""
     seen = await see_plan(board, person, plan_id)
-    template = "_plan.html" if "HX-Request" in request.headers else "plan.html"
+    inside = "HX-Request" in request.headers
+    if seen.latest is not None and not inside:
+        # A link in an old mail leads to what may be approved now.
+        return RedirectResponse(f"/plans/{part(seen.latest)}", 303)
+    template = "_plan.html" if inside else "plan.html"
     return page(request, template, person, **_shown(seen, action, max(start, 0)))
 
 

@@ -32,6 +32,7 @@ from tasks.ledger import (
     note_begun,
     open_ledger,
     open_runs,
+    plans_of,
     plans_quoting,
     renew_run,
     run_again,
@@ -40,6 +41,7 @@ from tasks.ledger import (
 from tasks.ledger.database import ledger_url
 from tasks.ledger.leases import run_lease
 from tasks.ledger.people import invite_person
+from tasks.ledger.plans import drop_old_plans, extend_plan
 from tasks.ledger.reviews import review
 from tasks.ledger.schema_board import people
 from tests.board.filmed import filmed
@@ -239,6 +241,27 @@ async def test_a_plan_that_was_replaced_leads_to_the_one_in_its_place(ledger: Le
     with pytest.raises(MovedOn):
         await approved(ledger, plan)
     assert not await ledger.write(partial(approve_plan, plan_id="p1", terms={}, by="A", at=NOW))
+
+
+async def test_plans_that_cannot_be_approved_any_more_go_after_a_month(ledger: Ledger):
+    """What a run was started for stays, and what waits or was replaced of late."""
+    carried = await ready(ledger, "run")
+    await approved(ledger, carried)
+    words = {"words": "edited", "by": "Ann"}
+    for number, days in enumerate((0, 0, 31)):
+        made = NOW + days * DAY
+        old = await ready(ledger, f"old{number}", at=made)
+        change = partial(replace_plan, old=old, plan_id=f"new{number}", terms={}, **words)
+        await ledger.write(partial(change, at=made))
+    await ready(ledger, "expired")
+    await ready(ledger, "waits", at=NOW + 31 * DAY)
+    await ledger.write(partial(extend_plan, plan_id="old0", expires_at=0))
+    await ledger.write(partial(extend_plan, plan_id="waits", expires_at=NOW + 90 * DAY))
+
+    assert await ledger.write(partial(drop_old_plans, at=NOW + 32 * DAY)) == 3
+
+    left = {plan.id for plan in await ledger.read(partial(plans_of, campaign=None, limit=20))}
+    assert left == {"run", "new0", "new1", "old2", "new2", "waits"}
 
 
 async def test_a_run_is_carried_by_one_at_a_time(ledger: Ledger):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -11,8 +12,16 @@ from typing import Any
 import pytest
 
 from tasks.errors import SpendRefused
-from tasks.ledger import Lease, Ledger, open_ledger
-from tasks.ledger.inbox_sheets import begin_sheet, see_sheets, sheets_in
+from tasks.ledger import Lease, Ledger, ensure_campaign, open_ledger
+from tasks.ledger.acts import note_act
+from tasks.ledger.inbox_sheets import (
+    SweptSheet,
+    begin_campaign,
+    end_sheet,
+    see_sheets,
+    sheets_in,
+    sheets_under_way,
+)
 from tasks.ledger.leases import night_lease
 from tasks.ledger.nights import (
     LEFT,
@@ -29,6 +38,8 @@ from tasks.ledger.nights import (
     resume,
     skip_night,
 )
+from tasks.ledger.restore import PastTake, restore_take
+from tests.campaigns import Stage, brief
 from tests.leasing import let_lapse
 
 NOW = 1_000.0
@@ -71,6 +82,7 @@ async def lapse(ledger: Ledger, inbox: str = "spring") -> None:
 
 async def approve(ledger: Ledger, night: KeptNight, credits: int, **limits: Any) -> None:
     terms = {"place": "one", "sheet": "a.csv", "per_night": Decimal(100), "per_sheet": None}
+    terms |= {"since": NOW}
     change = partial(approve_in_night, night_id=night.id, **{**terms, **limits})
     await ledger.write(partial(change, credits=Decimal(credits)))
 
@@ -185,6 +197,53 @@ async def test_a_sheet_has_a_limit_of_its_own_in_each_night(ledger: Ledger) -> N
     await approve(ledger, await claimed(ledger, "one", date="2026-11-21"), 30, **limit)
 
 
+@pytest.mark.parametrize(("at", "refused"), [(NOW - 1, False), (NOW, True), (NOW + 9, True)])
+async def test_after_a_restore_the_night_it_was_in_approves_nothing_more(
+    ledger: Ledger, at: float, refused: bool
+) -> None:
+    await see(ledger, a="1")
+    night = await claimed(ledger, "one")
+    await ledger.write(partial(note_act, act="restore", by="Ann", at=at, words="b.db"))
+    if refused:
+        with pytest.raises(SpendRefused, match="restored from a backup at 00:16 UTC, after the"):
+            await approve(ledger, night, 1)
+    else:
+        await approve(ledger, night, 1)
+    await approve(ledger, night, 1, since=NOW + 10)
+
+
+@pytest.mark.parametrize(("sent_at", "counts"), [(NOW - 1, False), (NOW, True)])
+async def test_what_a_lost_ledger_paid_for_in_the_night_counts(
+    ledger: Ledger, sent_at: float, counts: bool
+) -> None:
+    stage = await Stage.set(ledger, brief("a"), brief("b"))
+    await see(ledger, a="1", b="1")
+    night = await claimed(ledger, "one")
+    await begun(ledger, "a", stage.campaign.name)
+    past = PastTake(
+        number=1,
+        nth=1,
+        key="cs1_past",
+        body=b"{}",
+        quoted=Decimal(40),
+        charged=None,
+        video_id="vid_past",
+        sent_at=sent_at,
+    )
+    assert await stage.write(restore_take, await stage.row("a"), past, at=NOW + 5)
+    # What this ledger has begun itself is in what the night has approved.
+    await stage.rendering("b", 30)
+    limits: dict[str, Any] = {"per_night": Decimal(100), "per_sheet": Decimal(50)}
+    if counts:
+        with pytest.raises(SpendRefused, match="60 of the 100 credits"):
+            await approve(ledger, night, 61, sheet="b.csv", **limits)
+        with pytest.raises(SpendRefused, match="one sheet"):
+            await approve(ledger, night, 11, **limits)
+        await approve(ledger, night, 10, **limits)
+    else:
+        await approve(ledger, night, 50, **limits)
+
+
 async def test_a_version_that_is_as_before_stands_still(ledger: Ledger) -> None:
     await see(ledger, a="1", b="1")
     change = partial(see_sheets, inbox="spring", seen={"a.csv": "2", "b.csv": "1"}, at=NOW + 5)
@@ -196,13 +255,52 @@ async def test_a_version_that_is_as_before_stands_still(ledger: Ledger) -> None:
     ]
 
 
+async def begun(
+    ledger: Ledger, name: str, campaign: str, *, charged: int = 0, event: int = 0
+) -> SweptSheet:
+    """Begin a campaign of a sheet, as the ledger knows that sheet."""
+    known = (await ledger.read(partial(sheets_in, inbox="spring")))[f"{name}.csv"]
+    begin = partial(begin_campaign, inbox="spring", sheet=replace(known, campaign=campaign))
+    return await ledger.write(partial(begin, charged=Decimal(charged), event=event))
+
+
 async def test_what_a_sweep_noted_that_was_killed_at_a_sheet_stays(ledger: Ledger) -> None:
-    """All that was charged since then is told by the sweep after it, and not a part."""
+    """All that was charged since then is told by the sweep after it, and not a part.
+
+    Also where the file was renamed since, and each campaign by itself.
+    """
+    await see(ledger, a="1", b="1")
+    for name, campaign, charged, noted in (
+        ("a", "one", 10, 10),
+        ("a", "one", 25, 10),
+        ("b", "one", 40, 10),
+        ("a", "other", 7, 7),
+    ):
+        found = await begun(ledger, name, campaign, charged=charged, event=charged)
+        assert (found.charged_before, found.event_before) == (noted, noted)
+    await ledger.write(partial(end_sheet, inbox="spring", sheet=found))
+    for campaign, noted in (("other", 50), ("one", 10)):
+        assert (await begun(ledger, "a", campaign, charged=50)).charged_before == noted
+
+
+async def test_a_campaign_of_a_sheet_is_known_until_nothing_of_it_is_under_way(
+    ledger: Ledger,
+) -> None:
+    """It is known before anything is spent, and whatever campaign the file has by then."""
     await see(ledger, a="1")
-    begin = partial(begin_sheet, inbox="spring", name="a.csv")
-    for charged, event in ((10, 3), (25, 9)):
-        noted = await ledger.write(partial(begin, charged=Decimal(charged), event=event))
-        assert (noted.charged_before, noted.event_before) == (10, 3)
+    for name in ("one", "other"):
+        await ledger.write(partial(ensure_campaign, name=name, sheet="a", sheet_digest="d", at=NOW))
+        last = await begun(ledger, "a", name)
+    unfinished = partial(sheets_under_way, inbox="spring", sandbox=False)
+
+    found = [(one.campaign, one.former) for one in await ledger.read(unfinished)]
+    assert found == [("one", True), ("other", False)]
+    (former, present) = await ledger.read(unfinished)
+    await ledger.write(partial(end_sheet, inbox="spring", sheet=former))
+    assert [one.campaign for one in await ledger.read(unfinished)] == ["other"]
+    await ledger.write(partial(end_sheet, inbox="spring", sheet=present))
+    assert await ledger.read(unfinished) == []
+    assert last.campaign == "other"
 
 
 async def test_a_pause_ends_by_itself_or_by_a_word(ledger: Ledger) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from prefect.server.schemas.schedules import CronSchedule
 
 from tasks.errors import ConfigurationError
 from tasks.nights.calendar import (
@@ -85,8 +86,16 @@ DUE = [
     (HALF_PAST, "2026-03-29 00:30", "2026-03-29 00:31", "2026-03-29"),
     # By a day late, with no newer run: it is tonight's.
     (TWO, "2026-11-21 01:00", "2026-11-22 09:00", "2026-11-22"),
-    # Somebody started it by hand.
+    # A person started it: it belongs to the night before, however long ago that was due.
     (TWO, "2026-11-22 17:00", "2026-11-22 17:00", "2026-11-22"),
+    ("0 2 * * MON", "2026-11-26 17:00", "2026-11-26 17:00", "2026-11-23"),
+    ("0 22 * * *", "2026-11-22 23:30", "2026-11-22 23:30", "2026-11-22"),
+    (HALF_PAST, "2026-03-29 00:31", "2026-03-29 00:31", "2026-03-28"),
+    (HALF_PAST, "2026-10-25 01:10", "2026-10-25 01:10", "2026-10-25"),
+    # The scheduler has another schedule than the inbox.
+    ("0 2 * * MON", "2026-11-26 01:00", "2026-11-26 01:00", "2026-11-23"),
+    # A scheduler starts what is there twice a second time.
+    (HALF_PAST, "2026-10-25 01:30", "2026-10-25 01:30", "2026-10-25"),
     (None, "2026-11-22 23:30", "2026-11-22 23:30", "2026-11-23"),
 ]
 
@@ -96,6 +105,30 @@ def test_what_a_scheduler_meant_counts_where_it_is_later(
     cron: str | None, due: str, at: str, date: str
 ) -> None:
     assert night_of(utc(at), cron=cron, timezone=BERLIN, due=utc(due)).date == date
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone"),
+    [(TWO, BERLIN), (HALF_PAST, BERLIN), ("30 2 * * SUN", BERLIN), ("15 0 * * *", "America/Havana"),
+     (HALF_PAST, "Australia/Lord_Howe"), ("45 23 * * *", YORK)],
+)  # fmt: skip
+async def test_every_run_that_prefect_schedules_is_a_night_and_no_other_run_is(
+    cron: str, zone: str
+) -> None:
+    """Over a year with both changes of clocks, as Prefect's own schedule has them."""
+    schedule = CronSchedule(cron=cron, timezone=zone)
+    weekly = cron.endswith("SUN")
+    start = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    due = [one.timestamp() for one in await schedule.get_dates(52 if weekly else 365, start)]
+    dates = [night_of(one + 5, cron=cron, timezone=zone, due=one).date for one in due]
+
+    first = date.fromisoformat(dates[0])
+    step = timedelta(days=7 if weekly else 1)
+    assert dates == [str(first + step * number) for number in range(len(dates))]
+    for one, night in zip(due, dates, strict=True):
+        for hours in (1.01, 10.5, 20.3):
+            by_hand = one + hours * 3600
+            assert night_of(by_hand, cron=cron, timezone=zone, due=by_hand).date == night
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def approval(inbox: Inbox = INBOX, tolerance: str = "0") -> NightApproval:
     return NightApproval(
         inbox=inbox,
         night=NIGHT,
+        since=0.0,
         place="one",
         sheet="a.csv",
         again="callsheet run a.csv",

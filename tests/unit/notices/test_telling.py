@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from tasks.crash import arm
 from tasks.ledger import Ledger
@@ -240,6 +241,108 @@ async def test_whoever_dies_leaves_it_to_the_next(
     assert at_once == ([None] if point == "notices: written down" else ["somebody else is at it"])
     assert len(post.letters) == mails
     assert len({mail["Message-ID"] for mail in post.letters}) == 1
+
+
+#: Has the ledger take a first notice and no second one, as if it were killed in between.
+ONE_ONLY = {
+    "sqlite": (
+        "CREATE TRIGGER one_only BEFORE INSERT ON notices "
+        "WHEN (SELECT count(*) FROM notices) = 1 BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    ),
+    "postgresql": (
+        "CREATE FUNCTION one_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF "
+        "(SELECT count(*) FROM notices) = 1 THEN RAISE EXCEPTION 'no room'; END IF; "
+        "RETURN NEW; END $$",
+        "CREATE TRIGGER one_only BEFORE INSERT ON notices FOR EACH ROW EXECUTE FUNCTION one_only()",
+    ),
+}
+BOTH_AGAIN = {
+    "sqlite": ("DROP TRIGGER one_only",),
+    "postgresql": ("DROP TRIGGER one_only ON notices", "DROP FUNCTION one_only"),
+}
+
+
+async def carried_out(ledger: Ledger, statements: Mapping[str, Sequence[str]]) -> None:
+    """Carry out statements, of each kind of database its own."""
+
+    def change(connection: Connection) -> None:
+        for statement in statements[connection.dialect.name]:
+            connection.exec_driver_sql(statement)
+
+    await ledger.write(change)
+
+
+async def test_everybody_hears_though_it_ends_between_two_of_them(
+    desk: Desk, post: Mailbox
+) -> None:
+    two = [post.address(f"{name}@example.com") for name in ("ann", "ben")]
+    desk.inbox = replace(desk.inbox, notify=tuple(two))
+    await swept(desk.ledger, night("2026-11-22", MADE))
+    await carried_out(desk.ledger, ONE_ONLY)
+    try:
+        await desk.digest()
+    finally:
+        await carried_out(desk.ledger, BOTH_AGAIN)
+
+    await desk.digest()
+    await desk.digest()
+
+    assert sorted(str(mail["To"]) for mail in post.letters) == [
+        "ann@example.com",
+        "ben@example.com",
+    ]
+
+
+async def test_a_digest_is_sent_after_the_clock_was_set_back(desk: Desk, post: Mailbox) -> None:
+    """A night was told by a clock that was days ahead; those after it are told all the same."""
+    await swept(desk.ledger, night("2026-11-25", replace(MADE, delivered=("a",))))
+    desk.now = at("2026-11-25", "08:00")
+    await desk.digest()
+
+    await swept(desk.ledger, night("2026-11-22", replace(MADE, delivered=("b",))))
+    desk.now = MORNING
+    await desk.digest()
+    await desk.digest()
+    await swept(desk.ledger, night("2026-11-23", UNCHANGED))
+    desk.now = at("2026-11-23", "08:00")
+    await desk.digest()
+
+    assert post.subjects == [READY, READY]
+
+
+@pytest.mark.parametrize("digest_at", [None, "08:00"])
+async def test_a_night_that_ended_by_a_clock_ahead_is_told_by_a_clock_that_is_right(
+    digest_at: str | None, desk: Desk, post: Mailbox
+) -> None:
+    desk.inbox = replace(desk.inbox, digest_at=digest_at)
+    await swept(desk.ledger, night("2026-11-25", MADE))
+    desk.now = MORNING
+
+    await desk.digest()
+
+    assert post.subjects == [READY]
+
+
+async def test_what_was_taken_by_a_clock_ahead_is_sent_once_the_clock_is_right(
+    desk: Desk, post: Mailbox
+) -> None:
+    def kill(name: str, _: object) -> None:
+        if name == "notices: taken":
+            raise Killed
+
+    await swept(desk.ledger, night("2026-11-22", MADE))
+    desk.inbox = replace(desk.inbox, cron=None)
+    desk.now += 5 * 86400
+    arm(kill)
+    try:
+        with pytest.raises(Killed):
+            await desk.digest()
+    finally:
+        arm(lambda *_: None)
+    desk.now = MORNING
+    await desk.digest()
+
+    assert post.subjects == [READY]
 
 
 async def test_trouble_is_told_again_with_how_long_it_lasts(desk: Desk, post: Mailbox) -> None:
