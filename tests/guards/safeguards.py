@@ -832,4 +832,11 @@ MUTATIONS = (
         '"prefect"',
         ("tests/up/test_command.py",),
     ),
+    Mutation(
+        "a password among the parameters of a ledger's address is not shown",
+        "tasks/ledger/database.py",
+        "if name.lower() in SECRET_PARAMETERS]\n    return url.difference",
+        "if not name]\n    return url.difference",
+        ("tests/unit/campaign/test_match.py",),
+    ),
 )
