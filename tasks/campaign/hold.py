@@ -67,4 +67,5 @@ async def hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> 
 
 async def count_from_here(run: Run, campaign: Campaign) -> None:
     """Note what the campaign has been charged so far: all beyond that is this run's."""
-    run.charged_before = (await run.at.ledger.read(partial(tally_of, campaign=campaign))).charged
+    tally = await run.at.ledger.read(partial(tally_of, campaign=campaign))
+    run.charged_before, run.reserved_before = tally.charged, tally.reserved

@@ -281,7 +281,7 @@ def trouble(error: Exception, address: str) -> LedgerError:
         )
     if "unable to open" in low:
         return LedgerError(
-            f"the ledger {address} cannot be opened; nothing was spent",
+            f"the ledger {address} cannot be opened",
             remedy="set CALLSHEET_LEDGER to a file you may write to",
         )
     return LedgerError(

@@ -839,4 +839,18 @@ MUTATIONS = (
         "if not name]\n    return url.difference",
         ("tests/unit/campaign/test_match.py",),
     ),
+    Mutation(
+        "an error after the first intent does not say that nothing was spent",
+        "tasks/campaign/spent.py",
+        "if tally is not None and _is_untouched(run, tally):",
+        "if tally is not None:",
+        ("tests/unit/campaign/test_spent.py",),
+    ),
+    Mutation(
+        "what was spent is not concluded from the exit status",
+        "deployments/cli.py",
+        "if error.spent == 0 and",
+        "if error.exit_status in (2, 4) and",
+        ("tests/unit/campaign/test_spent.py",),
+    ),
 )
