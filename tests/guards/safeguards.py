@@ -853,4 +853,13 @@ MUTATIONS = (
         "if error.exit_status in (2, 4) and",
         ("tests/unit/campaign/test_spent.py",),
     ),
+    Mutation(
+        "a second process that hangs is ended",
+        "tasks/store/second_process/asking.py",
+        "                if left <= 0:\n",
+        "                if left <= -30:\n",
+        (
+            "tests/unit/store/test_second_process.py::test_one_that_hangs_is_ended_and_its_work_is_done_here",
+        ),
+    ),
 )
