@@ -74,7 +74,8 @@ def carry_out(words: Sequence[str]) -> int:
 def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     from textwrap import indent
 
-    from tasks.errors import Parked, SheetError
+    from tasks.credits import as_number
+    from tasks.errors import NOTHING_SPENT, Parked, SheetError
     from tasks.redact import redact
 
     found = (error.problems, error.notes) if isinstance(error, SheetError) else ((), ())
@@ -85,8 +86,9 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
         if problem not in str(error):
             print(problem, file=sys.stderr)
     words = redact(str(error)).rstrip(".")
-    if error.exit_status in (2, 4) and "nothing was spent" not in words:
-        words += "; nothing was spent"
+    # Known, and not concluded from the exit status.
+    if error.spent == 0 and NOTHING_SPENT not in words:
+        words += f"; {NOTHING_SPENT}"
     print(f"callsheet: {words}", file=sys.stderr)
     if isinstance(error, Parked):
         from deployments.moments import say_moment
@@ -95,7 +97,8 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     if error.remedy:
         print(indent(redact(_filled(error.remedy, args)), "  "), file=sys.stderr)
     if getattr(args, "json", False):
-        document: dict[str, object] = {**error.document, "error": words, "exit": error.exit_status}
+        told = {"error": words, "exit": error.exit_status, "spent": as_number(error.spent)}
+        document: dict[str, object] = {**error.document, **told}
         if problems:
             document["problems"] = problems
             document["places"] = [_place(one) for one in found[0]]

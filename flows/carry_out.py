@@ -29,7 +29,7 @@ from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.clock import UnixClock
 from tasks.crash import crashpoint
 from tasks.engine.owner import is_dead
-from tasks.errors import BadInput, CallsheetError, MovedOn, Parked, SpendRefused
+from tasks.errors import BadInput, CallsheetError, MovedOn, Parked, RunStopped, SpendRefused
 from tasks.ledger import (
     UNDER_WAY,
     BoardRun,
@@ -192,6 +192,10 @@ class _Carrier:
             return self._end_of(await self._carry_sheet())
         except Parked as error:
             return RunEnd(exit_status=5, words=_say(error), due_at=error.until.timestamp())
+        except RunStopped as error:
+            # Nobody has to press a button: what is paid for goes on by itself.
+            due_at = self._clock() + PAUSE
+            return RunEnd(exit_status=5, words=_say(error), due_at=due_at)
         except SpendRefused as error:
             return await self._refused(error)
         except CallsheetError as error:
@@ -264,6 +268,9 @@ class _Carrier:
                 return RunEnd(exit_status=4, words=words, due_at=rest.due_at, outcome=rest.outcome)
         except Parked as other:
             return RunEnd(exit_status=5, words=words, due_at=other.until.timestamp())
+        except RunStopped as error:
+            words = f"{words}; {_say(error)}"
+            return RunEnd(exit_status=5, words=words, due_at=self._clock() + PAUSE)
         except CallsheetError as error:
             # Both are said: what keeps its films away is mended before it is carried on.
             words = f"{words}; what it had begun is not brought home: {_say(error)}"

@@ -49,7 +49,7 @@ async def retake_rows(
         campaign: whose rows.
         select: which of them, as `state:failed` or `kettle-hero|kettle-wide`.
         at_most: credits that the takes may cost in all; without it nothing is paid for.
-        because: why, for the rows' history.
+        because: the reason, for the rows' history; the service gets the same brief again.
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """

@@ -15,6 +15,7 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 │   └── AllowanceSpent                  more than somebody may approve in a day
 ├── NeedsPerson                exit 3   finished, but some rows need a person
 ├── Parked                     exit 5   nothing to be done before a later moment
+├── RunStopped                 exit 1   an error stopped a run after it began to pay
 ├── StoreError                          one write to the store did not succeed
 ├── FilmError                           bytes that are not the film (or captions) we asked for
 └── ServiceError                        a call to the video service did not succeed
@@ -41,12 +42,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
+
+#: Shown only where it is known to be true.
+NOTHING_SPENT = "nothing was spent"
 
 
 class CallsheetError(Exception):
     """Something went wrong in Callsheet itself; run again with -v and report what it shows."""
 
     exit_status = 1
+    #: Credits charged and set aside by what this error stopped; None: not known. What is raised
+    #: before anything can be paid says 0, and a run that pays replaces it (`campaign.spent`).
+    spent: Decimal | None = None
 
     def __init__(self, message: str | None = None, *, remedy: str | None = None) -> None:
         super().__init__(message or self.__doc__ or "")
@@ -59,6 +67,7 @@ class BadInput(CallsheetError):
     """What was given cannot be used; nothing was spent."""
 
     exit_status = 2
+    spent = Decimal(0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +147,7 @@ class SpendRefused(CallsheetError):
     """The budget or a missing approval stands in the way; nothing was spent."""
 
     exit_status = 4
+    spent = Decimal(0)
 
 
 class NotApproved(SpendRefused):
@@ -168,6 +178,22 @@ class Parked(CallsheetError):
     ) -> None:
         super().__init__(message, remedy=remedy)
         self.until = until
+
+
+class RunStopped(CallsheetError):
+    """The run stopped after it began to pay; what it was charged is in the ledger."""
+
+    @classmethod
+    def by(cls, error: CallsheetError, *, remedy: str | None = None) -> RunStopped:
+        """Return the stop of a run by an error, whose own words on money are left out."""
+        words = str(error).replace(f"; {NOTHING_SPENT}", "").rstrip(".")
+        return cls(f"the run stopped: {words}", remedy=remedy or error.remedy)
+
+    def saying(self, words: str, *, spent: Decimal | None) -> RunStopped:
+        """Return the same stop with words on what was spent."""
+        found = RunStopped(f"{self}; {words}", remedy=self.remedy)
+        found.document, found.spent = self.document, spent
+        return found
 
 
 class StoreError(CallsheetError):

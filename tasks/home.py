@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -70,7 +71,11 @@ def note_run(notes: Path | None, last: LastRun) -> None:
         notes.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = _note(notes, last.sheet)
         half = file.with_suffix(".tmp")
-        half.write_text(json.dumps(asdict(last), ensure_ascii=False), "utf-8")
+        # Only its owner reads it: it says where the ledger is.
+        half.unlink(missing_ok=True)
+        made = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(made, "w", encoding="utf-8") as note:
+            note.write(json.dumps(asdict(last), ensure_ascii=False))
         half.replace(file)
 
 

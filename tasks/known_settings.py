@@ -238,6 +238,11 @@ class Settings(BaseModel):
     second_process: Use = _setting(
         "auto", "a process beside a run that looks at films: yes, no, or auto, where many come"
     )
+    second_process_timeout: Lease = _setting(
+        "60s",
+        "how long that process may take for a video, and a second more for each MB, before the run "
+        "does its work",
+    )
     private_sheets: Truth = _setting(
         "no", "yes to let the board fetch sheets from this machine and private networks"
     )

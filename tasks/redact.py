@@ -18,6 +18,8 @@ _NAMES = (
     r"X-Amz-[A-Za-z-]+|X-Goog-[A-Za-z-]+|AWSAccessKeyId|Key-Pair-Id|Signature|sig|Policy"
     r"|code_verifier|device_code|user_code|code|client_secret|api_key"
     r"|(?:access_|refresh_|claim_)?token"
+    # What a database or an S3 client takes as a parameter of its address.
+    r"|(?:ssl)?password|passwd|pwd|(?:aws_)?secret_access_key|aws_session_token"
 )
 _MEMBERS = (
     r"(?:access_|refresh_|claim_)?token|(?:client_|webhook_)?secret|api_key|device_code"
@@ -27,6 +29,9 @@ PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(mav|clm|whsec|csb)_[A-Za-z0-9_.~+/=-]+"), r"\1_***"),
     (re.compile(r"\b(Bearer|Basic)\s+(?!\*)[A-Za-z0-9_.~+/=-]+", re.I), r"\1 ***"),
     (re.compile(r"(https?://)[^\s/@\"'<>]+@", re.I), r"\1***@"),
+    # Of any other address (a database, a mail server) the user may be shown. A password may hold
+    # signs that should have been quoted: it ends at the last @ before the host.
+    (re.compile(r"([a-z][a-z0-9+.-]*://[^\s:/@?#\"'<>]*):[^\s\"'<>]+@", re.I), r"\1:***@"),
     # A signed address is a secret as a whole: whatever its parameters are called.
     (re.compile(r"(https?://[^\s?#\"'<>]+)[?#][^\s\"'<>]+", re.I), r"\1?***"),
     (re.compile(r"(/[^\s?#\"'<>]*)\?[\w.~%-]+=[^\s\"'<>]*"), r"\1?***"),

@@ -121,7 +121,11 @@ def review(parser: ArgumentParser) -> None:
 def retake(parser: ArgumentParser) -> None:
     """Give `callsheet retake` its arguments."""
     _take_rows(parser)
-    parser.add_argument("--because", metavar="TEXT", help="why, for the row's history")
+    parser.add_argument(
+        "--because",
+        metavar="TEXT",
+        help="the reason, for the row's history; the service gets the same brief again, without it",
+    )
     parser.add_argument(
         "--even-kept", action="store_true", help="also rows named here whose film somebody keeps"
     )

@@ -21,6 +21,7 @@ from tasks.credentials import LiveSecrets
 from tasks.errors import CallsheetError
 from tasks.home import make_home
 from tasks.ledger import Ledger, open_ledger
+from tasks.redact import redact, redacted
 from tasks.settings import Settings
 
 
@@ -42,7 +43,7 @@ async def _receive(args: Namespace, console: Console) -> None:
         _tell(receiver, settings, console)
         if args.json:
             metrics = {"metrics": receiver.metrics} if receiver.metrics else {}
-            said = {"receiver": receiver.address, "webhook_url": settings.webhook_url}
+            said = {"receiver": receiver.address, "webhook_url": redacted(settings.webhook_url)}
             print_json({**said, **metrics})
             sys.stdout.flush()
         await stop.wait()
@@ -83,7 +84,8 @@ def _tell(receiver: Receiver, settings: Settings, console: Console) -> None:
     """Say once what is where, and what is still missing."""
     console.print(plain(f"hearing webhooks at {receiver.address}; Ctrl+C stops it"))
     if settings.webhook_url:
-        console.print(plain(f"every POST to {settings.webhook_url}, and below, has to reach it"))
+        url = redact(settings.webhook_url)
+        console.print(plain(f"every POST to {url}, and below, has to reach it"))
     else:
         console.print("CALLSHEET_WEBHOOK_URL is not set: the public https address that leads here")
     try:

@@ -43,6 +43,11 @@ _WHY_NOT = {
 }
 
 
+#: What a retake sends: its reason changes nothing of it.
+SAME_BRIEF = (
+    "The service gets the same brief again. To change it, edit the row in the sheet and run that."
+)
+
 #: Rows that are named in a command to be pasted; more are chosen by their state.
 SHOWN = 5
 
@@ -167,6 +172,7 @@ async def _approve(
     films = count_films(len(approved))
     when = "made now" if args.run else "made by the next run"
     console.print(f"{films} for {total}, {when}")
+    console.print(SAME_BRIEF)
     question = f"Spend {total} on {films}, {when}?"
     if not args.run:
         question = f"Approve {films} for {total}, {when}?"

@@ -9,6 +9,7 @@ import httpx
 
 from deployments.diagnosis.finding import PlaceFinding, note, ok, wrong, wrong_by
 from tasks.errors import CallsheetError
+from tasks.redact import redact
 from tasks.service.login import key_status, owner_of
 from tasks.settings import Settings
 from tasks.webhooks.listener import check_address
@@ -75,13 +76,13 @@ async def webhooks(settings: Settings) -> AsyncIterator[PlaceFinding]:
         async with httpx.AsyncClient(timeout=5, follow_redirects=False) as client:
             answer = await client.get(settings.webhook_url)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        words = f"nobody answers at {settings.webhook_url} ({type(error).__name__})"
+        words = f"nobody answers at {redact(settings.webhook_url)} ({type(error).__name__})"
         yield note(
             "webhooks", words, "runs poll instead; start `callsheet receive`, and see whether the "
             "proxy leads to it",
         )  # fmt: skip
         return
-    words = f"{settings.webhook_url} answers ({answer.status_code})"
+    words = f"{redact(settings.webhook_url)} answers ({answer.status_code})"
     if answer.status_code != 405:
         # A receiver takes deliveries alone, and says so.
         yield note("webhooks", f"{words} as no receiver does", "see where the proxy leads to")

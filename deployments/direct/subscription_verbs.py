@@ -63,7 +63,7 @@ async def status(session: Session) -> Document:
     problems = [*_problems(found, shown), *(receiver if here else [])]
     _print(session.console, shown, problems)
     return {
-        "webhook_url": at.settings.webhook_url,
+        "webhook_url": redacted(at.settings.webhook_url),
         "receiver": {"address": at.settings.receiver, "answers": not receiver},
         "subscriptions": shown,
         "problems": problems,
@@ -148,7 +148,7 @@ async def _given(at: Subscriber) -> Document:
     heard = await _heard(at, GIVEN)
     return {
         "webhook_id": None,
-        "url": at.settings.webhook_url,
+        "url": redacted(at.settings.webhook_url),
         "active": None,
         "secret": "CALLSHEET_WEBHOOK_SECRET",
         **heard,

@@ -22,7 +22,7 @@ from tasks.clock import Sleep
 from tasks.crash import crashpoint
 from tasks.engine.context import Context, organisation_of
 from tasks.engine.engine import Engine
-from tasks.errors import BadInput, ConfigurationError, LedgerError, Parked
+from tasks.errors import BadInput, ConfigurationError, LedgerError, Parked, RunStopped
 from tasks.ledger import (
     Campaign,
     ClaimedBatch,
@@ -99,8 +99,8 @@ class Crew:
                     return self.report
                 # It was silent for too long: what it claims now is another matter.
                 continue
-            except (LedgerError, Parked) as error:
-                # An engine that broke off for a fault of the ledger says so as it parks.
+            except (LedgerError, Parked, RunStopped) as error:
+                # An engine stops for a fault of the ledger.
                 failures = failures + 1 if self.report.batches == began else 1
                 waited = waited if failures > 1 else 0.0
                 if waited >= AWAY.seconds or self.report.left_because:

@@ -85,4 +85,5 @@ async def hold_campaign(run: Run, campaign: Campaign, *, wait: float | None) -> 
 
 async def count_from_here(run: Run, campaign: Campaign) -> None:
     """Note what runs with this ledger were charged so far: everything beyond that is this run's."""
-    run.charged_before = (await run.at.ledger.read(partial(tally_of, campaign=campaign))).paid_here
+    tally = await run.at.ledger.read(partial(tally_of, campaign=campaign))
+    run.charged_before, run.reserved_before = tally.paid_here, tally.reserved

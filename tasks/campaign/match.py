@@ -36,7 +36,7 @@ from tasks.ledger import (
     paid_elsewhere,
     rows_of,
 )
-from tasks.ledger.database import ledger_file, ledger_url
+from tasks.ledger.database import ledger_file, ledger_url, shown_address
 from tasks.settings import Settings
 from tasks.sheet import Sheet
 from tasks.suggest import suggest_run
@@ -170,8 +170,10 @@ def _used_elsewhere(settings: Settings, sheet: Sheet) -> LastRun | None:
     if settings.ledger_is_named or sheet.origin is None:
         return None
     last = last_run(settings.notes, sheet.origin.place)
-    if last is None or last.ledger == _shown(settings.ledger):
+    if last is None or _shown(last.ledger) == _shown(settings.ledger):
         return None
+    # Earlier releases noted a password that was among the parameters of the address.
+    last = replace(last, ledger=_shown(last.ledger))
     file = ledger_file(ledger_url(last.ledger))
     return last if file is None or file.exists() else None
 
@@ -202,7 +204,7 @@ def _shown(address: str) -> str:
     file = ledger_file(url)
     if file is not None:
         url = url.set(database=str(file.resolve()))
-    return url.render_as_string(hide_password=True)
+    return shown_address(url)
 
 
 async def _match_known(

@@ -60,6 +60,8 @@ async def production(run: Run) -> AsyncIterator[list[Shard]]:
         run.shards = await _shards(run, work) if isinstance(engine, Engine) else engine.shards
         engine.progress.expects(len(work))
         await stack.enter_async_context(_following_hints(run, engine) if work else nullcontext())
+        # From here on rows may be paid for, here or by the crews.
+        run.pays = bool(work)
         if isinstance(engine, Crews):
             await engine.start()
         ticker = asyncio.create_task(_tell(run, engine), name="progress")

@@ -8,54 +8,46 @@ person says `--pay-again`. Everything else has a key that the service still know
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sqlalchemy import Connection
+
 from tasks.brief import CREATE
+from tasks.campaign.manifest_takes import keep_manifest, past_takes
 from tasks.campaign.service_list import Alike, Made, find_listed
-from tasks.credits import in_credits, parse_credits
+from tasks.credits import in_credits
 from tasks.duration import say_duration
 from tasks.engine.context import Context
 from tasks.engine.lanes.evidence import SKEW, created_at
 from tasks.engine.policy.decision import RUNNING
-from tasks.errors import SpendRefused, StoreError
+from tasks.errors import SpendRefused
 from tasks.ledger import (
-    VERDICTS,
     Campaign,
     CampaignRow,
-    Delivered,
     PastTake,
-    Reported,
-    Review,
-    find_campaign,
     pages_of,
     restore_count,
     restore_take,
     rows_of,
-    takes_of,
 )
 from tasks.ledger.earlier import (
     EarlierTake,
     UnpaidRow,
     earlier_of,
-    keep_earlier,
     refuse_to_pay,
     unpaid_rows,
 )
-from tasks.ledger.reviews import BY, NOTE, REASON
 from tasks.plural import count
-from tasks.store import object_name
 from tasks.suggest import again_with
 
 if TYPE_CHECKING:
-    from tasks.campaign.manifest import Manifest, ManifestFile, ManifestRow
+    pass
 
 #: Rows that a refusal names.
 NAMED = 5
@@ -81,27 +73,54 @@ async def recover(
     costs. With `pay_again` nothing is refused. Raises SpendRefused for a campaign folder in the
     store with videos that a sandbox made.
     """
-    unread = await _keep_manifest(at, campaign)
+    unread = await keep_manifest(at, campaign)
     wanted = await at.ledger.read(partial(unpaid_rows, campaign_id=campaign.id))
     if only is not None:
         wanted = [row for row in wanted if row.row in only]
     if not wanted:
         return Recovery()
-    restored, doubts = await _from_manifest(at, campaign, wanted)
-    rest = [row for row in wanted if row.row not in restored]
+    known = await _from_manifest(at, campaign, wanted)
+    rest = [row for row in wanted if row.row not in known.past]
     listed = await find_listed(at, campaign, rest)
-    found = await _restore_listed(at, campaign, list(listed.made.values()))
-    doubts |= {name: _of_alike(one) for name, one in listed.alike.items() if name not in doubts}
-    left = [one for name, one in doubts.items() if name not in found]
-    refused = [] if pay_again else left
-    if refused:
-        await at.ledger.write(
-            partial(refuse_to_pay, campaign_id=campaign.id, found=refused, at=at.clock())
-        )
+    known.past |= await _listed_takes(at, campaign, list(listed.made.values()))
+    for name, one in listed.alike.items():
+        known.doubts.setdefault(name, _of_alike(one))
+    record = partial(_record, known=known, campaign=campaign, pay_again=pay_again, at=at.clock())
+    restored, refused = await at.ledger.write(record)
     unknown = " and ".join(filter(None, (unread, listed.unread)))
-    return Recovery(
-        restored=len(restored) + len(found), refused=len(refused), unknown=unknown or None
-    )
+    return Recovery(restored=restored, refused=refused, unknown=unknown or None)
+
+
+@dataclass(kw_only=True)
+class _Known:
+    """What is known of rows, by row id: takes to restore, attempts, what may be paid for."""
+
+    past: dict[str, tuple[CampaignRow, PastTake]] = field(default_factory=dict)
+    attempts: list[tuple[CampaignRow, int]] = field(default_factory=list)
+    doubts: dict[str, EarlierTake] = field(default_factory=dict)
+
+
+def _record(
+    connection: Connection, known: _Known, campaign: Campaign, pay_again: bool, at: float
+) -> tuple[int, int]:
+    """Restore and refuse in one transaction; return how many rows of each."""
+    restored = 0
+    for row, past in known.past.values():
+        if restore_take(connection, row, past, at=at):
+            restored += 1
+            known.doubts.pop(row.row, None)
+            continue
+        why = f"{past.source} has {past.video_id} for it, which does not fit what this ledger knows"
+        unfit = EarlierTake(
+            row=row.row, digest=row.digest, nth=row.nth, sent_at=past.sent_at,
+            video_id=past.video_id, why=why,
+        )  # fmt: skip
+        known.doubts.setdefault(row.row, unfit)
+    for row, nth in known.attempts:
+        restore_count(connection, row, nth=nth)
+    refused = [] if pay_again else list(known.doubts.values())
+    refuse_to_pay(connection, campaign.id, refused, at=at)
+    return restored, len(refused)
 
 
 def say_found(recovery: Recovery, paid: Decimal) -> str:
@@ -139,127 +158,38 @@ def refuse_refused(refused: Sequence[EarlierTake]) -> None:
     )
 
 
-async def _keep_manifest(at: Context, campaign: Campaign) -> str | None:
-    """Remember the takes of a manifest that another ledger wrote, before a new one replaces it.
-
-    Returns what could not be read, if so.
-    """
-    from tasks.campaign import manifest
-
-    name = f"{campaign.name}/{manifest.NAME}"
-    known = await at.ledger.read(partial(find_campaign, name=campaign.name))
-    reported = Reported.read(known.reported if known else None)
-    try:
-        there = await at.store.head(name)
-        if there is None or (reported is not None and there.sha256 == reported.files[0]):
-            # None, or the one that this very ledger wrote last.
-            return None
-        content = await at.store.read(name)
-    except StoreError as error:
-        return f"the campaign's manifest in {at.store.address} could not be read ({error})"
-    found = manifest.read_manifest(content) if content is not None else None
-    if found is None or found.campaign != campaign.name:
-        return None
-    if found.sandbox and not campaign.sandbox:
-        raise SpendRefused(
-            f"{at.store.address}/{campaign.name} has videos that were made with --sandbox, and "
-            "this ledger knows nothing of them; nothing was spent",
-            remedy=f"move that folder away, or {again_with('--campaign', 'NAME')}",
-        )
-    lines = _earlier_takes(found, found.made_at.timestamp() if found.made_at else at.clock())
-    keep = partial(keep_earlier, campaign_id=campaign.id, found=lines, at=at.clock())
-    await at.ledger.write(keep)
-    return None
-
-
-def _earlier_takes(found: Manifest, made_at: float) -> Iterator[EarlierTake]:
-    """Yield the takes that a manifest tells of, sent or about to be."""
-    for line in found.by_row.values():
-        for one in line.earlier or ():
-            yield EarlierTake(
-                row=line.row,
-                digest=one.digest,
-                nth=one.nth,
-                sent_at=float(one.sent_at),
-                video_id=one.video_id,
-            )
-        if line.digest is None:
-            continue
-        about_to_be = made_at if line.to_be_sent else None
-        if line.next_digest is not None:
-            yield EarlierTake(
-                row=line.row, digest=line.next_digest, nth=line.next_nth or 0, sent_at=about_to_be
-            )
-            about_to_be = None
-        sent = about_to_be if line.sent_at is None else float(line.sent_at)
-        if sent is not None or line.video_id is not None:
-            yield EarlierTake(
-                row=line.row,
-                digest=line.digest,
-                nth=line.nth or 0,
-                sent_at=sent,
-                video_id=line.video_id,
-                line=line.model_dump_json(),
-            )
-
-
-async def _from_manifest(
-    at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow]
-) -> tuple[set[str], dict[str, EarlierTake]]:
-    """Restore what a manifest knew of these rows; return whose, and what may have been paid for."""
-    known: dict[str, EarlierTake] = {}
+async def _from_manifest(at: Context, campaign: Campaign, wanted: Sequence[UnpaidRow]) -> _Known:
+    """Return what manifests of another ledger said of these rows."""
+    latest: dict[str, EarlierTake] = {}
     of_row = {row.row: row for row in wanted}
     for one in await at.ledger.read(partial(earlier_of, campaign_id=campaign.id)):
         if one.row in of_row and _is_wanted(of_row[one.row], one):
-            latest = known.get(one.row)
-            known[one.row] = one if latest is None or one.nth >= latest.nth else latest
-    restored: set[str] = set()
-    doubts: dict[str, EarlierTake] = {}
-    for page in pages_of(known):
-        for row, past in await _past_takes(at, campaign, page, known):
-            one = known[row.row]
+            before = latest.get(one.row)
+            latest[one.row] = one if before is None or one.nth >= before.nth else before
+    known = _Known()
+    for page in pages_of(latest):
+        for row, past in await past_takes(at, campaign, page, latest):
+            one = latest[row.row]
             if past is not None:
-                restore = partial(restore_take, row=row, past=past, at=at.clock())
-                if await at.ledger.write(restore):
-                    restored.add(row.row)
-                    continue
+                known.past[row.row] = (row, past)
             elif one.nth > row.nth:
-                await at.ledger.write(partial(restore_count, row=row, nth=one.nth))
+                known.attempts.append((row, one.nth))
             if one.refused or _is_old(at, row.operation, one.sent_at):
-                doubts[row.row] = replace(one, why=one.why or _say_sent(at, row.operation, one))
-    return restored, doubts
+                why = one.why or _say_sent(at, row.operation, one)
+                known.doubts[row.row] = replace(one, why=why)
+    return known
 
 
-async def _past_takes(
-    at: Context, campaign: Campaign, named: Sequence[str], known: Mapping[str, EarlierTake]
-) -> list[tuple[CampaignRow, PastTake | None]]:
-    """Return rows with the take that their line of a manifest tells of, if it has a video."""
-    rows = await at.ledger.read(partial(rows_of, campaign_id=campaign.id, named=named))
-    numbers = [row.id for row in rows if row.take is not None]
-    charged: dict[int, Decimal] = defaultdict(Decimal)
-    for number, take in await at.ledger.read(
-        partial(takes_of, campaign_id=campaign.id, numbers=numbers)
-    ):
-        charged[number] += take.charged or 0
-    slots = asyncio.Semaphore(at.settings.watches)
-
-    async def judge(row: CampaignRow) -> tuple[CampaignRow, PastTake | None]:
-        async with slots:
-            return row, await _past_take(at, row, known[row.row], charged[row.id])
-
-    return await asyncio.gather(*(judge(row) for row in rows))
-
-
-async def _restore_listed(at: Context, campaign: Campaign, made: Sequence[Made]) -> set[str]:
-    """Restore takes whose videos the service lists under their keys; return whose rows."""
-    found: set[str] = set()
+async def _listed_takes(
+    at: Context, campaign: Campaign, made: Sequence[Made]
+) -> dict[str, tuple[CampaignRow, PastTake]]:
+    """Return the takes whose videos the service lists under their keys, by row id."""
+    found: dict[str, tuple[CampaignRow, PastTake]] = {}
     for page in pages_of(made):
         of_row = {one.row.row: one for one in page}
         query = partial(rows_of, campaign_id=campaign.id, named=list(of_row))
         for row in await at.ledger.read(query):
-            past = _listed_take(row, of_row[row.row], at.clock())
-            if await at.ledger.write(partial(restore_take, row=row, past=past, at=at.clock())):
-                found.add(row.row)
+            found[row.row] = (row, _listed_take(row, of_row[row.row], at.clock()))
     return found
 
 
@@ -319,77 +249,3 @@ def _say_sent(at: Context, operation: str, one: EarlierTake) -> str:
         f"{moment} UTC, longer ago than the service is known to remember keys "
         f"({say_duration(at.settings.horizon)})"
     )
-
-
-async def _past_take(
-    at: Context, row: CampaignRow, one: EarlierTake, charged: Decimal
-) -> PastTake | None:
-    """Return the take that a line of a manifest tells of; None when no video of it is known.
-
-    `charged` is what the takes of the row cost that this ledger has.
-    """
-    from tasks.campaign.manifest import ManifestRow
-
-    if one.line is None:
-        return None
-    line = ManifestRow.model_validate_json(one.line)
-    nth, number, video_id = line.nth, line.take, line.video_id
-    if video_id is None or nth is None or number is None:
-        return None
-    if line.state in ("failed", "cancelled", "rejected"):
-        return None
-    key = row.key(nth)
-    keyed = row.operation == CREATE or line.key == key
-    noted = one.sent_at if one.sent_at is not None else one.noted_at
-    cost = parse_credits(line.charged)
-    return PastTake(
-        number=number,
-        nth=nth,
-        key=key,
-        body=row.body(key if keyed else None),
-        quoted=parse_credits(line.quoted if line.take_quoted is None else line.take_quoted),
-        # With what takes cost of which nothing else is known: budgets count it all.
-        charged=cost if cost is None else max(cost - charged, Decimal(0)),
-        video_id=video_id,
-        sent_at=noted,
-        source="the store's manifest",
-        files=await _files(at, row, line, number),
-        review=_review(line, noted),
-        checks=line.checks if line.film_take == number else None,
-    )
-
-
-def _review(line: ManifestRow, at: float) -> Review | None:
-    """Return the verdict on the video of the take that a line tells of."""
-    verdict = next((one for one in VERDICTS if one == line.review), None)
-    if verdict is None or line.film_take != line.take:
-        return None
-    reason, note = (line.review_reason or "")[:REASON], (line.review_note or "")[:NOTE]
-    by = (line.reviewed_by or "somebody")[:BY]
-    # When exactly, the manifest does not tell.
-    return Review(verdict=verdict, reason=reason or None, note=note or None, by=by, at=at)
-
-
-async def _files(at: Context, row: CampaignRow, line: ManifestRow, number: int) -> list[Delivered]:
-    """Return the files of a delivered line, if all of them are in the store and intact."""
-    if line.state != "delivered" or not line.deliveries:
-        return []
-    found = await asyncio.gather(*(_file(at, row, file, number) for file in line.deliveries))
-    return [file for file in found if file is not None] if all(found) else []
-
-
-async def _file(at: Context, row: CampaignRow, file: ManifestFile, number: int) -> Delivered | None:
-    name = object_name(
-        at.settings.names,
-        campaign=row.campaign,
-        row=row.row,
-        take=number,
-        kind=file.kind,  # type: ignore[arg-type]
-    )
-    try:
-        there = await at.store.head(name)
-    except StoreError:
-        return None
-    if there is None or (there.sha256, there.bytes) != (file.sha256, file.bytes):
-        return None
-    return Delivered(kind=file.kind, uri=there.uri, sha256=there.sha256, bytes=there.bytes)

@@ -86,12 +86,14 @@ def exit_status(states: Collection[State]) -> int:
     return 3 if any(state in NEEDS_PERSON or state == "quoted" for state in states) else 0
 
 
-def manifest_line(row: CampaignRow, line: Mapping[str, Any]) -> dict[str, Any]:
+def manifest_line(
+    row: CampaignRow, line: Mapping[str, Any], *, before_sending: bool
+) -> dict[str, Any]:
     """Return one line of the manifest: how a row stands (its `row_document`), what its key is made
-    of, and when it was, or is about to be, sent."""
+    of, and when it was, or with `before_sending` is about to be, sent."""
     take = row.take
     stands = take is not None and take.stands
-    approved = row.state == "approved"
+    to_be_sent = before_sending and row.state == "approved"
     other = take is not None and (take.digest, take.nth) != (row.digest, row.nth)
     return {
         **line,
@@ -100,8 +102,8 @@ def manifest_line(row: CampaignRow, line: Mapping[str, Any]) -> dict[str, Any]:
         "nth": take.nth if take else row.nth,
         "take_quoted": as_number(take.quoted) if take else None,
         "sent_at": take.intended_at if take and stands else None,
-        "to_be_sent": approved,
-        **({"next_digest": row.digest, "next_nth": row.nth} if approved and other else {}),
+        "to_be_sent": to_be_sent,
+        **({"next_digest": row.digest, "next_nth": row.nth} if to_be_sent and other else {}),
     }
 
 

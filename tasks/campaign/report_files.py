@@ -42,6 +42,7 @@ from tasks.ledger import (
     tally_of,
 )
 from tasks.ledger.earlier import earlier_of
+from tasks.ledger.reports import SENDING
 from tasks.spreadsheet import csv_writer, write_csv
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ async def write_manifest(at: Context, campaign: Campaign) -> None:
         written = await _replace(at, campaign, file)
     if before is not None:
         # The report at the end goes on from here; until then the status sheet is behind.
-        reported = replace(before.reported.behind(), files=(written, before.reported.files[1]))
+        files = (written, before.reported.files[1])
+        reported = replace(before.reported, made_of=SENDING, files=files)
         await _note(at, known, reported)
 
 
@@ -207,7 +209,8 @@ def _amend(
         return False
     count = tally_of(connection, campaign).total
     lines = {line[0].row: line for line in _lines(connection, campaign.id, sorted(numbers))}
-    texts = {row: _manifest_text(*line).encode() for row, line in lines.items()}
+    sending = len(files) == 1
+    texts = {row: _manifest_text(*line, sending=sending).encode() for row, line in lines.items()}
     with ExitStack() as stack:
         old = [io.BytesIO(content) for content in before.files]
         out = [stack.enter_context(file.open("wb")) for file in files]
@@ -246,7 +249,7 @@ def _write_anew(
         add: Callable[[Mapping[str, Any]], None] | None = None
         before = head
         for line in _lines(connection, campaign.id, numbers_of(connection, campaign.id)):
-            texts[0].write(f"{before}{_manifest_text(*line)}")
+            texts[0].write(f"{before}{_manifest_text(*line, sending=len(files) == 1)}")
             before = ",\n"
             if len(files) > 1:
                 status = status_line(*line)
@@ -276,9 +279,9 @@ def _open_text(file: Path) -> IO[str]:
 _JSON = json.JSONEncoder(ensure_ascii=False)
 
 
-def _manifest_text(row: CampaignRow, line: Mapping[str, Any], _: object) -> str:
-    """Return a row's line of the manifest, without its end."""
-    return f"    {_JSON.encode(manifest_line(row, line))}"
+def _manifest_text(row: CampaignRow, line: Mapping[str, Any], _: object, *, sending: bool) -> str:
+    """Return a row's line of the manifest, without its end; `sending`: before rows are sent."""
+    return f"    {_JSON.encode(manifest_line(row, line, before_sending=sending))}"
 
 
 def _frame(connection: Connection, at: Context, campaign: Campaign) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from sqlalchemy import Connection
 
 from tasks.campaign.crews import Crews, CrewStarter
 from tasks.campaign.selection import Selection, parse_selection
+from tasks.campaign.spent import telling_what_was_spent
 from tasks.campaign.taken import Step, Taken
 from tasks.campaign.values import Plan, RunOptions, RunOutcome
 from tasks.engine.context import Context, connect
@@ -101,6 +102,10 @@ class Run:
     before: dict[str, State] = field(default_factory=dict)
     #: What its campaign had been charged when this run began.
     charged_before: Decimal = Decimal(0)
+    #: What was set aside for its campaign then.
+    reserved_before: Decimal = Decimal(0)
+    #: Whether its rows may be paid for by now: an error from here on says what was spent.
+    pays: bool = False
     #: Why this run may not begin anything any more.
     lost: str | None = None
     #: Who stopped it from outside and how, for people: where it is shown, or its machine.
@@ -237,12 +242,18 @@ async def open_run(
     if already is not None:
         yield already
         return
-    async with connect(settings) as at, AsyncExitStack() as holding:
+    opened: list[Run] = []
+    async with (
+        telling_what_was_spent(lambda: next(iter(opened), None)),
+        connect(settings) as at,
+        AsyncExitStack() as holding,
+    ):
         # Whatever was approved with: what is spent is what the settings lead to.
         options = replace(options, sandbox=settings.sandbox)
         # A hundred thousand briefs and lines of a plan are no garbage, and looked through for long.
         holding.enter_context(search_of_new())
         run = Run(options=options, at=at, approval=approval, holding=holding)
+        opened.append(run)
         if options.max_wait is not None:
             run.until = asyncio.get_running_loop().time() + options.max_wait
         token = _current.set(run)

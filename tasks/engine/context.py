@@ -81,7 +81,7 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
         service = await stack.enter_async_context(await open_service(settings, ledger, clock))
         following = following_pace(ledger, service, organisation_of(settings))
         await stack.enter_async_context(following)
-        second = SecondProcess(settings.second_process)
+        second = SecondProcess(settings.second_process, timeout=settings.second_process_timeout)
         stack.push_async_callback(second.aclose)
         store = open_store(settings.store, second)
         stack.push_async_callback(store.aclose)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tasks.clock import UnixClock
-from tasks.errors import NotSent, RateLimited, Refused, SpendRefused
+from tasks.errors import CallsheetError, NotSent, RateLimited, Refused, RunStopped, SpendRefused
 from tasks.ledger import NEW, CallOutcome, Ledger, close_call, open_call, unsettled_calls
 from tasks.suggest import suggest
 
@@ -55,7 +55,15 @@ async def journaled(
             close_call, call_id=number, outcome=outcome, at=clock(), video_id=entry.video_id
         )
         # Also when the command is being stopped: an open call would block the next one.
-        await asyncio.shield(ledger.write(close))
+        try:
+            await asyncio.shield(ledger.write(close))
+        except CallsheetError as error:
+            if outcome == "refused":
+                raise
+            # The request left: whatever keeps the ledger from noting it, it may be charged.
+            stopped = RunStopped.by(error)
+            words = f"the {operation} call was sent and may be charged (call {number})"
+            raise stopped.saying(words, spent=None) from error
 
 
 async def _open(

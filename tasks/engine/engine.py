@@ -170,7 +170,7 @@ class Engine:
             await batch.over.wait()
         self._batches.remove(batch)
         if self._fault is not None:
-            raise broken_off(self._fault, now=self.at.clock())
+            raise broken_off(self._fault)
         return +batch.states
 
     async def _take_in(self) -> None:
@@ -265,7 +265,7 @@ class Engine:
     def _break_off(self, error: Exception) -> None:
         """Stop for a fault of the ledger or of ours, rather than go on without a record."""
         self._fault = self._fault or error
-        self.stop("the run broke off")
+        self.stop("the run stopped")
 
     async def _visit(self, lane: Lane, carried: Carried) -> None:
         if self._defers and carried.row.state == "approved":

@@ -18,7 +18,7 @@ from tasks.errors import (
     CallsheetError,
     NotSent,
     OutcomeUnknown,
-    Parked,
+    RunStopped,
     ServerTrouble,
     ServiceError,
 )
@@ -114,18 +114,11 @@ class Stop:
                 self.ask(words, self._at.clock() + LATER)
 
 
-def broken_off(fault: BaseException, *, now: float) -> BaseException:
-    """Return a fault as what it means in the middle of a run, where something may be paid.
-
-    `now` is in Unix seconds.
-    """
-    if not isinstance(fault, CallsheetError):
+def broken_off(fault: BaseException) -> BaseException:
+    """Return a fault as what it means in the middle of a run, where something may be paid."""
+    if not isinstance(fault, CallsheetError) or isinstance(fault, RunStopped):
         return fault
-    return Parked(
-        f"the run broke off: {fault}; everything paid for is in the ledger",
-        until=datetime.fromtimestamp(now, UTC),
-        remedy=fault.remedy or "run the same command again",
-    )
+    return RunStopped.by(fault, remedy=fault.remedy or "run the same command again")
 
 
 async def answers(service: VideoService) -> bool:

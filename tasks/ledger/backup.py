@@ -23,7 +23,7 @@ from tasks.crash import crashpoint
 from tasks.errors import BadInput, LedgerDamaged, LedgerError, LedgerNewer
 from tasks.ledger.acts import note_act
 from tasks.ledger.campaigns import campaign_at_work
-from tasks.ledger.database import ledger_file, ledger_url, make_engine
+from tasks.ledger.database import ledger_file, ledger_url, make_engine, shown_address
 from tasks.ledger.ledger import trouble
 from tasks.ledger.make_way import keep_logs, made_way
 from tasks.ledger.migrate import MAKE_ONE, upgrade
@@ -119,7 +119,7 @@ def opened(address: str, *, writes: bool = True, anyway: bool = False) -> Iterat
     """
     url = ledger_url(address)
     file = ledger_file(url)
-    shown = url.render_as_string(hide_password=True)
+    shown = shown_address(url)
     if file is not None and not file.exists():
         raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
     reader, writer = make_engine(url, writes=False), make_engine(url, writes=True)
@@ -144,7 +144,7 @@ def schema_of(address: str) -> SchemaVersion:
         with engine.connect() as connection:
             return version_of(connection) or SchemaVersion(number=REVISION, works_with=REVISION)
     except DBAPIError as error:
-        raise trouble(error, url.render_as_string(hide_password=True)) from error
+        raise trouble(error, shown_address(url)) from error
     finally:
         engine.dispose()
 
@@ -292,7 +292,7 @@ def _restore_server(
 ) -> Restored:
     """Put a backup's lines into a database on PostgreSQL, in one transaction."""
     engine = make_engine(ledger_url(address), writes=True)
-    shown = engine.url.render_as_string(hide_password=True)
+    shown = shown_address(engine.url)
     before = None
     try:
         upgrade(reader=engine, writer=engine, create=True)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 LOCK_WAIT = 10.0
 #: How many read at once.
 READERS = 4
+
+#: Parameters of an address that are secret: libpq takes a password there, too.
+SECRET_PARAMETERS = ("password", "sslpassword", "passwd", "pwd")
 
 _DRIVERS = {
     "sqlite": "sqlite",
@@ -50,7 +54,10 @@ def ledger_url(address: str) -> URL:
             remedy="write it like sqlite:////var/lib/callsheet/ledger.db "
             "or postgresql://user:password@host/database",
         ) from error
-    register_secret(str(url.password or ""))
+    for secret in _secrets_in(url):
+        register_secret(secret)
+        register_secret(quote(secret, safe=""))
+        register_secret(quote_plus(secret))
     backend = url.drivername.split("+")[0]
     if backend not in _DRIVERS:
         raise LedgerError(
@@ -63,6 +70,23 @@ def ledger_url(address: str) -> URL:
             remedy="name a file: sqlite:////var/lib/callsheet/ledger.db",
         )
     return url.set(drivername=_DRIVERS[backend])
+
+
+def shown_address(url: URL) -> str:
+    """Return an address without its passwords: those of the user, and those among its parameters.
+
+    This is the only form in which an address is printed, logged or written to a file.
+    """
+    secret = [name for name in url.query if name.lower() in SECRET_PARAMETERS]
+    return url.difference_update_query(secret).render_as_string(hide_password=True)
+
+
+def _secrets_in(url: URL) -> list[str]:
+    found = [str(url.password or "")]
+    for name, value in url.query.items():
+        if name.lower() in SECRET_PARAMETERS:
+            found += [value] if isinstance(value, str) else value
+    return found
 
 
 def ledger_file(url: URL) -> Path | None:

@@ -29,6 +29,7 @@ from tasks.ledger.database import (
     ledger_url,
     make_engine,
     make_file,
+    shown_address,
 )
 from tasks.ledger.gathering import Overtaken, carry_out
 from tasks.ledger.migrate import MAKE_ONE, upgrade
@@ -226,7 +227,7 @@ async def open_ledger(address: str, *, create: bool = True, lock_wait: float = L
     newer than this program, damaged or out of reach.
     """
     url = ledger_url(address)
-    shown = url.render_as_string(hide_password=True)
+    shown = shown_address(url)
     file = ledger_file(url)
     if file is not None and not file.exists():
         if not create:
@@ -280,7 +281,7 @@ def trouble(error: Exception, address: str) -> LedgerError:
         )
     if "unable to open" in low:
         return LedgerError(
-            f"the ledger {address} cannot be opened; nothing was spent",
+            f"the ledger {address} cannot be opened",
             remedy="set CALLSHEET_LEDGER to a file you may write to",
         )
     return LedgerError(

@@ -12,7 +12,14 @@ from tasks.errors import LedgerError
 from tasks.ledger.acts import note_act
 from tasks.ledger.backup import copy_aside, opened, schema_of
 from tasks.ledger.campaigns import campaign_at_work
-from tasks.ledger.database import LOCK_WAIT, ledger_file, ledger_url, make_engine, make_file
+from tasks.ledger.database import (
+    LOCK_WAIT,
+    ledger_file,
+    ledger_url,
+    make_engine,
+    make_file,
+    shown_address,
+)
 from tasks.ledger.ledger import trouble
 from tasks.ledger.migrate import upgrade
 from tasks.ledger.schema import REVISION
@@ -48,7 +55,7 @@ def check_ledger(address: str, *, thorough: bool = True) -> LedgerCheck:
         problems = tuple(unsound(connection)) if thorough else ()
         last = select(func.max(acts.c.at)).where(acts.c.act == "backup")
         return LedgerCheck(
-            address=engine.url.render_as_string(hide_password=True),
+            address=shown_address(engine.url),
             thorough=thorough,
             problems=problems,
             size=size_of(engine),
@@ -79,7 +86,7 @@ def make_ledger(address: str) -> None:
         if not there:
             upgrade(reader=engine, writer=engine, create=True)
     except DBAPIError as error:
-        raise trouble(error, url.render_as_string(hide_password=True)) from error
+        raise trouble(error, shown_address(url)) from error
     finally:
         engine.dispose()
 

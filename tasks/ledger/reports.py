@@ -19,8 +19,9 @@ FEW = 2000
 #: Events of before the mark that count as later ones, where several may write at once: numbers are
 #: given before they are committed, and another process may have been about to.
 OVERLAP = 200
-#: Instead of a digest, once a report is known to be behind.
-_BEHIND = "-"
+#: Instead of a digest, once a report is known to be behind; and where its manifest was written
+#: before rows were sent: a ledger that was restored does not know which of them were.
+_BEHIND, SENDING = "-", "~"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,9 +55,14 @@ class Reported:
         words += [",".join(map(str, sorted(self.changed)))] if self.changed else []
         return " ".join(words)
 
+    @property
+    def tells_all(self) -> bool:
+        """Whether its manifest was written at the end: the ledger has all takes that it has."""
+        return self.made_of != SENDING
+
     def behind(self) -> Reported:
         """Return it as one that is not what would be written now."""
-        return replace(self, made_of=_BEHIND)
+        return self if self.made_of == SENDING else replace(self, made_of=_BEHIND)
 
 
 def note_report(

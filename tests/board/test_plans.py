@@ -72,6 +72,8 @@ async def test_a_sheet_becomes_films_once_somebody_approved(
     assert (await board.viewer.get(f"{API}/campaigns/{name}")).status_code == 200
     over = await ended(board.viewer, run)
     assert (over["exit"], over["started_by"]) == (0, "Ann")
+    logs = [*(board.board.folder / "runs").glob("*.log")]
+    assert [log.stat().st_mode & 0o777 for log in logs] == [0o600]
     assert set((await states(board, name)).values()) == {"delivered"}
     assert charged(service, await keys(board, name)) == 3
     again = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3))

@@ -119,6 +119,39 @@ async def test_a_hundred_rows_are_a_page_and_the_next_has_the_rest(open_board: O
     assert not set(names_in(first)) & set(names_in(second))
 
 
+async def test_a_plan_of_a_retake_says_what_is_sent_before_it_says_the_price(
+    open_board: OpenBoard,
+) -> None:
+    terms = {"rows": ["a"], "because": "the logo is wrong"}
+
+    def change(one: Any) -> None:
+        begin_plan(one, "take", kind="retake", campaign="spring", terms=terms, by="Ann", at=1.0)
+        line = {"row": "a", "action": "retake", "why": None, "title": "A", "quoted": 5,
+                "charged": 5, "take": 1}  # fmt: skip
+        document = {**priced_at(5), "rows": [line]}
+        finish_plan(
+            one, "take", campaign="spring", document=document, total=Decimal(5), expires_at=1e10
+        )
+
+    await open_board.ledger.write(change)
+
+    told = " ".join((await (await open_board.form("approver")).get("/plans/take")).text.split())
+
+    sent = told.index("The same brief is sent again")
+    assert sent < told.index("(the service does not get it): the logo is wrong")
+    assert told.index('href="/new">upload the sheet') < told.index("This run costs")
+
+
+async def test_a_row_says_that_a_retake_sends_the_same_brief(open_board: OpenBoard) -> None:
+    await in_every_state(open_board)
+
+    page = await (await open_board.form("approver")).get("/c/spring/rows/delivered")
+
+    told = page.text
+    assert told.index("A retake sends the same brief again") < told.index("Shows the price first")
+    assert "What is to be different" not in told
+
+
 async def plan_rows(board: OpenBoard, answer: httpx.Response) -> list[str]:
     """The rows of the plan that a form has led to."""
     plan = await board.ledger.read(partial(find_plan, plan_id=answer.url.path.split("/")[-1]))
@@ -136,7 +169,8 @@ def priced_at(credits: int) -> dict[str, Any]:
                     "left": 8, "balance": None},
         "rows": [
             {"row": "a", "action": "make", "title": EVIL, "quoted": credits, **one},
-            {"row": "b", "action": "nothing", "title": "B", "quoted": 12, **one},
+            {"row": "b", "action": "nothing", "title": "B", "quoted": 12, **one, "charged": 1140},
+            {"row": "c", "action": "continue", "title": "C", "quoted": 12, **one, "charged": 12},
         ],
         "retiring": ["gone"],
         "refusal": None,
@@ -164,6 +198,8 @@ async def a_plan(
         ("approver", "ready", ["Approve 1 row for 5 credits", "3 <small>of 20", "1 row left"], []),
         ("approver", "dear", ["Approve 1 row for 9 credits", "1 credit too many"], []),
         ("viewer", "ready", ["Somebody who may approve"], ["<button class=\"button primary"]),
+        ("viewer", "ready", ["2 <small>rows", "1,152 credits charged for them before; 0 "
+             "credits now"], ["paid for before: 0"]),
         ("approver", "late", ["stopped holding", "Plan again"], [">Approve"]),
         ("approver", "new", ["Something has moved on", "It was 5 credits, it is 6 credits now",
                              "Price before", "Approve 1 row for 6 credits"], []),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import time
 from pathlib import Path
@@ -24,6 +25,33 @@ def test_a_spool_without_room_leaves_the_film_to_a_later_run(production: Product
         assert production.states() == {"ready": 1}
         assert not any(file.stat().st_size for file in production.half_written())
     production.ends_well()
+
+
+def test_a_ledger_whose_disk_fills_up_in_the_middle_says_what_was_paid(
+    production: Production,
+) -> None:
+    production.asks_for(16)
+    with small_disk(production.ledger.parent, "20m") as grow:
+        production.run("--select", "nobody")
+        grow(f"{_used(production.ledger.parent) + 320}k")
+
+        stopped = production.run()
+
+        assert production.count("reserve") > 0, stopped.err
+        assert stopped.status == 1, stopped.err
+        assert "the run stopped" in stopped.err
+        assert "nothing was spent" not in stopped.err + stopped.out
+        assert "credits" in stopped.err or "callsheet status" in stopped.err
+        assert stopped.json["exit"] == 1
+        # Downloads want room to spare.
+        grow("1g")
+        production.ends_well()
+
+
+def _used(folder: Path) -> int:
+    """Return how many kilobytes of a disk are used."""
+    disk = shutil.disk_usage(folder)
+    return disk.used // 1024
 
 
 def test_a_store_that_fills_up_keeps_no_half_a_film(production: Production) -> None:

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
+
 from tests.faults.production import A_WHILE, Production
 from tests.programs import Desk, sandbox, simple_sheet
 
@@ -76,4 +78,28 @@ def test_a_run_that_is_frozen_goes_on_where_it_was(production: Production) -> No
     _, err = process.communicate(timeout=120)
 
     assert process.returncode == 0, err
+    production.ends_well()
+
+
+def test_a_second_process_that_hangs_keeps_no_video_from_being_delivered(
+    production: Production,
+) -> None:
+    production.asks_for(12)
+    settings = {"CALLSHEET_SECOND_PROCESS": "yes", "CALLSHEET_SECOND_PROCESS_TIMEOUT": "1s"}
+    # One video after the other: some are left when the process stops.
+    production.desk.environ |= {**settings, "CALLSHEET_DELIVERIES": "1"}
+    process = production.start()
+    production.waits_for(lambda: any(production.films_in_the_store()))
+    (second,) = (
+        child
+        for child in psutil.Process(process.pid).children(recursive=True)
+        if "second_process" in " ".join(child.cmdline())
+    )
+    second.suspend()
+
+    _, err = process.communicate(timeout=120)
+
+    assert process.returncode == 0, err
+    assert "the second process did not finish" in err
+    assert not second.is_running()
     production.ends_well()

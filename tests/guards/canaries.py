@@ -21,6 +21,7 @@ CANARIES: Mapping[str, str] = {
     "S3 secret key": "canaryS3Secret2B7cfQ",
     "S3 session token": "canaryS3Session1D3gh",
     "database password": "canaryDatabase5Fpw",
+    "quoted password": "canary/Quoted=8Tz",
 }
 SIGNED = (
     f"https://films.example/f.mp4?X-Amz-Signature={CANARIES['second signature']}"

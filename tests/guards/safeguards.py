@@ -991,8 +991,8 @@ MUTATIONS = (
     Mutation(
         "a run that lost its campaign approves nothing",
         "tasks/ledger/campaigns.py",
-        "    if owner is not None and connection.scalar(this.with_for_update()) != owner:",
-        "    if owner is not None and connection.scalar(this.with_for_update()) is Ellipsis:",
+        "    if owner is not None and not owns(connection, campaign.id, owner):",
+        "    if owner is Ellipsis:",
         APPROVAL,
     ),
     Mutation(
@@ -1088,9 +1088,39 @@ MUTATIONS = (
     ),
     Mutation(
         "a row on hold may have been paid for with a lost ledger",
-        "tasks/campaign/recovery.py",
-        'states=["planned", "held"])',
-        'states=["planned"])',
+        "tasks/ledger/earlier.py",
+        '("planned", "quoted", "approved", "held")',
+        '("planned", "quoted", "approved")',
         ("tests/pipeline/test_lost_ledger.py",),
+    ),
+    Mutation(
+        "a password among the parameters of a ledger's address is not shown",
+        "tasks/ledger/database.py",
+        "if name.lower() in SECRET_PARAMETERS]\n    return url.difference",
+        "if not name]\n    return url.difference",
+        ("tests/unit/campaign/test_match.py",),
+    ),
+    Mutation(
+        "an error after the first intent does not say that nothing was spent",
+        "tasks/campaign/spent.py",
+        "if tally is not None and _is_untouched(run, tally):",
+        "if tally is not None:",
+        ("tests/unit/campaign/test_spent.py",),
+    ),
+    Mutation(
+        "what was spent is not concluded from the exit status",
+        "deployments/cli.py",
+        "if error.spent == 0 and",
+        "if error.exit_status in (2, 4) and",
+        ("tests/unit/campaign/test_spent.py",),
+    ),
+    Mutation(
+        "a second process that hangs is ended",
+        "tasks/store/second_process/asking.py",
+        "                if left <= 0:\n",
+        "                if left <= -30:\n",
+        (
+            "tests/unit/store/test_second_process.py::test_one_that_hangs_is_ended_and_its_work_is_done_here",
+        ),
     ),
 )

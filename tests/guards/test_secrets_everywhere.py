@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -21,6 +22,7 @@ from tests.guards.hostile import MOODS, Hostile, hostile
 from tests.programs import ROOT, Desk, Finished, simple_sheet
 
 NOBODY = "127.0.0.1:9"
+QUOTED = quote(CANARIES["quoted password"], safe="")
 COMMANDS = (
     ("run", "s.csv", "--yes", "--without-prefect", "--max-wait", "1s", "-v", "--json"),
     ("video", "show", "vid_1", "-v", "--json"),
@@ -161,6 +163,14 @@ def test_nobody_hears_the_codes_of_a_login(desk: Desk) -> None:
     [
         ("CALLSHEET_STORE", "s3://films/callsheet"),
         ("CALLSHEET_LEDGER", f"postgresql://me:{CANARIES['database password']}@{NOBODY}/db"),
+        ("CALLSHEET_LEDGER", f"postgresql://{NOBODY}/db?password={CANARIES['database password']}"),
+        (
+            "CALLSHEET_LEDGER",
+            f"postgresql://{NOBODY}/db?sslpassword={quote(CANARIES['quoted password'], safe='')}",
+        ),
+        ("CALLSHEET_LEDGER", f"sqlite:///l.db?password={CANARIES['database password']}"),
+        ("CALLSHEET_STORE", f"s3://key:{CANARIES['S3 secret key']}@films/callsheet"),
+        ("CALLSHEET_WEBHOOK_URL", f"https://u:{CANARIES['database password']}@hook.example/x"),
         ("CALLSHEET_LEDGER", f"mysql://me:{CANARIES['database password']}@{NOBODY}/db"),
         ("CALLSHEET_LEDGER", f"me:{CANARIES['database password']}@{NOBODY}"),
         ("CALLSHEET_BASE_URL", f"http://u:{CANARIES['database password']}@{NOBODY}/api/v1"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -34,6 +34,8 @@ ACTIONS: Mapping[str, str] = {
     "off": "switched off",
     "retire": "retire",
 }
+#: What a plan does with rows that were paid for before, and are not paid for again.
+PAID = ("nothing", "continue")
 
 
 @router.get("")
@@ -151,9 +153,15 @@ def _shown(seen: PlanView, action: str, start: int) -> dict[str, Any]:
         "after": None if left is None or total is None else left - total,
         "before": {line["row"]: parse_credits(line["quoted"]) for line in before.get("rows", ())},
         "before_total": seen.replaces.total if seen.replaces else None,
-        "paid": sum(1 for row in seen.rows if row["action"] in ("nothing", "continue")),
+        "paid": sum(1 for row in seen.rows if row["action"] in PAID),
+        "paid_credits": _charged(row for row in seen.rows if row["action"] in PAID),
         "refused": None,
     }
+
+
+def _charged(rows: Iterable[Mapping[str, Any]]) -> Decimal:
+    """Return what rows have been charged so far, over all their takes."""
+    return sum((parse_credits(row.get("charged")) or Decimal(0) for row in rows), Decimal(0))
 
 
 def _left(document: Mapping[str, Any]) -> Decimal | None:

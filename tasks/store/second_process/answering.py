@@ -64,6 +64,8 @@ class Answering:
         return orders
 
     def _answer(self, order: Asked) -> None:
+        # The asker gives each order so much time, counted from here.
+        self._send(Answered(order.number, "begun", None))
         try:
             answer = Answered(order.number, "done", order.work(*order.given))
         except Exception as error:

@@ -2,8 +2,9 @@
 
 All threads of one process share the interpreter's lock: what looks at films and writes them holds
 up the event loop. Owns the second process: it is started once it pays, dies with this one, and is
-started again a few times should it die. Nothing is believed that it did not answer: whatever it
-was at is then done here, as is everything where it cannot be had.
+started again a few times should it die. A process that does not answer in time is ended: it may be
+stopped, or a video may hang it. Nothing is believed that it did not answer: whatever it was at is
+then done here, as is everything where it cannot be had.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tasks.crash import crashpoint, is_armed
@@ -41,6 +43,11 @@ _AFTER, _BESIDE = 64, 3
 _STARTS = 3
 #: Seconds it may take to be there, and to end what it is at.
 _START, _END = 30.0, 10.0
+#: Seconds for one video, of whatever size: far more than a usual one takes on a busy machine.
+TIMEOUT = 60.0
+#: Bytes of a video that get a second more: a disk on a slow network reads as much, and decoding a
+#: long video takes longer.
+_PACE = 1_000_000
 #: What it sees of the environment: no key and no secret.
 _ENVIRON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")
 #: Memory for one film is kept for the next. The system's C library (glibc) gives it back and has it
@@ -51,11 +58,14 @@ _KEPT = {"MALLOC_MMAP_THRESHOLD_": str(16 << 20), "MALLOC_TRIM_THRESHOLD_": str(
 class SecondProcess:
     """Work apart from this process: `do` it, and `aclose` in the end. One event loop's own."""
 
-    def __init__(self, use: Use = "auto", *, python: str = sys.executable) -> None:
+    def __init__(
+        self, use: Use = "auto", *, python: str = sys.executable, timeout: float = TIMEOUT
+    ) -> None:
         possible = sys.platform != "win32" and (use == "yes" or (os.cpu_count() or 1) > 1)
         self._starts_left = _STARTS if use != "no" and possible else 0
         self._at_once = use == "yes"
         self._python = python
+        self._timeout = timeout
         self._under_way = self._busy = 0
         self._starting: asyncio.Task[None] | None = None
         self._link: _Link | None = None
@@ -75,7 +85,8 @@ class SecondProcess:
             link = self._link or await self._wanted()
             if link is not None:
                 with contextlib.suppress(_Gone):
-                    found: T = await link.ask(work, given)
+                    seconds = self._timeout + await asyncio.to_thread(_size_of, given) / _PACE
+                    found: T = await link.ask(work, given, seconds)
                     return found
             return await here()
         finally:
@@ -119,6 +130,17 @@ class SecondProcess:
             )
 
 
+def _size_of(given: tuple[Any, ...]) -> int:
+    """Return how many bytes the files have that some work is given."""
+    files = [one for part in given for one in (part if isinstance(part, (list, tuple)) else [part])]
+    paths = [getattr(one, "source", one) for one in files]
+    size = 0
+    for path in paths:
+        with contextlib.suppress(OSError):
+            size += path.stat().st_size if isinstance(path, Path) else 0
+    return size
+
+
 class _Gone(Exception):
     """the process ended"""
 
@@ -134,15 +156,45 @@ class _Link(asyncio.Protocol):
         self.is_there: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting: dict[int, asyncio.Future[Any]] = {0: self.is_there}
         self._idle, self._ended = asyncio.Event(), asyncio.Event()
+        #: When work on an order began; when the process said anything last.
+        self._begun: dict[int, float] = {}
+        self._heard_at = 0.0
 
-    async def ask(self, work: Callable[..., Any], given: tuple[Any, ...]) -> Any:
-        """Have work done; raise _Gone where that was not answered."""
+    async def ask(self, work: Callable[..., Any], given: tuple[Any, ...], seconds: float) -> Any:
+        """Have work done; raise _Gone where that was not answered.
+
+        A process that works on it for more than so many seconds, or says nothing for as long, is
+        ended: whoever waits for it then raises _Gone, too.
+        """
         if self._transport.is_closing():
             raise _Gone
         self._number = number = self._number + 1
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         self._transport.write(frame(Asked(number, work, given)))
-        return await answer
+        asked = asyncio.get_running_loop().time()
+        try:
+            while not answer.done():
+                # An order that waits for its turn is not late while others are answered.
+                since = self._begun.get(number, max(asked, self._heard_at))
+                left = since + seconds - asyncio.get_running_loop().time()
+                if left <= 0:
+                    self._give_up(work, seconds)
+                    break
+                await asyncio.wait([answer], timeout=left)
+            return await answer
+        finally:
+            self._begun.pop(number, None)
+
+    def _give_up(self, work: Callable[..., Any], seconds: float) -> None:
+        """End a process that does not answer."""
+        if not self._transport.is_closing():
+            log.warning(
+                "the second process did not finish %s in %.0f s: it is ended, and this process "
+                "does its work",
+                work.__name__,
+                seconds,
+            )
+            self._transport.abort()
 
     async def aclose(self) -> None:
         """Wait for what was asked, also by those who went away meanwhile; then end the process."""
@@ -187,10 +239,16 @@ class _Link(asyncio.Protocol):
         self._lost(self)
 
     def _heard(self, answer: Answered) -> None:
+        self._heard_at = asyncio.get_running_loop().time()
+        if answer.kind == "begun":
+            if answer.number in self._waiting:
+                self._begun[answer.number] = self._heard_at
+            return
         if answer.kind == "point":
             crashpoint(answer.value)
             self._transport.write(frame(Passed(answer.number)))
             return
+        self._begun.pop(answer.number, None)
         future = self._waiting.pop(answer.number)
         if not self._waiting:
             self._idle.set()

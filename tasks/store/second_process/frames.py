@@ -34,11 +34,12 @@ class Passed(NamedTuple):
 class Answered(NamedTuple):
     """What became of an order, or of the start (number 0): what it returned or raised.
 
-    `point` is the name of a crash point that it is at; it goes on when it is told to.
+    `begun` says that work on the order starts now. `point` is the name of a crash point that it is
+    at; it goes on when it is told to.
     """
 
     number: int
-    kind: Literal["done", "failed", "point"]
+    kind: Literal["begun", "done", "failed", "point"]
     value: Any
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from tasks.brief import Brief
-from tasks.campaign.match import match_sheet, name_campaign
+from tasks.campaign.match import match_sheet, name_campaign, note_ledger
 from tasks.campaign.plan import plan_sheet
 from tasks.campaign.values import RunOptions
 from tasks.ledger import (
@@ -21,6 +22,7 @@ from tasks.ledger import (
     set_apart,
 )
 from tasks.origin import SheetOrigin, origin_of
+from tasks.settings import load_settings
 from tasks.sheet import Sheet
 from tests.campaigns import NOW, Stage, brief
 
@@ -240,3 +242,25 @@ def test_where_a_sheet_comes_from(tmp_path, monkeypatch):
     assert (origin_of("-"), origin_of(None)) == (None, None)
     signed = "https://h.example/s.csv?X-Amz-Signature={}"
     assert origin_of(signed.format("one")) == origin_of(signed.format("two"))
+
+
+@pytest.mark.parametrize(
+    "ledger",
+    [
+        "postgresql://me:canary-word@db.test/name",
+        "postgresql://db.test/name?user=me&password=canary-word",
+        "postgresql://db.test/name?sslmode=require&sslpassword=canary-word",
+    ],
+)
+def test_the_note_of_a_run_holds_no_password_and_only_its_owner_reads_it(
+    tmp_path: Path, ledger: str
+) -> None:
+    environ = {"CALLSHEET_LEDGER": ledger, "XDG_STATE_HOME": str(tmp_path)}
+    settings = load_settings(environ=environ, folder=tmp_path)
+
+    note_ledger(settings, sheet(*ROWS))
+
+    (note,) = tmp_path.rglob("runs/*.json")
+    assert "db.test/name" in note.read_text()
+    assert "canary" not in note.read_text()
+    assert note.stat().st_mode & 0o777 == 0o600

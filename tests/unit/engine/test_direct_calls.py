@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from tasks.engine.direct_calls import journaled
-from tasks.errors import Conflict, NotSent, OutcomeUnknown, SpendRefused
-from tasks.ledger import Ledger, unsettled_calls
+from tasks.errors import Conflict, NotSent, OutcomeUnknown, RunStopped, SpendRefused
+from tasks.ledger import Ledger, open_ledger, unsettled_calls
 from tests.campaigns import NOW
 
 
@@ -66,3 +66,18 @@ async def test_while_one_clip_is_being_made_no_other_is_sent(ledger: Ledger):
         with pytest.raises(SpendRefused, match="not settled"):
             async with entry(ledger, target=""):
                 raise AssertionError("it must not be sent")
+
+
+async def test_a_call_that_was_sent_and_cannot_be_noted_is_not_said_to_cost_nothing(
+    made_address: str,
+) -> None:
+    ledger = await open_ledger(made_address)
+
+    async def send() -> None:
+        async with entry(ledger):
+            await ledger.aclose()
+
+    with pytest.raises(RunStopped, match="was sent and may be charged") as stopped:
+        await send()
+    assert stopped.value.spent is None
+    assert "nothing was spent" not in str(stopped.value)

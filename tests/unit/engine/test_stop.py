@@ -13,7 +13,7 @@ import pytest
 from tasks.engine.context import Context
 from tasks.engine.engine import Engine
 from tasks.engine.lanes.evidence import Baseline
-from tasks.errors import Conflict, LedgerError, NotFound, Parked, ServerTrouble, ServiceError
+from tasks.errors import Conflict, LedgerError, NotFound, RunStopped, ServerTrouble, ServiceError
 from tasks.ledger import CampaignRow, unsettled_calls
 from tasks.service import Created, Gate, Pace, SignedUrl, Video
 from tasks.service.pace import Turns
@@ -227,7 +227,7 @@ def test_a_ledger_that_gives_no_turn_breaks_the_run_off_and_leaves_no_row_waitin
         stage = await Stage.set(play.ledger, brief("a", "Tea a"), brief("b", "Tea b"))
         rows = [await stage.approve(name) for name in ("a", "b")]
         async with asyncio.timeout(DEADLINE), Engine(stage.campaign, play.at) as engine:
-            with pytest.raises(Parked, match="broke off: the ledger is locked"):
+            with pytest.raises(RunStopped, match="run stopped: the ledger is locked"):
                 await engine.carry(rows)
         return await stage.rows()
 

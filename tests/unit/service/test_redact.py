@@ -29,6 +29,14 @@ from tasks.redact import PATTERNS, RedactingFilter, install, redact, register_se
         '{"access_token": "canary", "secret": "canary"}',
         "{'device_code': 'canary'}",
         "AWSAccessKeyId=canary&Expires=5",
+        "postgresql://me:canary@db.test/name",
+        "postgresql://me:ca?n#a/canary@db.test/name",
+        "postgresql://db.test/name?user=me&password=canary",
+        "postgresql://db.test/name?sslpassword=canary&sslmode=require",
+        "host=db.test password=canary dbname=name",
+        "mailto://ann:canary@mail.test?to=ann@mail.test",
+        "s3://key:canary@bucket/prefix",
+        "s3://bucket/prefix?aws_secret_access_key=canary",
     ],
 )
 def test_a_secret_is_taken_out(text):
@@ -43,6 +51,8 @@ def test_a_secret_is_taken_out(text):
         "https://api.test/api/v1/videos",
         '{"code": "forbidden", "retryable": false}',
         "the token is missing",
+        "sqlite:////var/lib/callsheet/ledger.db",
+        "postgresql://me@db.test/name, and ann@mail.test",
         "design=flat, 3 of 5? yes",
         "",
     ],

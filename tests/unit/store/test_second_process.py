@@ -42,6 +42,11 @@ def refuse(path: Path) -> None:
     raise StoreError(f"{path} is taken", permanent=True, conflict=True)
 
 
+def slowly(path: Path) -> int:
+    time.sleep(1.5)
+    return os.getpid()
+
+
 def break_oddly(_: object) -> None:
     raise OddError(lambda: None)
 
@@ -122,6 +127,44 @@ async def test_what_it_was_at_when_it_ended_is_done_here_and_it_is_started_again
     assert await second.do(os.getpid, here=here) == HERE
     assert len({*pids}) == 3
     assert "ended; what it was at is done here" in caplog.text
+
+
+@pytest.mark.parametrize("when", ["before it is asked", "while it is at work"])
+async def test_one_that_hangs_is_ended_and_its_work_is_done_here(
+    when: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    second = SecondProcess("yes", timeout=1.0)
+    pid = await second.do(os.getpid, here=here)
+    if when == "before it is asked":
+        os.kill(pid, signal.SIGSTOP)
+    waiting = [asyncio.ensure_future(second.do(time.sleep, 60, here=here)) for _ in range(5)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(30):
+        assert await asyncio.gather(*waiting) == [HERE] * 5
+    await ends(pid)
+
+    # Another one is there for what comes next.
+    assert await second.do(os.getpid, here=here) not in (HERE, pid)
+    assert caplog.text.count("did not finish sleep in 1 s: it is ended") == 1
+    await second.aclose()
+
+
+async def test_work_that_waits_for_its_turn_is_not_late(caplog: pytest.LogCaptureFixture) -> None:
+    second = SecondProcess("yes", timeout=1.5)
+    await second.do(os.getpid, here=here)
+    many = [second.do(time.sleep, 0.5, here=here) for _ in range(8 * (os.cpu_count() or 1))]
+    assert await asyncio.gather(*many) == [None] * len(many)
+    assert not caplog.text
+    await second.aclose()
+
+
+async def test_a_large_video_has_more_time(tmp_path: Path) -> None:
+    (tmp_path / "large.mp4").touch()
+    os.truncate(tmp_path / "large.mp4", 60_000_000)
+    second = SecondProcess("yes", timeout=0.5)
+    await second.do(os.getpid, here=here)
+    assert await second.do(slowly, tmp_path / "large.mp4", here=here) == second.pid
+    await second.aclose()
 
 
 async def test_what_makes_no_sense_is_not_believed(second: SecondProcess) -> None:
