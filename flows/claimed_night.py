@@ -116,7 +116,7 @@ async def _renew(sweeping: Sweeping) -> None:
     """Say that the night is swept still; it is lost where another sweep has it."""
     renew = partial(renew_night, inbox=sweeping.night.inbox, place=sweeping.place)
     if not await sweeping.ledger.write(partial(renew, seconds=sweeping.settings.lease)):
-        sweeping.lose("another sweep has this night, since this one was silent for too long")
+        sweeping.lose("another nightly run has this night, since this one was silent for too long")
 
 
 async def _end(sweeping: Sweeping) -> None:

@@ -20,10 +20,10 @@ from deployments.board.board import Board
 from deployments.board.serve import serving
 from deployments.board.visit import is_loopback, origin_of_site
 from deployments.commands.options import sandbox_for, settings_of
+from deployments.new_ledger import prepare_ledger
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.errors import ConfigurationError
-from tasks.home import make_home
 from tasks.ledger import Ledger, open_ledger
 from tasks.settings import Settings
 
@@ -45,8 +45,7 @@ def main(args: Namespace) -> int:
 async def _serve(args: Namespace) -> None:
     settings = settings_of(args)
     said = origin_of_site(args.url) if args.url else None
-    if make_home(settings.home):
-        print(f"made {settings.home} for the ledger and what else is kept", file=sys.stderr)
+    prepare_ledger(settings, sandbox=args.sandbox)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.commands.options import budget_of, sandbox_for, settings_of
+from deployments.new_ledger import prepare_ledger
 from deployments.signals import STOPPED, on_signal, run_command
 from deployments.terminal import console_for, plain, print_json, say, table
 from flows.night import hold_night
@@ -18,7 +19,6 @@ from tasks.campaign.run import Run
 from tasks.credits import as_number, as_text, in_credits
 from tasks.duration import parse_duration
 from tasks.errors import BadInput, CallsheetError
-from tasks.home import make_home
 from tasks.nights.inboxes import Inbox, with_terms
 from tasks.nights.nights_file import find_inboxes
 from tasks.nights.sheet_answers import names_of
@@ -34,8 +34,7 @@ def main(args: Namespace) -> int:
     nights = args.nights or settings.nights
     found = find_inboxes(args.inbox, folder=Path.cwd(), file=Path(nights) if nights else None)
     inboxes = [_typed(args, inbox) for inbox in found]
-    if make_home(settings.home):
-        say(f"made {settings.home} for the ledger and what else a night keeps")
+    prepare_ledger(settings, sandbox=args.sandbox)
     with sandbox_for(args):
         settings = settings_of(args)
         settings.service()

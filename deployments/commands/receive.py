@@ -13,13 +13,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from rich.console import Console
 
 from deployments.commands.options import settings_of
+from deployments.new_ledger import prepare_ledger
 from deployments.receiver.acceptance import Receiver
 from deployments.receiver.server import receiving
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json
 from tasks.credentials import LiveSecrets
 from tasks.errors import CallsheetError
-from tasks.home import make_home
 from tasks.ledger import Ledger, open_ledger
 from tasks.redact import redact, redacted
 from tasks.settings import Settings
@@ -33,8 +33,7 @@ def main(args: Namespace) -> int:
 
 async def _receive(args: Namespace, console: Console) -> None:
     settings = settings_of(args)
-    if make_home(settings.home):
-        print(f"made {settings.home} for the ledger and what else is kept", file=sys.stderr)
+    prepare_ledger(settings)
     stop = _stop_signal()
     async with (
         await open_ledger(settings.ledger) as ledger,

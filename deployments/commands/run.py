@@ -13,10 +13,10 @@ from contextlib import ExitStack
 
 from deployments.commands.options import ledger_note, settings_of
 from deployments.flow_parameters import flow_parameters
+from deployments.new_ledger import prepare_ledger
 from deployments.signals import run_command
 from tasks.duration import parse_duration
 from tasks.errors import BadInput
-from tasks.home import make_home
 from tasks.settings import Settings
 
 
@@ -26,9 +26,7 @@ def main(args: Namespace) -> int:
     found = settings_of(args)
     if args.workers is not None:
         _check_workers(args, found)
-    home = found.home
-    if make_home(home):
-        print(f"made {home} for the ledger and what else a run keeps", file=sys.stderr)
+    prepare_ledger(found, sandbox=args.sandbox)
     if note := ledger_note(found, args.sheet):
         print(note, file=sys.stderr)
     with ExitStack() as stack:
@@ -36,7 +34,9 @@ def main(args: Namespace) -> int:
         if args.sandbox:
             from deployments.servers import sandbox
 
-            overrides = stack.enter_context(sandbox(home / "sandbox", time_scale=args.time_scale))
+            overrides = stack.enter_context(
+                sandbox(found.home / "sandbox", time_scale=args.time_scale)
+            )
         settings = settings_of(args, overrides)
         settings.service()
         from deployments.prefect_run import PrefectBeside
@@ -44,7 +44,7 @@ def main(args: Namespace) -> int:
 
         prefect = None
         if not args.without_prefect:
-            prefect = PrefectBeside(home, asked=flow_parameters(args), verbose=args.verbose)
+            prefect = PrefectBeside(found.home, asked=flow_parameters(args), verbose=args.verbose)
             stack.callback(prefect.stop)
         status = run_command(run_here(args, settings, prefect, max_wait=max_wait))
     if prefect is not None and prefect.left:

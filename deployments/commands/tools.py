@@ -13,6 +13,7 @@ from rich.console import Console
 from deployments.commands.options import settings_for
 from deployments.direct.answer_view import show_records
 from deployments.direct.session import ending
+from deployments.new_ledger import prepare_ledger
 from deployments.signals import run_command
 from deployments.terminal import console_for, plain, print_json, say, table
 from tasks.campaign.catalogue import day_told, is_young, known_catalogue, told_anew
@@ -22,7 +23,6 @@ from tasks.catalogue import PARTS, Catalogue, Tool, ToolField
 from tasks.credits import as_number, as_text, in_credits
 from tasks.engine.context import open_service
 from tasks.errors import BadInput
-from tasks.home import make_home
 from tasks.ledger import open_ledger
 from tasks.settings import Settings
 
@@ -57,8 +57,7 @@ async def _find(args: Namespace, settings: Settings) -> Catalogue:
 
     Raises what keeps the service from being asked where nothing is known.
     """
-    if make_home(settings.home):
-        say(f"made {settings.home} for the ledger, where the tools are kept")
+    prepare_ledger(settings)
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
         known = await known_catalogue(ledger, settings.base_url)

@@ -20,6 +20,7 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.commands.options import settings_of
+from deployments.new_ledger import prepare_ledger
 from deployments.signals import on_signal, run_command
 from deployments.terminal import console_for, plain, print_json
 from deployments.up.leftovers import end_leftovers
@@ -36,7 +37,6 @@ from deployments.up.what_is_up import (
     what_is_up,
 )
 from tasks.errors import CallsheetError, ConfigurationError
-from tasks.home import make_home
 from tasks.log_lines import logs_json, pass_on
 from tasks.redact import redact
 from tasks.settings import Settings
@@ -59,8 +59,7 @@ def main(args: Namespace) -> int:
         return _down(args, settings, console)
     if args.status:
         return _status(args, settings, console)
-    if make_home(settings.home):
-        print(f"made {settings.home} for the ledger and what else is kept", file=sys.stderr)
+    prepare_ledger(settings, sandbox=args.sandbox)
     try:
         with holding(settings.home):
             run_command(_up(args, settings, console))

@@ -104,6 +104,24 @@ def room(
             yield note("disk", words, "make room before the next large campaign")
         else:
             yield ok("disk", words)
+    yield from _one_disk(settings)
+
+
+def _one_disk(settings: Settings) -> Iterator[PlaceFinding]:
+    """Say so where the loss of one disk takes the ledger and all that it could be rebuilt from."""
+    file = _ledger_file(settings)
+    if file is None or "://" in settings.store:
+        return
+    places = (file.absolute(), Path(settings.store).expanduser().absolute())
+    there = [next(one for one in (path, *path.parents) if one.exists()) for path in places]
+    if there[0].stat().st_dev == there[1].stat().st_dev:
+        yield note(
+            "disk",
+            "the ledger and the videos are on the same disk: if you lose it, a new ledger finds "
+            "paid videos only where the service still lists them",
+            "back the ledger up to another disk (`callsheet ledger backup FOLDER`), or use a bucket "
+            "or PostgreSQL",
+        )
 
 
 def _private(settings: Settings) -> Iterator[Path]:

@@ -20,6 +20,7 @@ from typing import Any
 from rich.console import Console
 
 from deployments.commands.options import settings_for
+from deployments.new_ledger import prepare_ledger
 from deployments.signals import run_command
 from deployments.terminal import console_for, print_json
 from tasks.engine.context import open_service
@@ -39,7 +40,6 @@ from tasks.errors import (
     ShapeError,
     StoreError,
 )
-from tasks.home import make_home
 from tasks.ledger import Ledger, open_ledger
 from tasks.ledger.database import ledger_file, ledger_url
 from tasks.service import OPERATIONS, Money, VideoService
@@ -118,8 +118,8 @@ async def _open_ledger(settings: Settings, *, make: bool) -> Ledger | None:
     # What only reads makes nothing, not even an empty ledger.
     if not make and file is not None and not file.exists():
         return None
-    if make and make_home(settings.home):
-        print(f"made {settings.home} for the ledger", file=sys.stderr)
+    if make:
+        prepare_ledger(settings)
     return await open_ledger(settings.ledger, create=make)
 
 

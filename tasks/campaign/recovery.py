@@ -24,8 +24,8 @@ from tasks.campaign.service_list import Alike, Made, find_listed
 from tasks.credits import in_credits
 from tasks.duration import say_duration
 from tasks.engine.context import Context
-from tasks.engine.lanes.evidence import SKEW, created_at
-from tasks.engine.policy.decision import RUNNING
+from tasks.engine.lanes.evidence import created_at
+from tasks.engine.policy.decision import RUNNING, SKEW
 from tasks.errors import SpendRefused
 from tasks.ledger import (
     Campaign,

@@ -14,8 +14,8 @@ from functools import partial
 
 from tasks.brief import CREATE, Json
 from tasks.engine.context import Context
-from tasks.engine.lanes.evidence import SKEW, created_at, shows
-from tasks.engine.policy.decision import FAILED
+from tasks.engine.lanes.evidence import created_at, shows
+from tasks.engine.policy.decision import FAILED, SKEW
 from tasks.errors import CallsheetError, NotFound
 from tasks.key import idempotency_key
 from tasks.ledger import Campaign, pages_of, rows_of, tracked_videos

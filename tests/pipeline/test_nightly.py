@@ -576,7 +576,7 @@ async def test_whoever_has_lost_the_night_approves_nothing(nights: Nights) -> No
     report = the_one(await nights.sweep(watch=watch))
     assert stolen.is_set()
     assert (report.outcome, len(nights.service.charges())) == ("not-approved", charges)
-    assert "another sweep has this night" in str(report.words)
+    assert "another nightly run has this night" in str(report.words)
 
 
 async def test_a_sweep_hears_that_its_night_is_another_ones(nights: Nights) -> None:
@@ -597,7 +597,7 @@ async def test_a_sweep_hears_that_its_night_is_another_ones(nights: Nights) -> N
     settings = nights.settings.model_copy(update={"lease": 1.0})
     inbox = nights.inbox()
     report = await sweep(inbox, settings, night="2026-11-20", zone="UTC", watch=watch)
-    assert heard == ["another sweep has this night, since this one was silent for too long"]
+    assert heard == ["another nightly run has this night, since this one was silent for too long"]
     assert report.waiting == (f"{nights.name}-b.csv",)
 
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from tasks.brief import Json
+from tasks.engine.policy.decision import SKEW
 from tasks.errors import Conflict, NotFound, ServiceError
 from tasks.ledger import Ledger, note_videos, videos_known
 from tasks.service import Video, VideoService
@@ -67,8 +68,6 @@ class Baseline:
 
 #: Members that many requests share, so that they prove nothing.
 COMMON = frozenset({"duration_seconds", "aspect_ratio", "language", "voice_id", "character_id"})
-#: How far the service's clock may be behind ours, in seconds.
-SKEW = 300.0
 
 
 async def made_by(

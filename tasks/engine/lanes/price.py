@@ -111,8 +111,9 @@ def price_for(wanted: Priceable, price: Price) -> Price:
 
 
 def is_priced(row: CampaignRow, at: Context) -> bool:
-    """Whether a row's quote is there and young enough."""
-    young = row.quoted_at is not None and at.clock() - row.quoted_at < at.settings.quote_age
+    """Whether a row's quote is there and young enough; one of the future is of unknown age."""
+    age = None if row.quoted_at is None else at.clock() - row.quoted_at
+    young = age is not None and 0 <= age < at.settings.quote_age
     return row.state in ("quoted", "approved") and young
 
 

@@ -30,6 +30,9 @@ CANCELLED = frozenset({"cancelled", "canceled"})
 #: A create with its retries and its wait at the gate may take so long. None is begun so close to
 #: the horizon that it could end past it, nor in the last tenth of a horizon that is short.
 LAST_CREATE, SHORT = 900.0, 0.1
+#: How far the clocks of two machines may differ, in seconds. A moment further in the future was
+#: written before a clock was set back: how long ago that was is not known.
+SKEW = 300.0
 #: The engine waits up to a tenth longer than it is told.
 SPREAD = 1.1
 #: The first wait before what has failed is tried again, and the longest, in seconds.
@@ -134,7 +137,7 @@ def lane_of(row: CampaignRow, now: float, rules: Rules) -> Lane | None:
         case "submitting" if row.take is not None:
             # Inside the horizon the same key yields the same video; past it, look first.
             last = rules.horizon - min(LAST_CREATE, SHORT * rules.horizon)
-            young = now - row.take.intended_at < last
+            young = -SKEW <= now - row.take.intended_at < last
             return "submit" if young else "search"
         case "rendering":
             return "cancel" if unwanted(row) else "poll"

@@ -130,7 +130,7 @@ async def test_a_night_that_was_left_ends_when_a_later_one_begins(ledger: Ledger
     found = await ledger.read(partial(find_night, inbox="spring", date="2026-11-20"))
     assert found is not None
     assert (found.ended_at, found.skipped) == (NOW + LAPSE, LEFT)
-    with pytest.raises(SpendRefused, match="another sweep has this night"):
+    with pytest.raises(SpendRefused, match="another nightly run has this night"):
         await approve(ledger, left, 1)
 
 
@@ -158,7 +158,7 @@ async def test_what_is_approved_counts_over_every_sweep_of_the_night(ledger: Led
     await approve(ledger, night, 60)
     ended = partial(end_night, night_id=night.id, place="one", exit_status=0, at=NOW + 1)
     assert await ledger.write(ended)
-    with pytest.raises(SpendRefused, match="another sweep"):
+    with pytest.raises(SpendRefused, match="another nightly run"):
         await approve(ledger, night, 1)
 
     night = await claimed(ledger, "one", at=NOW + 2)
