@@ -119,8 +119,8 @@ def _one_disk(settings: Settings) -> Iterator[PlaceFinding]:
             "disk",
             "the ledger and the videos are on the same disk: if you lose it, a new ledger finds "
             "paid videos only where the service still lists them",
-            "back the ledger up to another disk (`callsheet ledger backup FOLDER`), or use a bucket "
-            "or PostgreSQL",
+            "back the ledger up to another disk (`callsheet ledger backup FOLDER`), or use a "
+            "bucket or PostgreSQL",
         )
 
 

@@ -5,6 +5,7 @@ The service has forgotten all keys: a second create under the same key is a seco
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -183,3 +184,39 @@ def test_another_brief_is_another_video(forgetful: Studio, tmp_path: Path) -> No
 
     assert forgetful.run().status == 0
     assert forgetful.charges() == 4
+
+
+def test_a_nightly_run_with_a_standing_approval_is_refused_as_well(forgetful: Studio) -> None:
+    here = forgetful.here
+    night = ("nightly", ".", "--approve-up-to", "500", "--json")
+    assert here.call(*night).status == 0
+    forgetful.pass_horizon()
+    forgetful.lose(".callsheet", "deliveries")
+    forgetful.sandbox.plan_fault(on="list", do="rewrite", remove=HIDDEN)
+
+    refused = [here.call(*night) for _ in range(2)]
+
+    assert [one.status for one in refused] == [4, 4], refused[0].err
+    assert [one.json["charged"] for one in refused] == [0, 0]
+    assert forgetful.charges() == 2
+
+
+def test_a_retake_that_another_ledger_paid_for_is_found(forgetful: Studio) -> None:
+    here = forgetful.here
+    assert forgetful.run().status == 0
+    assert here.call("ledger", "backup", "backup.db").status == 0
+    retake = ("retake", forgetful.name, "r001", "--because", "wording", "--run", "--yes", "--json")
+    assert here.call(*retake).status == 0
+    forgetful.pass_horizon()
+    assert here.call("ledger", "restore", "backup.db", "--instead").status == 0
+
+    again = here.call(*retake)
+
+    assert again.status == 0, again.err
+    assert "1 video that another ledger paid for was found" in again.err
+    assert forgetful.charges() == 3
+    takes = [
+        row["take"]
+        for row in map(json.loads, here.call("rows", forgetful.name, "--json").out.splitlines())
+    ]
+    assert takes == [2, 1]

@@ -245,7 +245,16 @@ def test_a_lost_answer_keeps_the_row_and_its_key():
 
 
 @pytest.mark.parametrize(
-    ("age", "lane"), [(0, "submit"), (85_499, "submit"), (85_500, "search"), (999_999, "search")]
+    ("age", "lane"),
+    [
+        (0, "submit"),
+        (85_499, "submit"),
+        (85_500, "search"),
+        (999_999, "search"),
+        # A clock a little behind, and one that was set back: how old it is cannot be known.
+        (-300, "submit"),
+        (-301, "search"),
+    ],
 )
 def test_too_close_to_its_horizon_a_create_is_looked_for_and_not_sent(age, lane):
     row = a_row("submitting", intended=T0 - age)

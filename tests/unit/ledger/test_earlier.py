@@ -1,0 +1,105 @@
+"""Takes that another ledger may have paid for: known, refused, and allowed by a person."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tasks.ledger import Ledger
+from tasks.ledger.earlier import (
+    EarlierTake,
+    allow_to_pay,
+    earlier_of,
+    keep_earlier,
+    refuse_to_pay,
+    refused_rows,
+    unpaid_rows,
+)
+from tests.campaigns import NOW, Stage, brief
+
+
+@pytest.fixture
+async def stage(ledger: Ledger) -> Stage:
+    return await Stage.set(ledger, *(brief(row, topic=row) for row in "abc"))
+
+
+async def earlier(stage: Stage, row: str = "a", **own: Any) -> EarlierTake:
+    digest = (await stage.row(row)).digest
+    found = EarlierTake(row=row, digest=digest, nth=1, sent_at=1.0, why="it was sent")
+    return replace(found, **own)
+
+
+async def refuse(stage: Stage, *found: EarlierTake) -> None:
+    await stage.write(refuse_to_pay, stage.campaign.id, found, at=NOW)
+
+
+async def refused(stage: Stage) -> set[str]:
+    return set(await stage.ledger.read(partial(refused_rows, campaign_id=stage.campaign.id)))
+
+
+async def test_a_refused_row_is_on_hold_and_no_intent_is_written_for_it(stage: Stage) -> None:
+    row = await stage.approve("a")
+    await refuse(stage, await earlier(stage))
+
+    held = await stage.row("a")
+    assert held.state == "held"
+    assert "--pay-again" in str(held.reason)
+    # As an older plan would have it: the ledger itself refuses.
+    await stage.moved(held, "planned")
+    again = await stage.approve("a")
+    assert await stage.open(again) is None
+    assert (await stage.row("a")).state == "held"
+    assert row.digest == held.digest
+
+
+@pytest.mark.parametrize(
+    ("own", "found"),
+    [
+        ({}, {"a"}),
+        ({"nth": 0}, {"a"}),
+        ({"nth": 2}, set()),
+        ({"digest": "of another brief"}, set()),
+        ({"row": "gone"}, set()),
+    ],
+)
+async def test_a_refusal_is_about_one_attempt_at_one_brief(
+    stage: Stage, own: dict[str, Any], found: set[str]
+) -> None:
+    await refuse(stage, replace(await earlier(stage), **own))
+
+    assert await refused(stage) == found
+
+
+async def test_a_person_lets_it_be_paid_for_and_is_not_asked_again(stage: Stage) -> None:
+    one = await earlier(stage)
+    await refuse(stage, one)
+    await stage.write(allow_to_pay, stage.campaign.id, ["a", "b"], by="Ann", at=NOW)
+    await refuse(stage, one)
+    await stage.write(keep_earlier, stage.campaign.id, [one], at=NOW)
+
+    assert await refused(stage) == set()
+    said = [event.words for event in await stage.events("a") if event.kind == "pay-again"]
+    assert said == ["may be paid for a second time: Ann"]
+
+
+async def test_only_takes_that_this_ledger_does_not_have_are_remembered(stage: Stage) -> None:
+    await stage.delivered("a")
+    known = [await earlier(stage, row) for row in "ab"]
+    known.append(await earlier(stage, "a", nth=2))
+    known.append(EarlierTake(row="gone", digest="d", sent_at=1.0))
+    await stage.write(keep_earlier, stage.campaign.id, known, at=NOW)
+
+    found = await stage.ledger.read(partial(earlier_of, campaign_id=stage.campaign.id))
+    assert {(one.row, one.nth) for one in found} == {("b", 1), ("a", 2), ("gone", 0)}
+
+
+async def test_rows_that_could_be_paid_for_are_those_without_a_take(stage: Stage) -> None:
+    await stage.delivered("a")
+    await stage.approve("b")
+    await stage.moved(await stage.row("c"), "held", reason="too dear")
+
+    found = await stage.ledger.read(partial(unpaid_rows, campaign_id=stage.campaign.id))
+    assert [row.row for row in found] == ["b", "c"]
