@@ -109,6 +109,13 @@ class ManifestSheet(BaseModel):
     sha256: Lenient[StrictStr] = None
 
 
+class ManifestEvent(BaseModel):
+    """The last line of the campaign's history that a manifest knows of: number, Unix seconds."""
+
+    id: StrictInt
+    at: Amount
+
+
 class ManifestCredits(BaseModel):
     """The campaign's figures, over all its runs, its budget, and what is left of that."""
 
@@ -132,6 +139,8 @@ class Manifest(BaseModel):
     sandbox: Lenient[bool] = None
     sheet: Lenient[ManifestSheet] = None
     made_at: Annotated[Lenient[datetime], PlainSerializer(_as_text)] = None
+    #: A ledger that has it is the one that wrote the manifest, and no older copy of that.
+    last_event: Lenient[ManifestEvent] = None
     credits: Lenient[ManifestCredits] = None
     counts: Lenient[dict[str, StrictInt]] = None
     rows: Sequence[Lenient[ManifestRow]]

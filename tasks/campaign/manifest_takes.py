@@ -13,6 +13,8 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sqlalchemy import Connection
+
 from tasks.brief import CREATE
 from tasks.credits import parse_credits
 from tasks.engine.context import Context
@@ -26,9 +28,11 @@ from tasks.ledger import (
     Reported,
     Review,
     find_campaign,
+    has_event,
     rows_of,
     takes_of,
 )
+from tasks.ledger.acts import restored_since
 from tasks.ledger.earlier import EarlierTake, keep_earlier
 from tasks.ledger.reviews import BY, NOTE, REASON
 from tasks.store import object_name
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
 async def keep_manifest(at: Context, campaign: Campaign) -> str | None:
     """Remember the takes of a manifest that another ledger wrote, before a new one replaces it.
 
-    Returns what could not be read, if so.
+    Returns what could not be read, if so. Raises SpendRefused for videos that a sandbox made.
     """
     from tasks.campaign import manifest
 
@@ -66,10 +70,27 @@ async def keep_manifest(at: Context, campaign: Campaign) -> str | None:
             "this ledger knows nothing of them; nothing was spent",
             remedy=f"move that folder away, or {again_with('--campaign', 'NAME')}",
         )
-    lines = _earlier_takes(found, found.made_at.timestamp() if found.made_at else at.clock())
+    made_at = found.made_at.timestamp() if found.made_at else None
+    if await at.ledger.read(partial(_is_own, campaign=campaign, found=found, made_at=made_at)):
+        return None
+    lines = _earlier_takes(found, at.clock() if made_at is None else made_at)
     keep = partial(keep_earlier, campaign_id=campaign.id, found=lines, at=at.clock())
     await at.ledger.write(keep)
     return None
+
+
+def _is_own(
+    connection: Connection, campaign: Campaign, found: Manifest, made_at: float | None
+) -> bool:
+    """Whether this ledger wrote a manifest, and has everything that happened since.
+
+    An older copy of it lacks the last event; one that was restored from a backup may have that,
+    and not know what was sent a moment later.
+    """
+    last = found.last_event
+    if last is None or made_at is None or restored_since(connection, made_at):
+        return False
+    return has_event(connection, campaign.id, id=last.id, at=float(last.at))
 
 
 def _earlier_takes(found: Manifest, made_at: float) -> Iterator[EarlierTake]:

@@ -154,7 +154,7 @@ def refuse_refused(refused: Sequence[EarlierTake]) -> None:
         f"now may pay a second time ({evidence}); nothing was spent",
         remedy="restore the old ledger (CALLSHEET_LEDGER), or look for the videos in the service's "
         f"app; to pay for them again, {again_with('--pay-again')}; to make the other rows, choose "
-        "them with --select",
+        "them with `--select ROWS`",
     )
 
 

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
         check_unchanged,
         ensure_campaign,
         find_campaign,
+        has_event,
         last_event,
+        newest_event,
         set_budget,
         tally_of,
     )

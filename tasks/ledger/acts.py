@@ -45,6 +45,12 @@ def has_acted(connection: Connection, *, act: str, by: str, campaign: str) -> bo
     return connection.execute(one.limit(1)).first() is not None
 
 
+def restored_since(connection: Connection, moment: float) -> bool:
+    """Whether the ledger was restored from a backup at, or after, a moment (Unix seconds)."""
+    one = select(acts.c.id).where(acts.c.act == "restore", acts.c.at >= moment)
+    return connection.execute(one.limit(1)).first() is not None
+
+
 def acts_of(
     connection: Connection, *, campaign: str | None = None, before: int | None = None, limit: int
 ) -> list[Act]:

@@ -157,6 +157,19 @@ def last_event(connection: Connection, campaign_id: int) -> int:
     return connection.scalar(last) or 0
 
 
+def newest_event(connection: Connection, campaign_id: int) -> dict[str, int | float] | None:
+    """Return number and moment (Unix seconds) of the last event of a campaign, if it has one."""
+    query = select(events.c.id, events.c.at).where(events.c.campaign_id == campaign_id)
+    found = connection.execute(query.order_by(events.c.id.desc()).limit(1)).first()
+    return None if found is None else {"id": found.id, "at": found.at}
+
+
+def has_event(connection: Connection, campaign_id: int, *, id: int, at: float) -> bool:
+    """Whether a campaign's history has this event, of that moment."""
+    this = (events.c.campaign_id == campaign_id, events.c.id == id)
+    return connection.scalar(select(events.c.at).where(*this)) == at
+
+
 def tally_of(connection: Connection, campaign: Campaign) -> Tally:
     """Return the campaign's counts and the sums of its rows' figures as they are now."""
     sums = sums_of(connection, campaign.id)

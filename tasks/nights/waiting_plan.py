@@ -125,4 +125,5 @@ def _lasting(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a plan says of its sheet, without what other runs and its own planning change."""
     told: dict[str, Any] = json.loads(json.dumps(document))
     credits = {**told.get("credits", {}), "balance": None}
-    return {**told, "credits": credits, "live": None}
+    rows = [{**row, "state": None} for row in told.get("rows", ())]
+    return {**told, "credits": credits, "rows": rows, "live": None}

@@ -335,6 +335,7 @@ DELIVERING = {
         _MORE + "captions_that_are_empty_are_asked_for_again",
     ),
     "a disk without room": _shown(
+        _DISKS + "a_ledger_whose_disk_fills_up_in_the_middle_says_what_was_paid",
         _DISKS + "a_spool_without_room_leaves_the_film_to_a_later_run",
         _DISKS + "a_store_that_fills_up_keeps_no_half_a_film",
         _FULL + "a_spool_that_fills_up_gives_its_room_back",
@@ -400,6 +401,7 @@ RUNNING = {
     ),
     "the whole process stands still": _shown(
         _PROCESS + "a_run_that_is_frozen_goes_on_where_it_was",
+        _PROCESS + "a_second_process_that_hangs_keeps_no_video_from_being_delivered",
         _SLOW + "a_run_frozen_for_longer_than_its_lease_does_not_pay_for_what_another_took_over",
     ),
     "connections are used up by calls that were cut off": _shown(

@@ -18,6 +18,8 @@ INTENT = "ledger: before the commit (submit._opened)"
 @pytest.fixture
 def desk(desk: Desk, studio: Sandbox) -> Desk:
     desk.environ.update(studio.environ)
+    # A run that was killed has its campaign no longer than this.
+    desk.environ["CALLSHEET_LEASE"] = "1s"
     return desk
 
 
@@ -26,10 +28,13 @@ def test_what_the_run_sent_after_the_backup_is_not_paid_again(
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2, title=name))
     desk.run(sheet, "--select", "r001")
-    # Killed here, the ledger is what a backup made at this moment has.
+    # Killed here, so that a backup is made at this moment.
     hook = Hook(trace=desk.folder / "trace", point=INTENT).as_json()
     desk.call("run", sheet, "--yes", "--json", "--without-prefect", hook=hook)
+    assert desk.call("ledger", "backup", "backup.db").status == 0
     key = send_as_the_run_would(desk, studio, name)
+    time.sleep(1)
+    assert desk.call("ledger", "restore", "backup.db", "--instead").status == 0
     studio.plan_fault(on="create", do="forget-key")
     studio.plan_fault(on="list", do="forbidden")
     desk.environ["CALLSHEET_HORIZON"] = "1s"

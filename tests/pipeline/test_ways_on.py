@@ -286,6 +286,7 @@ def test_a_ledger_that_is_lost_too_long_after_what_it_sent(
     process.kill()
     process.communicate()
     studio.clear_faults()
+    studio.plan_fault(on="list", do="forbidden")
     kept = desk.folder / "kept"
     (desk.folder / ".callsheet").rename(kept)
     desk.environ["CALLSHEET_HORIZON"] = "1s"
@@ -293,7 +294,7 @@ def test_a_ledger_that_is_lost_too_long_after_what_it_sent(
 
     stopped = desk.run(sheet)
     assert stopped.status == 4
-    assert "put the old ledger back (CALLSHEET_LEDGER)" in stopped.err
+    assert "restore the old ledger (CALLSHEET_LEDGER)" in stopped.err
     again = desk.run(sheet, *added(stopped))
     assert again.json["rows"] == {"total": 1, "delivered": 1}, again.err
 

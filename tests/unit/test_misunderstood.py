@@ -84,7 +84,7 @@ def test_every_command_leads_on_in_an_empty_folder(
     if command == "doctor" and not words:
         # It was understood, and finds that there is no service.
         return
-    assert err.startswith(("callsheet: ", "made "))
+    assert err.startswith(("callsheet: ", "created "))
     assert "nothing was spent" in err
     assert any(way in err for way in ("`callsheet", "is the path right?", "make the folder"))
 

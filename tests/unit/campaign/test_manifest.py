@@ -45,6 +45,7 @@ MANIFEST: dict[str, Any] = {
     "sandbox": False,
     "sheet": {"address": "spring.csv", "sha256": "e"},
     "made_at": "2026-11-22T04:00:00+00:00",
+    "last_event": {"id": 7, "at": 1800000000.5},
     "credits": {
         "quoted": 15,
         "reserved": 0,

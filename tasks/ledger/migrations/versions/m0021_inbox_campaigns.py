@@ -7,7 +7,7 @@ from alembic import op
 
 revision = "0021"
 down_revision = "0019"
-works_with = "0019"
+works_with = "0021"
 leaves = ("inbox_sheets.charged_before", "inbox_sheets.event_before")
 
 
