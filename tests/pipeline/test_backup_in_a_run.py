@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 import time
@@ -49,7 +50,8 @@ def test_what_the_run_sent_after_the_backup_is_not_paid_again(
 def send_as_the_run_would(desk: Desk, studio: Sandbox, name: str) -> str:
     """Send the second row's request, and return its key."""
     query = "SELECT state, request, digest, operation FROM rows WHERE row = 'r002'"
-    with sqlite3.connect(desk.folder / ".callsheet" / "ledger.db") as ledger:
+    file = desk.folder / ".callsheet" / "ledger.db"
+    with contextlib.closing(sqlite3.connect(file)) as ledger:
         state, request, digest, operation = ledger.execute(query).fetchone()
     assert state == "approved"
     key = idempotency_key(campaign=name, row="r002", operation=operation, digest=digest, nth=1)
