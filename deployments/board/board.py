@@ -17,6 +17,7 @@ from typing import IO, Annotated, TypeVar
 
 from fastapi import Depends, Request
 
+from deployments.board.standing import Standing
 from tasks.ledger import Ledger
 from tasks.ledger.ledger import Change
 from tasks.settings import Settings
@@ -48,6 +49,8 @@ class Board:
     clock: Callable[[], float] = time.time
     #: Makes what nobody can guess: ids, tokens, nonces.
     token: Callable[[], str] = lambda: secrets.token_urlsafe(24)
+    #: Of the request that it was given to: who has to be allowed each change; None: Callsheet.
+    standing: Standing | None = None
 
     @property
     def folder(self) -> Path:
@@ -59,15 +62,20 @@ class Board:
         return await self.ledger.read(query)
 
     async def write(self, change: Change[T]) -> T:
-        """Change the ledger, and return once that is committed."""
+        """Change the ledger, and return once that is committed.
+
+        For a request, the person is checked in the same transaction (ProblemDetails 401, 403).
+        """
+        if self.standing is not None:
+            change = self.standing.guarding(change)
         return await self.ledger.write(change)
 
 
 async def board_of(request: Request) -> Board:
-    """Return the board that a request came to, at the address by which it came."""
+    """Return the board as a request has it: its address, and whose changes it makes."""
     board: Board = request.app.state.board
     origin: str = request.state.visit.origin
-    return board if origin == board.origin else replace(board, origin=origin)
+    return replace(board, origin=origin, standing=getattr(request.state, "standing", None))
 
 
 TheBoard = Annotated[Board, Depends(board_of)]

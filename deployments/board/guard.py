@@ -6,10 +6,11 @@ Plain ASGI and around everything else, so that no route, static file or refusal 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from fastapi import Request
+from sqlalchemy import Connection
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -18,6 +19,7 @@ from deployments.board.board import Board
 from deployments.board.body_limit import BoundedBody
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.refusals import answer, fault
+from deployments.board.standing import Standing
 from deployments.board.tokens import could_be, digest_of
 from deployments.board.tries import Tries
 from deployments.board.visit import Visit, is_own_host, visit_of
@@ -94,6 +96,8 @@ class Guard:
             if body.refusal:
                 raise body.refusal
             state["person"] = person = await self._who(visit)
+            if person is not None and visit.path not in OPEN:
+                state["standing"] = Standing(self._finder(visit))
             if person is None and visit.changes and visit.path not in OPEN:
                 # Before a byte of the body is looked at.
                 raise nobody()
@@ -151,6 +155,18 @@ class Guard:
         if visit.bearer is not None:
             return await self._of_bearer(visit, visit.bearer)
         return await self._of_session(visit) if visit.session else None
+
+    def _finder(self, visit: Visit) -> Callable[[Connection], Person | None]:
+        """Return what finds the person of a request again, inside the transaction of a change."""
+        if visit.bearer is not None:
+            return partial(person_of_token, digest=digest_of(visit.bearer), locked=True)
+        digest, clock = digest_of(visit.session or ""), self._board.clock
+
+        def of_session(connection: Connection) -> Person | None:
+            found = find_session(connection, digest, at=clock(), locked=True)
+            return found.person if found else None
+
+        return of_session
 
     async def _still(self, visit: Visit) -> None:
         """Raise ProblemDetails once whoever has an answer that goes on and on is out by now."""

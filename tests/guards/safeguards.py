@@ -33,6 +33,7 @@ SECOND = ("tests/unit/store/test_second_process.py",)
 OTHER_MONEY = ("tests/board/test_other_money.py",)
 PRODUCTIONS = ("tests/unit/ledger/test_productions.py",)
 REDACT = ("tests/unit/service/test_redact.py",)
+REVOKED = ("tests/board/test_revoked_meanwhile.py",)
 SECRETS = "tests/guards/test_secrets_everywhere.py"
 
 MUTATIONS = (
@@ -831,5 +832,33 @@ MUTATIONS = (
         '("prefect-sandbox" if self.is_trial else "prefect")',
         '"prefect"',
         ("tests/up/test_command.py",),
+    ),
+    Mutation(
+        "a person is checked again in the transaction of each change they make on the board",
+        "deployments/board/standing.py",
+        "            self.check(connection)\n",
+        "",
+        REVOKED,
+    ),
+    Mutation(
+        "the role that a route asks for is checked again with each change",
+        "deployments/board/who.py",
+        "    request.state.standing.checks.append(check)\n",
+        "",
+        REVOKED,
+    ),
+    Mutation(
+        "an approval reads role and allowance in its own transaction",
+        "tasks/aftercare/approval.py",
+        'if approver is None or not approver.may("approver"):',
+        "if approver is None:",
+        ("tests/unit/ledger/test_board_plans.py",),
+    ),
+    Mutation(
+        "a person who makes a change is revoked after it or before it",
+        "tasks/ledger/people.py",
+        "        query = query.with_for_update(key_share=True)\n",
+        "        pass\n",
+        ("tests/unit/ledger/test_people.py",),
     ),
 )
