@@ -88,7 +88,12 @@ API = "/api/v1"
 def make_app(board: Board) -> FastAPI:
     """Put the board together; the ledger is the caller's to close, after `app.state.beside`."""
     app = FastAPI(
-        title="Callsheet", openapi_url=f"{API}/openapi.json", docs_url=None, redoc_url=None
+        title="Callsheet",
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        # Starlette builds these from the Host header, which a proxy may have passed on unseen.
+        redirect_slashes=False,
     )
     app.openapi = partial(document.describe, app)  # type: ignore[method-assign]
     app.state.board = board

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Annotated, TypeVar
+from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 
+from deployments.board.hosts import is_loopback
 from deployments.board.standing import Standing
 from tasks.ledger import Ledger
 from tasks.ledger.ledger import Change
@@ -51,6 +53,11 @@ class Board:
     token: Callable[[], str] = lambda: secrets.token_urlsafe(24)
     #: Of the request that it was given to: who has to be allowed each change; None: Callsheet.
     standing: Standing | None = None
+
+    @property
+    def is_here_only(self) -> bool:
+        """Whether its addresses open in a browser of this machine, and in no other."""
+        return is_loopback(urlsplit(self.origin).hostname or "")
 
     @property
     def folder(self) -> Path:

@@ -71,14 +71,14 @@ class Entered:
 
 
 def enter(
-    connection: Connection, code: str, *, session: str, at: float, longest: float, by_token: bool
+    connection: Connection, code: str, *, session: str, at: float, longest: float
 ) -> Entered | None:
     """Log a browser in by what has the digest `code`: a one-time login, a link, or a token.
 
     None where that opens nothing, or no more. A login is used up by it.
     """
     person = use_login(connection, code, at=at)
-    if person is None and by_token:
+    if person is None:
         person = person_of_token(connection, code, locked=True)
     link = None if person else _link(connection, links.c.digest == code, locked=True)
     if link is not None and link.holds(at):

@@ -30,7 +30,7 @@ async def link(open_board: OpenBoard, **wanted: Any) -> dict[str, Any]:
 
 async def guest(open_board: OpenBoard, address: str) -> httpx.AsyncClient:
     browser = await open_board.client(headers={"origin": open_board.origin, "accept": "text/html"})
-    entered = await browser.get(address)
+    entered = await open_board.press(browser, address)
     assert entered.status_code == 303, entered.text
     assert entered.headers["location"] == "/c/spring/films"
     return browser

@@ -175,6 +175,9 @@ async def test_the_inbox_is_listed_and_nothing_else_is_taken(tmp_path: Path) -> 
         ("169.254.169.254", False), ("100.64.0.1", False), ("0.0.0.0", False), ("224.0.0.1", False),
         ("::1", False), ("fe80::1%eth0", False), ("fc00::1", False), ("::ffff:10.0.0.1", False),
         ("2002:0a00:0001::1", False), ("64:ff9b::a00:1", False),
+        ("::7f00:1", False), ("::808:808", False), ("64:ff9b:1::808:808", False),
+        ("fec0::1", False), ("192.0.0.8", False), ("192.0.0.9", False), ("64:ff9b::808:808", True),
+        ("::ffff:192.0.0.9", False), ("192.0.1.1", True),
     ],
 )  # fmt: skip
 def test_an_address_is_public_or_not(address: str, public: bool) -> None:

@@ -51,7 +51,7 @@ async def invited(ledger: Ledger, name: str = "Ann", **how: Any) -> Person:
 
 
 async def entered(ledger: Ledger, code: str, session: str = "s", at: float = 2.0) -> bool:
-    come = partial(enter, code=code, session=session, at=at, longest=DAY, by_token=True)
+    come = partial(enter, code=code, session=session, at=at, longest=DAY)
     return await ledger.write(come) is not None
 
 
