@@ -47,6 +47,7 @@ from deployments.board.pages import (
 )
 from deployments.board.refusals import add_refusals
 from deployments.board.repeats import Repeats
+from deployments.board.streams import Streams
 from deployments.board.tries import LOGINS, TOKENS, Tries
 from tasks.metrics import Exposition
 
@@ -102,6 +103,7 @@ def make_app(board: Board) -> FastAPI:
     app.state.films = Films(board)
     app.state.exposition = Exposition(board.ledger)
     app.state.tries = Tries(board.clock, most=LOGINS)
+    app.state.streams = Streams()
     app.router.routes.extend(_routes())
     static = str(files("deployments.board") / "static")
     app.mount("/static", _Static(directory=static), name="static")

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,8 +18,10 @@ from deployments.board.acts.people import new_login
 from deployments.board.beside import Beside
 from deployments.board.guard import Guard
 from deployments.board.problem_details import ProblemDetails
-from deployments.board.serve import HEAD_TIMEOUT
+from deployments.board.serve import HEAD_TIMEOUT, MOST_CONNECTIONS
+from deployments.board.streams import EACH, MOST, RESERVE, Streams
 from deployments.board.tries import LOGINS, Tries
+from deployments.board.who import Person
 from tests.board.conftest import OpenBoard, board_at
 from tests.campaigns import Stage, brief
 
@@ -629,3 +631,45 @@ async def test_a_cookie_of_another_program_here_logs_nobody_out(
         sent = httpx.Headers([(b"cookie", header.encode())])
         answer = await open_board.nobody.get("/", headers=sent)
         assert answer.status_code == 200, header
+
+
+STREAMS = ("/api/v1/campaigns/spring/events?after=now", "/c/spring/live")
+
+
+@pytest.mark.parametrize("path", STREAMS)
+async def test_one_person_cannot_take_all_streams(path: str, open_board: OpenBoard) -> None:
+    await Stage.set(open_board.ledger, brief("a"))
+    async with AsyncExitStack() as many:
+        for _ in range(EACH):
+            stream = open_board.viewer.stream("GET", path)
+            assert (await many.enter_async_context(stream)).status_code == 200
+        for other in STREAMS:
+            answer = await open_board.viewer.get(other)
+            assert (answer.status_code, answer.headers["retry-after"]) == (429, "60")
+        stream = open_board.reviewer.stream("GET", path)
+        assert (await many.enter_async_context(stream)).status_code == 200
+        assert (await open_board.viewer.get("/api/v1/me")).status_code == 200
+
+    # What was closed is free again once the board has seen the end of it.
+    async with asyncio.timeout(30):
+        status = 429
+        while status == 429:
+            async with open_board.viewer.stream("GET", path) as again:
+                status = again.status_code
+    assert status == 200
+
+
+def test_admins_have_streams_left_when_all_others_are_taken() -> None:
+    streams = Streams()
+    viewers = [Person(id=n, name=f"v{n}", role="viewer") for n in range(MOST // EACH)]
+    for viewer in viewers:
+        for _ in range(EACH):
+            streams.begin(viewer)
+
+    with pytest.raises(ProblemDetails, match="the board is busy"):
+        streams.begin(Person(id=99, name="late", role="approver"))
+    streams.begin(Person(id=100, name="Ada", role="admin"))
+    streams.end(viewers[0])
+    streams.end(viewers[0])
+    streams.begin(Person(id=99, name="late", role="approver"))
+    assert MOST + RESERVE <= MOST_CONNECTIONS // 2
