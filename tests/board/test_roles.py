@@ -88,11 +88,13 @@ def may(name: str, who: str, campaign: str) -> bool:
 
 async def clients(open_board: OpenBoard) -> dict[str, httpx.AsyncClient]:
     """Return somebody of every kind: nobody, each role, and guests with some rights each."""
-    found = {"nobody": open_board.nobody, **{role: open_board.clients[role] for role in ORDER}}
+    ours = {"origin": open_board.origin}
+    found = {role: open_board.clients[role] for role in ORDER}
+    found["nobody"] = await open_board.client(headers=ours)
     for rights in ("see", "see+decide", "see+download"):
         wanted = {"campaign": "spring", "name": "Mara", "rights": rights.split("+")}
         made = (await open_board.admin.post(f"{API}/links", json=wanted)).json()
-        found[rights] = await open_board.client(headers={"origin": open_board.origin})
+        found[rights] = await open_board.client(headers=ours)
         await open_board.press(found[rights], made["address"], accept="*/*")
     return found
 

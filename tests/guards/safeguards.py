@@ -861,4 +861,18 @@ MUTATIONS = (
         "        pass\n",
         ("tests/unit/ledger/test_people.py",),
     ),
+    Mutation(
+        "a guest is shown no words of people inside",
+        "deployments/board/guests.py",
+        "    return replace(review, by=OTHER, reason=None, note=None)\n",
+        "    return review\n",
+        ("tests/board/test_links.py",),
+    ),
+    Mutation(
+        "one person does not take all event streams",
+        "deployments/board/streams.py",
+        "if mine >= EACH or ",
+        "if ",
+        ("tests/board/test_attacks.py",),
+    ),
 )
