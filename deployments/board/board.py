@@ -51,6 +51,8 @@ class Board:
     clock: Callable[[], float] = time.time
     #: Makes what nobody can guess: ids, tokens, nonces.
     token: Callable[[], str] = lambda: secrets.token_urlsafe(24)
+    #: Held while a sheet is stored, so that its size counts before the next one is looked at.
+    uploads: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: Of the request that it was given to: who has to be allowed each change; None: Callsheet.
     standing: Standing | None = None
 
