@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 
 from deployments.board.hosts import is_loopback
-from deployments.board.standing import Standing
+from deployments.board.permission import Permission
 from tasks.ledger import Ledger
 from tasks.ledger.ledger import Change
 from tasks.settings import Settings
@@ -54,7 +54,7 @@ class Board:
     #: Held while a sheet is stored, so that its size counts before the next one is looked at.
     uploads: asyncio.Lock = field(default_factory=asyncio.Lock)
     #: Of the request that it was given to: who has to be allowed each change; None: Callsheet.
-    standing: Standing | None = None
+    permission: Permission | None = None
 
     @property
     def is_here_only(self) -> bool:
@@ -75,8 +75,8 @@ class Board:
 
         For a request, the person is checked in the same transaction (ProblemDetails 401, 403).
         """
-        if self.standing is not None:
-            change = self.standing.guarding(change)
+        if self.permission is not None:
+            change = self.permission.guarding(change)
         return await self.ledger.write(change)
 
 
@@ -84,7 +84,7 @@ async def board_of(request: Request) -> Board:
     """Return the board as a request has it: its address, and whose changes it makes."""
     board: Board = request.app.state.board
     origin: str = request.state.visit.origin
-    return replace(board, origin=origin, standing=getattr(request.state, "standing", None))
+    return replace(board, origin=origin, permission=getattr(request.state, "permission", None))
 
 
 TheBoard = Annotated[Board, Depends(board_of)]

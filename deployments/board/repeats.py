@@ -57,7 +57,7 @@ class Repeats:
             request = _digest(scope, visit, spool)
             claim = partial(claim_answer, digest=digest, request=request, at=self._board.clock())
             # The body is here by now: a person who was revoked meanwhile has no answer, old or new.
-            known = await replace(self._board, standing=scope["state"]["standing"]).write(claim)
+            known = await replace(self._board, permission=scope["state"]["permission"]).write(claim)
             if known is None:
                 await self._first(scope, _replay(spool), send, digest)
             else:

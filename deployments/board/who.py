@@ -64,7 +64,7 @@ def _checked(request: Request, check: Callable[[Person], None]) -> Person:
     """Return who is asking; what they need is asked again of every change that they make."""
     found = somebody(request)
     check(found)
-    request.state.standing.checks.append(check)
+    request.state.permission.checks.append(check)
     return found
 
 

@@ -6,7 +6,7 @@ Moments are Unix seconds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,6 +119,14 @@ def find_session(
         )
     person = person_of(connection, found["person_id"], locked=locked)
     return BrowserSession(person=person, seen_at=found["seen_at"]) if person else None
+
+
+def person_of_session(
+    connection: Connection, digest: str, *, clock: Callable[[], float]
+) -> Person | None:
+    """Return the person of a session that holds now; they stay so until this transaction ends."""
+    found = find_session(connection, digest, at=clock(), locked=True)
+    return found.person if found else None
 
 
 def note_visit(connection: Connection, digest: str, *, at: float) -> None:

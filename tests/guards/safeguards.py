@@ -835,15 +835,15 @@ MUTATIONS = (
     ),
     Mutation(
         "a person is checked again in the transaction of each change they make on the board",
-        "deployments/board/standing.py",
-        "            self.check(connection)\n",
+        "tasks/ledger/checked_change.py",
+        "        check(find(connection))\n",
         "",
         REVOKED,
     ),
     Mutation(
         "the role that a route asks for is checked again with each change",
         "deployments/board/who.py",
-        "    request.state.standing.checks.append(check)\n",
+        "    request.state.permission.checks.append(check)\n",
         "",
         REVOKED,
     ),

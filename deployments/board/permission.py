@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial, wraps
 from typing import TypeVar
 
-from sqlalchemy import Connection
-
 from deployments.board.who import nobody
+from tasks.ledger.checked_change import checked_first
 from tasks.ledger.ledger import Change
 from tasks.ledger.people import Person
 
@@ -21,20 +19,18 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Standing:
+class Permission:
     """How to find the person of one request, and what the route asks of them.
 
-    `find` locks what it reads until the transaction ends: a revocation waits for the change, or
-    the change waits for the revocation and sees it.
+    `find` locks what it reads until the transaction ends.
     """
 
-    find: Callable[[Connection], Person | None]
+    find: Change[Person | None]
     #: Each raises ProblemDetails for a person who may not do this; routes add theirs.
     checks: list[Callable[[Person], None]] = field(default_factory=list)
 
-    def check(self, connection: Connection) -> None:
-        """Raise ProblemDetails (401, 403) unless the person may do this at this moment."""
-        person = self.find(connection)
+    def check(self, person: Person | None) -> None:
+        """Raise ProblemDetails (401, 403) for a person who may not do this."""
         if person is None:
             raise nobody()
         for check in self.checks:
@@ -42,11 +38,4 @@ class Standing:
 
     def guarding(self, change: Change[T]) -> Change[T]:
         """Return a change that checks the person first, in its own transaction."""
-        named = change.func if isinstance(change, partial) else change
-
-        @wraps(named, updated=())
-        def guarded(connection: Connection) -> T:
-            self.check(connection)
-            return change(connection)
-
-        return guarded
+        return checked_first(change, find=self.find, check=self.check)
