@@ -48,6 +48,7 @@ from deployments.board.pages import (
 )
 from deployments.board.refusals import add_refusals
 from deployments.board.repeats import Repeats
+from deployments.board.streams import Streams
 from deployments.board.tries import LOGINS, TOKENS, Tries
 from tasks.metrics import Exposition
 
@@ -89,7 +90,12 @@ API = "/api/v1"
 def make_app(board: Board) -> FastAPI:
     """Put the board together; the ledger is the caller's to close, after `app.state.beside`."""
     app = FastAPI(
-        title="Callsheet", openapi_url=f"{API}/openapi.json", docs_url=None, redoc_url=None
+        title="Callsheet",
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        # Starlette builds these from the Host header, which a proxy may have passed on unseen.
+        redirect_slashes=False,
     )
     app.openapi = partial(document.describe, app)  # type: ignore[method-assign]
     app.state.board = board
@@ -98,6 +104,7 @@ def make_app(board: Board) -> FastAPI:
     app.state.films = Films(board)
     app.state.exposition = Exposition(board.ledger)
     app.state.tries = Tries(board.clock, most=LOGINS)
+    app.state.streams = Streams()
     app.router.routes.extend(_routes())
     static = str(files("deployments.board") / "static")
     app.mount("/static", _Static(directory=static), name="static")

@@ -14,9 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Annotated, TypeVar
+from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 
+from deployments.board.hosts import is_loopback
+from deployments.board.permission import Permission
 from tasks.ledger import Ledger
 from tasks.ledger.ledger import Change
 from tasks.settings import Settings
@@ -48,6 +51,15 @@ class Board:
     clock: Callable[[], float] = time.time
     #: Makes what nobody can guess: ids, tokens, nonces.
     token: Callable[[], str] = lambda: secrets.token_urlsafe(24)
+    #: Held while a sheet is stored, so that its size counts before the next one is looked at.
+    uploads: asyncio.Lock = field(default_factory=asyncio.Lock)
+    #: Of the request that it was given to: who has to be allowed each change; None: Callsheet.
+    permission: Permission | None = None
+
+    @property
+    def is_here_only(self) -> bool:
+        """Whether its addresses open in a browser of this machine, and in no other."""
+        return is_loopback(urlsplit(self.origin).hostname or "")
 
     @property
     def folder(self) -> Path:
@@ -59,15 +71,20 @@ class Board:
         return await self.ledger.read(query)
 
     async def write(self, change: Change[T]) -> T:
-        """Change the ledger, and return once that is committed."""
+        """Change the ledger, and return once that is committed.
+
+        For a request, the person is checked in the same transaction (ProblemDetails 401, 403).
+        """
+        if self.permission is not None:
+            change = self.permission.guarding(change)
         return await self.ledger.write(change)
 
 
 async def board_of(request: Request) -> Board:
-    """Return the board that a request came to, at the address by which it came."""
+    """Return the board as a request has it: its address, and whose changes it makes."""
     board: Board = request.app.state.board
     origin: str = request.state.visit.origin
-    return board if origin == board.origin else replace(board, origin=origin)
+    return replace(board, origin=origin, permission=getattr(request.state, "permission", None))
 
 
 TheBoard = Annotated[Board, Depends(board_of)]

@@ -23,8 +23,10 @@ from deployments.board.film_view import (
     narrowed,
     with_request,
 )
+from deployments.board.guests import shown_to
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import Person
+from tasks.credits import in_credits
 from tasks.ledger import (
     REASONS,
     RETAKEABLE,
@@ -112,9 +114,12 @@ class FilmDesk:
         before = None
         if last := next(older, None):
             address = film_address(self.campaign.name, card.row, last.take.number)
-            before = {"take": last.take.number, "address": address, "review": last.review}
+            before = {"take": last.take.number, "address": address}
+            before["review"] = shown_to(self.person, last.review)
+        if self.person.guest is None:
+            card = with_request(card, take.take)
         return self._common(view) | {
-            "chosen": with_request(card, take.take),
+            "chosen": card,
             "before": before,
             "alone": view.address(self.root, open=card.row),
             "beside": view.address(self.root, open=card.row, compare="yes"),
@@ -176,7 +181,10 @@ class FilmDesk:
         return next((one.row for one in turned if one.review is None), None)
 
     def _card(self, view: FilmView, row: ShownRow) -> FilmCard:
-        return card_of(row, self.campaign.name, view.address(self.root, open=row.row))
+        card = card_of(row, self.campaign.name, view.address(self.root, open=row.row))
+        if self.person.guest is None:
+            return replace(card, facts=[*card.facts, f"{in_credits(row.charged)} in all"])
+        return replace(card, review=shown_to(self.person, card.review))
 
     async def _rows(self, which: RowFilter) -> Sequence[ShownRow]:
         return (await self._read(which)).rows

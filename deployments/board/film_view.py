@@ -13,7 +13,6 @@ from urllib.parse import quote, urlencode
 from starlette.datastructures import QueryParams
 
 from deployments.board.asked import pairs_of, rows_in
-from tasks.credits import in_credits
 from tasks.ledger import Review, RowFilter, ShownRow, Sort, Take
 
 
@@ -113,7 +112,7 @@ def card_of(shown: ShownRow, campaign: str, here: str) -> FilmCard:
         language=shown.language,
         captions="vtt" in shown.files or "srt" in shown.files,
         newer=shown.take > shown.film_take,
-        facts=[*filter(None, facts), f"{in_credits(shown.charged)} in all"],
+        facts=[*filter(None, facts)],
     )
 
 

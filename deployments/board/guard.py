@@ -16,14 +16,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from deployments.board.beside import Beside
 from deployments.board.board import Board
 from deployments.board.body_limit import BoundedBody
+from deployments.board.permission import Permission
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.refusals import answer, fault
 from deployments.board.tokens import could_be, digest_of
 from deployments.board.tries import Tries
 from deployments.board.visit import Visit, is_own_host, visit_of
 from deployments.board.who import nobody
+from tasks.ledger.ledger import Change
 from tasks.ledger.people import Person, person_of_token
-from tasks.ledger.sessions import find_session, note_visit
+from tasks.ledger.sessions import find_session, note_visit, person_of_session
 from tasks.store.signed_addresses import origin_of_store
 
 #: No script, style, picture or film from anywhere else, nothing inline, and nobody frames it.
@@ -94,6 +96,8 @@ class Guard:
             if body.refusal:
                 raise body.refusal
             state["person"] = person = await self._who(visit)
+            if person is not None and visit.path not in OPEN:
+                state["permission"] = Permission(self._finder(visit))
             if person is None and visit.changes and visit.path not in OPEN:
                 # Before a byte of the body is looked at.
                 raise nobody()
@@ -152,6 +156,13 @@ class Guard:
             return await self._of_bearer(visit, visit.bearer)
         return await self._of_session(visit) if visit.session else None
 
+    def _finder(self, visit: Visit) -> Change[Person | None]:
+        """Return what finds the person of a request again, inside the transaction of a change."""
+        if visit.bearer is not None:
+            return partial(person_of_token, digest=digest_of(visit.bearer), locked=True)
+        digest = digest_of(visit.session or "")
+        return partial(person_of_session, digest=digest, clock=self._board.clock)
+
     async def _still(self, visit: Visit) -> None:
         """Raise ProblemDetails once whoever has an answer that goes on and on is out by now."""
         if await self._who(visit) is None:
@@ -175,10 +186,7 @@ class Guard:
         return found
 
     async def _of_session(self, visit: Visit) -> Person | None:
-        token = visit.session or ""
-        if not could_be(token):
-            return None
-        digest, now = digest_of(token), self._board.clock()
+        digest, now = digest_of(visit.session or ""), self._board.clock()
         found = await self._board.read(partial(find_session, digest=digest, at=now))
         if found is None:
             return None

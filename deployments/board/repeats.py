@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from email.message import Message as Header
 from functools import partial
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deployments.board.board import Board
@@ -43,8 +45,7 @@ class Repeats:
         visit: Visit = scope["state"]["visit"]
         person: Person | None = scope["state"].get("person")
         key = visit.headers.get("idempotency-key")
-        called = visit.method == "POST" and visit.path.startswith("/api/")
-        if key is None or person is None or not called:
+        if key is None or person is None or not _is_call(scope, visit):
             await self._app(scope, receive, send)
             return
         if not _KEY.fullmatch(key):
@@ -55,7 +56,8 @@ class Repeats:
             await _read(receive, spool)
             request = _digest(scope, visit, spool)
             claim = partial(claim_answer, digest=digest, request=request, at=self._board.clock())
-            known = await self._board.write(claim)
+            # The body is here by now: a person who was revoked meanwhile has no answer, old or new.
+            known = await replace(self._board, permission=scope["state"]["permission"]).write(claim)
             if known is None:
                 await self._first(scope, _replay(spool), send, digest)
             else:
@@ -76,6 +78,14 @@ class Repeats:
         else:
             await self._board.write(partial(drop_answer, digest=digest))
         await answer.release()
+
+
+def _is_call(scope: Scope, visit: Visit) -> bool:
+    """Whether this is a POST to a call that exists: keys of other addresses are not stored."""
+    if visit.method != "POST" or not visit.path.startswith("/api/"):
+        return False
+    routes: list[BaseRoute] = scope["app"].router.routes
+    return any(route.matches(scope)[0] is Match.FULL for route in routes)
 
 
 class _Kept:

@@ -6,16 +6,18 @@ added: the rest of it anybody may have written.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 from starlette.types import Scope
 
 from deployments.board.board import Board
+from deployments.board.hosts import is_loopback as is_loopback
+from deployments.board.hosts import is_number
+from deployments.board.tokens import could_be
 from tasks.errors import BadInput
 
 _HOST = re.compile(r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
@@ -47,13 +49,16 @@ class Visit:
 
     @property
     def session(self) -> str | None:
-        """The session's token, if its cookie came along."""
-        try:
-            cookies = SimpleCookie(self.headers.get("cookie", ""))
-        except CookieError:
-            return None
-        found = cookies.get(self.cookie_name)
-        return found.value if found else None
+        """The session's token, if its cookie came along.
+
+        Browsers send one machine's cookies to all of its ports: what another program there has set
+        is skipped, whether it is malformed or has the name of ours.
+        """
+        for cookie in self.headers.get("cookie", "").split(";"):
+            value = cookie_parser(cookie).get(self.cookie_name)
+            if value is not None and could_be(value):
+                return value
+        return None
 
     @property
     def bearer(self) -> str | None:
@@ -132,14 +137,7 @@ def is_own_host(host: str, board: Board) -> bool:
         return False
     if is_loopback(ours.hostname or ""):
         return name.lower() in _LOOPBACK
-    return not board.is_named and _is_number(name)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address to listen on is of this machine alone."""
-    if host.lower() == "localhost":
-        return True
-    return _is_number(host) and ipaddress.ip_address(host.strip("[]")).is_loopback
+    return not board.is_named and is_number(name)
 
 
 def origin_of_site(address: str) -> str:
@@ -161,14 +159,6 @@ def _split(host: str) -> tuple[str, int]:
     if not colon or host.endswith("]"):
         return host, 80
     return name, int(port)
-
-
-def _is_number(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    return True
 
 
 def _last(headers: Headers, name: str) -> str | None:

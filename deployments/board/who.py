@@ -8,6 +8,7 @@ has the campaign in its path as `{campaign}`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -23,10 +24,7 @@ def at_least(role: Role) -> Callable[[Request], Awaitable[Person]]:
     """Return the dependency of a route that takes somebody of this role or a higher one."""
 
     async def person(request: Request) -> Person:
-        found = somebody(request)
-        if found.guest is not None:
-            raise ProblemDetails(403, "your link opens the films of one campaign, and nothing else")
-        return _with_role(found, role)
+        return _checked(request, partial(_has_role, role=role))
 
     return person
 
@@ -38,14 +36,8 @@ def with_right(right: Right, role: Role) -> Callable[[Request], Awaitable[Person
     """
 
     async def person(request: Request) -> Person:
-        found = somebody(request)
-        if found.guest is None:
-            return _with_role(found, role)
-        if request.path_params.get("campaign") != found.guest.campaign:
-            raise ProblemDetails(403, "your link opens the films of one campaign, and nothing else")
-        if right not in found.guest.rights:
-            raise ProblemDetails(403, f"your link does not let you {right}")
-        return found
+        campaign = request.path_params.get("campaign")
+        return _checked(request, partial(_has_right, right=right, role=role, campaign=campaign))
 
     return person
 
@@ -68,10 +60,28 @@ def nobody() -> ProblemDetails:
     )
 
 
-def _with_role(person: Person, role: Role) -> Person:
+def _checked(request: Request, check: Callable[[Person], None]) -> Person:
+    """Return who is asking; what they need is asked again of every change that they make."""
+    found = somebody(request)
+    check(found)
+    request.state.permission.checks.append(check)
+    return found
+
+
+def _has_role(person: Person, role: Role) -> None:
+    if person.guest is not None:
+        raise ProblemDetails(403, "your link opens the films of one campaign, and nothing else")
     if not person.may(role):
         raise ProblemDetails(403, f"this takes a person of the role {role}, you are {person.role}")
-    return person
+
+
+def _has_right(person: Person, right: Right, role: Role, campaign: str | None) -> None:
+    if person.guest is None:
+        _has_role(person, role)
+    elif campaign != person.guest.campaign:
+        raise ProblemDetails(403, "your link opens the films of one campaign, and nothing else")
+    elif right not in person.guest.rights:
+        raise ProblemDetails(403, f"your link does not let you {right}")
 
 
 Viewer = Annotated[Person, Depends(at_least("viewer"))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from typing import Any
 from deployments.board.acts import links, people
 from deployments.board.acts.admin import kept_address
 from deployments.board.board import Board
+from deployments.board.hosts import HERE_ONLY
 from deployments.board.visit import origin_of_site
 from deployments.commands.options import budget_of, settings_of
 from deployments.signals import run_command
@@ -62,11 +64,13 @@ async def _invite(args: Namespace, board: Board) -> None:
     )
     if args.json:
         print_json({"name": made.person.name, "role": made.person.role,
-                    "login": made.login, "token": made.token})  # fmt: skip
+                    "login": made.login, "token": made.token,
+                    "here_only": board.is_here_only})  # fmt: skip
         return
     console = console_for(args)
     console.print(plain(f"{made.person.name} is invited as {made.person.role}"))
     console.print(plain(f"to log in once, within a week: {made.login}"))
+    _say_reach(board)
     console.print(plain(f"a token for programs, shown this once: {made.token}"))
 
 
@@ -95,9 +99,11 @@ async def _link(args: Namespace, board: Board) -> None:
         board, BY, campaign=args.campaign, name=args.name, rights=args.rights, lasts=lasts
     )
     if args.json:
-        print_json({**_link_document(made.link), "address": made.address})
+        document = {**_link_document(made.link), "address": made.address}
+        print_json({**document, "here_only": board.is_here_only})
         return
     console_for(args).print(plain(f"for {made.link.name}, shown this once: {made.address}"))
+    _say_reach(board)
 
 
 async def _links(args: Namespace, board: Board) -> None:
@@ -114,6 +120,13 @@ async def _links(args: Namespace, board: Board) -> None:
         cells = (one.id, one.name, one.campaign, ", ".join(sorted(one.rights)), until)
         shown.add_row(*map(plain, cells))
     console_for(args).print(shown)
+
+
+def _say_reach(board: Board) -> None:
+    """Warn about an address that other people cannot open."""
+    if board.is_here_only:
+        remedy = "Add --url https://board.example to name the address that other people use."
+        print(f"{HERE_ONLY} {remedy}", file=sys.stderr)
 
 
 def _link_document(one: Link) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from tasks.aftercare.retake_plan import approve_takes
 from tasks.campaign.board_plan import PlanTerms, paid_lines
 from tasks.credits import as_text, in_credits
-from tasks.errors import AllowanceSpent, MovedOn
+from tasks.errors import AllowanceSpent, MovedOn, NotApproved
 from tasks.ledger import (
     BoardRun,
     Campaign,
@@ -39,6 +39,7 @@ from tasks.ledger import (
     unbegun_run,
     void_plan,
 )
+from tasks.ledger.people import person_of
 from tasks.sheet import Sheet
 
 #: Other plans of a campaign wait for so long, in seconds, until an approved one is in its rows.
@@ -51,23 +52,27 @@ def approve_on_board(
     *,
     terms: PlanTerms,
     run_id: str,
-    by: str,
-    allowance: Decimal | None,
+    person: int,
     at: float,
     sheet: Sheet | None = None,
 ) -> BoardRun:
-    """Approve a plan as it was shown; return its run. Again, and by whoever: the same run.
+    """Approve a plan as it was shown; return its run. The second approval returns the same run.
 
+    `person` is the id of the approver, whose role and allowance (credits a day, UTC) are read here.
     `sheet` is the one that was planned: a new campaign is in the ledger from here on.
 
-    Raises MovedOn when it does not stand any more, AllowanceSpent when it is more than `allowance`
-    (credits a day, UTC) lets the person approve, SpendRefused for a campaign cancelled meanwhile.
+    Raises NotApproved for a person who may not approve, MovedOn for a plan that is out of date,
+    AllowanceSpent beyond the allowance, SpendRefused for a campaign cancelled meanwhile.
     """
+    approver = person_of(connection, person, locked=True)
+    if approver is None or not approver.may("approver"):
+        raise NotApproved("you may not approve plans any more; nothing was approved or spent")
+    by = approver.name
     hold_plans(connection, plan.campaign)
     if already := run_for(connection, plan.id):
         return already
     _check_others(connection, plan, at)
-    _check_allowance(connection, plan, by=by, allowance=allowance, at=at)
+    _check_allowance(connection, plan, by=by, allowance=approver.allowance, at=at)
     if not approve_plan(connection, plan.id, terms=terms.as_json(), by=by, at=at):
         raise MovedOn("the plan does not stand any more; nothing was approved or spent")
     if sheet is not None and find_campaign(connection, plan.campaign) is None:

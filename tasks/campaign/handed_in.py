@@ -10,6 +10,8 @@ import hashlib
 import os
 import re
 import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
@@ -64,6 +66,22 @@ def read_kept(settings: Settings, kept: KeptSheet) -> bytes:
     if hashlib.sha256(content).hexdigest() != kept.digest:
         raise BadInput(f"{file} is not the sheet that was handed in", remedy="hand it in again")
     return content
+
+
+def bytes_of(settings: Settings, sheets: Iterable[KeptSheet]) -> int:
+    """Return how many bytes the files of uploaded sheets have together."""
+    files = {_file(settings, one.name, one.digest) for one in sheets}
+    return sum(file.stat().st_size for file in files if file.exists())
+
+
+def forget(settings: Settings, sheets: Iterable[KeptSheet]) -> None:
+    """Remove the files of uploaded sheets."""
+    for one in sheets:
+        file = _file(settings, one.name, one.digest)
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+            # The same bytes may be there under another name.
+            file.parent.rmdir()
 
 
 def parse_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> Sheet:

@@ -114,8 +114,9 @@ def invite_person(
             remedy="invite them again (--again) for another token and role: the old ones then end",
         )
     else:
-        _let_go(connection, there)
+        # The person first: what they are doing at this moment ends before, or sees this.
         connection.execute(update(people).where(people.c.id == there).values(**values))
+        _let_go(connection, there)
     found = find_person(connection, name)
     assert found is not None
     make_login(connection, digest=login, person=found.id, expires_at=login_until)
@@ -128,14 +129,17 @@ def find_person(connection: Connection, name: str) -> Person | None:
     return _person(connection, people.c.name == name)
 
 
-def person_of(connection: Connection, number: int) -> Person | None:
-    """Return the person of this id, unless they were revoked."""
-    return _person(connection, people.c.id == number)
+def person_of(connection: Connection, number: int, *, locked: bool = False) -> Person | None:
+    """Return the person of this id, unless they were revoked.
+
+    `locked`: the person stays as they are until this transaction ends.
+    """
+    return _person(connection, people.c.id == number, locked=locked)
 
 
-def person_of_token(connection: Connection, digest: str) -> Person | None:
-    """Return whose token has this digest, unless they were revoked."""
-    return _person(connection, people.c.token == digest)
+def person_of_token(connection: Connection, digest: str, *, locked: bool = False) -> Person | None:
+    """Return whose token has this digest, unless they were revoked; `locked` as in `person_of`."""
+    return _person(connection, people.c.token == digest, locked=locked)
 
 
 def all_people(connection: Connection) -> list[Invited]:
@@ -170,9 +174,10 @@ def revoke_person(connection: Connection, name: str, *, by: str, at: float) -> b
     found = connection.scalar(select(people.c.id).where(this))
     if found is None:
         return False
-    _let_go(connection, found)
+    # The person first: what they are doing at this moment ends before, or sees this.
     gone = update(people).where(people.c.id == found).values(revoked_at=at, token=None)
     connection.execute(gone)
+    _let_go(connection, found)
     note_act(connection, at=at, by=by, act="revoke", words=name)
     return True
 
@@ -197,11 +202,14 @@ def use_login(connection: Connection, digest: str, *, at: float) -> Person | Non
     if connection.execute(update(logins).where(this).values(used_at=at)).rowcount == 0:
         return None
     whose = select(logins.c.person_id).where(logins.c.digest == digest).scalar_subquery()
-    return _person(connection, people.c.id == whose)
+    return _person(connection, people.c.id == whose, locked=True)
 
 
-def _person(connection: Connection, which: Any) -> Person | None:
+def _person(connection: Connection, which: Any, *, locked: bool = False) -> Person | None:
     query = select(people).where(which & people.c.revoked_at.is_(None))
+    if locked:
+        # A session that refers to the person may be made meanwhile.
+        query = query.with_for_update(key_share=True)
     found = connection.execute(query).mappings().first()
     return None if found is None else Person.from_record(found)
 

@@ -81,6 +81,25 @@ def find_sheet(connection: Connection, sheet_id: str) -> KeptSheet | None:
     return None if found is None else KeptSheet(**found._asdict())
 
 
+def sheets_by(connection: Connection, person: str, *, since: float) -> list[KeptSheet]:
+    """Return the sheets that a person has uploaded since a moment."""
+    query = select(sheets).where(sheets.c.added_by == person, sheets.c.added_at >= since)
+    return [KeptSheet(**found._asdict()) for found in connection.execute(query)]
+
+
+def drop_sheets(connection: Connection, *, before: float) -> list[KeptSheet]:
+    """Remove sheets that were uploaded before a moment and have no plan.
+
+    Returns those whose file no other sheet has.
+    """
+    planned = select(plans.c.id).where(plans.c.sheet_id == sheets.c.id).exists()
+    query = delete(sheets).where(sheets.c.added_at < before, ~planned).returning(*sheets.c)
+    dropped = [KeptSheet(**found._asdict()) for found in connection.execute(query)]
+    files = select(sheets.c.name, sheets.c.digest)
+    left = set(connection.execute(files).tuples()) if dropped else set()
+    return [one for one in dropped if (one.name, one.digest) not in left]
+
+
 def begin_plan(
     connection: Connection,
     plan_id: str,

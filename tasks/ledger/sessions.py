@@ -6,7 +6,7 @@ Moments are Unix seconds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,16 +71,16 @@ class Entered:
 
 
 def enter(
-    connection: Connection, code: str, *, session: str, at: float, longest: float, by_token: bool
+    connection: Connection, code: str, *, session: str, at: float, longest: float
 ) -> Entered | None:
     """Log a browser in by what has the digest `code`: a one-time login, a link, or a token.
 
     None where that opens nothing, or no more. A login is used up by it.
     """
     person = use_login(connection, code, at=at)
-    if person is None and by_token:
-        person = person_of_token(connection, code)
-    link = None if person else link_of(connection, code)
+    if person is None:
+        person = person_of_token(connection, code, locked=True)
+    link = None if person else _link(connection, links.c.digest == code, locked=True)
     if link is not None and link.holds(at):
         person = link.guest
     if person is None:
@@ -100,20 +100,33 @@ def enter(
     return Entered(person=person, expires_at=until)
 
 
-def find_session(connection: Connection, digest: str, *, at: float) -> BrowserSession | None:
-    """Return a session that holds now, its person not revoked, its link neither run out."""
+def find_session(
+    connection: Connection, digest: str, *, at: float, locked: bool = False
+) -> BrowserSession | None:
+    """Return a session that holds now, its person not revoked, its link neither run out.
+
+    `locked`: its person or link stays as it is until this transaction ends.
+    """
     this = (sessions.c.digest == digest) & (sessions.c.expires_at > at)
     found = connection.execute(select(sessions).where(this)).mappings().first()
     if found is None:
         return None
     if found["link_id"] is not None:
-        link = _link(connection, links.c.id == found["link_id"])
+        link = _link(connection, links.c.id == found["link_id"], locked=locked)
         holds = link is not None and link.holds(at)
         return (
             BrowserSession(person=link.guest, seen_at=found["seen_at"]) if link and holds else None
         )
-    person = person_of(connection, found["person_id"])
+    person = person_of(connection, found["person_id"], locked=locked)
     return BrowserSession(person=person, seen_at=found["seen_at"]) if person else None
+
+
+def person_of_session(
+    connection: Connection, digest: str, *, clock: Callable[[], float]
+) -> Person | None:
+    """Return the person of a session that holds now; they stay so until this transaction ends."""
+    found = find_session(connection, digest, at=clock(), locked=True)
+    return found.person if found else None
 
 
 def note_visit(connection: Connection, digest: str, *, at: float) -> None:
@@ -172,10 +185,10 @@ def all_links(connection: Connection, campaign: str | None = None) -> list[Link]
 
 def revoke_link(connection: Connection, link: int, *, by: str, at: float) -> bool:
     """End a link and whoever is in by it; False if there is none, or it was ended before."""
-    connection.execute(delete(sessions).where(sessions.c.link_id == link))
     this = (links.c.id == link) & links.c.revoked_at.is_(None)
     if connection.execute(update(links).where(this).values(revoked_at=at)).rowcount == 0:
         return False
+    connection.execute(delete(sessions).where(sessions.c.link_id == link))
     ended = _link(connection, links.c.id == link)
     if ended is not None:
         words = f"for {ended.name}"
@@ -188,6 +201,9 @@ _LINKS = select(links, campaigns.c.name.label("campaign")).join(
 )
 
 
-def _link(connection: Connection, which: Any) -> Link | None:
-    found = connection.execute(_LINKS.where(which)).mappings().first()
+def _link(connection: Connection, which: Any, *, locked: bool = False) -> Link | None:
+    query = _LINKS.where(which)
+    if locked:
+        query = query.with_for_update(key_share=True, of=links)
+    found = connection.execute(query).mappings().first()
     return None if found is None else Link.from_record(found)

@@ -49,8 +49,9 @@ async def fetch_web(address: str, *, public: bool = False) -> Fetched:
     """
     try:
         url = httpx.URL(address)
-    except httpx.InvalidURL:
-        raise refused(address.partition("?")[0], "is not an address that can be read") from None
+    except (httpx.InvalidURL, UnicodeError):
+        shown = address.partition("?")[0][:200]
+        raise refused(shown, "is not an address that can be read") from None
     shown = f"{url.scheme}://{url.netloc.decode()}{url.path}"
     if url.userinfo:
         raise refused(url.host, "has a password in its address, which would end up in logs")
@@ -61,7 +62,7 @@ async def fetch_web(address: str, *, public: bool = False) -> Fetched:
         raise refused(shown, "is not in the public internet, and only that is read") from None
     except (TimeoutError, httpx.TimeoutException):
         raise refused(shown, "did not answer in time; try again later") from None
-    except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, UnicodeError) as error:
         reason = str(error) or type(error).__name__
         raise refused(shown, f"cannot be reached: {reason.partition('?')[0]}") from None
 

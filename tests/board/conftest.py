@@ -100,6 +100,14 @@ class OpenBoard:
         assert answer.is_success, answer.text
         return browser
 
+    async def press(
+        self, browser: httpx.AsyncClient, address: str, **headers: str
+    ) -> httpx.Response:
+        """Press the button that a one-time address or a link shows."""
+        sent = {"origin": self.origin, "accept": "text/html", **headers}
+        code = {"token": address.partition("code=")[2]}
+        return await browser.post("/login", data=code, headers=sent)
+
     async def logged_in(self, browser: Browser, role: str, **how: Any) -> BrowserContext:
         """Return a context of a browser in which a person of this role is logged in."""
         form = await self.form(role)

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,9 +18,12 @@ from deployments.board.acts.people import new_login
 from deployments.board.beside import Beside
 from deployments.board.guard import Guard
 from deployments.board.problem_details import ProblemDetails
-from deployments.board.serve import HEAD_TIMEOUT
+from deployments.board.serve import HEAD_TIMEOUT, MOST_CONNECTIONS
+from deployments.board.streams import EACH, MOST, RESERVE, Streams
 from deployments.board.tries import LOGINS, Tries
+from deployments.board.who import Person
 from tests.board.conftest import OpenBoard, board_at
+from tests.campaigns import Stage, brief
 
 EVE = {"name": "Eve", "role": "admin"}
 SCRIPT = "<script>alert(1)</script>"
@@ -151,7 +154,7 @@ async def test_a_login_ends_the_session_that_was_there(open_board: OpenBoard) ->
 async def test_a_sessions_cookie_is_closed_to_scripts_and_other_sites(
     open_board: OpenBoard,
 ) -> None:
-    entered = await open_board.nobody.get(open_board.people["viewer"].login)
+    entered = await open_board.press(open_board.nobody, open_board.people["viewer"].login)
 
     said = entered.headers["set-cookie"].lower()
     assert {"httponly", "samesite=strict", "path=/"} <= set(said.split("; "))
@@ -279,7 +282,7 @@ async def test_a_stream_ends_for_whoever_is_revoked(comes_by: str, open_board: O
 async def test_it_is_not_told_why_a_code_lets_nobody_in(open_board: OpenBoard) -> None:
     person = open_board.people["viewer"].person
     used = open_board.people["viewer"].login
-    await open_board.nobody.get(used)
+    await open_board.press(open_board.nobody, used)
     late = await new_login(open_board.board, person, lasts=-1)
 
     said = {
@@ -496,14 +499,16 @@ FORWARDED = {"x-forwarded-proto": "https", "x-forwarded-host": "board.example"}
 
 
 async def test_a_proxy_is_believed_only_where_there_is_one(open_board: OpenBoard) -> None:
-    entered = await open_board.nobody.get(open_board.people["viewer"].login, headers=FORWARDED)
+    address = open_board.people["viewer"].login
+    entered = await open_board.press(open_board.nobody, address, **FORWARDED)
 
     assert "secure" not in entered.headers["set-cookie"].lower()
 
 
 async def test_behind_a_proxy_with_https_cookies_are_secure(behind_proxy: OpenBoard) -> None:
     address = behind_proxy.people["viewer"].login
-    entered = await behind_proxy.nobody.get(address, headers=FORWARDED)
+    named = {**FORWARDED, "origin": "https://board.example"}
+    entered = await behind_proxy.press(behind_proxy.nobody, address, **named)
 
     assert entered.headers["set-cookie"].startswith("__Host-callsheet=")
     assert "; secure" in entered.headers["set-cookie"].lower()
@@ -545,3 +550,127 @@ async def raw(open_board: OpenBoard, text: str) -> tuple[int, bytes, bytes]:
     finally:
         writer.close()
     return int(head.split()[1]), head, body
+
+
+DIGITS = "9" * 30
+MANY_DIGITS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "path", [f"/activity?before={DIGITS}", f"/api/v1/activity?before={DIGITS}",
+             f"/c/spring/live?rows={MANY_DIGITS}", "/c/spring/live?rows=²,³", "/login?next=//[",
+             f"/c/spring?after={DIGITS}", f"/c/spring?takes={DIGITS}", f"/c/spring?since={DIGITS}",
+             f"/plans/p1?start={DIGITS}", f"/api/v1/campaigns/spring/rows?after={DIGITS}",
+             f"/api/v1/campaigns/spring/rows?limit={DIGITS}", f"/c/spring/films?until={DIGITS}",
+             f"/api/v1/campaigns/spring/rows?since={MANY_DIGITS}", f"/films/spring/a/{DIGITS}.mp4"],
+)  # fmt: skip
+async def test_a_number_without_end_is_no_fault(path: str, open_board: OpenBoard) -> None:
+    await Stage.set(open_board.ledger, brief("a"))
+    browser = await open_board.form("admin")
+    for client in (browser, open_board.admin):
+        async with client.stream("GET", path) as answer:
+            assert answer.status_code < 500, await answer.aread()
+
+
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [("/people/links/revoke", {"link": DIGITS}),
+     ("/people/links", {"campaign": "spring", "name": "E", "days": MANY_DIGITS[:400]}),
+     ("/c/spring/films/a/review", {"take": DIGITS, "verdict": "keep"}),
+     ("/c/spring/films/verdicts", {"verdict": "keep", "row": "a", "until": "nan"}),
+     ("/c/spring/films/verdicts", {"verdict": "keep", "row": "a", "until": "1e400"})],
+)  # fmt: skip
+async def test_a_number_without_end_in_a_form_is_refused(
+    path: str, sent: dict[str, str], open_board: OpenBoard
+) -> None:
+    await Stage.set(open_board.ledger, brief("a"))
+    browser = await open_board.form("admin")
+    assert (await browser.post(path, data=sent)).status_code == 422
+
+
+@pytest.mark.parametrize("seen", ["inf.inf", "nan.nan", "1e400.1", "-5.-5", "9.", "x"])
+async def test_a_cookie_that_says_when_somebody_was_here_is_no_fault(
+    seen: str, open_board: OpenBoard
+) -> None:
+    await Stage.set(open_board.ledger, brief("a"))
+    browser = await open_board.form("viewer")
+    browser.cookies.set("seen", seen)
+    assert (await browser.get("/c/spring/films")).status_code == 200
+
+
+async def test_a_name_that_no_machine_has_is_no_fault(tmp_path: Path) -> None:
+    hosts = ("a" * 3000 + ".example", "b." * 1500, "ü" * 300, "xn--" + "z" * 80, "[::1", "a..b")
+    for private in ("no", "yes"):
+        async with board_at(tmp_path, environ={"CALLSHEET_PRIVATE_SHEETS": private}) as opened:
+            for host in hosts:
+                sent = {"url": f"https://{host}/sheet.csv"}
+                answer = await opened.reviewer.post("/api/v1/sheets", json=sent)
+                assert answer.status_code == 422, (private, host[:20], answer.text)
+
+
+async def test_an_address_with_a_slash_too_many_leads_nowhere_else(
+    behind_proxy: OpenBoard,
+) -> None:
+    evil = {**FORWARDED, "x-forwarded-host": "evil.example"}
+    for path in ("/people/", "/activity/", "/login/", "/static", "/api/v1/me/"):
+        answer = await behind_proxy.admin.get(path, headers=evil)
+        assert answer.status_code == 404
+        assert "location" not in answer.headers
+        assert "evil" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "other", ["a b=c", 'x="', "bad[name]=1", "callsheet-PORT=mine", "ü=ö", "=;=", "{}={}", "a@b=,"]
+)
+async def test_a_cookie_of_another_program_here_logs_nobody_out(
+    other: str, open_board: OpenBoard
+) -> None:
+    _, cookie = await session_of(open_board, "viewer")
+    other = other.replace("PORT", str(urlsplit(open_board.origin).port))
+    for header in (f"{other}; {cookie}", f"{cookie}; {other}"):
+        sent = httpx.Headers([(b"cookie", header.encode())])
+        answer = await open_board.nobody.get("/", headers=sent)
+        assert answer.status_code == 200, header
+
+
+STREAMS = ("/api/v1/campaigns/spring/events?after=now", "/c/spring/live")
+
+
+@pytest.mark.parametrize("path", STREAMS)
+async def test_one_person_cannot_take_all_streams(path: str, open_board: OpenBoard) -> None:
+    await Stage.set(open_board.ledger, brief("a"))
+    async with AsyncExitStack() as many:
+        for _ in range(EACH):
+            stream = open_board.viewer.stream("GET", path)
+            assert (await many.enter_async_context(stream)).status_code == 200
+        for other in STREAMS:
+            async with open_board.viewer.stream("GET", other) as answer:
+                assert answer.status_code == 429
+                assert answer.headers["retry-after"] == "60"
+        stream = open_board.reviewer.stream("GET", path)
+        assert (await many.enter_async_context(stream)).status_code == 200
+        assert (await open_board.viewer.get("/api/v1/me")).status_code == 200
+
+    # What was closed is free again once the board has seen the end of it.
+    async with asyncio.timeout(30):
+        status = 429
+        while status == 429:
+            async with open_board.viewer.stream("GET", path) as again:
+                status = again.status_code
+    assert status == 200
+
+
+def test_admins_have_streams_left_when_all_others_are_taken() -> None:
+    streams = Streams()
+    viewers = [Person(id=n, name=f"v{n}", role="viewer") for n in range(MOST // EACH)]
+    for viewer in viewers:
+        for _ in range(EACH):
+            streams.begin(viewer)
+
+    with pytest.raises(ProblemDetails, match="the board is busy"):
+        streams.begin(Person(id=99, name="late", role="approver"))
+    streams.begin(Person(id=100, name="Ada", role="admin"))
+    streams.end(viewers[0])
+    streams.end(viewers[0])
+    streams.begin(Person(id=99, name="late", role="approver"))
+    assert MOST + RESERVE <= MOST_CONNECTIONS // 2

@@ -43,7 +43,9 @@ def test_it_prints_where_it_is_and_how_to_come_in(desk: Desk) -> None:
         assert ready["url"].startswith("http://127.0.0.1:")
         bearer = {"authorization": f"Bearer {ready['token']}"}
         me = httpx.get(f"{ready['url']}/api/v1/me", headers=bearer).json()
-        entered = httpx.get(ready["login"])
+        code = {"token": ready["login"].partition("=")[2]}
+        ours = {"origin": ready["url"]}
+        entered = httpx.post(f"{ready['url']}/login", data=code, headers=ours)
 
     assert me == {"name": "admin", "role": "admin", "allowance": None}
     assert entered.status_code == 303
@@ -112,6 +114,7 @@ def test_whoever_is_invited_beside_a_board_at_work_gets_in(desk: Desk) -> None:
         words = ("invite", "Ben", "--role", "approver", "--allowance", "12.5", "--json")
         made = desk.call("board", *words).json
         assert made["login"].startswith(ready["url"])
+        assert made["here_only"] is True
         bearer = {"authorization": f"Bearer {made['token']}"}
         me = httpx.get(f"{ready['url']}/api/v1/me", headers=bearer).json()
         assert me == {"name": "Ben", "role": "approver", "allowance": 12.5}

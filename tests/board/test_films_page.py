@@ -292,7 +292,7 @@ async def test_a_link_shows_films_and_decides_in_its_own_name(
     headers = {"origin": open_board.origin, "accept": "text/html"}
     mara = await open_board.client(headers=headers, follow_redirects=True)
 
-    page = await mara.get(made["address"])
+    page = await open_board.press(mara, made["address"])
     given = {"take": 1, "verdict": "keep"}
     answer = await mara.post(f"{PAGE}/row-1/review", data=given)
 

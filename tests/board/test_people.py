@@ -17,7 +17,8 @@ async def test_an_admin_invites_and_what_they_are_given_works(open_board: OpenBo
     bearer = {"authorization": f"Bearer {made.json()['token']}"}
     me = await open_board.nobody.get("/api/v1/me", headers=bearer)
     assert me.json() == {"name": "Ben", "role": "approver", "allowance": 12.5}
-    assert (await open_board.nobody.get(made.json()["login"])).status_code == 303
+    entered = await open_board.press(open_board.nobody, made.json()["login"])
+    assert entered.status_code == 303
 
 
 async def test_the_page_invites_and_shows_the_token_this_once(open_board: OpenBoard) -> None:
@@ -53,7 +54,7 @@ async def test_whoever_is_revoked_is_out_at_once(open_board: OpenBoard) -> None:
     assert gone.json() == {"revoked": True}
     assert (await open_board.reviewer.get("/api/v1/me")).status_code == 401
     assert (await browser.get("/")).url.path == "/login"
-    login = await open_board.nobody.get(open_board.people["reviewer"].login)
+    login = await open_board.press(open_board.nobody, open_board.people["reviewer"].login)
     assert login.status_code == 401
     assert (await open_board.admin.delete("/api/v1/people/Rita")).status_code == 404
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from functools import partial
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tasks.ledger import ensure_campaign
 from tests.board.conftest import OpenBoard
@@ -47,6 +49,17 @@ async def test_a_secret_that_was_answered_is_kept_nowhere(
     kept = b"".join(file.read_bytes() for file in (tmp_path / ".callsheet").glob("ledger.db*"))
     for secret in (made.json()["token"], made.json()["login"], linked.json()["address"]):
         assert secret.partition("csb_")[2].encode() not in kept
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/", "/api/v2/people", "/api/v1/me"])
+async def test_an_address_that_is_no_call_stores_no_key(
+    path: str, open_board: OpenBoard, tmp_path: Path
+) -> None:
+    answer = await open_board.viewer.post(path, json={}, headers={"idempotency-key": "one"})
+
+    assert answer.status_code in (404, 405)
+    with sqlite3.connect(tmp_path / ".callsheet" / "ledger.db") as ledger:
+        assert ledger.execute("SELECT count(*) FROM answers").fetchone() == (0,)
 
 
 async def test_of_ten_at_once_one_is_done(open_board: OpenBoard) -> None:

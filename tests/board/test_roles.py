@@ -1,14 +1,19 @@
-"""Every page and call says who may come, and those for outsiders which campaign it is about."""
+"""Every page and call says who may come, and refuses all others: each route, as each role."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import partial
 
+import httpx
 import pytest
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from deployments.board.app import CALLS, PAGES
+from deployments.board.app import API, CALLS, PAGES
+from tasks.ledger import ensure_campaign
+from tests.board.conftest import OpenBoard
 
 #: For anybody: to log in and out, and a probe; /metrics asks by itself (`test_metrics.py`).
 OPEN = {"GET /login", "POST /login", "POST /logout", "GET /live", "GET /metrics"}
@@ -53,3 +58,63 @@ def test_what_changes_something_is_nothing_for_lookers(name: str) -> None:
     if method not in ("GET", "HEAD"):
         assert "at_least viewer" not in asked
         assert not any("see" in one or "download" in one for one in asked)
+
+
+#: What each role is called in a route, the lowest first.
+ORDER = ("viewer", "reviewer", "approver", "admin")
+
+
+def path_of(route: APIRoute, campaign: str) -> str:
+    """Return an address of a route; what it names, but for the campaign, is nowhere."""
+    path = re.sub(r"\{campaign(:path)?\}", campaign, route.path)
+    prefix = API if route in API_ROUTES else ""
+    return prefix + re.sub(r"\{[^}]+\}", "7", path)
+
+
+API_ROUTES = [route for module in CALLS for route in module.router.routes]
+
+
+def may(name: str, who: str, campaign: str) -> bool:
+    """Whether somebody may come to a route, by what the route itself asks for."""
+    for asked in guards(ROUTES[name].dependant):
+        kind, *words = asked.split()
+        role = next(word for word in words if word in ORDER)
+        if who in ORDER:
+            return ORDER.index(who) >= ORDER.index(role)
+        right = next((word for word in words if word not in ORDER), None)
+        return kind == "with_right" and campaign == "spring" and right in who.split("+")
+    return True
+
+
+async def clients(open_board: OpenBoard) -> dict[str, httpx.AsyncClient]:
+    """Return somebody of every kind: nobody, each role, and guests with some rights each."""
+    ours = {"origin": open_board.origin}
+    found = {role: open_board.clients[role] for role in ORDER}
+    found["nobody"] = await open_board.client(headers=ours)
+    for rights in ("see", "see+decide", "see+download"):
+        wanted = {"campaign": "spring", "name": "Mara", "rights": rights.split("+")}
+        made = (await open_board.admin.post(f"{API}/links", json=wanted)).json()
+        found[rights] = await open_board.client(headers=ours)
+        await open_board.press(found[rights], made["address"], accept="*/*")
+    return found
+
+
+@pytest.mark.parametrize("campaign", ["spring", "autumn"])
+async def test_every_route_lets_in_whom_it_names_and_refuses_all_others(
+    campaign: str, open_board: OpenBoard
+) -> None:
+    for name in ("spring", "autumn"):
+        await open_board.ledger.write(
+            partial(ensure_campaign, name=name, sheet="s.csv", sheet_digest="0", at=0.0)
+        )
+    people, wrong = await clients(open_board), []
+    for name in sorted(set(ROUTES) - OPEN):
+        method, path = name.partition(" ")[0], path_of(ROUTES[name], campaign)
+        for who, client in people.items():
+            async with client.stream(method, path) as answer:
+                status = answer.status_code
+            expected = 401 if who == "nobody" else None if may(name, who, campaign) else 403
+            fits = status == expected if expected else status not in (401, 403)
+            if not fits or status >= 500:
+                wrong.append(f"{name} as {who}: {status}")
+    assert not wrong

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import update
 
+from deployments.board.quota import DAY, LIFETIME, SHEETS
+from tasks.ledger import KeptSheet, begin_plan, keep_sheet
+from tasks.ledger.plans import sheets_by
+from tasks.ledger.schema_board import sheets
 from tasks.sheet.limits import MAX_BYTES
 from tasks.sheet.public_network import is_public
 from tests.board.conftest import OpenBoard, board_at
@@ -175,7 +183,53 @@ async def test_the_inbox_is_listed_and_nothing_else_is_taken(tmp_path: Path) -> 
         ("169.254.169.254", False), ("100.64.0.1", False), ("0.0.0.0", False), ("224.0.0.1", False),
         ("::1", False), ("fe80::1%eth0", False), ("fc00::1", False), ("::ffff:10.0.0.1", False),
         ("2002:0a00:0001::1", False), ("64:ff9b::a00:1", False),
+        ("::7f00:1", False), ("::808:808", False), ("64:ff9b:1::808:808", False),
+        ("fec0::1", False), ("192.0.0.8", False), ("192.0.0.9", False), ("64:ff9b::808:808", True),
+        ("::ffff:192.0.0.9", False), ("192.0.1.1", True),
     ],
 )  # fmt: skip
 def test_an_address_is_public_or_not(address: str, public: bool) -> None:
     assert is_public(address) is public
+
+
+async def test_a_person_has_a_quota_of_uploads_for_24_hours(open_board: OpenBoard) -> None:
+    kept = KeptSheet(
+        id="", name="s.csv", place="/s.csv", digest="0" * 64, added_by="Rita", added_at=0.0
+    )
+
+    async def uploaded(count: int, at: float) -> None:
+        for number in range(count):
+            one = replace(kept, id=f"{at}-{number}", added_at=at)
+            await open_board.ledger.write(partial(keep_sheet, sheet=one))
+
+    now = time.time()
+    await uploaded(SHEETS, now - DAY - 60)
+    await uploaded(SHEETS - 1, now - 60)
+    sent = {"name": "s.csv", "text": simple_sheet(1)}
+
+    tried = [await open_board.reviewer.post(f"{API}/sheets", json=sent) for _ in range(2)]
+    other = await open_board.approver.post(f"{API}/sheets", json=sent)
+
+    assert [answer.status_code for answer in tried] == [201, 429]
+    assert other.status_code == 201
+    assert "This sheet was not stored" in tried[1].json()["detail"]
+
+
+async def test_an_upload_without_a_plan_has_a_lifetime(open_board: OpenBoard) -> None:
+    text = simple_sheet(1)
+    for name in ("old.csv", "planned.csv"):
+        answer = await open_board.reviewer.post(f"{API}/sheets", json={"name": name, "text": text})
+        if name == "planned.csv":
+            plan = partial(begin_plan, kind="run", campaign="spring", terms={}, by="Rita", at=0.0)
+            await open_board.ledger.write(
+                partial(plan, plan_id="p1", sheet_id=answer.json()["sheet"])
+            )
+    long_ago = update(sheets).values(added_at=time.time() - LIFETIME - 60)
+    await open_board.ledger.write(lambda connection: connection.execute(long_ago).rowcount)
+
+    await open_board.reviewer.post(f"{API}/sheets", json={"name": "new.csv", "text": text})
+
+    folder = open_board.board.settings.handed_in
+    assert {file.name for file in folder.rglob("*.csv")} == {"planned.csv", "new.csv"}
+    kept = await open_board.ledger.read(partial(sheets_by, person="Rita", since=0.0))
+    assert {one.name for one in kept} == {"planned.csv", "new.csv"}

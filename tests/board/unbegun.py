@@ -11,6 +11,7 @@ from tasks.aftercare.approval import approve_on_board
 from tasks.campaign.board_plan import PlanTerms
 from tasks.campaign.handed_in import parse_kept
 from tasks.ledger import BoardRun, find_plan, find_run, find_sheet, open_ledger
+from tasks.ledger.people import find_person
 from tests.board.conftest import board_at, settings_at
 from tests.board.stage import API, made, plan_for, priced
 from tests.programs import simple_sheet
@@ -43,7 +44,9 @@ async def approved_plan(
             read = parse_kept(settings, kept, terms.sheet_options(settings))
             approve = partial(approve, sheet=read)
         at = found.made_at + 1
-        return (await ledger.write(partial(approve, by="Ann", allowance=None, at=at))).id
+        ann = await ledger.read(partial(find_person, name="Ann"))
+        assert ann is not None
+        return (await ledger.write(partial(approve, person=ann.id, at=at))).id
 
 
 async def run_of(folder: Path, run_id: str) -> BoardRun:

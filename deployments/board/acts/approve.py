@@ -31,7 +31,7 @@ from tasks.crash import crashpoint
 from tasks.credits import as_text, in_credits, parse_credits
 from tasks.engine.context import open_service
 from tasks.engine.lanes.price import Price, Priceable
-from tasks.errors import AllowanceSpent, MovedOn
+from tasks.errors import AllowanceSpent, MovedOn, NotApproved
 from tasks.ledger import BoardRun, KeptPlan, find_campaign, run_for
 from tasks.sheet import Sheet
 
@@ -85,8 +85,7 @@ async def approve(
         sheet=sheet,
         terms=terms,
         run_id=board.token(),
-        by=person.name,
-        allowance=person.allowance,
+        person=person.id,
         at=board.clock(),
     )
     crashpoint("board: before a plan is approved")
@@ -94,7 +93,7 @@ async def approve(
         run = await board.write(change)
     except MovedOn as error:
         raise await _moved_on(board, person, plan, [str(error)]) from error
-    except AllowanceSpent as error:
+    except (AllowanceSpent, NotApproved) as error:
         raise ProblemDetails(403, str(error), remedy=error.remedy) from error
     crashpoint("board: after a plan is approved")
     board.attention.set()

@@ -37,10 +37,10 @@ async def who_waits(board: Board, code: str) -> Person:
     raise _nobody()
 
 
-async def log_in(board: Board, code: str, *, by_token: bool) -> LoggedIn:
-    """Log a browser in by a one-time login or a link, or `by_token`; raise ProblemDetails.
+async def log_in(board: Board, code: str) -> LoggedIn:
+    """Log a browser in by a one-time login, a link or a token; raise ProblemDetails (401).
 
-    A token is for a form: in an address it would be in every history and log.
+    For a form: an address is in every history and log, and mail scanners open it.
     """
     if not could_be(code):
         raise _nobody()
@@ -54,7 +54,6 @@ async def log_in(board: Board, code: str, *, by_token: bool) -> LoggedIn:
             session=digest_of(session),
             at=now,
             longest=SESSION,
-            by_token=by_token,
         )
     )
     if entered is None:

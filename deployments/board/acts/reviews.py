@@ -7,6 +7,7 @@ from functools import partial
 from typing import cast
 
 from deployments.board.board import Board
+from deployments.board.guests import shown_to
 from deployments.board.known import known_campaign
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import Person
@@ -14,9 +15,11 @@ from tasks.aftercare.review import review_matching, review_row
 from tasks.ledger import (
     Review,
     Reviewed,
+    ReviewStands,
     RowFilter,
     Verdict,
     film_of_take,
+    review_of,
 )
 
 
@@ -42,22 +45,30 @@ async def decide(
     """
     known = await known_campaign(board, campaign)
     found = partial(film_of_take, campaign_id=known.id, row=row, take=take)
-    if await board.read(found) is None:
+    number = await board.read(found)
+    if number is None:
         raise ProblemDetails(404, f"{campaign} has no take {take} of a row {row[:80]}")
-    return await board.write(
-        partial(
-            review_row,
-            campaign=known,
-            row=row,
-            take=take,
-            verdict=cast("Verdict | None", verdict),
-            reason=reason,
-            note=note,
-            by=person.name,
-            at=board.clock(),
-            instead_of=cast("Verdict | None", instead_of),
-        )
+    standing = await board.read(partial(review_of, take_id=number))
+    if standing is not None and shown_to(person, standing) != standing:
+        # A guest does not see the words of others, and takes none of them away.
+        reason, note = reason or None, note or None
+        instead_of = None if instead_of == verdict else instead_of
+    change = partial(
+        review_row,
+        campaign=known,
+        row=row,
+        take=take,
+        verdict=cast("Verdict | None", verdict),
+        reason=reason,
+        note=note,
+        by=person.name,
+        at=board.clock(),
+        instead_of=cast("Verdict | None", instead_of),
     )
+    try:
+        return shown_to(person, await board.write(change))
+    except ReviewStands as stands:
+        raise ReviewStands(row, take, shown_to(person, stands.standing)) from stands
 
 
 async def decide_all(

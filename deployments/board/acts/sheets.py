@@ -15,6 +15,7 @@ from typing import Any
 from deployments.board.board import Board
 from deployments.board.fetching import InboxFile, fetch_address, list_inbox
 from deployments.board.problem_details import ProblemDetails
+from deployments.board.quota import make_room
 from deployments.board.who import Person
 from tasks.campaign.board_plan import PlanTerms
 from tasks.campaign.handed_in import columns_kept, fit_name, keep_bytes, parse_kept
@@ -86,11 +87,23 @@ async def hand_in(
 ) -> SheetView:
     """Keep a sheet and look at it; `place` is the address it was fetched from, if it was.
 
-    Raises ProblemDetails (413) for one that is too large.
+    Raises ProblemDetails: 413 for one that is too large, 429 above the person's quota.
     """
     if len(content) > MAX_BYTES:
         raise ProblemDetails(413, f"a sheet may have {say_bytes(MAX_BYTES)}: split it")
     name = fit_name(name)
+    async with board.uploads:
+        await make_room(board, person, len(content))
+        kept = await _keep(board, person, name, content, place)
+    words = f"{name}, {say_bytes(len(content))}"
+    note = partial(note_act, act="sheet", by=person.name, at=kept.added_at, words=words)
+    await board.write(note)
+    return await _view(board, kept)
+
+
+async def _keep(
+    board: Board, person: Person, name: str, content: bytes, place: str | None
+) -> KeptSheet:
     file, digest = await asyncio.to_thread(keep_bytes, board.settings, name, content)
     # What signs an address is a secret, and the ledger is read by many.
     whole = place is not None and unsigned(place) == place
@@ -103,10 +116,7 @@ async def hand_in(
         added_at=board.clock(),
     )
     await board.write(partial(keep_sheet, sheet=kept))
-    words = f"{name}, {say_bytes(len(content))}"
-    note = partial(note_act, act="sheet", by=person.name, at=kept.added_at, words=words)
-    await board.write(note)
-    return await _view(board, kept)
+    return kept
 
 
 async def hand_in_fetched(

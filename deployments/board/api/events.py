@@ -13,6 +13,7 @@ from deployments.board.api.rows import event_line
 from deployments.board.board import TheBoard
 from deployments.board.known import TheCampaign
 from deployments.board.problem_details import ProblemDetails
+from deployments.board.streams import OneStream
 from deployments.board.who import Viewer
 
 router = APIRouter(prefix="/campaigns/{campaign}", tags=["events"])
@@ -41,6 +42,7 @@ def begin_of(
 async def events(
     board: TheBoard,
     person: Viewer,
+    one: OneStream,
     known: TheCampaign,
     begin: Annotated[int | None, Depends(begin_of)],
 ) -> AsyncIterator[ServerSentEvent]:

@@ -59,10 +59,14 @@ class Invite(BaseModel):
 
 
 class Invitation(Somebody):
-    """An invitation: `login` is a one-time address for a browser, `token` for programs."""
+    """An invitation: `login` is a one-time address for a browser, `token` for programs.
+
+    `here_only`: the address opens on the board's machine only.
+    """
 
     login: str
     token: str
+    here_only: bool
 
 
 class ListedLink(BaseModel):
@@ -96,9 +100,13 @@ class NewLink(BaseModel):
 
 
 class MadeLink(ListedLink):
-    """A link that was made, and its address, which is shown this once."""
+    """A link that was made, and its address, which is shown this once.
+
+    `here_only`: the address opens on the board's machine only.
+    """
 
     address: str
+    here_only: bool
 
 
 class Gone(BaseModel):
@@ -123,7 +131,12 @@ async def everybody(board: TheBoard, person: Admin) -> Everybody:
 async def invite(board: TheBoard, person: Admin, wanted: Invite) -> Invitation:
     """Invite somebody."""
     made = await people.invite(board, person.name, **wanted.model_dump())
-    return Invitation(**dict(_somebody(made.person)), login=made.login, token=made.token)
+    return Invitation(
+        **dict(_somebody(made.person)),
+        login=made.login,
+        token=made.token,
+        here_only=board.is_here_only,
+    )
 
 
 @router.delete("/people/{name}")
@@ -154,7 +167,7 @@ async def make_link(board: TheBoard, person: Admin, wanted: NewLink) -> MadeLink
         rights=wanted.rights,
         lasts=wanted.days * 86400.0,
     )
-    return MadeLink(**_link(made.link), address=made.address)
+    return MadeLink(**_link(made.link), address=made.address, here_only=board.is_here_only)
 
 
 @router.delete("/links/{link}")

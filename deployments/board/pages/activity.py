@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from deployments.board.board import TheBoard
@@ -14,13 +15,19 @@ from tasks.ledger.acts import acts_of
 
 router = APIRouter()
 
+#: Larger numbers are no ids of the ledger's.
+Before = Annotated[int, Query(ge=1, le=2**31 - 1)]
 #: Lines of a page.
 PAGE = 100
 
 
 @router.get("/activity")
 async def activity(
-    request: Request, board: TheBoard, person: Viewer, campaign: str = "", before: int | None = None
+    request: Request,
+    board: TheBoard,
+    person: Viewer,
+    campaign: str = "",
+    before: Before | None = None,
 ) -> Response:
     """Show what was done, of all campaigns or of one; `next` is where the older ones begin."""
     query = partial(acts_of, campaign=campaign or None, before=before, limit=PAGE + 1)

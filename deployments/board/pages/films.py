@@ -53,7 +53,7 @@ async def review(
     person: Decides,
     campaign: str,
     row: str,
-    take: Annotated[int, Form()],
+    take: Annotated[int, Form(ge=1, le=2**31 - 1)],
     verdict: Annotated[str, Form()] = "",
     standing: Annotated[str, Form()] = "",
     view: Annotated[str, Form()] = "",
@@ -105,7 +105,7 @@ async def verdicts(
     verdict: Annotated[str, Form()],
     rows: Annotated[Sequence[str], Form(alias="row")] = (),
     everything: Annotated[str, Form(alias="all")] = "",
-    until: Annotated[float | None, Form()] = None,
+    until: Annotated[float | None, Form(ge=0, le=1e11, allow_inf_nan=False)] = None,
     reason: Annotated[str, Form()] = "",
     view: Annotated[str, Form()] = "",
 ) -> Response:
@@ -139,6 +139,8 @@ def _visits(request: Request, now: float) -> tuple[float, float | None]:
     try:
         latest, before = map(float, request.cookies.get(_SEEN, "").split("."))
     except ValueError:
+        return now, None
+    if not (0 <= latest < 1e11 and 0 <= before < 1e11):
         return now, None
     if now - latest > VISIT:
         before = latest

@@ -22,6 +22,7 @@ from deployments.board.board import Board, TheBoard
 from deployments.board.page import filled, page, part
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.row_view import FOR_A_PERSON, RowView
+from deployments.board.streams import OneStream
 from deployments.board.who import Person, Viewer
 from tasks.ledger import Campaign, find_campaign, last_event, tally_of
 from tasks.ledger.counts import counts_of
@@ -58,11 +59,17 @@ async def live(request: Request, board: TheBoard, person: Viewer, campaign: str)
 
 @router.get("/live")
 async def stream(
-    request: Request, board: TheBoard, person: Viewer, campaign: str, rows: str = ""
+    request: Request,
+    board: TheBoard,
+    person: Viewer,
+    one: OneStream,
+    campaign: str,
+    rows: str = "",
 ) -> Response:
     """Send all parts of the page once, then those that change; `rows` are those on it."""
     found = await campaign_of(board, campaign)
-    numbers = [int(one) for one in rows.split(",")[:500] if one.isdecimal()]
+    # Longer numbers are no rows of the ledger's.
+    numbers = [int(one) for one in rows.split(",")[:500] if one.isdecimal() and len(one) < 19]
     view = RowView(rows_in(request.query_params, "rows", "cancelled"))
     sent = _Sent(request, person, board, found, view, numbers)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -1,13 +1,11 @@
-"""`/login` and `/logout`: a browser comes in by a one-time address, a link or a token.
+"""`/login` and `/logout`: a browser logs in by a one-time address, a link or a token.
 
-Who opens a one-time address in a browser is in at once. Whatever else fetches it, as a messenger
-that wants to show a preview, or comes from a page elsewhere, is asked to press a button first: the
-address is not used up, and a strict cookie would not come along in that case anyway.
+A one-time address shows a button, and the button logs in. Mail scanners and chat previews open
+every address that they see; none of them presses a button, so the address still works afterwards.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -15,32 +13,30 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from deployments.board.acts.login import log_in, log_out, who_waits
-from deployments.board.board import Board, TheBoard
-from deployments.board.page import page
+from deployments.board.board import TheBoard
+from deployments.board.page import page, part
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.tries import Tries
 from deployments.board.visit import Visit
 
 router = APIRouter()
 
-_PREVIEW = re.compile(r"bot\b|crawl|spider|preview|facebookexternalhit|whatsapp|slack", re.I)
-
 
 @router.get("/login")
 async def login(request: Request, board: TheBoard, code: str = "", next: str = "/") -> Response:
-    """Show the form, or let in whoever has a one-time address."""
+    """Show the form, or the button of a one-time address; neither logs in or uses it up."""
     visit: Visit = request.state.visit
     tries: Tries = request.app.state.tries
     if not code:
         return page(request, "login.html", request.state.person, next=_inside(next), code="")
     tries.check(visit.client)
-    if not _asks_itself(visit):
-        return await _enter(request, board, code, next, by_token=False)
     try:
         person = await who_waits(board, code)
-    except ProblemDetails:
-        tries.was_wrong(visit.client)
-        raise
+    except ProblemDetails as problem:
+        # Pages of other sites could lock a person out of the board with wrong codes.
+        if not visit.is_foreign:
+            tries.was_wrong(visit.client)
+        return _refused(request, problem, next)
     return page(request, "login.html", None, next=_inside(next), code=code, waits=person)
 
 
@@ -51,9 +47,25 @@ async def enter(
     token: Annotated[str, Form()],
     next: Annotated[str, Form()] = "/",
 ) -> Response:
-    """Let in whoever has a token, or presses the button of a one-time address."""
-    request.app.state.tries.check(request.state.visit.client)
-    return await _enter(request, board, token.strip(), next, by_token=True)
+    """Log in by a token, or by the button of a one-time address."""
+    visit: Visit = request.state.visit
+    tries: Tries = request.app.state.tries
+    tries.check(visit.client)
+    # Read before the login is used up.
+    where = _inside(next)
+    try:
+        entered = await log_in(board, token.strip())
+    except ProblemDetails as problem:
+        tries.was_wrong(visit.client)
+        return _refused(request, problem, next)
+    if entered.person.guest is not None:
+        where = f"/c/{part(entered.person.guest.campaign)}/films"
+    # The session that this browser had before ends: it is never taken over.
+    if visit.session:
+        await log_out(board, visit.session)
+    response = RedirectResponse(where, 303)
+    _set_cookie(response, visit, entered.session, entered.lasts)
+    return response
 
 
 @router.post("/logout")
@@ -67,46 +79,21 @@ async def logout(request: Request, board: TheBoard) -> Response:
     return response
 
 
-async def _enter(
-    request: Request, board: Board, code: str, next: str, *, by_token: bool
-) -> Response:
-    visit: Visit = request.state.visit
-    tries: Tries = request.app.state.tries
-    try:
-        entered = await log_in(board, code, by_token=by_token)
-    except ProblemDetails as problem:
-        tries.was_wrong(visit.client)
-        if not visit.wants_page:
-            raise
-        return page(
-            request, "login.html", None, status=problem.status, next=_inside(next), problem=problem
-        )
-    where = _inside(next)
-    if entered.person.guest is not None:
-        where = f"/c/{entered.person.guest.campaign}/films"
-    # Whoever was logged in here before is not any more: a session is never taken over.
-    if visit.session:
-        await log_out(board, visit.session)
-    response = RedirectResponse(where, 303)
-    _set_cookie(response, visit, entered.session, entered.lasts)
-    return response
-
-
-def _asks_itself(visit: Visit) -> bool:
-    """Whether a one-time address is to wait for a button."""
-    headers = visit.headers
-    return (
-        visit.from_elsewhere
-        or visit.method == "HEAD"
-        or "sec-purpose" in headers
-        or "purpose" in headers
-        or _PREVIEW.search(headers.get("user-agent", "")) is not None
+def _refused(request: Request, problem: ProblemDetails, next: str) -> Response:
+    """Return the form, which says what was wrong; raise the problem where a program asks."""
+    if not request.state.visit.wants_page:
+        raise problem
+    return page(
+        request, "login.html", None, status=problem.status, next=_inside(next), problem=problem
     )
 
 
 def _inside(address: str) -> str:
-    """Return an address of this board: anything else would send people away with our word."""
-    parts = urlsplit(address)
+    """Return an address if it is one of this board, else `/`: a login leads nowhere else."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "/"
     plain = address.startswith("/") and not address.startswith(("//", "/\\"))
     clean = address.isprintable() and "\\" not in address
     return address if plain and clean and not parts.netloc and not parts.scheme else "/"

@@ -144,6 +144,8 @@ def _text(content: bytes) -> str | None:
 
 def _refused(error: Exception) -> ProblemDetails:
     if isinstance(error, ProblemDetails):
+        if error.status in (401, 403):
+            raise error
         return error
     problems: tuple[Problem, ...] = getattr(error, "problems", ())
     words = "; ".join(map(str, problems)) or str(error)

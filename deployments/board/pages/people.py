@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from deployments.board.acts import links, people
 from deployments.board.board import Board, TheBoard
+from deployments.board.hosts import HERE_ONLY, HERE_ONLY_REMEDY
 from deployments.board.page import page
 from deployments.board.problem_details import ProblemDetails
 from deployments.board.who import ROLES, Admin, Person
@@ -23,6 +24,9 @@ from tasks.ledger.people import RIGHTS, all_people
 from tasks.ledger.sessions import all_links
 
 router = APIRouter(prefix="/people")
+
+#: Larger numbers are no ids of the ledger's.
+LinkNumber = Annotated[int, Form(ge=1, le=2**31 - 1)]
 
 
 @router.get("")
@@ -68,7 +72,7 @@ async def make_link(
     campaign: Annotated[str, Form()],
     name: Annotated[str, Form()],
     rights: Annotated[list[str] | None, Form()] = None,
-    days: Annotated[int, Form()] = 14,
+    days: Annotated[int, Form(ge=1, le=90)] = 14,
 ) -> Response:
     """Make a link; the answer shows its address once."""
     made = await links.make(
@@ -83,7 +87,7 @@ async def make_link(
 
 
 @router.post("/links/revoke")
-async def end_link(board: TheBoard, person: Admin, link: Annotated[int, Form()]) -> Response:
+async def end_link(board: TheBoard, person: Admin, link: LinkNumber) -> Response:
     """End a link."""
     await links.end(board, person.name, link)
     return RedirectResponse("/people", 303)
@@ -107,5 +111,7 @@ async def _page(
         campaigns=await board.read(partial(all_campaigns)),
         roles=ROLES,
         rights=RIGHTS,
+        here_only=HERE_ONLY if board.is_here_only else None,
+        here_only_remedy=HERE_ONLY_REMEDY,
         **context,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from deployments.board.acts.approve import approve
@@ -45,7 +45,7 @@ async def plan(
     person: Viewer,
     plan_id: str,
     action: str = "",
-    start: int = 0,
+    start: Annotated[int, Query(ge=0, le=10**9)] = 0,
 ) -> Response:
     """Show the plan, or lead to the one in its place; with `HX-Request` only what is inside it."""
     seen = await see_plan(board, person, plan_id)

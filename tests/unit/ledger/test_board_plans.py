@@ -16,7 +16,7 @@ from sqlalchemy.exc import OperationalError
 from tasks.aftercare.approval import approve_on_board
 from tasks.campaign.board_plan import PlanTerms
 from tasks.campaign.plan_keeping import ask_plan, replace_plan
-from tasks.errors import AllowanceSpent, MovedOn
+from tasks.errors import AllowanceSpent, MovedOn, NotApproved
 from tasks.ledger import (
     KeptPlan,
     Ledger,
@@ -40,7 +40,7 @@ from tasks.ledger import (
 )
 from tasks.ledger.database import ledger_url
 from tasks.ledger.leases import run_lease
-from tasks.ledger.people import invite_person
+from tasks.ledger.people import Role, invite_person, revoke_person
 from tasks.ledger.plans import drop_old_plans, extend_plan
 from tasks.ledger.reviews import review
 from tasks.ledger.schema_board import people
@@ -92,8 +92,18 @@ async def approved(
 ) -> str:
     """Approve a plan as the board does; return its run."""
     change = partial(approve_on_board, plan=plan, terms=PlanTerms(), run_id=f"run-{plan.id}-{by}")
+    person = await approver(ledger, by, allowance=allowance)
+    return (await ledger.write(partial(change, person=person, at=at))).id
+
+
+async def approver(
+    ledger: Ledger, name: str, *, role: Role = "approver", allowance: int | None = None
+) -> int:
+    """Have a person with this role and allowance; return their id."""
     amount = None if allowance is None else Decimal(allowance)
-    return (await ledger.write(partial(change, by=by, allowance=amount, at=at))).id
+    invite = partial(invite_person, name=name, role=role, allowance=amount, by="Ada", at=NOW)
+    secrets = partial(invite, token=f"token {name}", login=f"login {name}", login_until=NOW)
+    return (await ledger.write(partial(secrets, again=True))).id
 
 
 async def begun(ledger: Ledger, run_id: str, *, place: str = "here") -> None:
@@ -144,10 +154,12 @@ async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(
 ):
     one, other = await ready(ledger, "p1"), await ready(ledger, "p2")
     held, over = threading.Event(), threading.Event()
-    how = partial(approve_on_board, plan=one, terms=PlanTerms(), run_id="run-p1", by="Ann")
+    ann = await approver(ledger, "Ann")
+    await approver(ledger, "Bob")
+    how = partial(approve_on_board, plan=one, terms=PlanTerms(), run_id="run-p1", person=ann)
 
     def slowly(connection: Connection) -> None:
-        how(connection, allowance=None, at=NOW + 1)
+        how(connection, at=NOW + 1)
         held.set()
         # Who does not wait for the end of this transaction is through by then.
         over.wait(1)
@@ -161,6 +173,29 @@ async def test_of_two_plans_that_two_processes_approve_at_once_one_stands(
         finally:
             over.set()
             await first
+
+
+@pytest.mark.parametrize(
+    ("now", "refusal"), [("revoked", NotApproved), ("reviewer", NotApproved), (0, AllowanceSpent)]
+)
+async def test_an_approval_reads_the_person_in_its_own_transaction(
+    ledger: Ledger, now: Any, refusal: type[Exception]
+):
+    """What the person was allowed when they sent the request does not count."""
+    plan = await ready(ledger, "p1")
+    ann = await approver(ledger, "Ann", allowance=100)
+    if now == "revoked":
+        await ledger.write(partial(revoke_person, name="Ann", by="Ada", at=NOW))
+    elif now == "reviewer":
+        await approver(ledger, "Ann", role="reviewer")
+    else:
+        await approver(ledger, "Ann", allowance=now)
+
+    approve = partial(approve_on_board, plan=plan, terms=PlanTerms(), run_id="r", person=ann)
+    with pytest.raises(refusal):
+        await ledger.write(partial(approve, at=NOW + 1))
+
+    assert await ledger.read(partial(run_for, plan_id="p1")) is None
 
 
 async def test_a_plan_waits_until_an_approved_one_is_in_its_rows(ledger: Ledger):

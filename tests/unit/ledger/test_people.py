@@ -8,10 +8,13 @@ from functools import partial
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection, create_engine, select
+from sqlalchemy.exc import OperationalError
 
 from tasks.errors import BadInput
-from tasks.ledger import Ledger, ensure_campaign
+from tasks.ledger import Ledger, ensure_campaign, open_ledger
 from tasks.ledger.acts import acts_of, note_act
+from tasks.ledger.database import ledger_url
 from tasks.ledger.kept_answers import ABANDONED, KEPT, claim_answer, drop_answer, keep_answer
 from tasks.ledger.people import (
     Person,
@@ -24,6 +27,7 @@ from tasks.ledger.people import (
     revoke_person,
     whose_login,
 )
+from tasks.ledger.schema_board import people
 from tasks.ledger.sessions import (
     all_links,
     close_session,
@@ -34,6 +38,7 @@ from tasks.ledger.sessions import (
     note_visit,
     revoke_link,
 )
+from tests.databases import empty_ledger
 
 DAY = 86400.0
 
@@ -46,7 +51,7 @@ async def invited(ledger: Ledger, name: str = "Ann", **how: Any) -> Person:
 
 
 async def entered(ledger: Ledger, code: str, session: str = "s", at: float = 2.0) -> bool:
-    come = partial(enter, code=code, session=session, at=at, longest=DAY, by_token=True)
+    come = partial(enter, code=code, session=session, at=at, longest=DAY)
     return await ledger.write(come) is not None
 
 
@@ -234,3 +239,30 @@ async def test_acts_are_told_newest_first_and_without_secrets(ledger: Ledger) ->
     older = await ledger.read(partial(acts_of, before=before.id, limit=2))
     assert [act.campaign for act in older] == ["autumn"]
     assert len(await ledger.read(partial(acts_of, campaign="spring", limit=9))) == 2
+
+
+async def test_a_person_stays_as_they_are_until_their_change_is_committed(
+    made_database: str,
+) -> None:
+    """SQLite has one writer; on PostgreSQL a revocation waits for the change, or comes first."""
+    other = create_engine(ledger_url(made_database))
+    token, session = {"digest": "token of Ann"}, {"digest": "s", "at": 3.0}
+    try:
+        async with await open_ledger(made_database) as ledger:
+            await invited(ledger)
+            await entered(ledger, "token of Ann")
+
+            def is_held(connection: Connection, find: Any) -> bool:
+                assert find(connection, locked=True) is not None
+                with other.connect() as elsewhere:
+                    try:
+                        elsewhere.execute(select(people.c.id).with_for_update(nowait=True))
+                    except OperationalError:
+                        return True
+                return False
+
+            for find in (partial(person_of_token, **token), partial(find_session, **session)):
+                assert await ledger.write(partial(is_held, find=find))
+    finally:
+        other.dispose()
+        empty_ledger(made_database)

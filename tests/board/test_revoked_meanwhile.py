@@ -1,0 +1,188 @@
+"""Who is revoked while the body of their request is on its way changes nothing with it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tasks.ledger import begin_plan, ensure_campaign
+from tests.board.conftest import NAMES, OpenBoard
+from tests.board.filmed import filmed
+from tests.board.late_body import late_body
+from tests.programs import ROOT, simple_sheet
+
+API = "/api/v1"
+REVIEW = {"take": 1, "verdict": "keep"}
+
+
+@dataclass(frozen=True)
+class Try:
+    """A request of a person with a role, by a token (`json`) or as a browser (`form`)."""
+
+    role: str
+    path: str
+    json: Any = None
+    form: Any = None
+    method: str = "POST"
+
+
+TRIES = (
+    Try("admin", f"{API}/people", json={"name": "Eve", "role": "admin"}),
+    Try("admin", "/people/invite", form={"name": "Eve", "role": "admin"}),
+    Try("admin", f"{API}/links", json={"campaign": "spring", "name": "Eve"}),
+    Try("admin", "/people/links", form={"campaign": "spring", "name": "Eve"}),
+    Try("admin", "/people/revoke", form={"name": "Vera"}),
+    Try("reviewer", f"{API}/sheets", json={"name": "s.csv", "text": simple_sheet(1)}),
+    Try("reviewer", f"{API}/campaigns/spring/rows/row-1/review", json=REVIEW),
+    Try("reviewer", f"{API}/campaigns/spring/reviews?review=none", json={"verdict": "keep"}),
+    Try("reviewer", "/c/spring/films/row-1/review", form=REVIEW),
+    Try("reviewer", "/c/spring/films/verdicts", form={"verdict": "keep", "row": "row-1"}),
+    Try("approver", f"{API}/campaigns/spring/cancel", json={}),
+    Try("approver", f"{API}/campaigns/spring/retakes", json={"rows": ["row-1"]}),
+)
+#: Tables that a refused request leaves as they are; people and acts have the revocation itself.
+TABLES = ("links", "sheets", "plans", "runs", "reviews", "events", "rows", "takes", "answers")
+
+
+def written(folder: Path) -> dict[str, Any]:
+    """Return all lines of the tables that a person's requests write."""
+    with sqlite3.connect(folder / ".callsheet" / "ledger.db") as ledger:
+        found = {name: ledger.execute(f"SELECT * FROM {name}").fetchall() for name in TABLES}
+        query = "SELECT name FROM people WHERE revoked_at IS NULL"
+        return found | {"people": {name for (name,) in ledger.execute(query)}}
+
+
+async def head_and_body(board: OpenBoard, one: Try) -> tuple[dict[str, str], bytes]:
+    """Return the headers that show who asks, and the body."""
+    if one.form is None:
+        bearer = {"authorization": f"Bearer {board.people[one.role].token}"}
+        return {**bearer, "content-type": "application/json"}, json.dumps(one.json).encode()
+    (cookie,) = (await board.form(one.role)).cookies.jar
+    headers = {
+        "cookie": f"{cookie.name}={cookie.value}",
+        "origin": board.origin,
+        "content-type": "application/x-www-form-urlencoded",
+    }
+    return headers, urlencode(one.form).encode()
+
+
+@pytest.fixture
+async def other_admin(open_board: OpenBoard) -> Any:
+    """Zoe, who revokes people, admins too."""
+    wanted = {"name": "Zoe", "role": "admin"}
+    made = (await open_board.admin.post(f"{API}/people", json=wanted)).json()
+    return await open_board.client(headers={"authorization": f"Bearer {made['token']}"})
+
+
+@pytest.mark.parametrize("one", TRIES, ids=lambda one: f"{one.method} {one.path}")
+async def test_a_person_who_is_revoked_meanwhile_changes_nothing(
+    one: Try, open_board: OpenBoard, other_admin: Any, tmp_path: Path
+) -> None:
+    await filmed(open_board.ledger, 1)
+    headers, body = await head_and_body(open_board, one)
+    async with late_body(open_board, one.method, one.path, headers, body) as late:
+        gone = await other_admin.delete(f"{API}/people/{NAMES[one.role]}")
+        assert gone.status_code == 200
+        before = written(tmp_path)
+        status = await late.answer()
+
+    assert status == 401
+    assert written(tmp_path) == before
+
+
+@pytest.mark.parametrize("how", ["revoked", "logged out", "made a viewer"])
+async def test_the_end_of_a_session_counts_as_well(
+    how: str, open_board: OpenBoard, other_admin: Any, tmp_path: Path
+) -> None:
+    await filmed(open_board.ledger, 1)
+    one = Try("reviewer", "/c/spring/films/row-1/review", form=REVIEW)
+    headers, body = await head_and_body(open_board, one)
+    async with late_body(open_board, one.method, one.path, headers, body) as late:
+        if how == "logged out":
+            out = await open_board.nobody.post("/logout", headers=headers)
+            assert out.status_code == 303
+        elif how == "revoked":
+            await other_admin.delete(f"{API}/people/Rita")
+        else:
+            wanted = {"name": "Rita", "role": "viewer", "again": True}
+            await other_admin.post(f"{API}/people", json=wanted)
+        before = written(tmp_path)
+        assert await late.answer() == 401
+
+    assert written(tmp_path) == before
+
+
+async def test_a_role_that_is_lowered_in_place_counts_at_once(
+    open_board: OpenBoard, tmp_path: Path
+) -> None:
+    """Nothing in the program does so without a new token; the check reads the role all the same."""
+    await filmed(open_board.ledger, 1)
+    one = Try("reviewer", f"{API}/campaigns/spring/rows/row-1/review", json=REVIEW)
+    headers, body = await head_and_body(open_board, one)
+    async with late_body(open_board, one.method, one.path, headers, body) as late:
+        with sqlite3.connect(tmp_path / ".callsheet" / "ledger.db") as ledger:
+            ledger.execute("UPDATE people SET role = 'viewer' WHERE name = 'Rita'")
+        before = written(tmp_path)
+        assert await late.answer() == 403
+
+    assert written(tmp_path) == before
+
+
+async def test_a_link_that_is_ended_meanwhile_decides_nothing(
+    open_board: OpenBoard, tmp_path: Path
+) -> None:
+    await filmed(open_board.ledger, 1)
+    wanted = {"campaign": "spring", "name": "Mara", "rights": ["decide"]}
+    made = (await open_board.admin.post(f"{API}/links", json=wanted)).json()
+    browser = await open_board.client(headers={"origin": open_board.origin})
+    token = made["address"].partition("code=")[2]
+    (await browser.post("/login", data={"token": token})).headers["location"]
+    (cookie,) = browser.cookies.jar
+    headers = {"cookie": f"{cookie.name}={cookie.value}", "origin": open_board.origin,
+               "content-type": "application/json"}  # fmt: skip
+    path = f"{API}/campaigns/spring/rows/row-1/review"
+    async with late_body(open_board, "POST", path, headers, json.dumps(REVIEW).encode()) as late:
+        await open_board.admin.delete(f"{API}/links/{made['link']}")
+        before = written(tmp_path)
+        assert await late.answer() == 401
+
+    assert written(tmp_path) == before
+
+
+async def test_an_approver_who_is_revoked_meanwhile_approves_nothing(
+    open_board: OpenBoard, other_admin: Any, tmp_path: Path
+) -> None:
+    write = open_board.ledger.write
+    await write(partial(ensure_campaign, name="spring", sheet="s.csv", sheet_digest="0", at=0.0))
+    plan = partial(begin_plan, kind="retake", campaign="spring", terms={}, by="Rita", at=0.0)
+    await write(partial(plan, plan_id="p1"))
+    with sqlite3.connect(tmp_path / ".callsheet" / "ledger.db") as ledger:
+        document = json.dumps({"rows": [], "credits": {"unpriced": 0, "total": 0}})
+        ready = "UPDATE plans SET state = 'ready', total = 0, expires_at = 1e11, document = ?"
+        ledger.execute(ready, [document])
+    one = Try("approver", f"{API}/plans/p1/approve", json={})
+    headers, body = await head_and_body(open_board, one)
+    async with late_body(open_board, one.method, one.path, headers, body) as late:
+        await other_admin.delete(f"{API}/people/Ann")
+        before = written(tmp_path)
+        assert await late.answer() == 401
+
+    assert written(tmp_path) == before
+
+
+def test_no_page_or_call_writes_past_the_check() -> None:
+    """`Board.write` checks the person; the ledger's own `write` would not."""
+    found = [
+        path.name
+        for folder in ("acts", "api", "pages")
+        for path in (ROOT / "deployments" / "board" / folder).glob("*.py")
+        if "ledger.write(" in path.read_text()
+    ]
+    assert found == []
