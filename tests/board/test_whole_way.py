@@ -48,6 +48,7 @@ async def test_from_a_sheet_with_mistakes_to_kept_films(
     async with watched(context) as complaints:
         page = await context.new_page()
         await page.goto(board.said["login"])
+        await page.get_by_role("button", name="Log in as").click()
         await picture(page, "01-nothing-yet")
 
         await page.get_by_role("link", name="New campaign").first.click()

@@ -359,8 +359,9 @@ def test_what_a_bucket_lacks_or_refuses_is_said(here: Here, tmp_path: Path) -> N
 
 def test_a_disk_that_is_nearly_full_is_said(here: Here) -> None:
     settings = load_settings(folder=here.folder)
-    (scarce,) = room(settings, scarce=10**18)
-    (full,) = room(settings, scarce=10**18, too_little=10**18)
+    scarce, shared = room(settings, scarce=10**18)
+    full, _ = room(settings, scarce=10**18, too_little=10**18)
+    assert (shared.verdict, "are on the same disk" in shared.words) == ("note", True)
     assert (scarce.verdict, full.verdict) == ("note", "wrong")
     assert "make room" in f"{scarce.remedy}"
     assert "make room" in f"{full.remedy}"
