@@ -75,6 +75,8 @@ def _check(args: Namespace, settings: Settings) -> int:
     words = f"{sound}: {found.lines:,} lines, {say_bytes(found.size)}, schema {found.schema.number}"
     if found.schema.is_newer:
         words += f", {works_until(found.schema)}"
+    elif found.schema.is_older:
+        words += ", older than this Callsheet's: `callsheet ledger upgrade` keeps a copy of it"
     for one in found.problems:
         say(one.words)
     _tell(args, f"{words}; {backup}", document)

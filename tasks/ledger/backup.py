@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, select, text, update
+from sqlalchemy import Connection, Engine, inspect, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from tasks.crash import crashpoint
@@ -24,7 +24,6 @@ from tasks.errors import BadInput, LedgerDamaged, LedgerError, LedgerNewer
 from tasks.ledger.acts import note_act
 from tasks.ledger.campaigns import campaign_at_work
 from tasks.ledger.database import ledger_file, ledger_url, make_engine, shown_address
-from tasks.ledger.ledger import trouble
 from tasks.ledger.make_way import keep_logs, made_way
 from tasks.ledger.migrate import MAKE_ONE, upgrade
 from tasks.ledger.new_file import (
@@ -38,6 +37,7 @@ from tasks.ledger.schema import REVISION, campaigns, leases
 from tasks.ledger.schema_version import SchemaVersion, version_of
 from tasks.ledger.soundness import unsound
 from tasks.ledger.table_copy import copy_tables, count_lines, empty_tables
+from tasks.ledger.trouble import trouble
 
 _INSTEAD = "--instead restores the backup in its place, and keeps what is there beside it"
 
@@ -62,6 +62,8 @@ class Restored:
 def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
     """Copy the ledger at `address` into a new file, or into a folder under a name of its moment.
 
+    An SQLite ledger of an older schema is copied as it is, so that its program can use the copy.
+
     Nothing appears there before it is whole, proved and on the disk. Raises BadInput where a file
     is there already, LedgerError where there is no ledger, or it cannot be read or written.
     """
@@ -72,10 +74,11 @@ def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
             remedy="name another file, or a folder: the name is made of the moment then",
         )
     remove_left(path.parent, at=at)
-    with opened(address) as source:
+    with opened(address, upgrades=False) as source:
         lines = _copy_into(path, source)
         with source.begin() as connection:
-            note_act(connection, act="backup", by=by, at=at, words=f"{lines} lines")
+            if inspect(connection).has_table("acts"):
+                note_act(connection, act="backup", by=by, at=at, words=f"{lines} lines")
     return Backup(path=path, size=path.stat().st_size, lines=lines)
 
 
@@ -112,10 +115,13 @@ def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) ->
 
 
 @contextmanager
-def opened(address: str, *, writes: bool = True, anyway: bool = False) -> Iterator[Engine]:
-    """Open the ledger at an address, brought to this program's schema; one writes at a time.
+def opened(
+    address: str, *, writes: bool = True, anyway: bool = False, upgrades: bool = True
+) -> Iterator[Engine]:
+    """Open the ledger at an address; one writes at a time.
 
-    `anyway` upgrades it even while a run is at work that may not be able to go on.
+    It is brought to this program's schema first, unless `upgrades` is False; `anyway` does that
+    even while a run is at work that may not be able to go on.
     """
     url = ledger_url(address)
     file = ledger_file(url)
@@ -124,13 +130,25 @@ def opened(address: str, *, writes: bool = True, anyway: bool = False) -> Iterat
         raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
     reader, writer = make_engine(url, writes=False), make_engine(url, writes=True)
     try:
-        upgrade(reader=reader, writer=writer, create=False, anyway=anyway)
+        if upgrades:
+            upgrade(reader=reader, writer=writer, create=False, anyway=anyway)
+        else:
+            _check_readable(reader)
         yield writer if writes else reader
     except DBAPIError as error:
         raise trouble(error, shown) from error
     finally:
         reader.dispose()
         writer.dispose()
+
+
+def _check_readable(reader: Engine) -> None:
+    """Raise LedgerError for a database without a ledger, LedgerNewer for one of a later program."""
+    with reader.connect() as connection:
+        found = version_of(connection)
+    if found is None:
+        raise LedgerError("there is no ledger in this database yet", remedy=MAKE_ONE)
+    found.check()
 
 
 def schema_of(address: str) -> SchemaVersion:
@@ -169,15 +187,29 @@ def _copy_into(path: Path, source: Engine) -> int:
         if file is not None:
             _copy_file(file, copy)
         else:
+            with source.connect() as looking:
+                _check_current(looking)
             with source.connect() as reading:
                 one_moment = {"isolation_level": "REPEATABLE READ"}
                 _copy_server(reading.execution_options(**one_moment), copy)
         return _named(copy, path)
 
 
+def _check_current(connection: Connection) -> None:
+    """Raise LedgerError for an older ledger on PostgreSQL: its tables are copied by name."""
+    found = version_of(connection)
+    if found is not None and found.is_older:
+        raise LedgerError(
+            f"this ledger has schema {found.number}, and this Callsheet copies only schema "
+            f"{REVISION} from PostgreSQL; nothing was written",
+            remedy="make the backup with the version before, or with pg_dump; then "
+            "`callsheet ledger upgrade`",
+        )
+
+
 def _named(copy: Path, path: Path) -> int:
     """Give a copy its name once it is proved; return how many lines it has."""
-    lines = _prove(copy)
+    lines = _prove(copy, upgrades=False)
     crashpoint("ledger: before a backup has its name")
     give_name(copy, path)
     return lines
@@ -209,9 +241,10 @@ def _copy_server(reading: Connection, copy: Path) -> None:
         target.dispose()
 
 
-def _prove(copy: Path) -> int:
+def _prove(copy: Path, *, upgrades: bool = True) -> int:
     """Bring a copy to one file on the disk; return its lines, or raise LedgerError."""
-    with opened(f"sqlite:///{copy}") as engine, engine.connect() as reading:
+    address = f"sqlite:///{copy}"
+    with opened(address, upgrades=upgrades) as engine, engine.connect() as reading:
         if found := [one for one in unsound(reading) if one.is_damage]:
             raise LedgerDamaged(f"the copy is damaged: {found[0].words}; nothing was written")
         lines = count_lines(reading)

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import queue
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from tasks.clock import UnixClock
 from tasks.crash import crashpoint
-from tasks.errors import LedgerDamaged, LedgerError, shorten
+from tasks.errors import BadInput, LedgerError
 from tasks.ledger.database import (
     LOCK_WAIT,
     READERS,
@@ -32,8 +36,13 @@ from tasks.ledger.database import (
     shown_address,
 )
 from tasks.ledger.gathering import Overtaken, carry_out
-from tasks.ledger.migrate import MAKE_ONE, upgrade
+from tasks.ledger.migrate import MAKE_ONE, contracts, upgrade
+from tasks.ledger.schema import REVISION
+from tasks.ledger.schema_version import SchemaVersion
+from tasks.ledger.trouble import trouble
 from tasks.measures import Measures
+
+log = logging.getLogger("callsheet.ledger")
 
 T = TypeVar("T")
 Change = Callable[[Connection], T]
@@ -223,6 +232,7 @@ def _answer(group: list[_Pending], results: list[Any]) -> None:
 async def open_ledger(address: str, *, create: bool = True, lock_wait: float = LOCK_WAIT) -> Ledger:
     """Open the ledger at a SQLAlchemy URL, making or upgrading it where needed.
 
+    Before an SQLite ledger is upgraded its file is copied, which is said in a warning of the log.
     Raises LedgerError, in a sentence for people, when it is missing (and not `create`), locked,
     newer than this program, damaged or out of reach.
     """
@@ -239,7 +249,8 @@ async def open_ledger(address: str, *, create: bool = True, lock_wait: float = L
         writer = make_engine(url, writes=True, lock_wait=lock_wait)
         reader = make_engine(url, writes=False, lock_wait=lock_wait)
         try:
-            upgrade(reader=reader, writer=writer, create=create)
+            with keeping_older(address) as keep:
+                upgrade(reader=reader, writer=writer, create=create, keep=keep)
         except (DBAPIError, LedgerError) as error:
             writer.dispose()
             reader.dispose()
@@ -249,42 +260,43 @@ async def open_ledger(address: str, *, create: bool = True, lock_wait: float = L
     return await asyncio.to_thread(connect)
 
 
-def trouble(error: Exception, address: str) -> LedgerError:
-    """Return a database error as a sentence that says what to do."""
-    words = " ".join(str(getattr(error, "orig", None) or error).split())
-    low = words.lower()
-    if "locked" in low or "lock timeout" in low:
-        return LedgerError(
-            f"the ledger {address} is locked by another program",
-            remedy="let the other program finish (a backup, a database browser?), then run again",
-        )
-    if "disk is full" in low or "no space" in low:
-        return LedgerError(
-            f"the disk of the ledger {address} is full; what was recorded before is safe",
-            remedy="make room, then run the same command again",
-        )
-    if getattr(getattr(error, "orig", None), "sqlite_errorname", "") == "SQLITE_READONLY_DBMOVED":
-        return LedgerError(
-            f"the ledger {address} was replaced in the moment when it was opened",
-            remedy="run the same command again",
-        )
-    if "readonly" in low or "read-only" in low:
-        return LedgerError(
-            f"the ledger {address} is read-only",
-            remedy="give write access to the file and its folder",
-        )
-    if "not a database" in low or "malformed" in low:
-        return LedgerDamaged(
-            f"the ledger {address} is damaged or is not a ledger ({words})",
-            remedy="restore it from a backup, or move it away: the same sheet derives the same "
-            "keys, so films already made are found again",
-        )
-    if "unable to open" in low:
-        return LedgerError(
-            f"the ledger {address} cannot be opened",
-            remedy="set CALLSHEET_LEDGER to a file you may write to",
-        )
-    return LedgerError(
-        f"the ledger {address} cannot be used: {shorten(words, 200)}",
-        remedy="check CALLSHEET_LEDGER, and that its server is up",
-    )
+@contextlib.contextmanager
+def keeping_older(
+    address: str, *, clock: UnixClock = time.time
+) -> Iterator[Callable[[SchemaVersion], None]]:
+    """Yield what keeps a copy of an older ledger before it is upgraded, and say so afterwards.
+
+    It raises LedgerError for a ledger on PostgreSQL, where no copy is kept, if older programs could
+    not use the upgraded one: a person upgrades that.
+    """
+    # Only a ledger that is older needs it.
+    kept: list[tuple[SchemaVersion, Path | None]] = []
+
+    def keep(found: SchemaVersion) -> None:
+        from tasks.ledger.backup import copy_aside
+
+        if ledger_file(ledger_url(address)) is None and contracts(found):
+            raise LedgerError(
+                f"this ledger has schema {found.number}, and once it has schema {REVISION} older "
+                "versions of Callsheet cannot use it; nothing was changed, nothing was spent",
+                remedy="back it up with the version before, then `callsheet ledger upgrade`",
+            )
+        try:
+            kept.append(copy_aside(address, at=clock()))
+        except BadInput:
+            # Another process keeps it at this very moment.
+            kept.append((found, None))
+
+    try:
+        yield keep
+    except BaseException:
+        from tasks.ledger.backup import schema_of
+
+        for _, path in kept:
+            # It is what the ledger still is.
+            if path is not None and schema_of(address).is_older:
+                path.unlink(missing_ok=True)
+        raise
+    for old, path in kept:
+        where = f"; the old file is kept as {path}" if path is not None else ""
+        log.warning("the ledger was upgraded from schema %s to %s%s", old.number, REVISION, where)

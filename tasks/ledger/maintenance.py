@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, func, inspect, select
 from sqlalchemy.exc import DBAPIError
 
 from tasks.errors import LedgerError
@@ -20,13 +20,13 @@ from tasks.ledger.database import (
     make_file,
     shown_address,
 )
-from tasks.ledger.ledger import trouble
 from tasks.ledger.migrate import upgrade
 from tasks.ledger.schema import REVISION
 from tasks.ledger.schema_board import acts
 from tasks.ledger.schema_version import SchemaVersion, version_of
 from tasks.ledger.soundness import Unsound, unsound
 from tasks.ledger.table_copy import count_lines
+from tasks.ledger.trouble import trouble
 from tasks.ledger.vacuum import forget, give_back, size_of
 
 
@@ -47,11 +47,16 @@ class LedgerCheck:
 
 
 def check_ledger(address: str, *, thorough: bool = True) -> LedgerCheck:
-    """Look at a ledger, `thorough`: through all of it. Whoever is at work on it goes on meanwhile.
+    """Look at a ledger of any schema, `thorough`: through all of it; change nothing.
+
+    Runs that are at work on it go on meanwhile.
 
     Raises LedgerError where there is none or it cannot be read.
     """
-    with opened(address, writes=False) as engine, engine.connect() as connection:
+    with (
+        opened(address, writes=False, upgrades=False) as engine,
+        engine.connect() as connection,
+    ):
         problems = tuple(unsound(connection)) if thorough else ()
         last = select(func.max(acts.c.at)).where(acts.c.act == "backup")
         return LedgerCheck(
@@ -61,13 +66,13 @@ def check_ledger(address: str, *, thorough: bool = True) -> LedgerCheck:
             size=size_of(engine),
             lines=count_lines(connection),
             schema=_version(connection),
-            backup_at=connection.execute(last).scalar(),
+            backup_at=connection.scalar(last) if inspect(connection).has_table("acts") else None,
         )
 
 
 def size_of_ledger(address: str) -> int:
     """Return how many bytes a ledger takes. Raises LedgerError where there is none."""
-    with opened(address, writes=False) as engine:
+    with opened(address, writes=False, upgrades=False) as engine:
         return size_of(engine)
 
 

@@ -56,9 +56,12 @@ def upgrade(
     writer: Engine,
     create: bool,
     anyway: bool = False,
+    keep: Callable[[SchemaVersion], None] | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
     """Bring the database to REVISION, one process at a time, or leave a newer one as it is.
+
+    `keep` is called before an older one is changed, and may raise to leave it as it is.
 
     Raises LedgerError for a newer one that does not work with this program, for another
     application's, without `create` for a database without a ledger, without `anyway` while a run
@@ -73,6 +76,8 @@ def upgrade(
         return
     if found is None and not create:
         raise LedgerError("there is no ledger in this database yet", remedy=MAKE_ONE)
+    if found is not None and keep is not None:
+        keep(found)
     for attempt in range(1, TRIES + 1):
         try:
             _upgrade_once(writer, anyway=anyway)

@@ -1095,6 +1095,20 @@ MUTATIONS = (
         ("tests/pipeline/test_lost_ledger.py",),
     ),
     Mutation(
+        "the old file of a ledger is kept before it is upgraded",
+        "tasks/ledger/migrate.py",
+        "    if found is not None and keep is not None:",
+        "    if found is Ellipsis and keep is not None:",
+        NEWER,
+    ),
+    Mutation(
+        "a backup leaves an older ledger as it is",
+        "tasks/ledger/backup.py",
+        "    with opened(address, upgrades=False) as source:",
+        "    with opened(address) as source:",
+        NEWER,
+    ),
+    Mutation(
         "a row without a take is looked up before it is paid for",
         "tasks/campaign/hold.py",
         "await recover(run.at, campaign, only=run.only, pay_again=run.options.pay_again)",

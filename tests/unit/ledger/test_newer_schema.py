@@ -21,9 +21,9 @@ from tasks.ledger import (
     open_ledger,
     renew_batches,
 )
-from tasks.ledger.backup import schema_of
+from tasks.ledger.backup import back_up, schema_of
 from tasks.ledger.database import ledger_url, make_engine
-from tasks.ledger.maintenance import upgrade_ledger
+from tasks.ledger.maintenance import check_ledger, upgrade_ledger
 from tasks.ledger.migrate import TRIES, upgrade
 from tasks.ledger.schema import REVISION
 from tasks.ledger.schema_version import order_of
@@ -111,7 +111,7 @@ async def test_a_step_that_takes_away_waits_for_runs(ledger_address: str, tmp_pa
     make_older(ledger_address, "0011", CAMPAIGN.format("spring", 0), owned)
     words = "a run is at work on spring, and if it is of an older Callsheet"
     by_me = {"by": "Ann", "at": until}
-    with pytest.raises(LedgerError, match=words):
+    with pytest.raises(LedgerError, match=words if on_sqlite(ledger_address) else "older versions"):
         await open_ledger(ledger_address)
     with pytest.raises(LedgerError, match=words) as refused:
         upgrade_ledger(ledger_address, **by_me)
@@ -127,8 +127,57 @@ async def test_a_step_that_takes_away_waits_for_runs(ledger_address: str, tmp_pa
 async def test_a_run_that_is_gone_keeps_nobody_from_upgrading(ledger_address: str) -> None:
     gone = f"UPDATE campaigns SET owner = 'me', owner_until = {time.time() - 1}"
     make_older(ledger_address, "0011", CAMPAIGN.format("spring", 0), gone)
-    await (await open_ledger(ledger_address)).aclose()
+    upgrade_ledger(ledger_address, by="Ann", at=1.0)
     assert schema_of(ledger_address).number == REVISION
+
+
+def on_sqlite(address: str) -> bool:
+    return address.startswith("sqlite")
+
+
+async def test_a_command_that_upgrades_keeps_the_old_file_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = f"sqlite:///{tmp_path / 'ledger.db'}"
+    make_older(address, "0011", CAMPAIGN.format("spring", 0))
+
+    await (await open_ledger(address)).aclose()
+
+    (kept,) = tmp_path.glob("ledger.db.schema-0011-*")
+    assert schema_of(f"sqlite:///{kept}").number == "0011"
+    assert schema_of(address).number == REVISION
+    said = f"the ledger was upgraded from schema 0011 to {REVISION}; the old file is kept as {kept}"
+    assert caplog.messages == [said]
+
+
+async def test_on_postgresql_only_a_person_takes_the_way_back(postgres: PostgresServer) -> None:
+    address = postgres.new_database()
+    make_older(address, "0011", CAMPAIGN.format("spring", 0))
+
+    with pytest.raises(LedgerError, match="older versions of Callsheet cannot use it") as refused:
+        await open_ledger(address)
+
+    assert "`callsheet ledger upgrade`" in str(refused.value.remedy)
+    assert schema_of(address).number == "0011"
+
+
+@pytest.mark.parametrize("schema", ["0001", "0011", "0017"])
+def test_an_older_ledger_is_checked_and_backed_up_as_it_is(
+    ledger_address: str, tmp_path: Path, schema: str
+) -> None:
+    make_older(ledger_address, schema, CAMPAIGN.format("spring", 0))
+    found = check_ledger(ledger_address)
+    copy = tmp_path / "backup.db"
+    if on_sqlite(ledger_address):
+        assert back_up(ledger_address, copy, by="Ann", at=1.0).lines == found.lines
+        assert schema_of(f"sqlite:///{copy}").number == schema
+    else:
+        with pytest.raises(LedgerError, match="copies only schema"):
+            back_up(ledger_address, copy, by="Ann", at=1.0)
+        assert not copy.exists()
+
+    assert (found.schema.number, found.problems) == (schema, ())
+    assert schema_of(ledger_address).number == schema
 
 
 @pytest.fixture
