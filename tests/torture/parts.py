@@ -14,6 +14,7 @@ from tests.torture.at_once import at_once
 from tests.torture.crashes import crashes
 from tests.torture.crewed import crewed
 from tests.torture.points import ELSEWHERE, named, unvisited
+from tests.torture.restores import restores
 from tests.torture.result import Result, Violation
 from tests.torture.suites import run_tests, slow_files
 
@@ -107,6 +108,11 @@ def several_crews(options: Options) -> Iterator[Result]:
     yield crewed(every=8 * options.every, workers=options.workers)
 
 
+def restored_backups(options: Options) -> Iterator[Result]:
+    """Restore a backup of every moment after the campaign went on, before and past the horizon."""
+    yield restores(every=options.every, workers=options.workers)
+
+
 def faults(options: Options) -> Iterator[Result]:
     """Everything that is known to go wrong, the slow ones too."""
     found = run_tests(["tests/faults"])
@@ -179,6 +185,7 @@ PARTS: Mapping[str, Part] = {
     "by-hand": by_hand,
     "at-once": two_at_once,
     "crews": several_crews,
+    "restores": restored_backups,
     "faults": faults,
     "pipeline": pipeline,
     "slow": slow,

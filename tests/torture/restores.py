@@ -1,0 +1,165 @@
+"""The restore drill: a backup at every crash point, restored after the campaign went on.
+
+A run is killed at a visit and its ledger is backed up as it lies there. The run is taken up to its
+end, the backup is restored, and the sheet is run again: inside the horizon, and past it with a
+service that has forgotten every key and lists its videos with keys, without, or not at all.
+Nothing may be charged again, and each video that was paid for is in the ledger, or its row waits
+for a person.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from tests.programs import Finished
+from tests.torture.books import read_books
+from tests.torture.campaign import Scenario
+from tests.torture.crashes import kills_of
+from tests.torture.hook import Hook
+from tests.torture.result import NONE_YET, Result
+from tests.torture.rows import CLIP, SCRIPT, VTT
+from tests.torture.stand import Place, Stand, stand
+from tests.torture.trial import KILLED, PARKED, RUNS, Kill, Trial, attempt
+
+RESTORES = Scenario(
+    name="restores",
+    sheets=((SCRIPT, VTT, CLIP),),
+    only=("ledger: before the commit", "service: after", "delivery"),
+)
+#: What the service's list is like past the horizon; None: inside it.
+LISTS: tuple[str | None, ...] = (None, "with keys", "without keys", "forbidden")
+#: Where a row is that a person decides on.
+WAITING = ("held", "uncertain")
+
+
+@dataclass(frozen=True)
+class Drill:
+    """One trial: where the run is killed and backed up, and what is known after the restore."""
+
+    kill: Kill
+    lists: str | None
+
+
+def restores(*, every: int, workers: int) -> Result:
+    """Carry out a drill at every `every`-th visit, with each kind of list in turn."""
+    began = time.monotonic()
+    result = Result("restores of backups", Counter(NONE_YET))
+    with tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder:
+        with stand(Path(folder), RESTORES) as here:
+            reference = [attempt(here) for _ in range(2)][-1]
+        kills = [k for k in kills_of(reference) if k.point.startswith(RESTORES.only)]
+        drills = [Drill(k, one) for k, one in zip(kills, itertools.cycle(LISTS), strict=False)]
+        drills = drills[::every]
+        slices = [drills[n::workers] for n in range(workers) if drills[n::workers]]
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            for some, found in zip(slices, pool.map(_carry, slices), strict=True):
+                for drill, trial in zip(some, found, strict=True):
+                    again = f"python -m tests.torture --only restores   # {drill}"
+                    result.add(trial.kills, trial.findings, again)
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def _carry(drills: Sequence[Drill]) -> list[Trial]:
+    with (
+        tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder,
+        stand(Path(folder), RESTORES) as here,
+    ):
+        attempt(here)
+        return [carry(here, drill) for drill in drills]
+
+
+def carry(here: Stand, drill: Drill) -> Trial:
+    """Carry one drill out, and say what came of it."""
+    try:
+        return _Restored(here, drill).carry()
+    except Exception as error:
+        return Trial([f"the drill broke off: {error!r}"], 0)
+    finally:
+        here.service.clear_faults()
+
+
+class _Restored:
+    """A campaign whose ledger is restored from a backup that was made in the middle."""
+
+    def __init__(self, here: Stand, drill: Drill) -> None:
+        self.service = here.service
+        self.place: Place = here.place()
+        self.desk = self.place.desk
+        self.drill = drill
+        self.findings: list[str] = []
+        # A process that was killed has its campaign no longer than this.
+        self.desk.environ["CALLSHEET_LEASE"] = "1s"
+        sheet = self.desk.sheet(f"{self.place.name}.csv", RESTORES.sheet(0, self.place.name))
+        budget = str(RESTORES.budget)
+        self.words = ("run", sheet, "--yes", "--json", "--without-prefect", "--budget", budget)
+
+    def carry(self) -> Trial:
+        """Kill, back up, go on, restore, run again twice; hold the charge log against it."""
+        before = len(self.service.charges())
+        kill = self.drill.kill
+        hook = Hook(self.desk.folder / "trace", kill.point, kill.nth).as_json()
+        killed = self.desk.call(*self.words, hook=hook).status == KILLED
+        backed_up = self.desk.call("ledger", "backup", "backup.db").status == 0
+        if not backed_up:
+            # Killed before there was a ledger.
+            return Trial([], int(killed))
+        self._run()
+        paid = self._paid(before)
+        self._restore()
+        for _ in range(2):
+            last = self._run()
+        self._check(paid, self._paid(before), last)
+        return Trial(self.findings, int(killed), said=last.err)
+
+    def _run(self) -> Finished:
+        for _ in range(RUNS):
+            ended = self.desk.call(*self.words)
+            if ended.status != PARKED:
+                break
+        if ended.status not in (0, 3, 4) or "Traceback" in ended.err:
+            self.findings.append(f"the run ended with {ended.status}: {ended.err[-300:]}")
+        return ended
+
+    def _restore(self) -> None:
+        if self.drill.lists is not None:
+            self.desk.environ["CALLSHEET_HORIZON"] = "1s"
+            self.service.plan_fault(on="create", do="forget-key")
+            time.sleep(1)
+        if self.drill.lists == "without keys":
+            hidden = ["videos.*.idempotency_key"]
+            self.service.plan_fault(on="list", do="rewrite", remove=hidden)
+        if self.drill.lists == "forbidden":
+            self.service.plan_fault(on="list", do="forbidden")
+        restored = self.desk.call("ledger", "restore", "backup.db", "--instead")
+        if restored.status:
+            self.findings.append(f"the restore ended with {restored.status}: {restored.err}")
+
+    def _paid(self, before: int) -> Counter[str]:
+        """Return the videos that were paid for since, and not given back: how often each."""
+        log = self.service.charges()[before:]
+        released = {entry["video_id"] for entry in log if entry["event"] == "release"}
+        begun = (entry["video_id"] for entry in log if entry["event"] == "reserve")
+        return Counter(video for video in begun if video not in released)
+
+    def _check(self, paid: Counter[str], now: Counter[str], last: Finished) -> None:
+        if more := now - paid:
+            self.findings.append(f"after the restore {sorted(more)} were charged 2 times")
+        books = read_books(self.place.ledger)
+        known = {take["video_id"] for take in books.takes}
+        lost = [video for video in paid if video not in known]
+        waiting = [row["row"] for row in books.rows if row["state"] in WAITING]
+        if len(lost) > len(waiting):
+            states = {row["row"]: row["state"] for row in books.rows}
+            self.findings.append(
+                f"{lost} are not in the store and belong to no take, and the run ended with "
+                f"{last.status}: {states}"
+            )
