@@ -77,15 +77,16 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     from tasks.credits import as_number
     from tasks.errors import NOTHING_SPENT, Parked, SheetError
     from tasks.redact import redact
+    from tasks.visible import visible, visible_json
 
     found = (error.problems, error.notes) if isinstance(error, SheetError) else ((), ())
-    problems, notes = ([redact(str(one)) for one in kind] for kind in found)
+    problems, notes = ([visible(redact(str(one))) for one in kind] for kind in found)
     for note in notes:
         print(f"note {note}", file=sys.stderr)
     for problem in problems:
         if problem not in str(error):
             print(problem, file=sys.stderr)
-    words = redact(str(error)).rstrip(".")
+    words = visible(redact(str(error)).rstrip("."))
     # Known, and not concluded from the exit status.
     if error.spent == 0 and NOTHING_SPENT not in words:
         words += f"; {NOTHING_SPENT}"
@@ -95,7 +96,7 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
 
         print(f"  not before {say_moment(error.until, up=True)}", file=sys.stderr)
     if error.remedy:
-        print(indent(redact(_filled(error.remedy, args)), "  "), file=sys.stderr)
+        print(indent(visible(redact(_filled(error.remedy, args))), "  "), file=sys.stderr)
     if getattr(args, "json", False):
         told = {"error": words, "exit": error.exit_status, "spent": as_number(error.spent)}
         document: dict[str, object] = {**error.document, **told}
@@ -105,7 +106,7 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
             document["notes"] = notes
         if isinstance(error, Parked):
             document["not_before"] = f"{error.until:%Y-%m-%dT%H:%M:%SZ}"
-        print(json.dumps(document, ensure_ascii=False))
+        print(visible_json(json.dumps(document, ensure_ascii=False)))
     if args.verbose:
         _tell_where(error)
 
@@ -136,6 +137,7 @@ def _tell_fault(error: Exception, args: argparse.Namespace) -> int:
     """Say of what no command foresaw where it is told more of; return the exit status."""
     from tasks.errors import CallsheetError
     from tasks.redact import redact
+    from tasks.visible import visible
 
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
         # Not as a document: it may be stdout that has no room.
@@ -146,7 +148,7 @@ def _tell_fault(error: Exception, args: argparse.Namespace) -> int:
     if args.verbose:
         _tell_where(error)
     print(
-        f"callsheet: a fault in Callsheet: {redact(str(error) or repr(error))}\n"
+        f"callsheet: a fault in Callsheet: {visible(redact(str(error) or repr(error)))}\n"
         "  What was paid for is in the ledger (`callsheet status`). Run again with -v to see "
         "where it happened.",
         file=sys.stderr,
@@ -159,8 +161,9 @@ def _tell_where(error: Exception) -> None:
     import traceback
 
     from tasks.redact import redact
+    from tasks.visible import visible
 
-    print(redact("".join(traceback.format_exception(error))), file=sys.stderr)
+    print(visible(redact("".join(traceback.format_exception(error)))), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
+from rich.segment import Segment
 from rich.table import Table
 
 from tasks.errors import SpendRefused
 from tasks.log_lines import log_for_people
 from tasks.suggest import again_with
+from tasks.visible import visible, visible_json
 
 #: A colour a state; the word is always there too.
 COLOURS = {
@@ -50,7 +52,17 @@ def console_for(args: Namespace) -> Console:
 
 
 class _Console(Console):
-    """Leaves a pipe that nobody reads any more to the command line, as every other print does."""
+    """Shows no control character of a text; only the colors and moves of rich reach a terminal.
+
+    A closed pipe is left to the command line, as with every other print.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yield the pieces of what is printed, each safe to show."""
+        for piece in super().render(renderable, options):
+            yield piece if piece.control else piece._replace(text=visible(piece.text))
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -58,13 +70,13 @@ class _Console(Console):
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document on stdout."""
-    print(json.dumps(document, ensure_ascii=False))
+    print(visible_json(json.dumps(document, ensure_ascii=False)))
 
 
 def print_json_lines(documents: Iterable[Mapping[str, Any]]) -> None:
     """Print JSON lines on stdout."""
     for document in documents:
-        print(json.dumps(document, ensure_ascii=False))
+        print(visible_json(json.dumps(document, ensure_ascii=False)))
 
 
 def table(title: str, columns: Sequence[str], *, numbers: Sequence[str] = ()) -> Table:
@@ -93,7 +105,7 @@ def plain(text: object) -> str:
 
 def say(words: str) -> None:
     """Say something to whoever sits here, whoever reads stdout."""
-    print(words, file=sys.stderr, flush=True)
+    print(visible(words), file=sys.stderr, flush=True)
 
 
 def at_terminal() -> bool:
@@ -121,7 +133,7 @@ async def consent(args: Namespace, question: str, *, what: str) -> str:
 
 async def ask(question: str) -> bool | None:
     """Return the answer to a question at the terminal: None when it was left with Ctrl-C."""
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"{visible(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     try:
         answer = await read_line(sys.stdin)
     except asyncio.CancelledError:

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Literal, TextIO
 
 from tasks.redact import install, redacted
+from tasks.visible import visible_json
 
 Form = Literal["text", "json"]
 Level = Literal["debug", "info", "warning", "error"]
@@ -101,7 +102,9 @@ def pass_on(line: str, *, part: str) -> None:
         said = None
     if isinstance(said, dict) and said.keys() >= {"time", "level", "message"}:
         under = sys.stderr.under if isinstance(sys.stderr, _Narration) else sys.stderr
-        under.write(json.dumps(redacted({**said, "part": part}), ensure_ascii=False) + "\n")
+        under.write(
+            visible_json(json.dumps(redacted({**said, "part": part}), ensure_ascii=False)) + "\n"
+        )
     else:
         logging.getLogger("callsheet.up").info("%s", line, extra={"part": part})
 
@@ -159,7 +162,7 @@ class JsonLines(logging.Formatter):
             line["exception"] = record.exc_text
         if record.stack_info:
             line["stack"] = record.stack_info
-        return json.dumps(redacted(line), ensure_ascii=False)
+        return visible_json(json.dumps(redacted(line), ensure_ascii=False))
 
 
 def facts_now() -> dict[str, object]:

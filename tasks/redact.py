@@ -14,6 +14,8 @@ from contextlib import redirect_stderr
 from io import StringIO
 from typing import Any
 
+from tasks.visible import visible
+
 _NAMES = (
     r"X-Amz-[A-Za-z-]+|X-Goog-[A-Za-z-]+|AWSAccessKeyId|Key-Pair-Id|Signature|sig|Policy"
     r"|code_verifier|device_code|user_code|code|client_secret|api_key"
@@ -87,7 +89,7 @@ def unsigned(address: str) -> str:
 
 
 class RedactingFilter(logging.Filter):
-    """Redacts message, traceback and stack of every record; it holds none back."""
+    """Redacts message, traceback and stack of every record, and replaces control characters."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite `record` in place, so that a later handler sees it redacted too."""
@@ -95,15 +97,15 @@ class RedactingFilter(logging.Filter):
             message = record.getMessage()
         except Exception:  # a wrong format string must not take the program down
             message = f"{record.msg} {record.args}"
-        record.msg, record.args = redact(message), None
+        record.msg, record.args = visible(redact(message)), None
         if record.exc_info and record.exc_info[0] is not None:
             record.exc_text = logging.Formatter().formatException(record.exc_info)
         # Gone as an object, or a handler that draws its own tracebacks would show it whole.
         record.exc_info = None
         if record.exc_text:
-            record.exc_text = redact(record.exc_text)
+            record.exc_text = visible(redact(record.exc_text))
         if record.stack_info:
-            record.stack_info = redact(record.stack_info)
+            record.stack_info = visible(redact(record.stack_info))
         return True
 
 
@@ -131,6 +133,6 @@ def _redacted(report: Callable[[logging.LogRecord], None]) -> Callable[[logging.
         with _reporting, redirect_stderr(StringIO()) as said:
             report(record)
         if said.getvalue() and sys.stderr:
-            sys.stderr.write(redact(said.getvalue()))
+            sys.stderr.write(visible(redact(said.getvalue())))
 
     return report_redacted

@@ -19,7 +19,7 @@ from deployments.commands.options import (
 from deployments.plan_table import show_plan
 from deployments.progress_view import ProgressView
 from deployments.signals import run_command
-from deployments.terminal import console_for, print_json
+from deployments.terminal import console_for, print_json, say
 from tasks.campaign.plan import plan_document, save_plan
 from tasks.campaign.priced_plan import PricedPlan, plan_from
 from tasks.campaign.prices import Tell
@@ -45,7 +45,7 @@ def _main(args: Namespace) -> int:
     console = console_for(args)
     with settings_for(args) as settings:
         if note := ledger_note(settings, args.sheet):
-            print(note, file=sys.stderr)
+            say(str(note))
         with ProgressView(console) as view:
             sheet, plan, match = run_command(_plan(args, settings, view.quoting))
     show_findings(sheet, console)

@@ -19,6 +19,7 @@ from tasks.ledger.moves import storable
 from tasks.ledger.outlines import pages_of
 from tasks.ledger.schema import deliveries, events, reviews, rows, takes
 from tasks.ledger.values import CampaignRow
+from tasks.visible import control_fault
 
 Verdict = Literal["keep", "reject"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -312,6 +313,11 @@ def _said(verdict: Verdict, reason: str | None, note: str | None, *, by: str, at
     for name, words, most in (("reason", reason, REASON), ("note", note, NOTE)):
         if words is not None and len(words) > most:
             raise BadInput(f"the {name} is {len(words)} characters long, at most {most} are kept")
+        if words is not None and (fault := control_fault(words)):
+            raise BadInput(
+                f"the {name} {fault}, so it was not saved",
+                remedy="remove that character, or type the text again",
+            )
     return Review(verdict=verdict, reason=reason, note=note, by=by, at=at)
 
 

@@ -204,8 +204,8 @@ MUTATIONS = (
     Mutation(
         "no field of a line of the log holds a secret",
         "tasks/log_lines.py",
-        "return json.dumps(redacted(line), ensure_ascii=False)",
-        "return json.dumps(line, ensure_ascii=False)",
+        "json.dumps(redacted(line), ensure_ascii=False)",
+        "json.dumps(line, ensure_ascii=False)",
         ("tests/unit/test_log_lines.py",),
     ),
     Mutation(
@@ -1093,6 +1093,13 @@ MUTATIONS = (
         '("planned", "quoted", "approved", "held")',
         '("planned", "quoted", "approved")',
         ("tests/pipeline/test_lost_ledger.py",),
+    ),
+    Mutation(
+        "a table shows no control character of its texts",
+        "deployments/terminal.py",
+        "piece._replace(text=visible(piece.text))",
+        "piece",
+        ("tests/unit/test_visible.py",),
     ),
     Mutation(
         "the old file of a ledger is kept before it is upgraded",
