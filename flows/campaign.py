@@ -94,7 +94,7 @@ async def run_campaign(
         same_campaign: the campaign goes on with this sheet, though it comes from elsewhere and
             differs.
         retire: retire rows that left the sheet, however many.
-        pay_again: make films that a lost ledger may have paid for, too long ago for their keys.
+        pay_again: pay again for rows that another ledger may have paid for.
         workers: so many crews carry it, each on a machine of the work pool that has the
             deployment `crew`; needs a PostgreSQL ledger.
         needs_person: how the run ends where rows need a person, else as the setting

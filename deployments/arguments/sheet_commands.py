@@ -53,7 +53,7 @@ def run(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--pay-again",
         action="store_true",
-        help="make films that a lost ledger may have paid for, too long ago for their keys",
+        help="pay again for rows that another ledger may have paid for",
     )
     parser.add_argument(
         "--workers",

@@ -62,10 +62,10 @@ def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
 
 
 def _older(version: SchemaVersion) -> PlaceFinding:
-    words = f"it has schema {version.number}; the next command brings it to {REVISION}"
+    words = f"it has schema {version.number}, older than this Callsheet's ({REVISION})"
     if contracts(version):
-        return note("ledger", words, "stop what runs, then `callsheet ledger upgrade`")
-    return note("ledger", words, "`callsheet ledger upgrade`; what runs goes on meanwhile")
+        return note("ledger", words, "stop all runs, then `callsheet ledger upgrade`")
+    return note("ledger", words, "`callsheet ledger upgrade`; runs go on meanwhile")
 
 
 def _soundness(found: LedgerCheck) -> Iterator[PlaceFinding]:

@@ -1,30 +1,34 @@
-"""The restore drill: a backup at every crash point, restored after the campaign went on.
+"""The restore drill: backups made in the middle of a run, restored after the campaign went on.
 
-A run is killed at a visit and its ledger is backed up as it lies there. The run is taken up to its
-end, the backup is restored, and the sheet is run again: inside the horizon, and past it with a
-service that has forgotten every key and lists its videos with keys, without, or not at all.
-Nothing may be charged again, and each video that was paid for is in the ledger, or its row waits
-for a person.
+A run is killed before a commit, after an answer of the service or around a delivery, and its ledger
+is backed up as it lies there. The run is taken up to its end, the backup is restored, and the sheet
+is run again: inside the horizon, and past it with a service that has forgotten every key and lists
+its videos with keys, without, or not at all. Nothing may be charged again, and each video that was
+paid for is in the ledger, or its very row waits for a person.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
+from tasks.brief import CREATE
 from tests.programs import Finished
 from tests.torture.books import read_books
 from tests.torture.campaign import Scenario
 from tests.torture.crashes import kills_of
 from tests.torture.hook import Hook
-from tests.torture.result import NONE_YET, Result
+from tests.torture.leaks import leaks
+from tests.torture.result import NONE_YET, Result, Violation
 from tests.torture.rows import CLIP, SCRIPT, VTT
 from tests.torture.stand import Place, Stand, stand
 from tests.torture.trial import KILLED, PARKED, RUNS, Kill, Trial, attempt
@@ -32,38 +36,43 @@ from tests.torture.trial import KILLED, PARKED, RUNS, Kill, Trial, attempt
 RESTORES = Scenario(
     name="restores",
     sheets=((SCRIPT, VTT, CLIP),),
-    only=("ledger: before the commit", "service: after", "delivery"),
+    only=("ledger: before the commit", "service: after the answer", "delivery"),
 )
-#: What the service's list is like past the horizon; None: inside it.
-LISTS: tuple[str | None, ...] = (None, "with keys", "without keys", "forbidden")
-#: Where a row is that a person decides on, or whose paid call is still looked for.
-WAITING = ("held", "uncertain", "submitting")
+#: What the service's list is like past the horizon.
+LISTS = ("with keys", "without keys", "forbidden")
+#: Where a row is that a person decides on.
+WAITING = ("held", "uncertain")
 
 
 @dataclass(frozen=True)
 class Drill:
-    """One trial: where the run is killed and backed up, and what is known after the restore."""
+    """One trial: where the run is killed and backed up, and what is known after the restore.
+
+    `lists` is what the service's list is like past the horizon; None: inside it.
+    """
 
     kill: Kill
     lists: str | None
 
 
 def restores(*, every: int, workers: int) -> Result:
-    """Carry out a drill at every `every`-th visit, with each kind of list in turn."""
+    """Carry out two drills at every `every`-th visit: inside the horizon, and past it."""
     began = time.monotonic()
     result = Result("restores of backups", Counter(NONE_YET))
     with tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder:
         with stand(Path(folder), RESTORES) as here:
             reference = [attempt(here) for _ in range(2)][-1]
         kills = [k for k in kills_of(reference) if k.point.startswith(RESTORES.only)]
-        drills = [Drill(k, one) for k, one in zip(kills, itertools.cycle(LISTS), strict=False)]
-        drills = drills[::every]
+        past = itertools.cycle(LISTS)
+        drills = [Drill(k, one) for k in kills[::every] for one in (None, next(past))]
         slices = [drills[n::workers] for n in range(workers) if drills[n::workers]]
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
             for some, found in zip(slices, pool.map(_carry, slices), strict=True):
                 for drill, trial in zip(some, found, strict=True):
                     again = f"python -m tests.torture --only restores   # {drill}"
                     result.add(trial.kills, trial.findings, again)
+    if not result.counts["kills"]:
+        result.violations.append(Violation("no run was killed", "see restores.py"))
     result.seconds = time.monotonic() - began
     return result
 
@@ -96,6 +105,9 @@ class _Restored:
         self.desk = self.place.desk
         self.drill = drill
         self.findings: list[str] = []
+        self.said = ""
+        #: The title that each video was asked for with; None for a clip.
+        self.titles: dict[str, str | None] = {}
         # A process that was killed has its campaign no longer than this.
         self.desk.environ["CALLSHEET_LEASE"] = "1s"
         sheet = self.desk.sheet(f"{self.place.name}.csv", RESTORES.sheet(0, self.place.name))
@@ -108,21 +120,26 @@ class _Restored:
         kill = self.drill.kill
         hook = Hook(self.desk.folder / "trace", kill.point, kill.nth).as_json()
         killed = self.desk.call(*self.words, hook=hook).status == KILLED
-        backed_up = self.desk.call("ledger", "backup", "backup.db").status == 0
-        if not backed_up:
-            # Killed before there was a ledger.
+        if not (self.desk.folder / ".callsheet" / "ledger.db").exists():
             return Trial([], int(killed))
+        backup = self.desk.call("ledger", "backup", "backup.db")
+        if backup.status:
+            # Killed while the ledger was made: there is none in the file yet.
+            none_yet = "no ledger" in backup.err
+            return Trial([] if none_yet else [f"no backup: {backup.err}"], int(killed))
         self._run()
         paid = self._paid(before)
         self._restore()
         for _ in range(2):
             last = self._run()
         self._check(paid, self._paid(before), last)
+        self.findings += leaks(self.place, self.said)
         return Trial(self.findings, int(killed), said=last.err)
 
     def _run(self) -> Finished:
         for _ in range(RUNS):
             ended = self.desk.call(*self.words)
+            self.said += ended.out + ended.err
             if ended.status != PARKED:
                 break
         # What a clip's lost call made is looked for in the list: while that is forbidden, it waits.
@@ -149,19 +166,27 @@ class _Restored:
         """Return the videos that were paid for since, and not given back: how often each."""
         log = self.service.charges()[before:]
         released = {entry["video_id"] for entry in log if entry["event"] == "release"}
-        begun = (entry["video_id"] for entry in log if entry["event"] == "reserve")
-        return Counter(video for video in begun if video not in released)
+        begun = [entry for entry in log if entry["event"] == "reserve"]
+        self.titles |= {entry["video_id"]: entry["title"] for entry in begun}
+        return Counter(one["video_id"] for one in begun if one["video_id"] not in released)
 
     def _check(self, paid: Counter[str], now: Counter[str], last: Finished) -> None:
         if more := now - paid:
             self.findings.append(f"after the restore {sorted(more)} were charged 2 times")
         books = read_books(self.place.ledger)
         known = {take["video_id"] for take in books.takes}
-        lost = [video for video in paid if video not in known]
-        waiting = [row["row"] for row in books.rows if row["state"] in WAITING]
-        if len(lost) > len(waiting):
-            states = {row["row"]: row["state"] for row in books.rows}
-            self.findings.append(
-                f"{lost} are not in the store and belong to no take, and the run ended with "
-                f"{last.status}: {states}"
-            )
+        # What a clip's lost call made is looked for in the list: while that is forbidden, it waits.
+        waiting = (*WAITING, "submitting") if self.drill.lists == "forbidden" else WAITING
+        for video in paid.keys() - known:
+            rows = [row for row in books.rows if _is_of(row, self.titles[video])]
+            if not any(row["state"] in waiting for row in rows):
+                states = {row["row"]: row["state"] for row in rows}
+                self.findings.append(
+                    f"{video} belongs to no take, and the run ended with {last.status}: {states}"
+                )
+
+
+def _is_of(row: Mapping[str, Any], title: str | None) -> bool:
+    """Whether a video of this title was made for a row; a clip has none."""
+    asked = json.loads(row["request"])
+    return row["operation"] != CREATE if title is None else asked.get("title") == title
