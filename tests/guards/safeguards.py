@@ -1151,6 +1151,13 @@ MUTATIONS = (
         ("tests/pipeline/test_backup_in_a_run.py",),
     ),
     Mutation(
+        "a ledger that was restored does not take a later manifest for its own",
+        "tasks/campaign/manifest_takes.py",
+        "    if last is None or made_at is None or restored_since(connection, made_at):",
+        "    if last is None or made_at is None:",
+        ("tests/pipeline/test_backup_in_a_run.py",),
+    ),
+    Mutation(
         "what another ledger paid for is not this run's charge",
         "tasks/ledger/campaigns.py",
         "        return self.charged - self.found",
