@@ -16,10 +16,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from deployments.parser import parse
+from callsheet.deployments.parser import parse
 
 if TYPE_CHECKING:
-    from tasks.errors import CallsheetError, Problem
+    from callsheet.tasks.errors import CallsheetError, Problem
 
 
 _ROOM = "make room, then run the same command again; what was paid for is in the ledger"
@@ -32,16 +32,16 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def carry_out(words: Sequence[str]) -> int:
     """Parse and run a command; every error becomes a sentence and an exit status."""
-    from tasks.errors import CallsheetError
-    from tasks.file_limit import raise_file_limit
-    from tasks.garbage import lasting
-    from tasks.profiles import named_profile
-    from tasks.suggest import suggest_for
+    from callsheet.tasks.errors import CallsheetError
+    from callsheet.tasks.file_limit import raise_file_limit
+    from callsheet.tasks.garbage import lasting
+    from callsheet.tasks.profiles import named_profile
+    from callsheet.tasks.suggest import suggest_for
 
     args = argparse.Namespace(json="--json" in words, verbose=False)
     if os.environ.get("CALLSHEET_LOG") == "json":
         # What is wrong with the words or the settings is told so, too.
-        from tasks.log_lines import log_as
+        from callsheet.tasks.log_lines import log_as
 
         log_as("json")
     try:
@@ -52,7 +52,7 @@ def carry_out(words: Sequence[str]) -> int:
         raise_file_limit()
         with lasting():
             command = importlib.import_module(
-                f"deployments.commands.{args.command.replace('-', '_')}"
+                f"callsheet.deployments.commands.{args.command.replace('-', '_')}"
             )
         status: int = command.main(args)
         sys.stdout.flush()
@@ -74,10 +74,10 @@ def carry_out(words: Sequence[str]) -> int:
 def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     from textwrap import indent
 
-    from tasks.credits import as_number
-    from tasks.errors import NOTHING_SPENT, Parked, SheetError
-    from tasks.redact import redact
-    from tasks.visible import visible, visible_json
+    from callsheet.tasks.credits import as_number
+    from callsheet.tasks.errors import NOTHING_SPENT, Parked, SheetError
+    from callsheet.tasks.redact import redact
+    from callsheet.tasks.visible import visible, visible_json
 
     found = (error.problems, error.notes) if isinstance(error, SheetError) else ((), ())
     problems, notes = ([visible(redact(str(one))) for one in kind] for kind in found)
@@ -92,7 +92,7 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
         words += f"; {NOTHING_SPENT}"
     print(f"callsheet: {words}", file=sys.stderr)
     if isinstance(error, Parked):
-        from deployments.moments import say_moment
+        from callsheet.deployments.moments import say_moment
 
         print(f"  not before {say_moment(error.until, up=True)}", file=sys.stderr)
     if error.remedy:
@@ -113,7 +113,7 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
 
 def _place(problem: Problem) -> dict[str, object]:
     """Return where a problem is, for programs; its words are in `problems`, in the same order."""
-    from tasks.redact import redact
+    from callsheet.tasks.redact import redact
 
     value = None if problem.value is None else redact(problem.value)
     place = {"line": problem.line, "row": problem.row, "column": problem.column}
@@ -135,9 +135,9 @@ def _leave_stdout() -> None:
 
 def _tell_fault(error: Exception, args: argparse.Namespace) -> int:
     """Say of what no command foresaw where it is told more of; return the exit status."""
-    from tasks.errors import CallsheetError
-    from tasks.redact import redact
-    from tasks.visible import visible
+    from callsheet.tasks.errors import CallsheetError
+    from callsheet.tasks.redact import redact
+    from callsheet.tasks.visible import visible
 
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
         # Not as a document: it may be stdout that has no room.
@@ -160,8 +160,8 @@ def _tell_where(error: Exception) -> None:
     """Show where an error comes from, without what was secret there."""
     import traceback
 
-    from tasks.redact import redact
-    from tasks.visible import visible
+    from callsheet.tasks.redact import redact
+    from callsheet.tasks.visible import visible
 
     print(visible(redact("".join(traceback.format_exception(error)))), file=sys.stderr)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from deployments.commands.options import budget_of
-from tasks.redact import redact
+from callsheet.deployments.commands.options import budget_of
+from callsheet.tasks.redact import redact
 
 #: Options that are parameters of the same name and value.
 _ALIKE = (

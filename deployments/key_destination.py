@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from tasks.credentials import Login, Place, choose_place, file_of, keep, write_private
-from tasks.errors import BadInput, ConfigurationError
+from callsheet.tasks.credentials import Login, Place, choose_place, file_of, keep, write_private
+from callsheet.tasks.errors import BadInput, ConfigurationError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from deployments.terminal import at_terminal, read_line, say
-from tasks.credentials import PendingClaim, drop_claim, fingerprint, keep_claim, read_claim
-from tasks.duration import say_duration
-from tasks.errors import ConfigurationError, LoginError
-from tasks.service.login import (
+from callsheet.deployments.terminal import at_terminal, read_line, say
+from callsheet.tasks.credentials import (
+    PendingClaim,
+    drop_claim,
+    fingerprint,
+    keep_claim,
+    read_claim,
+)
+from callsheet.tasks.duration import say_duration
+from callsheet.tasks.errors import ConfigurationError, LoginError
+from callsheet.tasks.service.login import (
     ENDED,
     Claim,
     Endpoints,
@@ -35,7 +41,7 @@ from tasks.service.login import (
     open_browser,
     revoke,
 )
-from tasks.settings import Settings
+from callsheet.tasks.settings import Settings
 
 CLIENT_NAME = "Callsheet"
 

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from deployments.listening import origin_of
-from deployments.receiver.endpoint import listen
-from deployments.web_server import TimedProtocol, answering, config_for
-from tasks.errors import CallsheetError
-from tasks.ledger import Ledger
-from tasks.metrics import CONTENT_TYPE, Exposition
+from callsheet.deployments.listening import origin_of
+from callsheet.deployments.receiver.endpoint import listen
+from callsheet.deployments.web_server import TimedProtocol, answering, config_for
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.metrics import CONTENT_TYPE, Exposition
 
 Message = MutableMapping[str, Any]
 #: Connections at once: whoever scrapes has one.

@@ -99,7 +99,7 @@ class _Parser(argparse.ArgumentParser):
     """Raises BadInput where argparse would print its usage and leave."""
 
     def error(self, message: str) -> NoReturn:
-        from deployments.misunderstood import misunderstood
+        from callsheet.deployments.misunderstood import misunderstood
 
         raise misunderstood(self, message)
 
@@ -153,6 +153,6 @@ def _parser_of(command: str, prog: str) -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--profile", metavar="NAME", help="settings from a TOML profile")
     parser.add_argument("-v", "--verbose", action="store_true", help="say more")
-    arguments = importlib.import_module(f"deployments.arguments.{part}_commands")
+    arguments = importlib.import_module(f"callsheet.deployments.arguments.{part}_commands")
     getattr(arguments, command.replace("-", "_"))(parser)
     return parser

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from deployments.listing import ListedLine, show_lines
-from deployments.terminal import plain
-from tasks.brief import CREATE
-from tasks.campaign.plan_words import sums_of, warnings_of, why_of
-from tasks.campaign.values import Plan, PlanLine
-from tasks.credits import as_text
-from tasks.plural import count
-from tasks.suggest import suggest
+from callsheet.deployments.listing import ListedLine, show_lines
+from callsheet.deployments.terminal import plain
+from callsheet.tasks.brief import CREATE
+from callsheet.tasks.campaign.plan_words import sums_of, warnings_of, why_of
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.credits import as_text
+from callsheet.tasks.plural import count
+from callsheet.tasks.suggest import suggest
 
 #: Rows of a plan that are shown one by one; the rest is counted.
 SHOWN = 40

@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 
-from deployments.prefect_address import PrefectAddress, prefect_address
-from tasks.ledger import BoardRun
+from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
+from callsheet.tasks.ledger import BoardRun
 
 log = logging.getLogger("callsheet.board")
 

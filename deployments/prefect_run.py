@@ -20,14 +20,14 @@ from typing import Any
 from rich.console import Console
 from rich.status import Status
 
-from deployments.servers import GONE, SERVER, PrefectServer, find_or_start, find_running
-from deployments.signals import STOPPED
-from tasks.campaign.crews import CrewStarter
-from tasks.campaign.run import Run
-from tasks.duration import say_duration
-from tasks.engine.progress import Snapshot
-from tasks.redact import redact
-from tasks.settings import Settings
+from callsheet.deployments.servers import GONE, SERVER, PrefectServer, find_or_start, find_running
+from callsheet.deployments.signals import STOPPED
+from callsheet.tasks.campaign.crews import CrewStarter
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.duration import say_duration
+from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.redact import redact
+from callsheet.tasks.settings import Settings
 
 #: How often it is asked whether it is there, in seconds.
 ASK = 2.0
@@ -65,7 +65,7 @@ class PrefectBeside:
         found = await asyncio.to_thread(find_running, self._home)
         self._server = found
         _point_at(found, verbose=self._verbose)
-        starts = await asyncio.to_thread(importlib.import_module, "flows.crew_runs")
+        starts = await asyncio.to_thread(importlib.import_module, "callsheet.flows.crew_runs")
         runs: CrewStarter = await starts.crew_runs(count, settings, self._asked.get("profile"))
         return runs
 
@@ -125,7 +125,11 @@ class PrefectBeside:
             server = await self._up()
             flow, logs, shown = [
                 await asyncio.to_thread(importlib.import_module, name)
-                for name in ("flows.campaign", "flows.prefect_logs", "flows.shown.tags")
+                for name in (
+                    "callsheet.flows.campaign",
+                    "callsheet.flows.prefect_logs",
+                    "callsheet.flows.shown.tags",
+                )
             ]
             while True:
                 if await asyncio.to_thread(server.is_up):

@@ -11,12 +11,7 @@ import sys
 
 
 def find_python() -> dict[str, str]:
-    """Return the `command` of flow runs: the Python that deploys, which has Callsheet.
-
-    In the folder that people work in there may be other packages called `flows` or `tasks`. Python
-    by itself (without -P), a worker's own command and Prefect's loading of a flow each put that
-    folder first.
-    """
-    words = [sys.executable, "-P", "-m", "flows.own", "prefect.engine"]
+    """Return the `command` of flow runs: the Python that deploys, which has Callsheet."""
+    words = [sys.executable, "-P", "-m", "prefect.engine"]
     joined = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
     return {"command": joined}

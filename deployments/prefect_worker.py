@@ -1,4 +1,6 @@
-"""`python -P -m deployments.prefect_worker --pool POOL ...`: Prefect's worker, whose runs let go.
+"""Prefect's worker, whose runs let go.
+
+    python -P -m callsheet.deployments.prefect_worker --pool POOL ...
 
 A process worker that is told to stop kills its flow runs at once: nobody tells Prefect, which shows
 them as running, and what they have claimed lapses only by itself. This one holds the worker still
@@ -17,13 +19,12 @@ import time
 from collections.abc import Callable, Sequence
 from uuid import uuid4
 
-from deployments.up.leftovers import processes_with
+from callsheet.deployments.up.leftovers import processes_with
 
-#: A worker of Prefect's, which does not outlive this process and takes no packages of the folder
-#: that people work in for ours.
+#: A worker of Prefect's, which does not outlive this process.
 COMMAND = (
-    *(sys.executable, "-P", "-m", "deployments.servers"),
-    *("flows.own", "prefect", "worker", "start"),
+    *(sys.executable, "-P", "-m", "callsheet.deployments.servers"),
+    *("prefect", "worker", "start"),
 )
 #: In the environment of the worker and of every flow run it carries; none of Callsheet's settings.
 MARK = "_CALLSHEET_WORKER"

@@ -10,9 +10,9 @@ from datetime import datetime
 
 from rich.text import Text
 
-from deployments.terminal import COLOURS
-from tasks.campaign.progress_words import done_of, end_of, money_of, speeds_of
-from tasks.engine.progress import Snapshot
+from callsheet.deployments.terminal import COLOURS
+from callsheet.tasks.campaign.progress_words import done_of, end_of, money_of, speeds_of
+from callsheet.tasks.engine.progress import Snapshot
 
 #: A bar is as long as there is room for, between these; two spaces part what stands in a line.
 SHORTEST, LONGEST = 8, 40

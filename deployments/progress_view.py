@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from deployments.progress_line import bar_line, picture
-from tasks.campaign.progress_words import QUIET, LinePace, log_line
-from tasks.engine.progress import Snapshot
+from callsheet.deployments.progress_line import bar_line, picture
+from callsheet.tasks.campaign.progress_words import QUIET, LinePace, log_line
+from callsheet.tasks.engine.progress import Snapshot
 
 if TYPE_CHECKING:
     from rich.live import Live

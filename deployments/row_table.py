@@ -13,17 +13,17 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from deployments.listing import ListedLine, show_lines
-from deployments.terminal import COLOURS
-from tasks.campaign.report import row_documents
-from tasks.credits import as_text, parse_credits
-from tasks.ledger import CampaignRow
-from tasks.plural import count
-from tasks.suggest import suggest
+from callsheet.deployments.listing import ListedLine, show_lines
+from callsheet.deployments.terminal import COLOURS
+from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.credits import as_text, parse_credits
+from callsheet.tasks.ledger import CampaignRow
+from callsheet.tasks.plural import count
+from callsheet.tasks.suggest import suggest
 
 if TYPE_CHECKING:
     # Whoever shows rows need not pay for what a run is made of.
-    from tasks.campaign.run import Run
+    from callsheet.tasks.campaign.run import Run
 
 COLUMNS = ("row", "state", "credits", "seconds", "film, or why there is none")
 #: Rows that are shown at the end of a run; the others are counted.

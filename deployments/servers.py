@@ -3,8 +3,8 @@
 They are started before anything heavy is imported, and cannot outlive the command. Imports nothing
 of Prefect.
 
-`python -m deployments.servers MODULE [ARG ...]` runs a module until it ends or its parent does,
-which keeps our standard input open.
+`python -m callsheet.deployments.servers MODULE [ARG ...]` runs a module until it ends or its
+parent does, which keeps our standard input open.
 """
 
 from __future__ import annotations
@@ -26,9 +26,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from deployments.prefect_address import MEND, PrefectAddress, ServerAnswer, prefect_address
-from deployments.up.what_is_up import prefect_kept, sandbox_kept
-from tasks.errors import CallsheetError, ConfigurationError
+from callsheet.deployments.prefect_address import (
+    MEND,
+    PrefectAddress,
+    ServerAnswer,
+    prefect_address,
+)
+from callsheet.deployments.up.what_is_up import prefect_kept, sandbox_kept
+from callsheet.tasks.errors import CallsheetError, ConfigurationError
 
 #: How long a server may take to come up; the first time it makes its database.
 START_LIMIT = 90.0
@@ -156,7 +161,7 @@ def _start(home: Path) -> PrefectServer:
     home.mkdir(parents=True, exist_ok=True)
     port = _free_port()
     url = f"http://127.0.0.1:{port}/api"
-    command = [sys.executable, "-P", "-m", "deployments.servers", *server_words(port)]
+    command = [sys.executable, "-P", "-m", "callsheet.deployments.servers", *server_words(port)]
     with (home / "server.log").open("ab") as log:
         child = subprocess.Popen(
             command,
@@ -220,7 +225,15 @@ def sandbox(
         )
     state.mkdir(parents=True, exist_ok=True)
     port = _port_before(state) if keep_port else 0
-    command = [sys.executable, "-P", "-m", "deployments.sandbox", "--port", str(port), "--json"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "callsheet.deployments.sandbox",
+        "--port",
+        str(port),
+        "--json",
+    ]
     command += ["--exit-with-parent", "--state", str(state), "--allow-loopback-webhooks"]
     command += ["--time-scale", time_scale or TIME_SCALE]
     with (state / "sandbox.log").open("ab") as log:

@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from tasks.campaign.crews import Crews
-    from tasks.campaign.run import Run
-    from tasks.engine.engine import Engine
-    from tasks.engine.progress import Snapshot
+    from callsheet.tasks.campaign.crews import Crews
+    from callsheet.tasks.campaign.run import Run
+    from callsheet.tasks.engine.engine import Engine
+    from callsheet.tasks.engine.progress import Snapshot
 
 T = TypeVar("T")
 

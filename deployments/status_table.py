@@ -7,13 +7,13 @@ from decimal import Decimal
 
 from rich.console import Console
 
-from deployments.campaign_status import CampaignStatus
-from deployments.listing import ListedLine, show_lines
-from deployments.moments import say_moment
-from deployments.terminal import plain, table
-from tasks.credits import as_text
-from tasks.engine.owner import name_of
-from tasks.ledger import Account, Tally
+from callsheet.deployments.campaign_status import CampaignStatus
+from callsheet.deployments.listing import ListedLine, show_lines
+from callsheet.deployments.moments import say_moment
+from callsheet.deployments.terminal import plain, table
+from callsheet.tasks.credits import as_text
+from callsheet.tasks.engine.owner import name_of
+from callsheet.tasks.ledger import Account, Tally
 
 
 def show_status(

@@ -19,10 +19,10 @@ from rich.markup import escape
 from rich.segment import Segment
 from rich.table import Table
 
-from tasks.errors import SpendRefused
-from tasks.log_lines import log_for_people
-from tasks.suggest import again_with
-from tasks.visible import visible, visible_json
+from callsheet.tasks.errors import SpendRefused
+from callsheet.tasks.log_lines import log_for_people
+from callsheet.tasks.suggest import again_with
+from callsheet.tasks.visible import visible, visible_json
 
 #: A colour a state; the word is always there too.
 COLOURS = {

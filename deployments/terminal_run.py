@@ -12,27 +12,35 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.commands.check import show_sheet
-from deployments.commands.options import budget_of, typed_in, words_of
-from deployments.moments import say_moment
-from deployments.plan_table import show_plan
-from deployments.prefect_run import PrefectBeside
-from deployments.progress_view import ProgressView
-from deployments.row_table import show_urgent_rows
-from deployments.signals import stopping
-from deployments.terminal import ask, at_terminal, consent, console_for, plain, print_json, say
-from flows.pipeline import PLAIN, followed, run_pipeline
-from tasks.campaign.plan import check_retirement, check_saved_plan
-from tasks.campaign.progress_words import say_outcome
-from tasks.campaign.run import Run, open_run, refuse_hidden, say_hidden
-from tasks.campaign.values import Plan, RunOptions, RunOutcome
-from tasks.credits import as_text, in_credits
-from tasks.errors import ConfigurationError
-from tasks.plural import count
-from tasks.redact import unsigned
-from tasks.settings import Settings
-from tasks.suggest import suggest, suggest_run
-from tasks.webhooks.listener import check_address
+from callsheet.deployments.commands.check import show_sheet
+from callsheet.deployments.commands.options import budget_of, typed_in, words_of
+from callsheet.deployments.moments import say_moment
+from callsheet.deployments.plan_table import show_plan
+from callsheet.deployments.prefect_run import PrefectBeside
+from callsheet.deployments.progress_view import ProgressView
+from callsheet.deployments.row_table import show_urgent_rows
+from callsheet.deployments.signals import stopping
+from callsheet.deployments.terminal import (
+    ask,
+    at_terminal,
+    consent,
+    console_for,
+    plain,
+    print_json,
+    say,
+)
+from callsheet.flows.pipeline import PLAIN, followed, run_pipeline
+from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
+from callsheet.tasks.campaign.progress_words import say_outcome
+from callsheet.tasks.campaign.run import Run, open_run, refuse_hidden, say_hidden
+from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.credits import as_text, in_credits
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.plural import count
+from callsheet.tasks.redact import unsigned
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.suggest import suggest, suggest_run
+from callsheet.tasks.webhooks.listener import check_address
 
 
 async def run_here(
@@ -177,8 +185,8 @@ async def _receiver_beside(run: Run) -> AsyncIterator[None]:
         yield
         return
     # Only a run that hears pays for the server.
-    from deployments.receiver.endpoint import AlreadyReceiving
-    from deployments.receiver.server import receiving
+    from callsheet.deployments.receiver.endpoint import AlreadyReceiving
+    from callsheet.deployments.receiver.server import receiving
 
     async with AsyncExitStack() as stack:
         try:

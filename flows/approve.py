@@ -10,23 +10,23 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
-from flows.as_tasks import AS_TASKS
-from flows.campaign import run_of, unapproved
-from flows.endings import end, ended, not_approved
-from flows.interruption import interruptible
-from flows.parameters import Credits, amount_of
-from flows.pipeline import carry
-from flows.result import CampaignResult
-from flows.shown import publish_plan, publish_report, showing
-from tasks.aftercare.begun import begun_rows, has_approved
-from tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
-from tasks.campaign.hold import carry_only
-from tasks.campaign.quote import check_budget, is_within
-from tasks.campaign.run import Run
-from tasks.credits import as_text, in_credits
-from tasks.ledger import Campaign
-from tasks.plural import count
-from tasks.redact import redact
+from callsheet.flows.as_tasks import AS_TASKS
+from callsheet.flows.campaign import run_of, unapproved
+from callsheet.flows.endings import end, ended, not_approved
+from callsheet.flows.interruption import interruptible
+from callsheet.flows.parameters import Credits, amount_of
+from callsheet.flows.pipeline import carry
+from callsheet.flows.result import CampaignResult
+from callsheet.flows.shown import publish_plan, publish_report, showing
+from callsheet.tasks.aftercare.begun import begun_rows, has_approved
+from callsheet.tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
+from callsheet.tasks.campaign.hold import carry_only
+from callsheet.tasks.campaign.quote import check_budget, is_within
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.credits import as_text, in_credits
+from callsheet.tasks.ledger import Campaign
+from callsheet.tasks.plural import count
+from callsheet.tasks.redact import redact
 
 
 @flow(

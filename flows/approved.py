@@ -14,15 +14,15 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from flows.as_tasks import AS_TASKS
-from flows.carry_out import carry_out
-from flows.endings import NAMES, attended, ended, ending
-from flows.interruption import interruptible
-from flows.prefect_logs import redact_prefect_logs
-from flows.shown import publish_report, showing
-from tasks.campaign.run import Run
-from tasks.settings import load_settings
-from tasks.suggest import suggest_for
+from callsheet.flows.as_tasks import AS_TASKS
+from callsheet.flows.carry_out import carry_out
+from callsheet.flows.endings import NAMES, attended, ended, ending
+from callsheet.flows.interruption import interruptible
+from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.shown import publish_report, showing
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.settings import load_settings
+from callsheet.tasks.suggest import suggest_for
 
 
 @flow(

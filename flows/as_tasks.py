@@ -8,13 +8,13 @@ from prefect import Task
 from prefect.client.schemas.objects import State
 from prefect.exceptions import CancelledRun
 
-from flows.pipeline import Steps
-from flows.shown import table_of_rows
-from tasks.plan_rows import plan_rows
-from tasks.produce_rows import produce_rows
-from tasks.quote_rows import quote_rows
-from tasks.read_sheet import read_sheet
-from tasks.report_campaign import report_campaign
+from callsheet.flows.pipeline import Steps
+from callsheet.flows.shown import table_of_rows
+from callsheet.tasks.plan_rows import plan_rows
+from callsheet.tasks.produce_rows import produce_rows
+from callsheet.tasks.quote_rows import quote_rows
+from callsheet.tasks.read_sheet import read_sheet
+from callsheet.tasks.report_campaign import report_campaign
 
 
 async def produce(campaign: str, shard: int, label: str) -> Any:

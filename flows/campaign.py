@@ -16,29 +16,29 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
-from flows.as_tasks import AS_TASKS
-from flows.consent import Consent
-from flows.crew_runs import crew_runs
-from flows.endings import end, ended, not_approved
-from flows.interruption import interruptible
-from flows.parameters import Approve, Credits, NeedsPerson, amount_of
-from flows.pipeline import follow, run_pipeline
-from flows.prefect_logs import redact_prefect_logs
-from flows.result import CampaignResult
-from flows.run_name import run_name
-from flows.shown import publish_report, showing
-from tasks.campaign.match import check_same_money
-from tasks.campaign.plan import said_in
-from tasks.campaign.run import Run, no_approval, open_run
-from tasks.campaign.values import RunOptions, RunOutcome
-from tasks.credits import as_number
-from tasks.duration import parse_duration
-from tasks.errors import BadInput, NotApproved
-from tasks.ledger import AtLimit, Campaign, find_campaign, tally_of
-from tasks.settings import Settings, load_settings
-from tasks.sheet import HiddenRows
-from tasks.suggest import suggest_for
-from tasks.webhooks.listener import check_address
+from callsheet.flows.as_tasks import AS_TASKS
+from callsheet.flows.consent import Consent
+from callsheet.flows.crew_runs import crew_runs
+from callsheet.flows.endings import end, ended, not_approved
+from callsheet.flows.interruption import interruptible
+from callsheet.flows.parameters import Approve, Credits, NeedsPerson, amount_of
+from callsheet.flows.pipeline import follow, run_pipeline
+from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.result import CampaignResult
+from callsheet.flows.run_name import run_name
+from callsheet.flows.shown import publish_report, showing
+from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.campaign.plan import said_in
+from callsheet.tasks.campaign.run import Run, no_approval, open_run
+from callsheet.tasks.campaign.values import RunOptions, RunOutcome
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.duration import parse_duration
+from callsheet.tasks.errors import BadInput, NotApproved
+from callsheet.tasks.ledger import AtLimit, Campaign, find_campaign, tally_of
+from callsheet.tasks.settings import Settings, load_settings
+from callsheet.tasks.sheet import HiddenRows
+from callsheet.tasks.suggest import suggest_for
+from callsheet.tasks.webhooks.listener import check_address
 
 
 @flow(

@@ -18,14 +18,14 @@ from prefect.artifacts import acreate_table_artifact
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.endings import NAMES, ended, needs_person
-from flows.prefect_logs import redact_prefect_logs
-from tasks.aftercare.cancel import Ending, carry_out, endings, exit_status, needs_service
-from tasks.campaign.selection import choose_rows
-from tasks.credits import as_number, in_credits
-from tasks.engine.context import connect
-from tasks.errors import BadInput
-from tasks.ledger import (
+from callsheet.flows.endings import NAMES, ended, needs_person
+from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.tasks.aftercare.cancel import Ending, carry_out, endings, exit_status, needs_service
+from callsheet.tasks.campaign.selection import choose_rows
+from callsheet.tasks.credits import as_number, in_credits
+from callsheet.tasks.engine.context import connect
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Ledger,
@@ -34,8 +34,8 @@ from tasks.ledger import (
     open_ledger,
     rows_of,
 )
-from tasks.settings import Settings, load_settings
-from tasks.suggest import suggest_for
+from callsheet.tasks.settings import Settings, load_settings
+from callsheet.tasks.suggest import suggest_for
 
 #: Rows in the artifact at most.
 SHOWN = 1000

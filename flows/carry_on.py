@@ -11,15 +11,15 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from flows.as_tasks import AS_TASKS
-from flows.campaign import run_of
-from flows.endings import attended, end, ended
-from flows.interruption import interruptible
-from flows.pipeline import carry
-from flows.shown import publish_report, showing
-from tasks.campaign.hold import carry_only
-from tasks.errors import Parked
-from tasks.ledger import UNDER_WAY, rows_of
+from callsheet.flows.as_tasks import AS_TASKS
+from callsheet.flows.campaign import run_of
+from callsheet.flows.endings import attended, end, ended
+from callsheet.flows.interruption import interruptible
+from callsheet.flows.pipeline import carry
+from callsheet.flows.shown import publish_report, showing
+from callsheet.tasks.campaign.hold import carry_only
+from callsheet.tasks.errors import Parked
+from callsheet.tasks.ledger import UNDER_WAY, rows_of
 
 
 @flow(

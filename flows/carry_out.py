@@ -17,20 +17,27 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from flows.pipeline import Steps, carry, prepare
-from tasks.campaign.board_plan import PlanTerms, paid_lines, words_of_approval
-from tasks.campaign.handed_in import parse_kept
-from tasks.campaign.hold import carry_only
-from tasks.campaign.match import name_campaign
-from tasks.campaign.plan import check_holds, check_money
-from tasks.campaign.plan_keeping import check_stands, check_still_stands, replace_plan
-from tasks.campaign.run import Run, no_approval, open_run
-from tasks.campaign.values import Plan, RunOptions, RunOutcome
-from tasks.clock import UnixClock
-from tasks.crash import crashpoint
-from tasks.engine.owner import is_dead
-from tasks.errors import BadInput, CallsheetError, MovedOn, Parked, RunStopped, SpendRefused
-from tasks.ledger import (
+from callsheet.flows.pipeline import Steps, carry, prepare
+from callsheet.tasks.campaign.board_plan import PlanTerms, paid_lines, words_of_approval
+from callsheet.tasks.campaign.handed_in import parse_kept
+from callsheet.tasks.campaign.hold import carry_only
+from callsheet.tasks.campaign.match import name_campaign
+from callsheet.tasks.campaign.plan import check_holds, check_money
+from callsheet.tasks.campaign.plan_keeping import check_stands, check_still_stands, replace_plan
+from callsheet.tasks.campaign.run import Run, no_approval, open_run
+from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.engine.owner import is_dead
+from callsheet.tasks.errors import (
+    BadInput,
+    CallsheetError,
+    MovedOn,
+    Parked,
+    RunStopped,
+    SpendRefused,
+)
+from callsheet.tasks.ledger import (
     UNDER_WAY,
     BoardRun,
     Campaign,
@@ -47,9 +54,9 @@ from tasks.ledger import (
     renew_run,
     rows_of,
 )
-from tasks.redact import redact
-from tasks.renewing import renewing
-from tasks.settings import Settings
+from callsheet.tasks.redact import redact
+from callsheet.tasks.renewing import renewing
+from callsheet.tasks.settings import Settings
 
 log = logging.getLogger("callsheet.run")
 

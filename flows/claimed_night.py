@@ -14,12 +14,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from flows.sweeping import Sweeping
-from tasks.clock import UnixClock
-from tasks.crash import crashpoint
-from tasks.engine.owner import is_dead, is_near, name_of
-from tasks.ledger import Lease, Ledger
-from tasks.ledger.nights import (
+from callsheet.flows.sweeping import Sweeping
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.engine.owner import is_dead, is_near, name_of
+from callsheet.tasks.ledger import Lease, Ledger
+from callsheet.tasks.ledger.nights import (
     KeptNight,
     claim_night,
     end_night,
@@ -28,10 +28,10 @@ from tasks.ledger.nights import (
     renew_night,
     skip_night,
 )
-from tasks.metrics import publish
-from tasks.nights.values import NightReport
-from tasks.renewing import renewing
-from tasks.settings import Settings
+from callsheet.tasks.metrics import publish
+from callsheet.tasks.nights.values import NightReport
+from callsheet.tasks.renewing import renewing
+from callsheet.tasks.settings import Settings
 
 log = logging.getLogger("callsheet.night")
 

@@ -16,13 +16,13 @@ from prefect import flow, get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Completed
 
-from flows.endings import ended, park
-from flows.interruption import ASK, WORDS, Kind, ask_prefect, on_sigterm
-from flows.prefect_logs import redact_prefect_logs
-from tasks.campaign.crew import Crew, CrewReport
-from tasks.engine.context import connect
-from tasks.settings import load_settings
-from tasks.suggest import suggest_for
+from callsheet.flows.endings import ended, park
+from callsheet.flows.interruption import ASK, WORDS, Kind, ask_prefect, on_sigterm
+from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.tasks.campaign.crew import Crew, CrewReport
+from callsheet.tasks.engine.context import connect
+from callsheet.tasks.settings import load_settings
+from callsheet.tasks.suggest import suggest_for
 
 
 @flow(

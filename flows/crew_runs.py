@@ -19,9 +19,9 @@ from prefect.deployments import arun_deployment
 from prefect.exceptions import ObjectNotFound, PrefectException
 from prefect.states import Cancelled
 
-from tasks.campaign.crews import CrewsAtWork, check_workers
-from tasks.errors import CallsheetError, ConfigurationError
-from tasks.settings import Settings
+from callsheet.tasks.campaign.crews import CrewsAtWork, check_workers
+from callsheet.tasks.errors import CallsheetError, ConfigurationError
+from callsheet.tasks.settings import Settings
 
 log = logging.getLogger("callsheet.run")
 

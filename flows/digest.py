@@ -11,14 +11,14 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from flows.endings import ended
-from flows.prefect_logs import redact_prefect_logs
-from tasks.errors import CallsheetError
-from tasks.ledger import open_ledger
-from tasks.nights.nights_file import find_inboxes
-from tasks.notices import digest
-from tasks.settings import load_settings
-from tasks.suggest import suggest_for
+from callsheet.flows.endings import ended
+from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.nights.nights_file import find_inboxes
+from callsheet.tasks.notices import digest
+from callsheet.tasks.settings import load_settings
+from callsheet.tasks.suggest import suggest_for
 
 
 @flow(

@@ -16,10 +16,10 @@ from prefect.context import FlowRunContext
 from prefect.exceptions import Abort
 from prefect.states import Completed, Failed, Scheduled
 
-from flows.shown import publish_problems
-from tasks.campaign.values import RunOutcome
-from tasks.errors import CallsheetError, NeedsPerson, Parked
-from tasks.settings import Settings
+from callsheet.flows.shown import publish_problems
+from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.errors import CallsheetError, NeedsPerson, Parked
+from callsheet.tasks.settings import Settings
 
 #: The names of states that a run ends in, by exit status, where they are not Prefect's own.
 NAMES: Final = {2: "Invalid", 3: "NeedsPerson", 4: "Refused", 5: "Parked"}

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from tasks.engine.owner import is_at_work
-from tasks.errors import CallsheetError
-from tasks.ledger import Hint, Ledger, TrackedVideo, tracked_videos
-from tasks.redact import redact
+from callsheet.tasks.engine.owner import is_at_work
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import Hint, Ledger, TrackedVideo, tracked_videos
+from callsheet.tasks.redact import redact
 
 log = logging.getLogger("callsheet.events")
 
@@ -107,7 +107,7 @@ async def _tell(waiting: asyncio.Queue[Hint], events: HintEvents, stream: Stream
 @asynccontextmanager
 async def _to_prefect() -> AsyncIterator[Emit]:
     # Prefect takes seconds to import, and hints come in meanwhile.
-    prefect = await asyncio.to_thread(importlib.import_module, "flows.event_stream")
+    prefect = await asyncio.to_thread(importlib.import_module, "callsheet.flows.event_stream")
     async with prefect.event_stream() as emit:
         yield emit
 

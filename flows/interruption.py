@@ -22,13 +22,13 @@ from prefect.context import FlowRunContext
 from prefect.exceptions import CancelledRun, Pause, PrefectException
 from prefect.states import Cancelled
 
-from flows.consent import QUESTION
-from flows.endings import Ended, is_called_back, park
-from flows.shown.artifacts import key_of, out_of_the_way, put_words
-from tasks.aftercare.rest import cancel_approved, cancel_rest, words_of_rest
-from tasks.campaign.run import Run
-from tasks.campaign.steps import report_step
-from tasks.errors import CallsheetError
+from callsheet.flows.consent import QUESTION
+from callsheet.flows.endings import Ended, is_called_back, park
+from callsheet.flows.shown.artifacts import key_of, out_of_the_way, put_words
+from callsheet.tasks.aftercare.rest import cancel_approved, cancel_rest, words_of_rest
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.steps import report_step
+from callsheet.tasks.errors import CallsheetError
 
 #: How often Prefect is asked how it has the flow run, in seconds.
 ASK = 5.0

@@ -9,15 +9,15 @@ import contextlib
 import time
 from typing import Any
 
-from flows.sweep import sweep
-from tasks.clock import UnixClock
-from tasks.errors import CallsheetError
-from tasks.ledger import open_ledger
-from tasks.log_lines import about, log_as
-from tasks.nights.calendar import Night, night_of
-from tasks.nights.inboxes import Inbox
-from tasks.nights.values import NightReport
-from tasks.settings import Settings
+from callsheet.flows.sweep import sweep
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.log_lines import about, log_as
+from callsheet.tasks.nights.calendar import Night, night_of
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.values import NightReport
+from callsheet.tasks.settings import Settings
 
 
 async def hold_night(
@@ -43,7 +43,7 @@ async def _hold(
     inbox: Inbox, settings: Settings, night: Night, *, clock: UnixClock, **sweeping: Any
 ) -> NightReport:
     # Apprise and its like are imported where somebody is to be told something.
-    from tasks.notices import ping, tell
+    from callsheet.tasks.notices import ping, tell
 
     await ping(inbox, "start")
     try:
@@ -74,7 +74,7 @@ async def _tell_failure(
     inbox: Inbox, settings: Settings, night: str, error: Exception, *, clock: UnixClock
 ) -> None:
     """Tell people that a night failed as a whole, as far as there is a ledger to note it in."""
-    from tasks.notices import alarm, ping
+    from callsheet.tasks.notices import alarm, ping
 
     words = str(error) or type(error).__name__
     await ping(inbox, "failure", words)

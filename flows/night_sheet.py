@@ -15,11 +15,11 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from flows.sheet_run import SheetRun
-from flows.sweeping import Sweeping
-from tasks.campaign.values import RunOutcome
-from tasks.crash import crashpoint
-from tasks.errors import (
+from callsheet.flows.sheet_run import SheetRun
+from callsheet.flows.sweeping import Sweeping
+from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.errors import (
     BadInput,
     CallsheetError,
     ConfigurationError,
@@ -32,25 +32,25 @@ from tasks.errors import (
     StoreError,
     StoreUnusable,
 )
-from tasks.garbage import no_search
-from tasks.ledger import (
+from callsheet.tasks.garbage import no_search
+from callsheet.tasks.ledger import (
     State,
 )
-from tasks.ledger.inbox_sheets import SweptSheet
-from tasks.nights.places import InboxPlace, SheetFile
-from tasks.nights.records import close, resting, with_figures
-from tasks.nights.sheet_answers import (
+from callsheet.tasks.ledger.inbox_sheets import SweptSheet
+from callsheet.tasks.nights.places import InboxPlace, SheetFile
+from callsheet.tasks.nights.records import close, resting, with_figures
+from callsheet.tasks.nights.sheet_answers import (
     answer_document,
     names_of,
     plan_report,
     problems_report,
     rows_report,
 )
-from tasks.nights.stability import is_as_dealt, points_to, version_dealt
-from tasks.nights.values import Outcome, SheetReport
-from tasks.nights.waiting_plan import keep_plan
-from tasks.redact import redact
-from tasks.sheet import Sheet, SheetOptions, parse_sheet
+from callsheet.tasks.nights.stability import is_as_dealt, points_to, version_dealt
+from callsheet.tasks.nights.values import Outcome, SheetReport
+from callsheet.tasks.nights.waiting_plan import keep_plan
+from callsheet.tasks.redact import redact
+from callsheet.tasks.sheet import Sheet, SheetOptions, parse_sheet
 
 log = logging.getLogger("callsheet.night")
 

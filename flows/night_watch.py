@@ -18,10 +18,10 @@ from prefect.client.schemas.objects import State
 from prefect.exceptions import Pause
 from prefect.states import Cancelled
 
-from flows.endings import Ended, park
-from flows.interruption import ASK, WORDS, Kind, ask_prefect, on_sigterm
-from flows.shown import showing
-from tasks.campaign.run import Run
+from callsheet.flows.endings import Ended, park
+from callsheet.flows.interruption import ASK, WORDS, Kind, ask_prefect, on_sigterm
+from callsheet.flows.shown import showing
+from callsheet.tasks.campaign.run import Run
 
 _LEFT = "what is under way goes on at the service, and the next night brings it home"
 

@@ -28,27 +28,27 @@ from prefect.context import FlowRunContext
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from flows.as_tasks import AS_TASKS
-from flows.endings import NAMES, ended, needs_person, not_approved
-from flows.night import hold_night
-from flows.night_watch import NightWatch
-from flows.parameters import Credits, amount_of
-from flows.prefect_logs import redact_prefect_logs
-from flows.run_name import is_made_up
-from flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
-from tasks.clock import utc_now
-from tasks.credits import as_number, in_credits
-from tasks.duration import parse_duration
-from tasks.errors import BadInput, CallsheetError
-from tasks.ledger import open_ledger
-from tasks.ledger.nights import skip_night
-from tasks.nights.calendar import night_of
-from tasks.nights.inboxes import Inbox, with_terms
-from tasks.nights.nights_file import find_inboxes
-from tasks.nights.values import NightReport, SheetReport
-from tasks.redact import redact
-from tasks.settings import Settings, load_settings
-from tasks.suggest import suggest_for
+from callsheet.flows.as_tasks import AS_TASKS
+from callsheet.flows.endings import NAMES, ended, needs_person, not_approved
+from callsheet.flows.night import hold_night
+from callsheet.flows.night_watch import NightWatch
+from callsheet.flows.parameters import Credits, amount_of
+from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.run_name import is_made_up
+from callsheet.flows.shown.artifacts import cell, key_of, link, out_of_the_way, put_table
+from callsheet.tasks.clock import utc_now
+from callsheet.tasks.credits import as_number, in_credits
+from callsheet.tasks.duration import parse_duration
+from callsheet.tasks.errors import BadInput, CallsheetError
+from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.ledger.nights import skip_night
+from callsheet.tasks.nights.calendar import night_of
+from callsheet.tasks.nights.inboxes import Inbox, with_terms
+from callsheet.tasks.nights.nights_file import find_inboxes
+from callsheet.tasks.nights.values import NightReport, SheetReport
+from callsheet.tasks.redact import redact
+from callsheet.tasks.settings import Settings, load_settings
+from callsheet.tasks.suggest import suggest_for
 
 #: A night that was not swept, and the message says why; one that has passed before its run began.
 SKIPPED, SUPERSEDED = "Skipped", "Superseded"

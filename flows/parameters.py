@@ -10,8 +10,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from tasks.credits import parse_credits
-from tasks.errors import BadInput
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.errors import BadInput
 
 _WORDS = {False: "no", True: "yes"}
 

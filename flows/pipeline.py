@@ -12,17 +12,17 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
 
-from tasks.campaign.production import produce_step, production
-from tasks.campaign.run import Run
-from tasks.campaign.steps import (
+from callsheet.tasks.campaign.production import produce_step, production
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.steps import (
     approve_step,
     plan_step,
     quote_step,
     read_step,
     report_step,
 )
-from tasks.campaign.taken import Taken
-from tasks.campaign.values import RunOutcome
+from callsheet.tasks.campaign.taken import Taken
+from callsheet.tasks.campaign.values import RunOutcome
 
 
 @dataclass(frozen=True)

@@ -11,21 +11,21 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.endings import ended
-from flows.parameters import Credits, amount_of
-from flows.prefect_logs import redact_prefect_logs
-from flows.result import PlanResult
-from flows.run_name import run_name
-from flows.shown import publish_plan
-from tasks.campaign.plan_words import sums_of
-from tasks.campaign.priced_plan import plan_from
-from tasks.campaign.quote import shortage
-from tasks.campaign.values import Plan, RunOptions
-from tasks.credits import as_number
-from tasks.redact import redact
-from tasks.settings import load_settings
-from tasks.sheet import HiddenRows, SheetOptions
-from tasks.suggest import suggest_for
+from callsheet.flows.endings import ended
+from callsheet.flows.parameters import Credits, amount_of
+from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.flows.result import PlanResult
+from callsheet.flows.run_name import run_name
+from callsheet.flows.shown import publish_plan
+from callsheet.tasks.campaign.plan_words import sums_of
+from callsheet.tasks.campaign.priced_plan import plan_from
+from callsheet.tasks.campaign.quote import shortage
+from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.redact import redact
+from callsheet.tasks.settings import load_settings
+from callsheet.tasks.sheet import HiddenRows, SheetOptions
+from callsheet.tasks.suggest import suggest_for
 
 
 @flow(

@@ -6,7 +6,7 @@ import logging
 
 from prefect.logging.handlers import APILogHandler
 
-from tasks.redact import install
+from callsheet.tasks.redact import install
 
 
 def redact_prefect_logs() -> None:

@@ -15,15 +15,15 @@ from prefect.artifacts import acreate_table_artifact
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.endings import ended, needs_person
-from flows.prefect_logs import redact_prefect_logs
-from tasks.aftercare.differences import Comparison
-from tasks.aftercare.reconcile import names_of, reconcile
-from tasks.engine.context import open_service, organisation_of
-from tasks.errors import BadInput
-from tasks.ledger import find_campaign, open_ledger
-from tasks.settings import Settings, load_settings
-from tasks.suggest import suggest_for
+from callsheet.flows.endings import ended, needs_person
+from callsheet.flows.prefect_logs import redact_prefect_logs
+from callsheet.tasks.aftercare.differences import Comparison
+from callsheet.tasks.aftercare.reconcile import names_of, reconcile
+from callsheet.tasks.engine.context import open_service, organisation_of
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import find_campaign, open_ledger
+from callsheet.tasks.settings import Settings, load_settings
+from callsheet.tasks.suggest import suggest_for
 
 #: Differences in the artifact at most.
 SHOWN = 1000

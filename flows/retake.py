@@ -10,22 +10,22 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 
-from flows.as_tasks import AS_TASKS
-from flows.campaign import run_of
-from flows.endings import end, ended
-from flows.interruption import interruptible
-from flows.parameters import Credits, amount_of
-from flows.pipeline import carry
-from flows.shown import publish_report, showing
-from tasks.aftercare.begun import begun_rows, has_approved
-from tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
-from tasks.campaign.hold import carry_only
-from tasks.campaign.quote import check_budget, is_within
-from tasks.campaign.run import Run
-from tasks.campaign.selection import choose_rows
-from tasks.credits import in_credits
-from tasks.errors import SpendRefused
-from tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, rows_of
+from callsheet.flows.as_tasks import AS_TASKS
+from callsheet.flows.campaign import run_of
+from callsheet.flows.endings import end, ended
+from callsheet.flows.interruption import interruptible
+from callsheet.flows.parameters import Credits, amount_of
+from callsheet.flows.pipeline import carry
+from callsheet.flows.shown import publish_report, showing
+from callsheet.tasks.aftercare.begun import begun_rows, has_approved
+from callsheet.tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
+from callsheet.tasks.campaign.hold import carry_only
+from callsheet.tasks.campaign.quote import check_budget, is_within
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.selection import choose_rows
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.errors import SpendRefused
+from callsheet.tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, kept_rows, rows_of
 
 
 @flow(

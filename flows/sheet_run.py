@@ -12,22 +12,22 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from flows.pipeline import carry, prepare
-from flows.sweeping import Sweeping
-from tasks.campaign.hold import carry_only
-from tasks.campaign.match import name_campaign
-from tasks.campaign.report import exit_status
-from tasks.campaign.run import Run, no_approval, open_run
-from tasks.campaign.values import Plan, RunOptions, RunOutcome
-from tasks.crash import crashpoint
-from tasks.errors import BadInput, CallsheetError, Parked, SpendRefused
-from tasks.ledger import UNDER_WAY, Campaign, State, find_campaign, rows_of
-from tasks.ledger.inbox_sheets import SweptSheet, states_of
-from tasks.nights.night_approval import NightApproval
-from tasks.nights.places import SheetFile
-from tasks.nights.records import begin, canary_of
-from tasks.sheet import Sheet
-from tasks.suggest import suggest_run
+from callsheet.flows.pipeline import carry, prepare
+from callsheet.flows.sweeping import Sweeping
+from callsheet.tasks.campaign.hold import carry_only
+from callsheet.tasks.campaign.match import name_campaign
+from callsheet.tasks.campaign.report import exit_status
+from callsheet.tasks.campaign.run import Run, no_approval, open_run
+from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.errors import BadInput, CallsheetError, Parked, SpendRefused
+from callsheet.tasks.ledger import UNDER_WAY, Campaign, State, find_campaign, rows_of
+from callsheet.tasks.ledger.inbox_sheets import SweptSheet, states_of
+from callsheet.tasks.nights.night_approval import NightApproval
+from callsheet.tasks.nights.places import SheetFile
+from callsheet.tasks.nights.records import begin, canary_of
+from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.suggest import suggest_run
 
 log = logging.getLogger("callsheet.night")
 

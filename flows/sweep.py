@@ -17,23 +17,23 @@ from dataclasses import replace
 from datetime import date
 from functools import partial
 
-from flows.claimed_night import claim, kept
-from flows.night_sheet import NightSheet
-from flows.pipeline import PLAIN, Steps
-from flows.sweeping import Sweeping
-from tasks.campaign.run import Run
-from tasks.clock import Sleep, UnixClock
-from tasks.crash import crashpoint
-from tasks.engine.owner import this_process
-from tasks.home import make_home
-from tasks.ledger import open_ledger
-from tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
-from tasks.nights.calendar import begins, read_zone
-from tasks.nights.inboxes import Inbox
-from tasks.nights.places import InboxPlace, SheetFile, open_place
-from tasks.nights.stability import STILL, is_whole, moving
-from tasks.nights.values import NightReport, SheetReport
-from tasks.settings import Settings
+from callsheet.flows.claimed_night import claim, kept
+from callsheet.flows.night_sheet import NightSheet
+from callsheet.flows.pipeline import PLAIN, Steps
+from callsheet.flows.sweeping import Sweeping
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.clock import Sleep, UnixClock
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.engine.owner import this_process
+from callsheet.tasks.home import make_home
+from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in, sheets_under_way
+from callsheet.tasks.nights.calendar import begins, read_zone
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.places import InboxPlace, SheetFile, open_place
+from callsheet.tasks.nights.stability import STILL, is_whole, moving
+from callsheet.tasks.nights.values import NightReport, SheetReport
+from callsheet.tasks.settings import Settings
 
 log = logging.getLogger("callsheet.night")
 

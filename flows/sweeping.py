@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
-from flows.pipeline import Steps
-from tasks.campaign.run import Run
-from tasks.clock import Sleep, UnixClock
-from tasks.ledger import Ledger
-from tasks.ledger.inbox_sheets import SweptSheet
-from tasks.ledger.nights import KeptNight
-from tasks.nights.inboxes import Inbox
-from tasks.nights.values import NightReport, SheetReport, earlier_report
-from tasks.settings import Settings
+from callsheet.flows.pipeline import Steps
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.clock import Sleep, UnixClock
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.ledger.inbox_sheets import SweptSheet
+from callsheet.tasks.ledger.nights import KeptNight
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.values import NightReport, SheetReport, earlier_report
+from callsheet.tasks.settings import Settings
 
 log = logging.getLogger("callsheet.night")
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
-from tasks.brief import Json
-from tasks.credits import parse_credits
+from callsheet.tasks.brief import Json
+from callsheet.tasks.credits import parse_credits
 
 #: The lists that make up a catalogue, each by the name of the operation that tells it.
 PARTS = ("tools", "characters", "templates")

@@ -20,7 +20,7 @@ from aiohttp.http import HttpProcessingError
 from multidict import CIMultiDict
 from yarl import URL
 
-from tasks.errors import ConfigurationError
+from callsheet.tasks.errors import ConfigurationError
 
 #: Whatever a request may end in. aiohttp's parser has errors that are not its ClientError.
 ERRORS = (aiohttp.ClientError, HttpProcessingError, aiohttp.EofStream, OSError)

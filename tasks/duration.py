@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tasks.errors import BadInput, shorten
+from callsheet.tasks.errors import BadInput, shorten
 
 #: Ten years, in seconds: beyond it dates run out.
 LONGEST = 3650 * 86400.0

@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tasks.errors import ConfigurationError
-from tasks.origin import origin_of
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.origin import origin_of
 
 HOME = ".callsheet"
 

@@ -10,7 +10,7 @@ import base64
 import hashlib
 from collections.abc import Mapping
 
-from tasks.brief import CREATE, Json, canonical_json
+from callsheet.tasks.brief import CREATE, Json, canonical_json
 
 RECIPE = "cs1"
 #: Stands for the campaign in the key of a film that was typed by hand and belongs to none.

@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
-from tasks.credits import parse_credits
-from tasks.duration import parse_duration
-from tasks.errors import BadInput, ConfigurationError
-from tasks.film_checks import CHECKS
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.duration import parse_duration
+from callsheet.tasks.errors import BadInput, ConfigurationError
+from callsheet.tasks.film_checks import CHECKS
 
 if TYPE_CHECKING:
-    from tasks.credentials import Login, Register
+    from callsheet.tasks.credentials import Login, Register
 else:
     # Nothing of a login is loaded where nobody ever logged in.
     Login = Register = Any
@@ -355,7 +355,7 @@ class Settings(BaseModel):
     @cached_property
     def _kept_key(self) -> str:
         """What the keyring or the file has: a keyring may take seconds, and is asked once."""
-        from tasks.credentials import key_of
+        from callsheet.tasks.credentials import key_of
 
         assert self.login is not None
         return key_of(self.login)

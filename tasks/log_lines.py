@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Literal, TextIO
 
-from tasks.redact import install, redacted
-from tasks.visible import visible_json
+from callsheet.tasks.redact import install, redacted
+from callsheet.tasks.visible import visible_json
 
 Form = Literal["text", "json"]
 Level = Literal["debug", "info", "warning", "error"]

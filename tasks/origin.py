@@ -9,8 +9,8 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.brief import canonical_json
-from tasks.redact import unsigned
+from callsheet.tasks.brief import canonical_json
+from callsheet.tasks.redact import unsigned
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,11 +13,11 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Completed, Failed
 
-from tasks.campaign.production import produce_step
-from tasks.campaign.run import current_run
-from tasks.ledger import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, CampaignRow
-from tasks.ledger import State as RowState
-from tasks.take_step import take_step
+from callsheet.tasks.campaign.production import produce_step
+from callsheet.tasks.campaign.run import current_run
+from callsheet.tasks.ledger import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, CampaignRow
+from callsheet.tasks.ledger import State as RowState
+from callsheet.tasks.take_step import take_step
 
 Counts = dict[RowState, int]
 

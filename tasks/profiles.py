@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tasks.errors import ConfigurationError
+from callsheet.tasks.errors import ConfigurationError
 
 #: Names the profile where nobody says `--profile`.
 PROFILE = "CALLSHEET_PROFILE"

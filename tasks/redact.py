@@ -14,7 +14,7 @@ from contextlib import redirect_stderr
 from io import StringIO
 from typing import Any
 
-from tasks.visible import visible
+from callsheet.tasks.visible import visible
 
 _NAMES = (
     r"X-Amz-[A-Za-z-]+|X-Goog-[A-Za-z-]+|AWSAccessKeyId|Key-Pair-Id|Signature|sig|Policy"

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from tasks.errors import LedgerError
+from callsheet.tasks.errors import LedgerError
 
 
 @asynccontextmanager

@@ -9,8 +9,8 @@ from __future__ import annotations
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from tasks.campaign.steps import report_step
-from tasks.take_step import take_step
+from callsheet.tasks.campaign.steps import report_step
+from callsheet.tasks.take_step import take_step
 
 
 @task(

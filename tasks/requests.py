@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from tasks.brief import CREATE, Json
+from callsheet.tasks.brief import CREATE, Json
 
 Mode = Literal["talking-head", "cinematic", "hybrid", "stock-narrated", "smart-mix"]
 Style = Literal["talking-head", "cinematic"]

@@ -17,7 +17,7 @@ from tenacity import AsyncRetrying, RetryCallState
 from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
-from tasks.clock import Random, Sleep
+from callsheet.tasks.clock import Random, Sleep
 
 T = TypeVar("T")
 

@@ -18,13 +18,20 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from tasks.errors import ConfigurationError
-from tasks.home import find_home, is_here
-from tasks.known_settings import KNOWN, SECRETS, Settings, service_address
-from tasks.profiles import PROFILE, Found, named_profile, read_profile, read_secret, remark_on
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.home import find_home, is_here
+from callsheet.tasks.known_settings import KNOWN, SECRETS, Settings, service_address
+from callsheet.tasks.profiles import (
+    PROFILE,
+    Found,
+    named_profile,
+    read_profile,
+    read_secret,
+    remark_on,
+)
 
 if TYPE_CHECKING:
-    from tasks.credentials import Register
+    from callsheet.tasks.credentials import Register
 
 PREFIX = "CALLSHEET_"
 
@@ -239,7 +246,7 @@ def _register(profile: str | None, folder: Path | None) -> Register | None:
     if folder is None or not folder.is_dir():
         # Nobody ever logged in: nothing is loaded to find that out.
         return None
-    from tasks.credentials import profile_name, read_register
+    from callsheet.tasks.credentials import profile_name, read_register
 
     try:
         return read_register(folder, profile_name(profile))

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import IO, Any
 
-from tasks.credits import as_number
+from callsheet.tasks.credits import as_number
 
 #: What begins a formula, in both widths.
 _SIGNS = "=+\\-@＝＋－＠"

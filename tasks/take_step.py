@@ -9,9 +9,9 @@ from typing import TypeVar, cast
 
 from prefect.states import Cancelled, Failed
 
-from tasks.campaign.run import current_run, take_or_follow
-from tasks.campaign.taken import Step
-from tasks.errors import CallsheetError, Parked
+from callsheet.tasks.campaign.run import current_run, take_or_follow
+from callsheet.tasks.campaign.taken import Step
+from callsheet.tasks.errors import CallsheetError, Parked
 
 T = TypeVar("T")
 

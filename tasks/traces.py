@@ -14,8 +14,8 @@ from functools import wraps
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from tasks.errors import CallsheetError
-from tasks.redact import redact
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.redact import redact
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer

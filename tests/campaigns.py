@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from tasks.brief import Brief
-from tasks.key import frozen_body
-from tasks.ledger import (
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.key import frozen_body
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Delivered,
@@ -37,7 +37,7 @@ from tasks.ledger import (
     settle,
     sync_sheet,
 )
-from tasks.ledger.schema import campaigns, rows, takes
+from callsheet.tasks.ledger.schema import campaigns, rows, takes
 
 NOW = 1_000.0
 T0 = 1_000_000.0

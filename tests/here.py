@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli import main
+from callsheet.deployments.cli import main
 from tests.logs import logging_as_it_was
 from tests.programs import Finished
 

@@ -34,6 +34,14 @@ from select import select
 from typing import IO, Any
 
 ROOT = Path(__file__).parent.parent
+
+
+def imports_of(root: Path) -> str:
+    """Return the PYTHONPATH by which tests and program of a checkout are imported."""
+    return os.pathsep.join((str(root), str(root / "src")))
+
+
+IMPORTS = imports_of(ROOT)
 #: Names the folder that all workers of a run of pytest find their launchers in.
 PLACE = "TESTS_LAUNCHERS"
 #: Launchers that this process has started: others may still need them when it ends.
@@ -41,23 +49,25 @@ _STARTED: list[subprocess.Popen[bytes]] = []
 
 
 def _modules(*folders: str) -> tuple[str, ...]:
-    """Return the names of the modules in folders of the repository."""
+    """Return the names of the modules in folders of the program."""
     found = (path for folder in folders for path in sorted((ROOT / folder).glob("[a-z]*.py")))
-    return tuple(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found)
+    return tuple(
+        ".".join(("callsheet", *path.relative_to(ROOT).with_suffix("").parts)) for path in found
+    )
 
 
 #: What a program imports, sooner or later; of Callsheet's not Prefect, which reads its environment
 #: when it is imported.
 IMPORTED = {
     "callsheet": (
-        "deployments.cli",
-        "deployments.misunderstood",
-        "deployments.terminal_run",
-        "deployments.servers",
+        "callsheet.deployments.cli",
+        "callsheet.deployments.misunderstood",
+        "callsheet.deployments.terminal_run",
+        "callsheet.deployments.servers",
         *_modules("deployments/arguments", "deployments/commands"),
         *_modules("tasks/campaign", "tasks/ledger", "tasks/service", "tasks/sheet"),
-        "tasks.store.bucket",
-        "tasks.store.redirects",
+        "callsheet.tasks.store.bucket",
+        "callsheet.tasks.store.redirects",
         "PIL.BmpImagePlugin",
         "PIL.GifImagePlugin",
         "PIL.JpegImagePlugin",
@@ -81,7 +91,7 @@ IMPORTED = {
         "traceback",
     ),
     "board-run": (
-        "deployments.board.run_process",
+        "callsheet.deployments.board.run_process",
         *_modules("tasks/campaign", "tasks/ledger", "tasks/service", "tasks/sheet"),
         "sqlalchemy.dialects.sqlite",
         "av.subtitles.stream",
@@ -96,23 +106,23 @@ IMPORTED = {
     ),
     "crewed-run": (
         "tests.crews.one_run",
-        "tasks.campaign.manifest",
-        "tasks.campaign.report",
+        "callsheet.tasks.campaign.manifest",
+        "callsheet.tasks.campaign.report",
         "sqlalchemy.dialects.postgresql",
         "alembic.command",
         "pandas",
         "psycopg",
     ),
     "release": (
-        "deployments.cli",
-        "deployments.commands.ledger",
+        "callsheet.deployments.cli",
+        "callsheet.deployments.commands.ledger",
         "sqlalchemy.dialects.sqlite",
         "sqlalchemy.dialects.postgresql",
         "alembic.command",
         "alembic.config",
         "psycopg",
     ),
-    "sandbox": ("deployments.sandbox.__main__", "deployments.sandbox.serve"),
+    "sandbox": ("callsheet.deployments.sandbox.__main__", "callsheet.deployments.sandbox.serve"),
 }
 
 
@@ -280,7 +290,7 @@ def _way_to(program: str, root: Path) -> socket.socket:
                 [sys.executable, "-m", "tests.launcher", program, str(listening.fileno())],
                 cwd=root,
                 # Threads of a library do not survive a fork.
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                env={**os.environ, "PYTHONPATH": imports_of(root), "OPENBLAS_NUM_THREADS": "1"},
                 stdin=subprocess.DEVNULL,
                 pass_fds=[listening.fileno()],
             )
@@ -424,11 +434,11 @@ def _become(program: str, order: Mapping[str, Any], streams: Sequence[int]) -> N
 
 def _call(program: str, words: Sequence[str]) -> int:
     if program == "sandbox":
-        from deployments.sandbox.__main__ import main as sandbox
+        from callsheet.deployments.sandbox.__main__ import main as sandbox
 
         return sandbox(words)
     if program == "board-run":
-        from deployments.board.run_process import main as board_run
+        from callsheet.deployments.board.run_process import main as board_run
 
         return board_run(*words)
     if program == "crew":
@@ -439,7 +449,7 @@ def _call(program: str, words: Sequence[str]) -> int:
         from tests.crews.one_run import main as crewed_run
 
         return crewed_run(words)
-    from deployments.cli import main as callsheet
+    from callsheet.deployments.cli import main as callsheet
 
     return callsheet(words) or 0
 

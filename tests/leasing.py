@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, update
 
-from tasks.ledger import Campaign
-from tasks.ledger.leases import Lease, acquire, campaign_lease, release
-from tasks.ledger.schema import leases
+from callsheet.tasks.ledger import Campaign
+from callsheet.tasks.ledger.leases import Lease, acquire, campaign_lease, release
+from callsheet.tasks.ledger.schema import leases
 
 
 def acquire_lease(

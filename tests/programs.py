@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.launcher import Process, launcher
+from tests.launcher import IMPORTS, Process, launcher
 
-CALLSHEET = [sys.executable, "-m", "deployments.cli"]
+CALLSHEET = [sys.executable, "-m", "callsheet.deployments.cli"]
 ARMED = [sys.executable, "-m", "tests.torture.hook"]
 ROOT = Path(__file__).parent.parent
 
@@ -114,7 +114,7 @@ class Desk:
             "XDG_CONFIG_HOME": str(self.folder / ".config"),
             "XDG_STATE_HOME": str(self.folder / ".state"),
         }
-        return {**clean, "PYTHONPATH": str(ROOT), **nobody, **self.environ}
+        return {**clean, "PYTHONPATH": IMPORTS, **nobody, **self.environ}
 
     def run(self, sheet: str, *words: str, timeout: float = 300) -> Finished:
         """Run a campaign without Prefect, approved."""

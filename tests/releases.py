@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tasks.ledger.schema import REVISION
-from tests.launcher import Launcher, Process
+from callsheet.tasks.ledger.schema import REVISION
+from tests.launcher import Launcher, Process, imports_of
 from tests.programs import ROOT, Desk
 
 _MIGRATION = """
@@ -80,13 +80,14 @@ class _DeskOf(Desk):
         return self.release.launcher.start(words, **given)
 
     def environment(self) -> dict[str, str]:
-        return {**super().environment(), "PYTHONPATH": str(self.release.folder)}
+        return {**super().environment(), "PYTHONPATH": imports_of(self.release.folder)}
 
 
 def make_next(folder: Path) -> Release:
     """The release after this one: its schema has more, and works with this one's programs."""
     for door in ("tasks", "flows", "deployments"):
         shutil.copytree(ROOT / door, folder / door, copy_function=_link)
+    shutil.copytree(ROOT / "src", folder / "src", symlinks=True)
     (folder / "tests" / "crews").mkdir(parents=True)
     for file in ("tests/launcher.py", "tests/crews/one_crew.py"):
         _link(str(ROOT / file), str(folder / file))
@@ -96,7 +97,7 @@ def make_next(folder: Path) -> Release:
 
 def make_later(folder: Path, next_one: Release) -> Release:
     """The release after that: it takes away what the one before it does not use."""
-    shutil.copytree(next_one.folder, folder, copy_function=_link)
+    shutil.copytree(next_one.folder, folder, symlinks=True, copy_function=_link)
     _change(folder, before=NEXT, revision=LATER, works_with=NEXT, body=_CONTRACT, more="")
     return Release(folder)
 

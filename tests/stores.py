@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tasks.store.bucket import BucketStore
-from tasks.store.s3_client import S3Calls
+from callsheet.tasks.store.bucket import BucketStore
+from callsheet.tasks.store.s3_client import S3Calls
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ import argparse
 import re
 from pathlib import Path
 
-from deployments.parser import build_parser
-from deployments.sandbox.faults import kinds
-from tasks import errors
-from tasks.ledger import STATES, TRANSITIONS
-from tasks.metrics import METRICS
-from tasks.settings import KNOWN
-from tasks.sheet.json_schema import sheet_schema
+from callsheet.deployments.parser import build_parser
+from callsheet.deployments.sandbox.faults import kinds
+from callsheet.tasks import errors
+from callsheet.tasks.ledger import STATES, TRANSITIONS
+from callsheet.tasks.metrics import METRICS
+from callsheet.tasks.settings import KNOWN
+from callsheet.tasks.sheet.json_schema import sheet_schema
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -17,6 +17,9 @@ FILES = sorted(
     path for door in ("tasks", "flows", "deployments") for path in (ROOT / door).rglob("*.py")
 )
 
+#: The package that all of ours is in.
+OURS = "callsheet."
+
 #: What a folder may import of ours besides itself and the values at the top of `tasks/`.
 BELOW_ENGINE = {"tasks/sheet", "tasks/service", "tasks/ledger", "tasks/store"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -70,13 +73,16 @@ def folder_of(path: Path) -> str:
 
 @cache
 def names_imported(path: Path) -> frozenset[tuple[str, str | None]]:
-    """Return what a file imports, anywhere in it: a module, or a module and a name from it."""
+    """Return what a file imports, anywhere in it: a module, or a module and a name from it.
+
+    Modules of ours go without the package that they are all in.
+    """
     found: set[tuple[str, str | None]] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {(alias.name, None) for alias in node.names}
+            found |= {(alias.name.removeprefix(OURS), None) for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {(node.module, alias.name) for alias in node.names}
+            found |= {(node.module.removeprefix(OURS), alias.name) for alias in node.names}
     return frozenset(found)
 
 
@@ -159,9 +165,16 @@ def test_prefect_is_imported_by_flows_and_verbs_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["deployments.cli", "deployments.commands.check", "deployments.commands.status",
-               "deployments.commands.plan", "flows.pipeline"],
-)  # fmt: skip
+    "module",
+    [
+        "callsheet",
+        "callsheet.deployments.cli",
+        "callsheet.deployments.commands.check",
+        "callsheet.deployments.commands.status",
+        "callsheet.deployments.commands.plan",
+        "callsheet.flows.pipeline",
+    ],
+)
 def test_reading_commands_do_not_pay_for_prefect_pandas_or_boto3(module: str) -> None:
     program = (
         f"import sys, {module}\n"
@@ -181,19 +194,25 @@ NOT_PAID_FOR = {
         "tenacity",
         "alembic",
         "rich.console",
-        "tasks.ledger.shown",
-        "tasks.ledger.takes",
-        "tasks.sheet",
+        "callsheet.tasks.ledger.shown",
+        "callsheet.tasks.ledger.takes",
+        "callsheet.tasks.sheet",
         "sqlalchemy.dialects.postgresql",
     },
-    "rows": {"httpx", "tenacity", "alembic", "tasks.sheet", "sqlalchemy.dialects.postgresql"},
+    "rows": {
+        "httpx",
+        "tenacity",
+        "alembic",
+        "callsheet.tasks.sheet",
+        "sqlalchemy.dialects.postgresql",
+    },
 }
 
 
 @pytest.mark.parametrize("command", NOT_PAID_FOR)
 def test_a_command_does_not_pay_for_what_it_does_not_use(command: str) -> None:
     program = (
-        f"import sys, deployments.commands.{command}\n"
+        f"import sys, callsheet.deployments.commands.{command}\n"
         f"print(*({NOT_PAID_FOR[command]} & set(sys.modules)))"
     )
     words = [sys.executable, "-c", program]
@@ -206,7 +225,7 @@ def test_the_parser_of_one_command_is_made_without_the_others() -> None:
         "import argparse\n"
         "made, add = [], argparse.ArgumentParser.__init__\n"
         "argparse.ArgumentParser.__init__ = lambda self, *a, **k: made.append(add(self, *a, **k))\n"
-        "from deployments.parser import parse\n"
+        "from callsheet.deployments.parser import parse\n"
         "parse(['status'])\n"
         "print(len(made))"
     )

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments.parser import EPILOG, build_parser
-from tasks.errors import BadInput
+from callsheet.deployments.parser import EPILOG, build_parser
+from callsheet.tasks.errors import BadInput
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
@@ -154,7 +154,9 @@ def test_a_command_in_a_string_is_whole_and_can_be_typed() -> None:
             if said not in SEEDS and re.search(rf"callsheet ({'|'.join(commands())})\b", bare):
                 by_hand.append(f"{path}:{line}: {said}")
 
-    assert by_hand == [], "tasks.suggest makes what has a value in it; backticks enclose the rest"
+    assert by_hand == [], (
+        "callsheet.tasks.suggest makes what has a value in it; backticks enclose the rest"
+    )
 
 
 def test_an_option_that_is_suggested_has_the_value_it_needs() -> None:

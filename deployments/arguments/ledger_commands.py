@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 
-from deployments.arguments.sheet_commands import BUDGET, SELECT
+from callsheet.deployments.arguments.sheet_commands import BUDGET, SELECT
 
 _SANDBOX = "for what was made with --sandbox: against the same service of our own"
 

@@ -1,3 +1,3 @@
 """Automations for Prefect that go with our flows, as files: which is for what is in
-`docs/prefect.md`. `python -m deployments.automations` loads them.
+`docs/prefect.md`. `python -m callsheet.deployments.automations` loads them.
 """

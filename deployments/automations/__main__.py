@@ -1,6 +1,6 @@
 """Load the automations beside this file into the Prefect server that is configured.
 
-    python -m deployments.automations [--notify TYPE/NAME] [NAME ...]
+    python -m callsheet.deployments.automations [--notify TYPE/NAME] [NAME ...]
 
 Those that tell somebody need a notification block, which is named as Prefect does, as
 `slack-webhook/alerts`. One that is there already is brought up to date. Speaks to the server's own
@@ -18,8 +18,8 @@ from typing import Any
 import httpx
 from ruamel.yaml import YAML
 
-from deployments.prefect_address import prefect_address
-from deployments.prefect_deployment import client_of
+from callsheet.deployments.prefect_address import prefect_address
+from callsheet.deployments.prefect_deployment import client_of
 
 #: Where a file wants the id of a notification block.
 NOTIFY = "NOTIFY"
@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 
 def main(words: Sequence[str] | None = None) -> int:
     """Load what is named, or all; return 0, or 2 where something of it could not be."""
-    parser = argparse.ArgumentParser(prog="python -m deployments.automations")
+    parser = argparse.ArgumentParser(prog="python -m callsheet.deployments.automations")
     parser.add_argument("--notify", metavar="TYPE/NAME", help="a notification block of Prefect's")
     known = sorted(path.stem for path in HERE.glob("*.yaml"))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")

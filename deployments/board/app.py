@@ -11,26 +11,26 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
 
-from deployments.board.acts.films import Films
-from deployments.board.api import campaigns as campaign_calls
-from deployments.board.api import cancel as cancel_calls
-from deployments.board.api import document
-from deployments.board.api import events as event_calls
-from deployments.board.api import films as film_calls
-from deployments.board.api import health as health_calls
-from deployments.board.api import people as people_calls
-from deployments.board.api import plans as plan_calls
-from deployments.board.api import retakes as retake_calls
-from deployments.board.api import reviews as review_calls
-from deployments.board.api import rows as row_calls
-from deployments.board.api import runs as run_calls
-from deployments.board.api import sheets as sheet_calls
-from deployments.board.beside import Beside
-from deployments.board.board import Board
-from deployments.board.guard import Guard
-from deployments.board.health import Health
-from deployments.board.known_query import known_query
-from deployments.board.pages import (
+from callsheet.deployments.board.acts.films import Films
+from callsheet.deployments.board.api import campaigns as campaign_calls
+from callsheet.deployments.board.api import cancel as cancel_calls
+from callsheet.deployments.board.api import document
+from callsheet.deployments.board.api import events as event_calls
+from callsheet.deployments.board.api import films as film_calls
+from callsheet.deployments.board.api import health as health_calls
+from callsheet.deployments.board.api import people as people_calls
+from callsheet.deployments.board.api import plans as plan_calls
+from callsheet.deployments.board.api import retakes as retake_calls
+from callsheet.deployments.board.api import reviews as review_calls
+from callsheet.deployments.board.api import rows as row_calls
+from callsheet.deployments.board.api import runs as run_calls
+from callsheet.deployments.board.api import sheets as sheet_calls
+from callsheet.deployments.board.beside import Beside
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.guard import Guard
+from callsheet.deployments.board.health import Health
+from callsheet.deployments.board.known_query import known_query
+from callsheet.deployments.board.pages import (
     activity,
     attention,
     campaigns,
@@ -46,11 +46,11 @@ from deployments.board.pages import (
     retakes,
     row,
 )
-from deployments.board.refusals import add_refusals
-from deployments.board.repeats import Repeats
-from deployments.board.streams import Streams
-from deployments.board.tries import LOGINS, TOKENS, Tries
-from tasks.metrics import Exposition
+from callsheet.deployments.board.refusals import add_refusals
+from callsheet.deployments.board.repeats import Repeats
+from callsheet.deployments.board.streams import Streams
+from callsheet.deployments.board.tries import LOGINS, TOKENS, Tries
+from callsheet.tasks.metrics import Exposition
 
 #: Modules of `pages/`.
 PAGES = (
@@ -106,7 +106,7 @@ def make_app(board: Board) -> FastAPI:
     app.state.tries = Tries(board.clock, most=LOGINS)
     app.state.streams = Streams()
     app.router.routes.extend(_routes())
-    static = str(files("deployments.board") / "static")
+    static = str(files("callsheet.deployments.board") / "static")
     app.mount("/static", _Static(directory=static), name="static")
     add_refusals(app)
     # The last one added is the outermost.

@@ -12,12 +12,12 @@ from typing import Any, cast, get_args
 
 from starlette.datastructures import QueryParams
 
-from deployments.board.known_query import refuse_unknown
-from deployments.board.problem_details import ProblemDetails
-from tasks.errors import did_you_mean
-from tasks.ledger import SORTS, STATES, RowFilter, Sort, State
-from tasks.ledger.filters import ReviewFilter
-from tasks.ledger.shown import MOST, PAGE
+from callsheet.deployments.board.known_query import refuse_unknown
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.errors import did_you_mean
+from callsheet.tasks.ledger import SORTS, STATES, RowFilter, Sort, State
+from callsheet.tasks.ledger.filters import ReviewFilter
+from callsheet.tasks.ledger.shown import MOST, PAGE
 
 #: Conditions that are a few words each, by their names in an address and in a filter.
 WORDS = ("tag", "q", "language", "ratio", "tool")

@@ -22,16 +22,24 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from deployments.board.acts.cancel import leave_cancels
-from deployments.board.board import Board
-from deployments.board.quoting import quote_plan
-from deployments.prefect_deployment import FlowRuns
-from tasks.campaign.board_plan import PlanTerms
-from tasks.crash import crashpoint
-from tasks.engine.owner import is_dead
-from tasks.errors import CallsheetError
-from tasks.ledger import BoardRun, claim_run, end_run, find_plan, find_run, open_runs, plans_quoting
-from tasks.redact import redact
+from callsheet.deployments.board.acts.cancel import leave_cancels
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.quoting import quote_plan
+from callsheet.deployments.prefect_deployment import FlowRuns
+from callsheet.tasks.campaign.board_plan import PlanTerms
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.engine.owner import is_dead
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import (
+    BoardRun,
+    claim_run,
+    end_run,
+    find_plan,
+    find_run,
+    open_runs,
+    plans_quoting,
+)
+from callsheet.tasks.redact import redact
 
 log = logging.getLogger("callsheet.board")
 
@@ -209,7 +217,7 @@ def start_process(board: Board, run_id: str) -> subprocess.Popen[bytes]:
 
 def _begin(run_id: str, written: IO[bytes]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "deployments.board.run_process", run_id],
+        [sys.executable, "-P", "-m", "callsheet.deployments.board.run_process", run_id],
         stdin=subprocess.PIPE,
         stdout=written,
         stderr=written,

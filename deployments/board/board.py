@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 
-from deployments.board.hosts import is_loopback
-from deployments.board.permission import Permission
-from tasks.ledger import Ledger
-from tasks.ledger.ledger import Change
-from tasks.settings import Settings
+from callsheet.deployments.board.hosts import is_loopback
+from callsheet.deployments.board.permission import Permission
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.ledger.ledger import Change
+from callsheet.tasks.settings import Settings
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ import asyncio
 
 from starlette.types import Message, Receive
 
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.visit import Visit
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.visit import Visit
 
 #: Bytes of a form or a document; a sheet is as large as its reader allows, and some more around it.
 LARGEST = 1024 * 1024

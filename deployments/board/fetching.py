@@ -11,12 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from deployments.board.board import Board
-from tasks.ledger import KeptSheet
-from tasks.settings import Settings
-from tasks.sheet.fetch import fetch
-from tasks.sheet.fetched import Fetched, refused
-from tasks.sheet.formats import SUFFIXES
+from callsheet.deployments.board.board import Board
+from callsheet.tasks.ledger import KeptSheet
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.sheet.fetch import fetch
+from callsheet.tasks.sheet.fetched import Fetched, refused
+from callsheet.tasks.sheet.formats import SUFFIXES
 
 #: Sheets of the inbox that are listed at most.
 LISTED = 200
@@ -57,7 +57,7 @@ async def fetch_address(board: Board, address: str) -> Fetched:
         raise refused(address[:200], "is not an https:// address")
     if board.settings.private_sheets:
         return await fetch(address)
-    from tasks.sheet.web import fetch_web
+    from callsheet.tasks.sheet.web import fetch_web
 
     return await fetch_web(address, public=True)
 

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from deployments.board.board import Board
-from deployments.board.film_view import (
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.film_view import (
     FilmCard,
     FilmChip,
     FilmView,
@@ -23,11 +23,11 @@ from deployments.board.film_view import (
     narrowed,
     with_request,
 )
-from deployments.board.guests import shown_to
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Person
-from tasks.credits import in_credits
-from tasks.ledger import (
+from callsheet.deployments.board.guests import shown_to
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.ledger import (
     REASONS,
     RETAKEABLE,
     Campaign,
@@ -43,7 +43,7 @@ from tasks.ledger import (
     variety_of,
     whole_row,
 )
-from tasks.ledger.shown import PAGE
+from callsheet.tasks.ledger.shown import PAGE
 
 #: What a person chooses from, as the page says it.
 ORDERS = {"sheet": "In the order of the sheet", "worst": "Worst first", "since": "Newest first"}

@@ -12,8 +12,8 @@ from urllib.parse import quote, urlencode
 
 from starlette.datastructures import QueryParams
 
-from deployments.board.asked import pairs_of, rows_in
-from tasks.ledger import Review, RowFilter, ShownRow, Sort, Take
+from callsheet.deployments.board.asked import pairs_of, rows_in
+from callsheet.tasks.ledger import Review, RowFilter, ShownRow, Sort, Take
 
 
 @dataclass(frozen=True, kw_only=True)

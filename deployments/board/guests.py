@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from deployments.board.who import Person
-from tasks.ledger import Review
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.ledger import Review
 
 #: In the place of a name.
 OTHER = "another reviewer"

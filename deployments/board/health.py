@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from deployments.board.beside import Beside
-from deployments.board.board import Board
-from tasks.errors import CallsheetError
-from tasks.ledger.hints import latest_heard
-from tasks.plural import count
-from tasks.redact import redact
+from callsheet.deployments.board.beside import Beside
+from callsheet.deployments.board.board import Board
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger.hints import latest_heard
+from callsheet.tasks.plural import count
+from callsheet.tasks.redact import redact
 
 Wellness = Literal["ok", "trouble", "off", "unknown"]
 #: A check older than this is made anew when somebody looks, in seconds.
@@ -98,7 +98,7 @@ class Health:
         return HealthPart(name="disk", state="ok" if free > LITTLE else "trouble", words=words)
 
     async def _store(self) -> HealthPart:
-        from tasks.store import open_store
+        from callsheet.tasks.store import open_store
 
         store = open_store(self._board.settings.store)
         try:
@@ -108,7 +108,7 @@ class Health:
         return HealthPart(name="store", state="ok", words=redact(store.address))
 
     async def _service(self) -> HealthPart:
-        from tasks.service.login import key_status
+        from callsheet.tasks.service.login import key_status
 
         base_url, key = self._board.settings.service()
         status = await key_status(base_url, key)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from fastapi import Depends
 
-from deployments.board.board import Board, TheBoard
-from deployments.board.problem_details import ProblemDetails
-from tasks.ledger import Campaign, find_campaign
+from callsheet.deployments.board.board import Board, TheBoard
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.ledger import Campaign, find_campaign
 
 
 async def known_campaign(board: Board, name: str) -> Campaign:

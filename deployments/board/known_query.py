@@ -11,8 +11,8 @@ from fastapi import Request
 from starlette.datastructures import QueryParams
 from starlette.routing import compile_path
 
-from deployments.board.problem_details import ProblemDetails
-from tasks.errors import did_you_mean
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.errors import did_you_mean
 
 
 async def known_query(request: Request) -> None:

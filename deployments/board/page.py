@@ -13,10 +13,10 @@ from jinja2.runtime import Context
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
-from deployments.board.who import Person
-from tasks.credits import as_text, in_credits
-from tasks.ledger import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
-from tasks.plural import count
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.credits import as_text, in_credits
+from callsheet.tasks.ledger import NEEDS_PERSON, NOT_BEGUN, UNDER_WAY, State
+from callsheet.tasks.plural import count
 
 #: Up to so many seconds a moment is told by how long ago it was: then the number, and its unit.
 _AGO = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (2_592_000, 86_400, "d"))
@@ -107,7 +107,7 @@ def _under(which: frozenset[State], rows: Mapping[State, int]) -> int:
 
 
 _TEMPLATES = Environment(
-    loader=PackageLoader("deployments.board"),
+    loader=PackageLoader("callsheet.deployments.board"),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from deployments.board.who import nobody
-from tasks.ledger.checked_change import checked_first
-from tasks.ledger.ledger import Change
-from tasks.ledger.people import Person
+from callsheet.deployments.board.who import nobody
+from callsheet.tasks.ledger.checked_change import checked_first
+from callsheet.tasks.ledger.ledger import Change
+from callsheet.tasks.ledger.people import Person
 
 T = TypeVar("T")
 

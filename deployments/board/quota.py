@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from deployments.board.board import Board
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Person
-from tasks.campaign.handed_in import bytes_of, forget
-from tasks.ledger.plans import drop_sheets, sheets_by
-from tasks.plural import say_bytes
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.campaign.handed_in import bytes_of, forget
+from callsheet.tasks.ledger.plans import drop_sheets, sheets_by
+from callsheet.tasks.plural import say_bytes
 
 DAY = 86400.0
 #: Sheets and bytes of one person in 24 hours.

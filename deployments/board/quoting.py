@@ -9,18 +9,18 @@ import logging
 from functools import partial
 from typing import Any
 
-from deployments.board.acts.sheets import kept_sheet, parsed
-from deployments.board.board import Board
-from deployments.board.problem_details import ProblemDetails
-from tasks.aftercare.retake import offers
-from tasks.aftercare.retake_plan import retake_document, rows_named
-from tasks.campaign.board_plan import PlanTerms, run_document
-from tasks.campaign.priced_plan import plan_with_prices
-from tasks.crash import crashpoint
-from tasks.credits import parse_credits
-from tasks.engine.context import connect
-from tasks.errors import CallsheetError, SheetError
-from tasks.ledger import (
+from callsheet.deployments.board.acts.sheets import kept_sheet, parsed
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.aftercare.retake import offers
+from callsheet.tasks.aftercare.retake_plan import retake_document, rows_named
+from callsheet.tasks.campaign.board_plan import PlanTerms, run_document
+from callsheet.tasks.campaign.priced_plan import plan_with_prices
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.engine.context import connect
+from callsheet.tasks.errors import CallsheetError, SheetError
+from callsheet.tasks.ledger import (
     RETAKEABLE,
     KeptPlan,
     find_campaign,
@@ -29,7 +29,7 @@ from tasks.ledger import (
     kept_rows,
     void_plan,
 )
-from tasks.redact import redact
+from callsheet.tasks.redact import redact
 
 log = logging.getLogger("callsheet.board")
 

@@ -11,10 +11,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import compile_path
 
-from deployments.board.page import page
-from deployments.board.problem_details import ProblemDetails
-from tasks.errors import CallsheetError, SheetError
-from tasks.redact import redact
+from callsheet.deployments.board.page import page
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.errors import CallsheetError, SheetError
+from callsheet.tasks.redact import redact
 
 log = logging.getLogger("callsheet.board")
 

@@ -18,12 +18,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from deployments.board.board import Board
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.tokens import without_secrets
-from deployments.board.visit import Visit
-from deployments.board.who import Person
-from tasks.ledger.kept_answers import KeptAnswer, claim_answer, drop_answer, keep_answer
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.tokens import without_secrets
+from callsheet.deployments.board.visit import Visit
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.ledger.kept_answers import KeptAnswer, claim_answer, drop_answer, keep_answer
 
 _KEY = re.compile(r"[!-~]{1,255}")
 #: Answers that say nothing of the request itself: it may be tried again under its key.

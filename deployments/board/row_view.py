@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from deployments.board.asked import AskedRows, pairs_of
-from tasks.ledger import NEEDS_PERSON, STATES, RowFilter
+from callsheet.deployments.board.asked import AskedRows, pairs_of
+from callsheet.tasks.ledger import NEEDS_PERSON, STATES, RowFilter
 
 #: The states that wait for somebody, as an address has them together.
 FOR_A_PERSON = ",".join(state for state in STATES if state in NEEDS_PERSON)

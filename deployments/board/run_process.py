@@ -1,4 +1,6 @@
-"""`python -m deployments.board.run_process RUN`: one run of an approved plan, as its own process.
+"""One run of an approved plan, as its own process.
+
+    python -m callsheet.deployments.board.run_process RUN
 
 The board starts it in a session of its own, so that it outlives the board, and hands it the very
 settings that the board has on its standard input, which nobody else can read.
@@ -14,17 +16,17 @@ import time
 from collections.abc import AsyncIterator
 from datetime import datetime
 
-from deployments.signals import stopping
-from flows.carry_out import carry_out
-from flows.pipeline import PLAIN
-from tasks.campaign.progress_words import log_line
-from tasks.campaign.run import Run
-from tasks.engine.owner import this_process
-from tasks.engine.progress import Snapshot
-from tasks.errors import CallsheetError
-from tasks.file_limit import raise_file_limit
-from tasks.log_lines import DATED, log_as, log_for_people
-from tasks.redact import redact
+from callsheet.deployments.signals import stopping
+from callsheet.flows.carry_out import carry_out
+from callsheet.flows.pipeline import PLAIN
+from callsheet.tasks.campaign.progress_words import log_line
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.engine.owner import this_process
+from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.file_limit import raise_file_limit
+from callsheet.tasks.log_lines import DATED, log_as, log_for_people
+from callsheet.tasks.redact import redact
 
 #: How often progress is written into the log, in seconds.
 PACE = 10.0

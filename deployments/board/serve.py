@@ -7,12 +7,12 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from deployments.board.app import make_app
-from deployments.board.attend import attending
-from deployments.board.board import Board
-from deployments.listening import listen_on, origin_of
-from deployments.web_server import TimedProtocol, answering, config_for
-from tasks.errors import ConfigurationError
+from callsheet.deployments.board.app import make_app
+from callsheet.deployments.board.attend import attending
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.listening import listen_on, origin_of
+from callsheet.deployments.web_server import TimedProtocol, answering, config_for
+from callsheet.tasks.errors import ConfigurationError
 
 #: Seconds that answers under way have at the end; a stream of events is cut off then.
 GRACE = 2

@@ -13,8 +13,8 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Person, Viewer
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Person, Viewer
 
 #: Streams of one person: a tab has one. In all, and how many more there may be with an admin's.
 #: `serve.MOST_CONNECTIONS` leaves as many again for everything else.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.problem_details import ProblemDetails
 
 #: So many wrong tries an address has in so many seconds: at the page, where people type; and with
 #: bearer tokens, which nobody can guess and a program with an old one sends again and again.

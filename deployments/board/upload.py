@@ -12,9 +12,9 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.types import Message
 
-from deployments.board.problem_details import ProblemDetails
-from tasks.plural import say_bytes
-from tasks.sheet.limits import MAX_BYTES
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.plural import say_bytes
+from callsheet.tasks.sheet.limits import MAX_BYTES
 
 #: What a form has around a sheet, at most: other fields, headers of its parts.
 AROUND = 256 * 1024

@@ -14,11 +14,11 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import Scope
 
-from deployments.board.board import Board
-from deployments.board.hosts import is_loopback as is_loopback
-from deployments.board.hosts import is_number
-from deployments.board.tokens import could_be
-from tasks.errors import BadInput
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.hosts import is_loopback as is_loopback
+from callsheet.deployments.board.hosts import is_number
+from callsheet.deployments.board.tokens import could_be
+from callsheet.tasks.errors import BadInput
 
 _HOST = re.compile(r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")

@@ -13,11 +13,11 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from deployments.board.problem_details import ProblemDetails
-from tasks.ledger.people import ROLES as ROLES
-from tasks.ledger.people import Person as Person
-from tasks.ledger.people import Right
-from tasks.ledger.people import Role as Role
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.ledger.people import ROLES as ROLES
+from callsheet.tasks.ledger.people import Person as Person
+from callsheet.tasks.ledger.people import Right
+from callsheet.tasks.ledger.people import Role as Role
 
 
 def at_least(role: Role) -> Callable[[Request], Awaitable[Person]]:

@@ -14,18 +14,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from rich.console import Console
 
-from deployments.board.acts.admin import admin_token, keep_address, others
-from deployments.board.acts.people import new_login
-from deployments.board.board import Board
-from deployments.board.serve import serving
-from deployments.board.visit import is_loopback, origin_of_site
-from deployments.commands.options import sandbox_for, settings_of
-from deployments.new_ledger import prepare_ledger
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json
-from tasks.errors import ConfigurationError
-from tasks.ledger import Ledger, open_ledger
-from tasks.settings import Settings
+from callsheet.deployments.board.acts.admin import admin_token, keep_address, others
+from callsheet.deployments.board.acts.people import new_login
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.serve import serving
+from callsheet.deployments.board.visit import is_loopback, origin_of_site
+from callsheet.deployments.commands.options import sandbox_for, settings_of
+from callsheet.deployments.new_ledger import prepare_ledger
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.ledger import Ledger, open_ledger
+from callsheet.tasks.settings import Settings
 
 #: How long the login that is printed waits for a browser, in seconds.
 LOGIN = 3600.0
@@ -34,7 +34,7 @@ LOGIN = 3600.0
 def main(args: Namespace) -> int:
     """Serve; return 0 when told to stop. Raises ConfigurationError when it cannot listen."""
     if args.verb is not None:
-        from deployments.commands import board_people
+        from callsheet.deployments.commands import board_people
 
         return board_people.main(args)
     with sandbox_for(args):
@@ -80,8 +80,8 @@ async def _hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[None]:
     """Receive webhooks as `callsheet receive` does, where they are configured."""
     async with AsyncExitStack() as stack:
         if settings.webhook_url:
-            from deployments.commands.receive import hearing
-            from deployments.receiver.endpoint import AlreadyReceiving
+            from callsheet.deployments.commands.receive import hearing
+            from callsheet.deployments.receiver.endpoint import AlreadyReceiving
 
             try:
                 receiver = await stack.enter_async_context(hearing(ledger, settings))

@@ -10,21 +10,21 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from deployments.board.acts import links, people
-from deployments.board.acts.admin import kept_address
-from deployments.board.board import Board
-from deployments.board.hosts import HERE_ONLY
-from deployments.board.visit import origin_of_site
-from deployments.commands.options import budget_of, settings_of
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json, table
-from tasks.credits import as_number, as_text
-from tasks.duration import parse_duration
-from tasks.errors import BadInput
-from tasks.home import make_home
-from tasks.ledger import open_ledger
-from tasks.ledger.people import Invited, all_people
-from tasks.ledger.sessions import Link, all_links
+from callsheet.deployments.board.acts import links, people
+from callsheet.deployments.board.acts.admin import kept_address
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.hosts import HERE_ONLY
+from callsheet.deployments.board.visit import origin_of_site
+from callsheet.deployments.commands.options import budget_of, settings_of
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json, table
+from callsheet.tasks.credits import as_number, as_text
+from callsheet.tasks.duration import parse_duration
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.home import make_home
+from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.ledger.people import Invited, all_people
+from callsheet.tasks.ledger.sessions import Link, all_links
 
 #: Who invites on the command line: whoever has the ledger.
 BY = "the command line"

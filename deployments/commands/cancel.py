@@ -12,15 +12,29 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.commands.named_rows import campaign_and_words, chosen_rows
-from deployments.commands.options import sandbox_for, settings_of
-from deployments.commands.reading import reading
-from deployments.signals import run_command
-from deployments.terminal import consent, console_for, plain, print_json, state_text, table
-from tasks.aftercare.cancel import LIVE, Ending, carry_out, endings, exit_status, needs_service
-from tasks.credits import as_number, as_text, in_credits
-from tasks.engine.context import connect
-from tasks.ledger import Campaign, CampaignRow, Ledger, ask_to_cancel, rows_of
+from callsheet.deployments.commands.named_rows import campaign_and_words, chosen_rows
+from callsheet.deployments.commands.options import sandbox_for, settings_of
+from callsheet.deployments.commands.reading import reading
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import (
+    consent,
+    console_for,
+    plain,
+    print_json,
+    state_text,
+    table,
+)
+from callsheet.tasks.aftercare.cancel import (
+    LIVE,
+    Ending,
+    carry_out,
+    endings,
+    exit_status,
+    needs_service,
+)
+from callsheet.tasks.credits import as_number, as_text, in_credits
+from callsheet.tasks.engine.context import connect
+from callsheet.tasks.ledger import Campaign, CampaignRow, Ledger, ask_to_cancel, rows_of
 
 
 def main(args: Namespace) -> int:

@@ -6,14 +6,14 @@ from argparse import Namespace
 
 from rich.console import Console
 
-from deployments.commands.options import settings_of, sheet_options
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json
-from tasks.campaign.catalogue import compared_offline
-from tasks.campaign.glance import named_offline
-from tasks.plural import count
-from tasks.settings import Settings
-from tasks.sheet import Sheet, read_sheet
+from callsheet.deployments.commands.options import settings_of, sheet_options
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.campaign.catalogue import compared_offline
+from callsheet.tasks.campaign.glance import named_offline
+from callsheet.tasks.plural import count
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.sheet import Sheet, read_sheet
 
 
 def main(args: Namespace) -> int:

@@ -7,28 +7,28 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
-from deployments.commands.named_rows import check_select
-from deployments.commands.options import settings_of
-from deployments.commands.reading import campaign_of, reading
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json
-from tasks.aftercare.contact_sheet import (
+from callsheet.deployments.commands.named_rows import check_select
+from callsheet.deployments.commands.options import settings_of
+from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.aftercare.contact_sheet import (
     MOST_IN_JPEG,
     SheetFilm,
     as_html,
     as_jpeg,
     films_on_sheet,
 )
-from tasks.aftercare.export import whole_file
-from tasks.aftercare.film_pictures import Pictures
-from tasks.aftercare.verify import Places
-from tasks.campaign.selection import parse_selection
-from tasks.errors import BadInput
-from tasks.plural import count
-from tasks.suggest import suggest
+from callsheet.tasks.aftercare.export import whole_file
+from callsheet.tasks.aftercare.film_pictures import Pictures
+from callsheet.tasks.aftercare.verify import Places
+from callsheet.tasks.campaign.selection import parse_selection
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.plural import count
+from callsheet.tasks.suggest import suggest
 
 #: The letters that the sandbox's films are written in: a system may have none.
-LETTERING = Path(str(files("deployments.sandbox.film"))) / "fonts" / "DejaVuSans.ttf"
+LETTERING = Path(str(files("callsheet.deployments.sandbox.film"))) / "fonts" / "DejaVuSans.ttf"
 
 
 def main(args: Namespace) -> int:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.diagnosis.diagnose import diagnose
-from deployments.diagnosis.finding import PlaceFinding
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json
-from tasks.redact import redact
+from callsheet.deployments.diagnosis.diagnose import diagnose
+from callsheet.deployments.diagnosis.finding import PlaceFinding
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.redact import redact
 
 
 def main(args: Namespace) -> int:

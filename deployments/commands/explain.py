@@ -9,24 +9,24 @@ from functools import partial
 
 from rich.console import Console
 
-from deployments.commands.options import settings_of
-from deployments.commands.reading import campaign_of, reading
-from deployments.moments import say_moment
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json, state_text
-from tasks.aftercare.explain import (
+from callsheet.deployments.commands.options import settings_of
+from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.moments import say_moment
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json, state_text
+from callsheet.tasks.aftercare.explain import (
     Attempt,
     Explanation,
     explain,
     explanation_document,
 )
-from tasks.brief import Json
-from tasks.credits import as_text, in_credits
-from tasks.engine.policy.decision import Rules
-from tasks.errors import BadInput
-from tasks.ledger import CampaignRow, Event, PaidCall, rows_of
-from tasks.redact import redacted
-from tasks.suggest import suggest
+from callsheet.tasks.brief import Json
+from callsheet.tasks.credits import as_text, in_credits
+from callsheet.tasks.engine.policy.decision import Rules
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import CampaignRow, Event, PaidCall, rows_of
+from callsheet.tasks.redact import redacted
+from callsheet.tasks.suggest import suggest
 
 #: Characters of a field of the request that are shown; `--json` has all of it.
 SHOWN = 120

@@ -7,12 +7,12 @@ from argparse import Namespace
 from functools import partial
 from pathlib import Path
 
-from deployments.commands.reading import campaign_of, reading
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json
-from tasks.aftercare.export import BINARY, Format, export, format_of, whole_file
-from tasks.errors import BadInput
-from tasks.plural import count
+from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.aftercare.export import BINARY, Format, export, format_of, whole_file
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.plural import count
 
 
 def main(args: Namespace) -> int:

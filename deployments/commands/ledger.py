@@ -12,16 +12,21 @@ from collections.abc import Callable, Mapping
 from getpass import getuser
 from pathlib import Path
 
-from deployments.commands.options import settings_of
-from deployments.terminal import console_for, plain, print_json, say
-from tasks.duration import parse_duration
-from tasks.errors import BadInput
-from tasks.ledger.backup import back_up, restore
-from tasks.ledger.maintenance import check_ledger, make_ledger, upgrade_ledger, vacuum_ledger
-from tasks.ledger.schema_version import works_until
-from tasks.plural import say_bytes
-from tasks.redact import redact
-from tasks.settings import Settings
+from callsheet.deployments.commands.options import settings_of
+from callsheet.deployments.terminal import console_for, plain, print_json, say
+from callsheet.tasks.duration import parse_duration
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger.backup import back_up, restore
+from callsheet.tasks.ledger.maintenance import (
+    check_ledger,
+    make_ledger,
+    upgrade_ledger,
+    vacuum_ledger,
+)
+from callsheet.tasks.ledger.schema_version import works_until
+from callsheet.tasks.plural import say_bytes
+from callsheet.tasks.redact import redact
+from callsheet.tasks.settings import Settings
 
 Document = dict[str, object]
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from deployments.key_destination import Destination, choose_destination
-from deployments.key_request import Obtained, Order, obtain, take_back
-from deployments.signals import run_command
-from deployments.terminal import console_for, print_json, say
-from tasks.credentials import Login, fingerprint, profile_name
-from tasks.errors import BadInput, ConfigurationError, LoginError, Parked
-from tasks.redact import register_secret
-from tasks.service.login import Grant, KeyStatus, is_key, key_status, owner_of
-from tasks.settings import Settings, credentials_folder, load_settings
-from tasks.suggest import suggest
+from callsheet.deployments.key_destination import Destination, choose_destination
+from callsheet.deployments.key_request import Obtained, Order, obtain, take_back
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, print_json, say
+from callsheet.tasks.credentials import Login, fingerprint, profile_name
+from callsheet.tasks.errors import BadInput, ConfigurationError, LoginError, Parked
+from callsheet.tasks.redact import register_secret
+from callsheet.tasks.service.login import Grant, KeyStatus, is_key, key_status, owner_of
+from callsheet.tasks.settings import Settings, credentials_folder, load_settings
+from callsheet.tasks.suggest import suggest
 
 SCOPES = ("read", "write", "ai")
 _LACKS = {

@@ -9,13 +9,13 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from deployments.key_request import auth_url_of
-from deployments.signals import run_command
-from deployments.terminal import console_for, print_json, say
-from tasks.credentials import Login, forget, key_of, profile_name
-from tasks.errors import CallsheetError
-from tasks.service.login import Exchange, key_status, revoke
-from tasks.settings import Settings, credentials_folder, load_settings
+from callsheet.deployments.key_request import auth_url_of
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, print_json, say
+from callsheet.tasks.credentials import Login, forget, key_of, profile_name
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.service.login import Exchange, key_status, revoke
+from callsheet.tasks.settings import Settings, credentials_folder, load_settings
 
 
 def main(args: Namespace) -> int:

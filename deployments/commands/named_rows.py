@@ -6,11 +6,11 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 
-from deployments.commands.reading import NotHere, campaign_of
-from tasks.campaign.selection import check_selection, choose_rows, parse_selection
-from tasks.errors import BadInput
-from tasks.ledger import Campaign, CampaignRow, Ledger, all_campaigns, rows_of
-from tasks.suggest import suggest
+from callsheet.deployments.commands.reading import NotHere, campaign_of
+from callsheet.tasks.campaign.selection import check_selection, choose_rows, parse_selection
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import Campaign, CampaignRow, Ledger, all_campaigns, rows_of
+from callsheet.tasks.suggest import suggest
 
 
 async def campaign_and_words(args: Namespace, ledger: Ledger) -> tuple[Campaign, list[str]]:

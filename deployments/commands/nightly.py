@@ -10,22 +10,22 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.commands.options import budget_of, sandbox_for, settings_of
-from deployments.new_ledger import prepare_ledger
-from deployments.signals import STOPPED, on_signal, run_command
-from deployments.terminal import console_for, plain, print_json, say, table
-from flows.night import hold_night
-from tasks.campaign.run import Run
-from tasks.credits import as_number, as_text, in_credits
-from tasks.duration import parse_duration
-from tasks.errors import BadInput, CallsheetError
-from tasks.nights.inboxes import Inbox, with_terms
-from tasks.nights.nights_file import find_inboxes
-from tasks.nights.sheet_answers import names_of
-from tasks.nights.values import BY_GRAVITY, NightReport, SheetReport
-from tasks.plural import count
-from tasks.redact import redact
-from tasks.settings import Settings
+from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
+from callsheet.deployments.new_ledger import prepare_ledger
+from callsheet.deployments.signals import STOPPED, on_signal, run_command
+from callsheet.deployments.terminal import console_for, plain, print_json, say, table
+from callsheet.flows.night import hold_night
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.credits import as_number, as_text, in_credits
+from callsheet.tasks.duration import parse_duration
+from callsheet.tasks.errors import BadInput, CallsheetError
+from callsheet.tasks.nights.inboxes import Inbox, with_terms
+from callsheet.tasks.nights.nights_file import find_inboxes
+from callsheet.tasks.nights.sheet_answers import names_of
+from callsheet.tasks.nights.values import BY_GRAVITY, NightReport, SheetReport
+from callsheet.tasks.plural import count
+from callsheet.tasks.redact import redact
+from callsheet.tasks.settings import Settings
 
 
 def main(args: Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from argparse import Namespace
 
-from deployments.signals import run_command
+from callsheet.deployments.signals import run_command
 
 #: Where a verb is: a pause pays for no mail, a list for no schedule of others.
 VERBS = {
@@ -21,6 +21,6 @@ VERBS = {
 def main(args: Namespace) -> int:
     """Carry out a verb."""
     file, name = VERBS[args.verb]
-    verb = getattr(importlib.import_module(f"deployments.nights.{file}"), name)
+    verb = getattr(importlib.import_module(f"callsheet.deployments.nights.{file}"), name)
     status: int = run_command(verb(args))
     return status

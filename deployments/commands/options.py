@@ -11,17 +11,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.credits import parse_credits
-from tasks.errors import BadInput
-from tasks.home import is_here, last_run
-from tasks.log_lines import log_as
-from tasks.origin import origin_of
-from tasks.redact import unsigned
-from tasks.settings import Settings, load_settings
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.home import is_here, last_run
+from callsheet.tasks.log_lines import log_as
+from callsheet.tasks.origin import origin_of
+from callsheet.tasks.redact import unsigned
+from callsheet.tasks.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     # Only commands that are given a sheet pay for reading one.
-    from tasks.sheet import SheetOptions
+    from callsheet.tasks.sheet import SheetOptions
 
 
 def settings_of(args: Namespace, overrides: Mapping[str, str] | None = None) -> Settings:
@@ -67,7 +67,7 @@ def sandbox_for(args: Namespace) -> Iterator[None]:
     if not getattr(args, "sandbox", False):
         yield
         return
-    from deployments.servers import sandbox
+    from callsheet.deployments.servers import sandbox
 
     state = settings_of(args).home / "sandbox"
     scale = getattr(args, "time_scale", None)
@@ -79,7 +79,7 @@ def sandbox_for(args: Namespace) -> Iterator[None]:
 
 def sheet_options(args: Namespace, settings: Settings) -> SheetOptions:
     """Return how the sheet is to be read."""
-    from tasks.sheet import SheetOptions
+    from callsheet.tasks.sheet import SheetOptions
 
     return SheetOptions(
         campaign=args.campaign,
@@ -97,8 +97,8 @@ def words_of(args: Namespace) -> dict[str, Any]:
     Raises BadInput when the plan cannot be read.
     """
     # `check` comes by here too, and speaks to no ledger.
-    from tasks.campaign.plan import said_in
-    from tasks.campaign.values import SAID
+    from callsheet.tasks.campaign.plan import said_in
+    from callsheet.tasks.campaign.values import SAID
 
     file = getattr(args, "plan", None)
     saved = said_in(Path(file)) if file else []

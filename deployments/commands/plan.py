@@ -7,8 +7,8 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from deployments.commands.check import show_findings
-from deployments.commands.options import (
+from callsheet.deployments.commands.check import show_findings
+from callsheet.deployments.commands.options import (
     budget_of,
     ledger_note,
     settings_for,
@@ -16,19 +16,19 @@ from deployments.commands.options import (
     typed_in,
     words_of,
 )
-from deployments.plan_table import show_plan
-from deployments.progress_view import ProgressView
-from deployments.signals import run_command
-from deployments.terminal import console_for, print_json, say
-from tasks.campaign.plan import plan_document, save_plan
-from tasks.campaign.priced_plan import PricedPlan, plan_from
-from tasks.campaign.prices import Tell
-from tasks.campaign.quote import check_budget
-from tasks.campaign.values import Plan, RunOptions
-from tasks.errors import CallsheetError, SpendRefused
-from tasks.redact import unsigned
-from tasks.settings import Settings
-from tasks.suggest import suggest_run
+from callsheet.deployments.plan_table import show_plan
+from callsheet.deployments.progress_view import ProgressView
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, print_json, say
+from callsheet.tasks.campaign.plan import plan_document, save_plan
+from callsheet.tasks.campaign.priced_plan import PricedPlan, plan_from
+from callsheet.tasks.campaign.prices import Tell
+from callsheet.tasks.campaign.quote import check_budget
+from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.errors import CallsheetError, SpendRefused
+from callsheet.tasks.redact import unsigned
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.suggest import suggest_run
 
 
 def main(args: Namespace) -> int:

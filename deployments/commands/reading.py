@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from shlex import quote
 
-from deployments.commands.options import settings_of
-from tasks.errors import BadInput, LedgerError, did_you_mean
-from tasks.home import LastRun
-from tasks.ledger import Campaign, Ledger, all_campaigns, find_campaign, open_ledger
-from tasks.settings import Settings
+from callsheet.deployments.commands.options import settings_of
+from callsheet.tasks.errors import BadInput, LedgerError, did_you_mean
+from callsheet.tasks.home import LastRun
+from callsheet.tasks.ledger import Campaign, Ledger, all_campaigns, find_campaign, open_ledger
+from callsheet.tasks.settings import Settings
 
 
 @asynccontextmanager
@@ -60,14 +60,14 @@ async def campaign_of(ledger: Ledger, name: str | None) -> Campaign:
 
 def _campaign_in(word: str) -> str:
     """Return the campaign that a word means; a sheet is mostly run under its own name."""
-    from tasks.sheet.formats import SUFFIXES
+    from callsheet.tasks.sheet.formats import SUFFIXES
 
     return Path(word).stem if Path(word).suffix.lower() in SUFFIXES else word
 
 
 def _way_to(campaign: str, settings: Settings, error: BadInput) -> str | None:
     """Return how to reach the ledger that has a campaign, where it is another of this user's."""
-    from tasks.campaign.glance import ledger_with
+    from callsheet.tasks.campaign.glance import ledger_with
 
     there_is_one = not isinstance(error, NotHere) and not _is_missing(settings)
     if settings.ledger_is_named or there_is_one:

@@ -12,17 +12,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from rich.console import Console
 
-from deployments.commands.options import settings_of
-from deployments.new_ledger import prepare_ledger
-from deployments.receiver.acceptance import Receiver
-from deployments.receiver.server import receiving
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json
-from tasks.credentials import LiveSecrets
-from tasks.errors import CallsheetError
-from tasks.ledger import Ledger, open_ledger
-from tasks.redact import redact, redacted
-from tasks.settings import Settings
+from callsheet.deployments.commands.options import settings_of
+from callsheet.deployments.new_ledger import prepare_ledger
+from callsheet.deployments.receiver.acceptance import Receiver
+from callsheet.deployments.receiver.server import receiving
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.credentials import LiveSecrets
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import Ledger, open_ledger
+from callsheet.tasks.redact import redact, redacted
+from callsheet.tasks.settings import Settings
 
 
 def main(args: Namespace) -> int:
@@ -55,7 +55,7 @@ async def hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver]
     async with AsyncExitStack() as stack:
         receiver = await stack.enter_async_context(_hearing(ledger, settings))
         if settings.metrics:
-            from deployments.metrics_server import telling_metrics
+            from callsheet.deployments.metrics_server import telling_metrics
 
             telling = telling_metrics(ledger, settings.metrics)
             receiver.metrics = await stack.enter_async_context(telling)
@@ -70,7 +70,7 @@ async def _hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver
             yield receiver
         return
     # Nothing else here needs Prefect.
-    from flows.hint_events import announcer
+    from callsheet.flows.hint_events import announcer
 
     async with (
         announcer(ledger) as announce,

@@ -10,19 +10,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.commands.options import sandbox_for, settings_of
-from deployments.commands.reading import campaign_of, reading
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json, table
-from tasks.aftercare.differences import Comparison, Difference
-from tasks.aftercare.reconcile import apply_changes, names_of, reconcile
-from tasks.brief import Brief
-from tasks.engine.context import open_service, organisation_of
-from tasks.errors import Parked, ServiceError, SheetError
-from tasks.ledger import Campaign, Ledger, all_campaigns
-from tasks.plural import count
-from tasks.sheet import read_sheet
-from tasks.suggest import suggest
+from callsheet.deployments.commands.options import sandbox_for, settings_of
+from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json, table
+from callsheet.tasks.aftercare.differences import Comparison, Difference
+from callsheet.tasks.aftercare.reconcile import apply_changes, names_of, reconcile
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.engine.context import open_service, organisation_of
+from callsheet.tasks.errors import Parked, ServiceError, SheetError
+from callsheet.tasks.ledger import Campaign, Ledger, all_campaigns
+from callsheet.tasks.plural import count
+from callsheet.tasks.sheet import read_sheet
+from callsheet.tasks.suggest import suggest
 
 #: How long to leave a service alone that could not be asked, in seconds.
 LATER = 300

@@ -8,17 +8,17 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from deployments.commands.options import budget_of, sandbox_for, settings_of
-from deployments.commands.reading import campaign_of, reading
-from deployments.moments import say_moment
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json, table
-from tasks.campaign.match import check_same_money
-from tasks.campaign.values import RunOptions
-from tasks.credits import in_credits
-from tasks.engine.context import open_service
-from tasks.errors import BadInput, NotFound
-from tasks.ledger import (
+from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
+from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.moments import say_moment
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json, table
+from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.engine.context import open_service
+from callsheet.tasks.errors import BadInput, NotFound
+from callsheet.tasks.ledger import (
     CampaignRow,
     Ledger,
     PaidCall,
@@ -30,7 +30,7 @@ from tasks.ledger import (
     tracked_videos,
     unsettled_calls,
 )
-from tasks.suggest import suggest
+from callsheet.tasks.suggest import suggest
 
 
 def main(args: Namespace) -> int:

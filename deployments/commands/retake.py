@@ -10,27 +10,34 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.commands.named_rows import campaign_and_words, chosen_rows
-from deployments.commands.options import budget_of, sandbox_for, settings_of
-from deployments.commands.reading import reading
-from deployments.progress_view import ProgressView
-from deployments.row_table import show_urgent_rows
-from deployments.signals import run_command, stopping
-from deployments.terminal import consent, console_for, plain, print_json, state_text, table
-from flows.pipeline import PLAIN, carry
-from tasks.aftercare.advice import run_line, service_of
-from tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
-from tasks.campaign.hold import carry_only
-from tasks.campaign.match import is_other_money
-from tasks.campaign.quote import check_budget
-from tasks.campaign.run import Run, no_approval, open_run
-from tasks.campaign.values import RunOptions, RunOutcome
-from tasks.credits import as_number, as_text, in_credits
-from tasks.duration import parse_duration
-from tasks.errors import BadInput
-from tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow, kept_rows
-from tasks.plural import count
-from tasks.suggest import suggest
+from callsheet.deployments.commands.named_rows import campaign_and_words, chosen_rows
+from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
+from callsheet.deployments.commands.reading import reading
+from callsheet.deployments.progress_view import ProgressView
+from callsheet.deployments.row_table import show_urgent_rows
+from callsheet.deployments.signals import run_command, stopping
+from callsheet.deployments.terminal import (
+    consent,
+    console_for,
+    plain,
+    print_json,
+    state_text,
+    table,
+)
+from callsheet.flows.pipeline import PLAIN, carry
+from callsheet.tasks.aftercare.advice import run_line, service_of
+from callsheet.tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
+from callsheet.tasks.campaign.hold import carry_only
+from callsheet.tasks.campaign.match import is_other_money
+from callsheet.tasks.campaign.quote import check_budget
+from callsheet.tasks.campaign.run import Run, no_approval, open_run
+from callsheet.tasks.campaign.values import RunOptions, RunOutcome
+from callsheet.tasks.credits import as_number, as_text, in_credits
+from callsheet.tasks.duration import parse_duration
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import RETAKEABLE, UNDER_WAY, Campaign, CampaignRow, kept_rows
+from callsheet.tasks.plural import count
+from callsheet.tasks.suggest import suggest
 
 #: State -> why a row is not taken again, and what `{run}` does instead.
 _WHY_NOT = {

@@ -12,14 +12,14 @@ from typing import Any, cast
 
 from rich.console import Console
 
-from deployments.commands.named_rows import campaign_and_words, chosen_rows
-from deployments.commands.reading import reading
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json
-from tasks.aftercare.review import review_row, review_rows
-from tasks.campaign.report import row_documents
-from tasks.errors import BadInput
-from tasks.ledger import (
+from callsheet.deployments.commands.named_rows import campaign_and_words, chosen_rows
+from callsheet.deployments.commands.reading import reading
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.aftercare.review import review_row, review_rows
+from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import (
     VERDICTS,
     Campaign,
     CampaignRow,
@@ -31,8 +31,8 @@ from tasks.ledger import (
     film_of_take,
     review_of,
 )
-from tasks.plural import count
-from tasks.suggest import suggest
+from callsheet.tasks.plural import count
+from callsheet.tasks.suggest import suggest
 
 UNDO = "undo"
 _DONE = {"keep": "kept", "reject": "rejected"}

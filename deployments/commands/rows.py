@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from deployments.commands.reading import campaign_of, reading
-from deployments.row_table import Document, show_rows
-from deployments.signals import run_command
-from deployments.terminal import console_for, print_json_lines
-from tasks.campaign.report import row_documents
-from tasks.campaign.selection import choose_rows, parse_selection
-from tasks.errors import BadInput, did_you_mean
-from tasks.ledger import STATES, CampaignRow, State, rows_of
+from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.row_table import Document, show_rows
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, print_json_lines
+from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.campaign.selection import choose_rows, parse_selection
+from callsheet.tasks.errors import BadInput, did_you_mean
+from callsheet.tasks.ledger import STATES, CampaignRow, State, rows_of
 
 
 def main(args: Namespace) -> int:

@@ -11,13 +11,13 @@ import sys
 from argparse import Namespace
 from contextlib import ExitStack
 
-from deployments.commands.options import ledger_note, settings_of
-from deployments.flow_parameters import flow_parameters
-from deployments.new_ledger import prepare_ledger
-from deployments.signals import run_command
-from tasks.duration import parse_duration
-from tasks.errors import BadInput
-from tasks.settings import Settings
+from callsheet.deployments.commands.options import ledger_note, settings_of
+from callsheet.deployments.flow_parameters import flow_parameters
+from callsheet.deployments.new_ledger import prepare_ledger
+from callsheet.deployments.signals import run_command
+from callsheet.tasks.duration import parse_duration
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.settings import Settings
 
 
 def main(args: Namespace) -> int:
@@ -32,15 +32,15 @@ def main(args: Namespace) -> int:
     with ExitStack() as stack:
         overrides = None
         if args.sandbox:
-            from deployments.servers import sandbox
+            from callsheet.deployments.servers import sandbox
 
             overrides = stack.enter_context(
                 sandbox(found.home / "sandbox", time_scale=args.time_scale)
             )
         settings = settings_of(args, overrides)
         settings.service()
-        from deployments.prefect_run import PrefectBeside
-        from deployments.terminal_run import run_here
+        from callsheet.deployments.prefect_run import PrefectBeside
+        from callsheet.deployments.terminal_run import run_here
 
         prefect = None
         if not args.without_prefect:
@@ -54,8 +54,8 @@ def main(args: Namespace) -> int:
 
 def _check_workers(args: Namespace, settings: Settings) -> None:
     """Raise a CallsheetError for options that crews cannot be had with."""
-    from deployments.up.what_is_up import sandbox_kept
-    from tasks.campaign.crews import check_workers
+    from callsheet.deployments.up.what_is_up import sandbox_kept
+    from callsheet.tasks.campaign.crews import check_workers
 
     if args.without_prefect:
         raise BadInput(

@@ -6,9 +6,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from deployments.sandbox.options import OptionRefused, Options
-from tasks.errors import BadInput
-from tasks.settings import load_settings
+from callsheet.deployments.sandbox.options import OptionRefused, Options
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.settings import load_settings
 
 
 def main(args: Namespace) -> int:
@@ -35,7 +35,7 @@ def main(args: Namespace) -> int:
         options = Options(**said)
     except OptionRefused as refusal:
         raise BadInput(str(refusal)) from refusal
-    from deployments.sandbox.serve import serve
+    from callsheet.deployments.sandbox.serve import serve
 
     return serve(options)
 

@@ -7,8 +7,8 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from deployments.terminal import console_for, plain, print_json
-from tasks.sheet.json_schema import sheet_schema
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.sheet.json_schema import sheet_schema
 
 
 def main(args: Namespace) -> int:
@@ -17,7 +17,7 @@ def main(args: Namespace) -> int:
     if args.output in (None, "-"):
         sys.stdout.write(text)
         return 0
-    from tasks.aftercare.export import whole_file
+    from callsheet.tasks.aftercare.export import whole_file
 
     with whole_file(Path(args.output)) as file:
         file.write(text.encode())

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 
-from deployments.campaign_status import CampaignStatus, status_document
-from deployments.commands.options import settings_of
-from deployments.commands.reading import campaign_of, reading
-from deployments.signals import run_command
-from tasks.credits import as_number
-from tasks.engine.owner import is_at_work
-from tasks.ledger import (
+from callsheet.deployments.campaign_status import CampaignStatus, status_document
+from callsheet.deployments.commands.options import settings_of
+from callsheet.deployments.commands.reading import campaign_of, reading
+from callsheet.deployments.signals import run_command
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.engine.owner import is_at_work
+from callsheet.tasks.ledger import (
     Account,
     Campaign,
     Ledger,
@@ -25,14 +25,14 @@ from tasks.ledger import (
     find_account,
     tally_of,
 )
-from tasks.settings import Settings
+from callsheet.tasks.settings import Settings
 
 
 def main(args: Namespace) -> int:
     """Show counts and account of one campaign or of all, and the accounts of days and others."""
     found, accounts = run_command(_read(args))
-    from deployments.status_table import show_status
-    from deployments.terminal import console_for, print_json
+    from callsheet.deployments.status_table import show_status
+    from callsheet.deployments.terminal import console_for, print_json
 
     show_status(found, accounts, console_for(args))
     if args.json:
@@ -66,7 +66,7 @@ async def _read_campaigns(ledger: Ledger, campaigns: Sequence[Campaign]) -> list
     counting = asyncio.gather(*(_read_campaign(ledger, one) for one in largest))
     await asyncio.sleep(0)
     # A large ledger counts for a while, in threads: what shows it is loaded meanwhile.
-    import_module("deployments.status_table")
+    import_module("callsheet.deployments.status_table")
     found = {one.campaign.id: one for one in await counting}
     return [found[campaign.id] for campaign in campaigns]
 

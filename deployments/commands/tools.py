@@ -10,21 +10,21 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.commands.options import settings_for
-from deployments.direct.answer_view import show_records
-from deployments.direct.session import ending
-from deployments.new_ledger import prepare_ledger
-from deployments.signals import run_command
-from deployments.terminal import console_for, plain, print_json, say, table
-from tasks.campaign.catalogue import day_told, is_young, known_catalogue, told_anew
-from tasks.campaign.comparison import meant
-from tasks.campaign.example_row import example_csv, example_yaml
-from tasks.catalogue import PARTS, Catalogue, Tool, ToolField
-from tasks.credits import as_number, as_text, in_credits
-from tasks.engine.context import open_service
-from tasks.errors import BadInput
-from tasks.ledger import open_ledger
-from tasks.settings import Settings
+from callsheet.deployments.commands.options import settings_for
+from callsheet.deployments.direct.answer_view import show_records
+from callsheet.deployments.direct.session import ending
+from callsheet.deployments.new_ledger import prepare_ledger
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, plain, print_json, say, table
+from callsheet.tasks.campaign.catalogue import day_told, is_young, known_catalogue, told_anew
+from callsheet.tasks.campaign.comparison import meant
+from callsheet.tasks.campaign.example_row import example_csv, example_yaml
+from callsheet.tasks.catalogue import PARTS, Catalogue, Tool, ToolField
+from callsheet.tasks.credits import as_number, as_text, in_credits
+from callsheet.tasks.engine.context import open_service
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.settings import Settings
 
 #: The lists beside the tools, and what their entries are likely to say of themselves.
 LISTS = {

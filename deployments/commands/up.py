@@ -19,16 +19,22 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.commands.options import settings_of
-from deployments.new_ledger import prepare_ledger
-from deployments.signals import on_signal, run_command
-from deployments.terminal import console_for, plain, print_json
-from deployments.up.leftovers import end_leftovers
-from deployments.up.supervisor import Supervisor
-from deployments.up.systemd import tell_systemd
-from deployments.up.telling import ready_document, status_of, tell_ready, tell_status, ways_in
-from deployments.up.wanted import PARTS, Parts, WantedParts
-from deployments.up.what_is_up import (
+from callsheet.deployments.commands.options import settings_of
+from callsheet.deployments.new_ledger import prepare_ledger
+from callsheet.deployments.signals import on_signal, run_command
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.deployments.up.leftovers import end_leftovers
+from callsheet.deployments.up.supervisor import Supervisor
+from callsheet.deployments.up.systemd import tell_systemd
+from callsheet.deployments.up.telling import (
+    ready_document,
+    status_of,
+    tell_ready,
+    tell_status,
+    ways_in,
+)
+from callsheet.deployments.up.wanted import PARTS, Parts, WantedParts
+from callsheet.deployments.up.what_is_up import (
     UpAlready,
     WhatIsUp,
     holder,
@@ -36,10 +42,10 @@ from deployments.up.what_is_up import (
     last_up,
     what_is_up,
 )
-from tasks.errors import CallsheetError, ConfigurationError
-from tasks.log_lines import logs_json, pass_on
-from tasks.redact import redact
-from tasks.settings import Settings
+from callsheet.tasks.errors import CallsheetError, ConfigurationError
+from callsheet.tasks.log_lines import logs_json, pass_on
+from callsheet.tasks.redact import redact
+from callsheet.tasks.settings import Settings
 
 #: How long `--down` waits for a clean end, and `up` for one that is starting, in seconds.
 DOWN_LIMIT, READY_LIMIT = 60.0, 180.0
@@ -123,7 +129,7 @@ async def _tell_ready(
         )
     console.print(plain(f"Ctrl+C stops it; the logs are in {settings.home / 'up'}"))
     if args.open and ways[0]:
-        from deployments.commands.board import open_browser
+        from callsheet.deployments.commands.board import open_browser
 
         await open_browser(ways[0])
 
@@ -179,7 +185,7 @@ def _status(args: Namespace, settings: Settings, console: Console) -> int:
 
 
 def _token(settings: Settings) -> str | None:
-    from deployments.board.acts.admin import kept_token
+    from callsheet.deployments.board.acts.admin import kept_token
 
     return kept_token(settings.home / "board")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 
-from deployments.direct import create, film_verbs, unquoted, video_verbs
-from deployments.direct.session import Verb, carry_out
+from callsheet.deployments.direct import create, film_verbs, unquoted, video_verbs
+from callsheet.deployments.direct.session import Verb, carry_out
 
 VERBS: Mapping[str, Verb] = {
     "create": create.create,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 
-from deployments.direct import subscription_verbs, webhook_verbs
-from deployments.direct.session import Verb, carry_out
+from callsheet.deployments.direct import subscription_verbs, webhook_verbs
+from callsheet.deployments.direct.session import Verb, carry_out
 
 VERBS: Mapping[str, Verb] = {
     "ensure": subscription_verbs.ensure,

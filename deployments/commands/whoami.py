@@ -8,12 +8,12 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from deployments.commands.login import SCOPES
-from deployments.signals import run_command
-from deployments.terminal import console_for, print_json, say
-from tasks.credentials import fingerprint, profile_name
-from tasks.service.login import KeyStatus, Owner, key_status, owner_of
-from tasks.settings import Settings, load_settings
+from callsheet.deployments.commands.login import SCOPES
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, print_json, say
+from callsheet.tasks.credentials import fingerprint, profile_name
+from callsheet.tasks.service.login import KeyStatus, Owner, key_status, owner_of
+from callsheet.tasks.settings import Settings, load_settings
 
 
 def main(args: Namespace) -> int:

@@ -1,4 +1,6 @@
-"""`python -m deployments.container.alive [ROLE]`: whether what this container serves is alive.
+"""Whether what this container serves is alive.
+
+    python -m callsheet.deployments.container.alive [ROLE]
 
 The health check of the image: 0 or 1, and a line that says why. Each role is asked for itself at
 its own address, which costs it no look at anything else: that a database is away is nothing that

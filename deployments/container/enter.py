@@ -1,4 +1,6 @@
-"""`python -m deployments.container.enter COMMAND [ARG ...]`: what a container begins with.
+"""What a container begins with.
+
+    python -m callsheet.deployments.container.enter COMMAND [ARG ...]
 
 Callsheet reads its own secrets from files (`CALLSHEET_API_KEY_FILE`); Prefect reads none. So what
 `PREFECT_..._FILE` names is read here, then the command takes the place of this process. It is
@@ -21,12 +23,12 @@ SECRETS = (
     "PREFECT_SERVER_DATABASE_PASSWORD",
     "PREFECT_CLIENT_CUSTOM_HEADERS",
 )
-#: Commands that are modules of ours or run with ours: packages that lie in the folder do not count.
+#: Commands that are Python modules: packages that lie in the folder are not taken for them.
 MODULES = {
-    "callsheet": ("deployments.cli",),
-    "prefect": ("flows.own", "prefect"),
+    "callsheet": ("callsheet.deployments.cli",),
+    "prefect": ("prefect",),
     # Prefect's worker, whose flow runs let go when it is stopped.
-    "worker": ("deployments.prefect_worker",),
+    "worker": ("callsheet.deployments.prefect_worker",),
 }
 
 

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-from deployments.diagnosis.film_store import store
-from deployments.diagnosis.finding import TROUBLE, PlaceFinding, all_of, each_of, wrong_by
-from deployments.diagnosis.kept_ledger import ledger
-from deployments.diagnosis.place import files, nights, packages, remarks, room, versions
-from deployments.diagnosis.prefect import PrefectStarts, prefect, wanted_of
-from deployments.diagnosis.service import service, webhooks
-from deployments.prefect_address import prefect_address
-from deployments.servers import prefect_of
-from tasks.settings import Settings, load_settings
+from callsheet.deployments.diagnosis.film_store import store
+from callsheet.deployments.diagnosis.finding import TROUBLE, PlaceFinding, all_of, each_of, wrong_by
+from callsheet.deployments.diagnosis.kept_ledger import ledger
+from callsheet.deployments.diagnosis.place import files, nights, remarks, room, versions
+from callsheet.deployments.diagnosis.prefect import PrefectStarts, prefect, wanted_of
+from callsheet.deployments.diagnosis.service import service, webhooks
+from callsheet.deployments.prefect_address import prefect_address
+from callsheet.deployments.servers import prefect_of
+from callsheet.tasks.settings import Settings, load_settings
 
 
 async def diagnose(profile: str | None, folder: Path) -> list[PlaceFinding]:
@@ -23,7 +23,7 @@ async def diagnose(profile: str | None, folder: Path) -> list[PlaceFinding]:
     Asks the service with free reads, and tries whether the store can be written and read. Nothing
     that was not there before is left behind.
     """
-    found = [*each_of("versions", versions), *each_of("packages", lambda: packages(folder))]
+    found = each_of("versions", versions)
     try:
         settings = load_settings(profile=profile, folder=folder)
     except TROUBLE as error:

@@ -6,9 +6,9 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from deployments.diagnosis.finding import PlaceFinding, note, ok, wrong
-from tasks.settings import Settings
-from tasks.store import open_store
+from callsheet.deployments.diagnosis.finding import PlaceFinding, note, ok, wrong
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.store import open_store
 
 _NO_HASTE = (
     "it works; a store that knows If-None-Match and checks digests spares a look or a read for "

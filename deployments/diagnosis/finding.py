@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.errors import CallsheetError, shorten
+from callsheet.tasks.errors import CallsheetError, shorten
 
 #: What is said of an error that brings no words of its own on what helps.
 RUNBOOK = "docs/operations.md says what to do, by symptom"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from deployments.diagnosis.finding import RUNBOOK, PlaceFinding, note, ok, wrong, wrong_by
-from tasks.errors import CallsheetError, LedgerNewer
-from tasks.ledger.backup import opened, schema_of
-from tasks.ledger.maintenance import LedgerCheck, check_ledger, size_of_ledger
-from tasks.ledger.migrate import MAKE_ONE, contracts
-from tasks.ledger.productions import left_held
-from tasks.ledger.schema import REVISION
-from tasks.ledger.schema_version import SchemaVersion, works_until
-from tasks.plural import count, say_bytes
+from callsheet.deployments.diagnosis.finding import RUNBOOK, PlaceFinding, note, ok, wrong, wrong_by
+from callsheet.tasks.errors import CallsheetError, LedgerNewer
+from callsheet.tasks.ledger.backup import opened, schema_of
+from callsheet.tasks.ledger.maintenance import LedgerCheck, check_ledger, size_of_ledger
+from callsheet.tasks.ledger.migrate import MAKE_ONE, contracts
+from callsheet.tasks.ledger.productions import left_held
+from callsheet.tasks.ledger.schema import REVISION
+from callsheet.tasks.ledger.schema_version import SchemaVersion, works_until
+from callsheet.tasks.plural import count, say_bytes
 
 #: A ledger that is larger, in bytes, takes a while to be looked through.
 LARGE = 200 * 10**6

@@ -1,8 +1,7 @@
-"""What is found about the place: versions, packages, settings, files that others can read, room."""
+"""What is found about the place: versions, settings, files that others can read, room."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -10,14 +9,13 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
-from deployments.diagnosis.finding import PlaceFinding, note, ok, wrong
-from flows.packages import REMEDY, ROOT, hidden_in
-from tasks.errors import CallsheetError, shorten
-from tasks.ledger.database import ledger_file, ledger_url
-from tasks.nights.inboxes import Inbox
-from tasks.nights.nights_file import listed_inboxes
-from tasks.plural import count, say_bytes
-from tasks.settings import Settings, credentials_folder
+from callsheet.deployments.diagnosis.finding import PlaceFinding, note, ok, wrong
+from callsheet.tasks.errors import CallsheetError, shorten
+from callsheet.tasks.ledger.database import ledger_file, ledger_url
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.nights_file import listed_inboxes
+from callsheet.tasks.plural import count, say_bytes
+from callsheet.tasks.settings import Settings, credentials_folder
 
 #: Less room than this, in bytes, is worth a word; less than that stops a run before long.
 SCARCE, TOO_LITTLE = 5 * 10**9, 5 * 10**8
@@ -44,22 +42,6 @@ def versions() -> Iterator[PlaceFinding]:
     if together:
         words = f"Python {sys.version.split()[0]}, Prefect {version('prefect')}, Callsheet "
         yield ok("versions", words + version("callsheet"))
-
-
-def packages(folder: Path) -> Iterator[PlaceFinding]:
-    """Find other packages called as ours, where Python would look for them."""
-    path = [Path(place or ".") for place in os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-    given = [place for place in path if place.resolve() != ROOT] if any(path) else []
-    found = {place.resolve(): hidden_in(place) for place in (folder, *given)}
-    for place, names in found.items():
-        for name in names:
-            words = (
-                f'there is another package "{name}" in {place}: where that folder is on '
-                f"Python's path, it hides Callsheet's own, which is in {ROOT}"
-            )
-            yield note("packages", words, REMEDY)
-    if not any(found.values()):
-        yield ok("packages", f"Callsheet's own, in {ROOT}")
 
 
 def remarks(settings: Settings) -> Iterator[PlaceFinding]:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
-from deployments.diagnosis.finding import PlaceFinding, note, ok, wrong
-from deployments.diagnosis.place import inboxes_of
-from deployments.prefect_address import MEND, PrefectAddress, ServerAnswer
-from deployments.up.deploy import ask_prefect
-from tasks.errors import CallsheetError, shorten
-from tasks.ledger.database import ledger_file, ledger_url
-from tasks.settings import Settings
+from callsheet.deployments.diagnosis.finding import PlaceFinding, note, ok, wrong
+from callsheet.deployments.diagnosis.place import inboxes_of
+from callsheet.deployments.prefect_address import MEND, PrefectAddress, ServerAnswer
+from callsheet.deployments.up.deploy import ask_prefect
+from callsheet.tasks.errors import CallsheetError, shorten
+from callsheet.tasks.ledger.database import ledger_file, ledger_url
+from callsheet.tasks.settings import Settings
 
 #: Task runs that a server's recorder has to take at once, or a burst of them is lost.
 BATCH = 100
@@ -125,5 +125,5 @@ def _workers(at: PrefectAddress, pool: str) -> PlaceFinding:
     return note(
         "prefect",
         words,
-        f"`python -P -m deployments.prefect_worker --pool {pool}`, or `callsheet up`",
+        f"`python -P -m callsheet.deployments.prefect_worker --pool {pool}`, or `callsheet up`",
     )

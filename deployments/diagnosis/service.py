@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Sequence
 
 import httpx
 
-from deployments.diagnosis.finding import PlaceFinding, note, ok, wrong, wrong_by
-from tasks.errors import CallsheetError
-from tasks.redact import redact
-from tasks.service.login import key_status, owner_of
-from tasks.settings import Settings
-from tasks.webhooks.listener import check_address
+from callsheet.deployments.diagnosis.finding import PlaceFinding, note, ok, wrong, wrong_by
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.redact import redact
+from callsheet.tasks.service.login import key_status, owner_of
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.webhooks.listener import check_address
 
 #: Seconds by which clocks may differ; signatures of webhooks are refused beyond minutes.
 SKEW = 30.0

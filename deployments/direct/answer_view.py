@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from deployments.terminal import plain, table
-from tasks.brief import Json
-from tasks.errors import shorten
-from tasks.redact import redacted
+from callsheet.deployments.terminal import plain, table
+from callsheet.tasks.brief import Json
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.redact import redacted
 
 _WIDEST = 120
 

@@ -10,18 +10,25 @@ from argparse import Namespace
 from decimal import Decimal
 from functools import partial
 
-from deployments.commands.options import budget_of
-from deployments.direct import request_body
-from deployments.direct.session import Document, Session
-from deployments.terminal import consent, plain
-from tasks.brief import CREATE, Json, canonical_json, digest_of
-from tasks.campaign.catalogue import compared_by, known_catalogue, told_anew
-from tasks.campaign.comparison import unlisted_in
-from tasks.credits import as_number, as_text, in_credits
-from tasks.errors import BadInput, Conflict, Forbidden, NotFound, OtherRefusal, SpendRefused
-from tasks.key import DIRECT, idempotency_key
-from tasks.redact import redacted
-from tasks.suggest import again_with
+from callsheet.deployments.commands.options import budget_of
+from callsheet.deployments.direct import request_body
+from callsheet.deployments.direct.session import Document, Session
+from callsheet.deployments.terminal import consent, plain
+from callsheet.tasks.brief import CREATE, Json, canonical_json, digest_of
+from callsheet.tasks.campaign.catalogue import compared_by, known_catalogue, told_anew
+from callsheet.tasks.campaign.comparison import unlisted_in
+from callsheet.tasks.credits import as_number, as_text, in_credits
+from callsheet.tasks.errors import (
+    BadInput,
+    Conflict,
+    Forbidden,
+    NotFound,
+    OtherRefusal,
+    SpendRefused,
+)
+from callsheet.tasks.key import DIRECT, idempotency_key
+from callsheet.tasks.redact import redacted
+from callsheet.tasks.suggest import again_with
 
 
 async def estimate(at: Session) -> Document:

@@ -14,16 +14,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
-from deployments.direct.session import Document, Session
-from deployments.terminal import plain
-from tasks.duration import parse_duration, say_duration
-from tasks.engine.context import make_fetcher
-from tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
-from tasks.engine.policy.polling import ENDS, film_is_asked_for, poll_interval, told_interval
-from tasks.errors import BadInput, Conflict, Parked
-from tasks.plural import say_bytes
-from tasks.service import Video
-from tasks.store import (
+from callsheet.deployments.direct.session import Document, Session
+from callsheet.deployments.terminal import plain
+from callsheet.tasks.duration import parse_duration, say_duration
+from callsheet.tasks.engine.context import make_fetcher
+from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, SPREAD
+from callsheet.tasks.engine.policy.polling import (
+    ENDS,
+    film_is_asked_for,
+    poll_interval,
+    told_interval,
+)
+from callsheet.tasks.errors import BadInput, Conflict, Parked
+from callsheet.tasks.plural import say_bytes
+from callsheet.tasks.service import Video
+from callsheet.tasks.store import (
     File,
     Film,
     StoredFile,
@@ -31,8 +36,8 @@ from tasks.store import (
     inspect_film,
     open_store,
 )
-from tasks.store.spool import spool_name
-from tasks.suggest import again_with
+from callsheet.tasks.store.spool import spool_name
+from callsheet.tasks.suggest import again_with
 
 #: What to say of a video that waits for somebody.
 UNSTARTED = {"draft": "it is a draft: `callsheet video generate ID` renders it"}

@@ -7,10 +7,10 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tasks.brief import Json, canonical_json
-from tasks.errors import BadInput, shorten
-from tasks.sheet.script import read_script, read_speech
-from tasks.sheet.trees import parse_json
+from callsheet.tasks.brief import Json, canonical_json
+from callsheet.tasks.errors import BadInput, shorten
+from callsheet.tasks.sheet.script import read_script, read_speech
+from callsheet.tasks.sheet.trees import parse_json
 
 #: A file with more than this is no request.
 MOST_BYTES = 8_000_000

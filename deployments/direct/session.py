@@ -19,13 +19,13 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.commands.options import settings_for
-from deployments.new_ledger import prepare_ledger
-from deployments.signals import run_command
-from deployments.terminal import console_for, print_json
-from tasks.engine.context import open_service
-from tasks.engine.lanes.price import LATER
-from tasks.errors import (
+from callsheet.deployments.commands.options import settings_for
+from callsheet.deployments.new_ledger import prepare_ledger
+from callsheet.deployments.signals import run_command
+from callsheet.deployments.terminal import console_for, print_json
+from callsheet.tasks.engine.context import open_service
+from callsheet.tasks.engine.lanes.price import LATER
+from callsheet.tasks.errors import (
     BadInput,
     CallsheetError,
     ConfigurationError,
@@ -40,10 +40,10 @@ from tasks.errors import (
     ShapeError,
     StoreError,
 )
-from tasks.ledger import Ledger, open_ledger
-from tasks.ledger.database import ledger_file, ledger_url
-from tasks.service import OPERATIONS, Money, VideoService
-from tasks.settings import Settings
+from callsheet.tasks.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.database import ledger_file, ledger_url
+from callsheet.tasks.service import OPERATIONS, Money, VideoService
+from callsheet.tasks.settings import Settings
 
 Document = dict[str, Any]
 

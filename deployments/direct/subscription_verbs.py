@@ -13,23 +13,23 @@ from functools import partial
 
 from rich.console import Console
 
-from deployments.direct.answer_view import show_records
-from deployments.direct.session import Document, Session
-from deployments.receiver.endpoint import name_of, split_address, who_is_there
-from deployments.terminal import plain, table
-from tasks.brief import Json
-from tasks.credentials import GIVEN
-from tasks.errors import ConfigurationError, NotFound
-from tasks.ledger import count_hints, last_heard
-from tasks.plural import count
-from tasks.redact import redact, redacted
-from tasks.webhooks import (
+from callsheet.deployments.direct.answer_view import show_records
+from callsheet.deployments.direct.session import Document, Session
+from callsheet.deployments.receiver.endpoint import name_of, split_address, who_is_there
+from callsheet.deployments.terminal import plain, table
+from callsheet.tasks.brief import Json
+from callsheet.tasks.credentials import GIVEN
+from callsheet.tasks.errors import ConfigurationError, NotFound
+from callsheet.tasks.ledger import count_hints, last_heard
+from callsheet.tasks.plural import count
+from callsheet.tasks.redact import redact, redacted
+from callsheet.tasks.webhooks import (
     Subscriber,
     SubscriptionStatus,
     ensure_subscription,
     rotate_subscription,
 )
-from tasks.webhooks.inventory import OwnWebhook, WebhookInventory, take_inventory
+from callsheet.tasks.webhooks.inventory import OwnWebhook, WebhookInventory, take_inventory
 
 DAY = 86400.0
 #: What a delivery is likely to say of itself; its shape is not shown.

@@ -17,15 +17,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from deployments.direct.session import Session, Unsettled
-from deployments.signals import on_signal
-from tasks.engine.context import organisation_of
-from tasks.engine.direct_calls import journaled
-from tasks.engine.lanes.evidence import Baseline, Before, before, made_by, was_changed
-from tasks.errors import Forbidden, OutcomeUnknown, ServiceError
-from tasks.ledger import NEW
-from tasks.service import Created, Operation, Started
-from tasks.suggest import suggest
+from callsheet.deployments.direct.session import Session, Unsettled
+from callsheet.deployments.signals import on_signal
+from callsheet.tasks.engine.context import organisation_of
+from callsheet.tasks.engine.direct_calls import journaled
+from callsheet.tasks.engine.lanes.evidence import Baseline, Before, before, made_by, was_changed
+from callsheet.tasks.errors import Forbidden, OutcomeUnknown, ServiceError
+from callsheet.tasks.ledger import NEW
+from callsheet.tasks.service import Created, Operation, Started
+from callsheet.tasks.suggest import suggest
 
 T = TypeVar("T")
 #: Makes the error of an unknown outcome from what is known of it.

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from deployments.direct import request_body
-from deployments.direct.answer_view import show_record
-from deployments.direct.session import Document, Session
-from deployments.direct.unkeyed_call import UnkeyedCall, pay_once
-from deployments.direct.video_verbs import show_before
-from deployments.terminal import consent, plain
-from tasks.brief import Json, canonical_json
-from tasks.errors import BadInput
-from tasks.redact import redacted
-from tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
-from tasks.service import Created, Operation, Started
-from tasks.service import operations as ops
-from tasks.service.bodies import RegenerateScene, RegenerateVoice, body_of
-from tasks.suggest import suggest
+from callsheet.deployments.direct import request_body
+from callsheet.deployments.direct.answer_view import show_record
+from callsheet.deployments.direct.session import Document, Session
+from callsheet.deployments.direct.unkeyed_call import UnkeyedCall, pay_once
+from callsheet.deployments.direct.video_verbs import show_before
+from callsheet.deployments.terminal import consent, plain
+from callsheet.tasks.brief import Json, canonical_json
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.redact import redacted
+from callsheet.tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
+from callsheet.tasks.service import Created, Operation, Started
+from callsheet.tasks.service import operations as ops
+from callsheet.tasks.service.bodies import RegenerateScene, RegenerateVoice, body_of
+from callsheet.tasks.suggest import suggest
 
 
 async def generate(at: Session) -> Document:

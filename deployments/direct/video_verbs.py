@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from contextlib import aclosing, suppress
 
-from deployments.direct import request_body
-from deployments.direct.answer_view import show_record, show_records
-from deployments.direct.film_verbs import UNSTARTED, wait_for_film
-from deployments.direct.session import Document, Session
-from deployments.terminal import consent, plain, table
-from tasks.brief import Json
-from tasks.credits import as_number, as_text, in_credits
-from tasks.errors import BadInput, Conflict, Forbidden, NotFound
-from tasks.redact import redact, redacted
-from tasks.service import Video
-from tasks.service.bodies import Report, body_of
-from tasks.service.shapes import record_of
-from tasks.suggest import suggest
+from callsheet.deployments.direct import request_body
+from callsheet.deployments.direct.answer_view import show_record, show_records
+from callsheet.deployments.direct.film_verbs import UNSTARTED, wait_for_film
+from callsheet.deployments.direct.session import Document, Session
+from callsheet.deployments.terminal import consent, plain, table
+from callsheet.tasks.brief import Json
+from callsheet.tasks.credits import as_number, as_text, in_credits
+from callsheet.tasks.errors import BadInput, Conflict, Forbidden, NotFound
+from callsheet.tasks.redact import redact, redacted
+from callsheet.tasks.service import Video
+from callsheet.tasks.service.bodies import Report, body_of
+from callsheet.tasks.service.shapes import record_of
+from callsheet.tasks.suggest import suggest
 
 #: What a template, a tool or an export is likely to say of itself; its shape is not shown.
 CATALOG = ("id", "slug", "name", "title", "category", "description", "fields")

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from deployments.direct import request_body
-from deployments.direct.answer_view import show_record, show_records
-from deployments.direct.session import Document, Session, Unsettled
-from deployments.direct.subscription_verbs import DELIVERY
-from deployments.direct.unkeyed_call import send_once
-from deployments.terminal import consent, plain, table
-from tasks.brief import Json
-from tasks.errors import BadInput
-from tasks.redact import redact, redacted
-from tasks.service import Webhook
-from tasks.service import operations as ops
-from tasks.webhooks.inventory import READY
+from callsheet.deployments.direct import request_body
+from callsheet.deployments.direct.answer_view import show_record, show_records
+from callsheet.deployments.direct.session import Document, Session, Unsettled
+from callsheet.deployments.direct.subscription_verbs import DELIVERY
+from callsheet.deployments.direct.unkeyed_call import send_once
+from callsheet.deployments.terminal import consent, plain, table
+from callsheet.tasks.brief import Json
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.redact import redact, redacted
+from callsheet.tasks.service import Webhook
+from callsheet.tasks.service import operations as ops
+from callsheet.tasks.webhooks.inventory import READY
 
 
 async def list_webhooks(at: Session) -> Document:

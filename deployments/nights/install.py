@@ -20,26 +20,32 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.commands.options import settings_of
-from deployments.moments import say_moment
-from deployments.nights.lines import Job, crontab_lines, systemd_line, systemd_units, windows_line
-from deployments.nights.named_inboxes import file_of, named_inboxes
-from deployments.nights.prefect_file import NightDeployment, deploy, deployment_file
-from deployments.nights.terms import write_terms
-from deployments.prefect_address import MEND, PrefectAddress, ServerAnswer
-from deployments.servers import prefect_of
-from deployments.terminal import console_for, plain, print_json
-from deployments.up.deploy import POOL
-from deployments.up.what_is_up import prefect_kept
-from tasks.errors import BadInput
-from tasks.home import make_home
-from tasks.nights.calendar import check_schedule, name_of, next_due, read_zone
-from tasks.nights.inboxes import Inbox
-from tasks.nights.nights_file import FILES, listed_inboxes
-from tasks.settings import Settings
+from callsheet.deployments.commands.options import settings_of
+from callsheet.deployments.moments import say_moment
+from callsheet.deployments.nights.lines import (
+    Job,
+    crontab_lines,
+    systemd_line,
+    systemd_units,
+    windows_line,
+)
+from callsheet.deployments.nights.named_inboxes import file_of, named_inboxes
+from callsheet.deployments.nights.prefect_file import NightDeployment, deploy, deployment_file
+from callsheet.deployments.nights.terms import write_terms
+from callsheet.deployments.prefect_address import MEND, PrefectAddress, ServerAnswer
+from callsheet.deployments.servers import prefect_of
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.deployments.up.deploy import POOL
+from callsheet.deployments.up.what_is_up import prefect_kept
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.home import make_home
+from callsheet.tasks.nights.calendar import check_schedule, name_of, next_due, read_zone
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.nights_file import FILES, listed_inboxes
+from callsheet.tasks.settings import Settings
 
 #: The flows, by their modules.
-NIGHTLY, DIGEST = "flows.nightly.sweep_inbox", "flows.digest.tell_digest"
+NIGHTLY, DIGEST = "callsheet.flows.nightly.sweep_inbox", "callsheet.flows.digest.tell_digest"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +195,7 @@ async def _deploy(
     for start in starts:
         console.print(plain(f"{start.name}: {_when(start)}"))
     console.print(plain(f"deployed on {server.url} from {written}, to run in {folder}"))
-    worker = f"python -P -m deployments.prefect_worker --pool {args.pool}"
+    worker = f"python -P -m callsheet.deployments.prefect_worker --pool {args.pool}"
     if server.url == prefect_kept(settings.home) and args.pool == POOL:
         console.print(plain("the worker that `callsheet up` keeps carries them"))
     else:
@@ -257,7 +263,7 @@ def _program() -> tuple[str, ...]:
     """Return how this command was started, by a whole path: cron has next to no PATH."""
     beside = Path(sys.executable).with_name("callsheet")
     found = str(beside) if beside.exists() else shutil.which("callsheet")
-    return (found,) if found else (sys.executable, "-P", "-m", "deployments.cli")
+    return (found,) if found else (sys.executable, "-P", "-m", "callsheet.deployments.cli")
 
 
 def _zone(inbox: Inbox) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import join, quote
 
-from tasks.nights.calendar import five_fields
+from callsheet.tasks.nights.calendar import five_fields
 
 _DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]

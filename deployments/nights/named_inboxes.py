@@ -6,10 +6,10 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks.errors import BadInput
-from tasks.nights.inboxes import Inbox
-from tasks.nights.nights_file import find_inboxes, listed_inboxes
-from tasks.settings import Settings
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.nights_file import find_inboxes, listed_inboxes
+from callsheet.tasks.settings import Settings
 
 
 def file_of(args: Namespace, settings: Settings) -> Path | None:

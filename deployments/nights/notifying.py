@@ -6,13 +6,13 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 
-from deployments.commands.options import settings_of
-from deployments.nights.named_inboxes import named_inboxes
-from deployments.terminal import console_for, plain, print_json
-from tasks.errors import BadInput
-from tasks.ledger import open_ledger
-from tasks.nights.inboxes import Inbox
-from tasks.notices import Sending, digest, send_sample
+from callsheet.deployments.commands.options import settings_of
+from callsheet.deployments.nights.named_inboxes import named_inboxes
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.notices import Sending, digest, send_sample
 
 
 async def send_samples(args: Namespace) -> int:

@@ -10,18 +10,18 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from deployments.commands.options import settings_of
-from deployments.moments import say_moment
-from deployments.nights.named_inboxes import named_inboxes
-from deployments.terminal import console_for, plain, print_json, table
-from tasks.credits import as_number, in_credits
-from tasks.errors import LedgerError
-from tasks.ledger import open_ledger
-from tasks.ledger.nights import KeptNight, Pause, nights_of, pause_of
-from tasks.nights.calendar import name_of, next_due, read_zone
-from tasks.nights.inboxes import Inbox
-from tasks.nights.values import NightReport
-from tasks.settings import Settings
+from callsheet.deployments.commands.options import settings_of
+from callsheet.deployments.moments import say_moment
+from callsheet.deployments.nights.named_inboxes import named_inboxes
+from callsheet.deployments.terminal import console_for, plain, print_json, table
+from callsheet.tasks.credits import as_number, in_credits
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.ledger.nights import KeptNight, Pause, nights_of, pause_of
+from callsheet.tasks.nights.calendar import name_of, next_due, read_zone
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.values import NightReport
+from callsheet.tasks.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,18 +10,18 @@ from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 
-from deployments.commands.options import settings_of
-from deployments.moments import say_moment
-from deployments.nights.named_inboxes import file_of, named_inboxes
-from deployments.terminal import console_for, plain, print_json
-from tasks.errors import BadInput
-from tasks.home import make_home
-from tasks.ledger import open_ledger
-from tasks.ledger.nights import EVERY_INBOX, Pause
-from tasks.nights.calendar import read_zone
-from tasks.nights.inboxes import Inbox
-from tasks.nights.nights_file import listed_inboxes
-from tasks.nights.pauses import lift_pauses, read_moment, set_pauses, whose
+from callsheet.deployments.commands.options import settings_of
+from callsheet.deployments.moments import say_moment
+from callsheet.deployments.nights.named_inboxes import file_of, named_inboxes
+from callsheet.deployments.terminal import console_for, plain, print_json
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.home import make_home
+from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.ledger.nights import EVERY_INBOX, Pause
+from callsheet.tasks.nights.calendar import read_zone
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.nights_file import listed_inboxes
+from callsheet.tasks.nights.pauses import lift_pauses, read_moment, set_pauses, whose
 
 
 async def pause_nights(args: Namespace) -> int:

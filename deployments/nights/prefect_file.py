@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deployments.prefect_address import PrefectAddress
-from deployments.prefect_steps import find_python
-from deployments.up.deploy import make_pool
-from tasks.errors import CallsheetError
-from tasks.redact import redact
+from callsheet.deployments.prefect_address import PrefectAddress
+from callsheet.deployments.prefect_steps import find_python
+from callsheet.deployments.up.deploy import make_pool
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.redact import redact
 
 #: How long `prefect deploy` may take, in seconds: it imports what it deploys.
 LIMIT = 300.0
@@ -29,7 +29,7 @@ _HEAD = """\
 # that the nights belong to:
 #
 #   prefect --no-prompt deploy --all --prefect-file {file}
-#   python -P -m deployments.prefect_worker --pool {pool}
+#   python -P -m callsheet.deployments.prefect_worker --pool {pool}
 #
 # The worker needs the settings that a run needs (CALLSHEET_API_KEY, ...). A pause is in
 # the ledger (`callsheet nights pause`), and no matter of what is deployed here.
@@ -37,7 +37,7 @@ name: callsheet
 pull: []
 build:
   # The Python that deploys is the one that flow runs are started with.
-  - deployments.prefect_steps.find_python:
+  - callsheet.deployments.prefect_steps.find_python:
       id: python
 
 deployments:
@@ -111,8 +111,7 @@ def deploy(file: Path, *, at: PrefectAddress, folder: Path, pool: str) -> None:
             f"{redact(str(error))}",
             remedy="make it on its page, then run the same command again",
         ) from error
-    # Packages of the folder are not taken for ours.
-    words = [sys.executable, "-P", "-m", "flows.own", "prefect", "--no-prompt", "deploy", "--all"]
+    words = [sys.executable, "-P", "-m", "prefect", "--no-prompt", "deploy", "--all"]
     done = subprocess.run(
         [*words, "--prefect-file", str(file)],
         cwd=folder,

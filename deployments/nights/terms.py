@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tasks.errors import ConfigurationError
-from tasks.nights.inboxes import Inbox
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.nights.inboxes import Inbox
 
 #: Between the head of a table and the next one.
 _HEAD = re.compile(r"^\s*\[")

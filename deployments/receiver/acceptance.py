@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from deployments.receiver.delivery import (
+from callsheet.deployments.receiver.delivery import (
     Headers,
     Message,
     NoDelivery,
@@ -26,11 +26,11 @@ from deployments.receiver.delivery import (
     hint_of,
     read_body,
 )
-from deployments.receiver.signature import is_signature, signer_of
-from tasks.errors import CallsheetError
-from tasks.ledger import Hint, Ledger, drop_old_hints, keep_hint
-from tasks.measures import HINTS
-from tasks.plural import count
+from callsheet.deployments.receiver.signature import is_signature, signer_of
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import Hint, Ledger, drop_old_hints, keep_hint
+from callsheet.tasks.measures import HINTS
+from callsheet.tasks.plural import count
 
 log = logging.getLogger("callsheet.receiver")
 

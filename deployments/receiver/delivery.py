@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMappi
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.ledger import Hint
+from callsheet.tasks.ledger import Hint
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -11,8 +11,8 @@ import urllib.request
 from http.client import HTTPException
 from pathlib import Path
 
-from deployments.listening import listen_on
-from tasks.errors import ConfigurationError
+from callsheet.deployments.listening import listen_on
+from callsheet.tasks.errors import ConfigurationError
 
 #: Connections that the system holds until they are accepted; it may allow fewer.
 BACKLOG = 1024

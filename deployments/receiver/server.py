@@ -12,8 +12,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from deployments.listening import origin_of
-from deployments.receiver.acceptance import (
+from callsheet.deployments.listening import origin_of
+from callsheet.deployments.receiver.acceptance import (
     COMMIT_TIMEOUT,
     Acceptance,
     Application,
@@ -21,13 +21,13 @@ from deployments.receiver.acceptance import (
     OnHint,
     Receiver,
 )
-from deployments.receiver.delivery import BODY_TIMEOUT
-from deployments.receiver.endpoint import BACKLOG, listen, name_of
-from deployments.web_server import TimedProtocol, answering, config_for
-from tasks.credentials import LiveSecrets
-from tasks.file_limit import raise_file_limit
-from tasks.ledger import Ledger, keeping_counts
-from tasks.settings import Settings
+from callsheet.deployments.receiver.delivery import BODY_TIMEOUT
+from callsheet.deployments.receiver.endpoint import BACKLOG, listen, name_of
+from callsheet.deployments.web_server import TimedProtocol, answering, config_for
+from callsheet.tasks.credentials import LiveSecrets
+from callsheet.tasks.file_limit import raise_file_limit
+from callsheet.tasks.ledger import Ledger, keeping_counts
+from callsheet.tasks.settings import Settings
 
 #: Seconds for the head of a request to arrive.
 HEAD_TIMEOUT = 10.0

@@ -1,4 +1,4 @@
-"""The sandbox from the command line: `python -m deployments.sandbox`."""
+"""The sandbox from the command line: `python -m callsheet.deployments.sandbox`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-from deployments.sandbox.options import Answers, OptionRefused, Options, RetryAfter
+from callsheet.deployments.sandbox.options import Answers, OptionRefused, Options, RetryAfter
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -20,7 +20,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(refusal, file=sys.stderr)
         return 2
     # Only now: the web framework takes most of a second to import.
-    from deployments.sandbox.serve import serve
+    from callsheet.deployments.sandbox.serve import serve
 
     return serve(options)
 

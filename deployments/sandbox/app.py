@@ -12,11 +12,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
-from deployments.sandbox.container import Container
-from deployments.sandbox.dialect import Dialect
-from deployments.sandbox.envelope import Refusal, RefusedCall, describe
-from deployments.sandbox.faults.layer import FaultLayer, Operations
-from deployments.sandbox.routes import (
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.dialect import Dialect
+from callsheet.deployments.sandbox.envelope import Refusal, RefusedCall, describe
+from callsheet.deployments.sandbox.faults.layer import FaultLayer, Operations
+from callsheet.deployments.sandbox.routes import (
     account,
     catalog,
     consent,

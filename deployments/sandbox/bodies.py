@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
-from deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.envelope import Refusal
 
 Text = Annotated[str, StringConstraints(max_length=2000)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]

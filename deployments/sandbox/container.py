@@ -10,17 +10,17 @@ from collections.abc import Awaitable, Callable
 from fastapi import Depends, Request
 from fastapi.params import Depends as Dependency
 
-from deployments.sandbox.auth.keys import Keyring
-from deployments.sandbox.auth.oauth import Lifetimes
-from deployments.sandbox.database import Database
-from deployments.sandbox.faults.planned import Faults
-from deployments.sandbox.limits import Limits, Timing
-from deployments.sandbox.links import Links
-from deployments.sandbox.options import OptionRefused, Options
-from deployments.sandbox.render_pool import RenderPool
-from deployments.sandbox.webhooks.attempts import DeliveryAttempts
-from deployments.sandbox.webhooks.dispatcher import Dispatcher
-from deployments.sandbox.webhooks.sender import WebhookSender
+from callsheet.deployments.sandbox.auth.keys import Keyring
+from callsheet.deployments.sandbox.auth.oauth import Lifetimes
+from callsheet.deployments.sandbox.database import Database
+from callsheet.deployments.sandbox.faults.planned import Faults
+from callsheet.deployments.sandbox.limits import Limits, Timing
+from callsheet.deployments.sandbox.links import Links
+from callsheet.deployments.sandbox.options import OptionRefused, Options
+from callsheet.deployments.sandbox.render_pool import RenderPool
+from callsheet.deployments.sandbox.webhooks.attempts import DeliveryAttempts
+from callsheet.deployments.sandbox.webhooks.dispatcher import Dispatcher
+from callsheet.deployments.sandbox.webhooks.sender import WebhookSender
 
 
 class Container:

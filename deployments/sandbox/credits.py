@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 import sqlite3
 
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.renders import Render
-from deployments.sandbox.tables import insert
-from deployments.sandbox.video import Video, stamp
-from deployments.sandbox.video_bodies import CreateVideo
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.renders import Render
+from callsheet.deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.video import Video, stamp
+from callsheet.deployments.sandbox.video_bodies import CreateVideo
 
 PER_SECOND = {
     None: 2,

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from deployments.sandbox import tables
+from callsheet.deployments.sandbox import tables
 
 P = ParamSpec("P")
 Result = TypeVar("Result")

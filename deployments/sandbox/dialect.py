@@ -13,9 +13,9 @@ from urllib.parse import urlencode
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from deployments.sandbox.faults.answer import Answer, give, held_back
-from deployments.sandbox.faults.layer import Operations
-from deployments.sandbox.options import Answers
+from callsheet.deployments.sandbox.faults.answer import Answer, give, held_back
+from callsheet.deployments.sandbox.faults.layer import Operations
+from callsheet.deployments.sandbox.options import Answers
 
 JsonObject = dict[str, Any]
 Renaming = Callable[[JsonObject, str], JsonObject]

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.film.film_plan import FilmPlan
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.film.film_plan import FilmPlan
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 MOST_PIXELS = 50_000_000
@@ -43,7 +43,7 @@ async def make_film(plan: FilmPlan, path: Path) -> None:
     """
     part = path.with_name(f"{path.name}.part")
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "deployments.sandbox.film", str(part)),
+        *(sys.executable, "-P", "-m", "callsheet.deployments.sandbox.film", str(part)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,

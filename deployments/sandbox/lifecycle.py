@@ -15,23 +15,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from deployments.sandbox import credits, renders
-from deployments.sandbox.credits import clip_price, price
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.film.film_plan import FilmPlan
-from deployments.sandbox.limits import CallTerms
-from deployments.sandbox.rendering import leave, refuse_if_generating, start
-from deployments.sandbox.renders import RenderOrder
-from deployments.sandbox.storyboard import (
+from callsheet.deployments.sandbox import credits, renders
+from callsheet.deployments.sandbox.credits import clip_price, price
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.film.film_plan import FilmPlan
+from callsheet.deployments.sandbox.limits import CallTerms
+from callsheet.deployments.sandbox.rendering import leave, refuse_if_generating, start
+from callsheet.deployments.sandbox.renders import RenderOrder
+from callsheet.deployments.sandbox.storyboard import (
     exported,
     first_plan,
     seconds_to_say,
     with_scene_anew,
     with_voice,
 )
-from deployments.sandbox.tables import insert
-from deployments.sandbox.video import CANCELLED, DELETED, DRAFT, GENERATING, Video, get
-from deployments.sandbox.video_bodies import (
+from callsheet.deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.video import CANCELLED, DELETED, DRAFT, GENERATING, Video, get
+from callsheet.deployments.sandbox.video_bodies import (
     ChangeVoice,
     CharacterSwap,
     ClipBody,

@@ -8,8 +8,8 @@ import zlib
 from dataclasses import dataclass
 from email.utils import formatdate
 
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.options import Options
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.options import Options
 
 SPREAD = 0.3
 

@@ -11,7 +11,7 @@ import hmac
 import math
 from typing import NamedTuple
 
-from deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.envelope import Refusal
 
 DOWNLOAD_LIFETIME = 900.0
 SHARE_LIFETIME = 7 * 86_400.0

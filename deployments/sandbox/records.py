@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-from deployments.sandbox.video import ASKABLE
+from callsheet.deployments.sandbox.video import ASKABLE
 
 Status = Literal["draft", "generating", "completed", "failed", "cancelled"]
 

@@ -10,14 +10,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deployments.sandbox import rendering
-from deployments.sandbox.database import Database
-from deployments.sandbox.faults.kinds import Fault
-from deployments.sandbox.film.film_plan import FilmPlan
-from deployments.sandbox.film_files import RenderFailed, copy_marked, damage, fingerprint, make_film
-from deployments.sandbox.rendering import RenderFault, kept_fault, strike_render
-from deployments.sandbox.script import Scene
-from deployments.sandbox.video import Video, generating
+from callsheet.deployments.sandbox import rendering
+from callsheet.deployments.sandbox.database import Database
+from callsheet.deployments.sandbox.faults.kinds import Fault
+from callsheet.deployments.sandbox.film.film_plan import FilmPlan
+from callsheet.deployments.sandbox.film_files import (
+    RenderFailed,
+    copy_marked,
+    damage,
+    fingerprint,
+    make_film,
+)
+from callsheet.deployments.sandbox.rendering import RenderFault, kept_fault, strike_render
+from callsheet.deployments.sandbox.script import Scene
+from callsheet.deployments.sandbox.video import Video, generating
 
 
 class RenderPool:

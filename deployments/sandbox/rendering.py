@@ -11,14 +11,22 @@ import json
 import sqlite3
 from dataclasses import asdict, dataclass, replace
 
-from deployments.sandbox import credits, renders
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.faults.kinds import Fault
-from deployments.sandbox.limits import CallTerms
-from deployments.sandbox.renders import Render, RenderOrder
-from deployments.sandbox.video import CANCELLED, COMPLETED, DELETED, FAILED, GENERATING, Video, get
-from deployments.sandbox.webhooks.outbox import emit
-from deployments.sandbox.webhooks.webhook import READY
+from callsheet.deployments.sandbox import credits, renders
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.faults.kinds import Fault
+from callsheet.deployments.sandbox.limits import CallTerms
+from callsheet.deployments.sandbox.renders import Render, RenderOrder
+from callsheet.deployments.sandbox.video import (
+    CANCELLED,
+    COMPLETED,
+    DELETED,
+    FAILED,
+    GENERATING,
+    Video,
+    get,
+)
+from callsheet.deployments.sandbox.webhooks.outbox import emit
+from callsheet.deployments.sandbox.webhooks.webhook import READY
 
 
 def refuse_if_generating(video: Video) -> None:

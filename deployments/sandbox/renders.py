@@ -10,9 +10,9 @@ import sqlite3
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from deployments.sandbox.film.film_plan import FilmPlan
-from deployments.sandbox.tables import insert
-from deployments.sandbox.video import COMPLETED, percent, stamp
+from callsheet.deployments.sandbox.film.film_plan import FilmPlan
+from callsheet.deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.video import COMPLETED, percent, stamp
 
 RUNNING = "running"
 

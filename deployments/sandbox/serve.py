@@ -15,11 +15,11 @@ from importlib.util import find_spec
 import uvicorn
 from fastapi import FastAPI
 
-from deployments.sandbox.app import create_app
-from deployments.sandbox.container import Container
-from deployments.sandbox.faults.entries import FaultRefused, read_script
-from deployments.sandbox.faults.struck import ShowingProtocol
-from deployments.sandbox.options import OptionRefused, Options
+from callsheet.deployments.sandbox.app import create_app
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.faults.entries import FaultRefused, read_script
+from callsheet.deployments.sandbox.faults.struck import ShowingProtocol
+from callsheet.deployments.sandbox.options import OptionRefused, Options
 
 #: An installation that only ever works with a real service has no use for it.
 NO_ENCODER = (

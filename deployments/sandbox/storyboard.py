@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.film.film_plan import Captions, ClipSource, FilmPlan
-from deployments.sandbox.script import Scene, scenes_of
-from deployments.sandbox.video import Video
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.film.film_plan import Captions, ClipSource, FilmPlan
+from callsheet.deployments.sandbox.script import Scene, scenes_of
+from callsheet.deployments.sandbox.video import Video
 
 WORDS_PER_SECOND = 2.5
 SHORTEST, LONGEST = 3, 600

@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from deployments.sandbox.envelope import not_found
-from deployments.sandbox.tables import insert
-from deployments.sandbox.video_bodies import (
+from callsheet.deployments.sandbox.envelope import not_found
+from callsheet.deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.video_bodies import (
     CharacterSwap,
     CreateVideo,
     ImageToVideo,

@@ -18,8 +18,8 @@ from pydantic import (
     model_validator,
 )
 
-from deployments.sandbox.bodies import Name, RequestBody, Text
-from deployments.sandbox.catalog import TOOLS
+from callsheet.deployments.sandbox.bodies import Name, RequestBody, Text
+from callsheet.deployments.sandbox.catalog import TOOLS
 
 AspectRatio = Literal["9:16", "1:1", "16:9"]
 Mode = Literal["talking-head", "cinematic", "hybrid", "stock-narrated", "smart-mix"]

@@ -1,4 +1,6 @@
-"""`python -m deployments.up.deploy PREFECT_YAML NOTE`: a server learns of our deployments.
+"""A server learns of our deployments.
+
+    python -m callsheet.deployments.up.deploy PREFECT_YAML NOTE
 
 It is told anew only where something has changed: to deploy again turns schedules on that somebody
 has paused, and drops flow runs that are late. NOTE is where that is remembered. Imports nothing of
@@ -19,8 +21,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from deployments.automations.__main__ import main as load_automations
-from deployments.prefect_address import PrefectAddress, prefect_address
+from callsheet.deployments.automations.__main__ import main as load_automations
+from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
 
 POOL = "callsheet"
 TEMPLATE = Path(__file__).parents[1] / "work-pools" / "process.json"
@@ -43,8 +45,7 @@ def main() -> int:
     note.unlink(missing_ok=True)
     words = ["--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
     done = subprocess.run(
-        # Packages of the folder are not taken for ours.
-        [sys.executable, "-P", "-m", "flows.own", "prefect", *words],
+        [sys.executable, "-P", "-m", "prefect", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -17,11 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deployments.up.logs import LAST, Log, last_words
-from deployments.up.programs import Program, is_there
-from deployments.up.what_is_up import KeptPart, PartState
-from tasks.errors import BadInput, CallsheetError
-from tasks.plural import count
+from callsheet.deployments.up.logs import LAST, Log, last_words
+from callsheet.deployments.up.programs import Program, is_there
+from callsheet.deployments.up.what_is_up import KeptPart, PartState
+from callsheet.tasks.errors import BadInput, CallsheetError
+from callsheet.tasks.plural import count
 
 #: So many deaths within so many seconds are the end.
 DEATHS, WHILE = 3, 60.0

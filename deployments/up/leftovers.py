@@ -1,7 +1,7 @@
 """What outlives whoever started it, found by a mark in its environment, and ended.
 
-`python -m deployments.up.leftovers MARK` waits until its standard input ends, as it does when
-`up` is gone however it went, and ends every process with the mark: parts, the flow runs of a
+`python -m callsheet.deployments.up.leftovers MARK` waits until its standard input ends, as it does
+when `up` is gone however it went, and ends every process with the mark: parts, the flow runs of a
 worker, the runs of a board, whatever session they are in. Imports nothing but the standard library.
 """
 

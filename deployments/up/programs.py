@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 
-from deployments.listening import origin_at
-from deployments.prefect_address import PrefectAddress
-from deployments.servers import SERVER, server_environ, server_words
-from deployments.up.deploy import POOL, WITHIN, ask_prefect
-from deployments.up.leftovers import VARIABLE
+from callsheet.deployments.listening import origin_at
+from callsheet.deployments.prefect_address import PrefectAddress
+from callsheet.deployments.servers import SERVER, server_environ, server_words
+from callsheet.deployments.up.deploy import POOL, WITHIN, ask_prefect
+from callsheet.deployments.up.leftovers import VARIABLE
 
 #: How often the worker asks for flow runs that are due, in seconds.
 WORKER_ASKS = 3
@@ -150,7 +150,7 @@ def deployments(around: Surroundings, *, needs: tuple[str, ...]) -> Program:
     note = around.home / "up" / ("deployed-sandbox" if around.is_trial else "deployed")
     return Program(
         name="deployments",
-        words=("-m", "deployments.up.deploy", str(PREFECT_FILE), str(note)),
+        words=("-m", "callsheet.deployments.up.deploy", str(PREFECT_FILE), str(note)),
         environ=around.environ(),
         needs=needs,
         once=True,
@@ -160,12 +160,12 @@ def deployments(around: Surroundings, *, needs: tuple[str, ...]) -> Program:
 def worker(around: Surroundings, at: PrefectAddress, *, needs: tuple[str, ...]) -> Program:
     """Return the worker, which carries flow runs as processes of this machine."""
     name = f"callsheet-{socket.gethostname()}"
-    start = ("-m", "deployments.prefect_worker", "--pool", POOL, "--type", "process")
+    start = ("-m", "callsheet.deployments.prefect_worker", "--pool", POOL, "--type", "process")
     words = (*start, "--name", name, "--install-policy", "never")
     return Program(
         name="worker",
         # Of a server that others reach as well, nobody knows here who carries what.
-        words=("-m", "deployments.up.worker", *words) if around.api else words,
+        words=("-m", "callsheet.deployments.up.worker", *words) if around.api else words,
         environ=around.environ(PREFECT_WORKER_QUERY_SECONDS=str(WORKER_ASKS)),
         needs=needs,
         answers=lambda since: _is_known(at, name, since),
@@ -177,7 +177,7 @@ def board(around: Surroundings, host: str, port: int, *, more: tuple[str, ...]) 
     where = ("--host", host, "--port", str(port))
     return Program(
         name="board",
-        words=("-m", "deployments.cli", "board", "--json", *where, *more),
+        words=("-m", "callsheet.deployments.cli", "board", "--json", *where, *more),
         environ=around.environ(),
         says=True,
         # Not the address that it says, which may be that of a proxy.
@@ -193,7 +193,7 @@ def receiver(around: Surroundings, host: str, port: int, *, tells_prefect: bool)
     more = {"CALLSHEET_PREFECT_EVENTS": "yes"} if tells_prefect else {}
     return Program(
         name="receiver",
-        words=("-m", "deployments.cli", "receive", "--json"),
+        words=("-m", "callsheet.deployments.cli", "receive", "--json"),
         environ=around.environ(**more),
         says=True,
         page=f"{origin_at(host, port)}{PAGES['receiver']}",
@@ -203,7 +203,15 @@ def receiver(around: Surroundings, host: str, port: int, *, tells_prefect: bool)
 def sandbox(around: Surroundings, port: int, *, time_scale: str) -> Program:
     """Return the sandbox, in the place of the video service."""
     state = around.home / "sandbox"
-    words = ("-m", "deployments.sandbox", "--port", str(port), "--json", "--state", str(state))
+    words = (
+        "-m",
+        "callsheet.deployments.sandbox",
+        "--port",
+        str(port),
+        "--json",
+        "--state",
+        str(state),
+    )
     return Program(
         name="sandbox",
         words=(*words, "--allow-loopback-webhooks", "--time-scale", time_scale),

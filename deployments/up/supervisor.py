@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deployments.up.kept_program import LISTEN, PAUSE, KeptProgram, Tell
-from deployments.up.programs import Program
-from deployments.up.what_is_up import WhatIsUp, folder_of, write_up
+from callsheet.deployments.up.kept_program import LISTEN, PAUSE, KeptProgram, Tell
+from callsheet.deployments.up.programs import Program
+from callsheet.deployments.up.what_is_up import WhatIsUp, folder_of, write_up
 
 #: How long programs have to end in order, in seconds: a worker waits for its runs to let go.
 GRACE = 30.0
@@ -165,7 +165,7 @@ class Supervisor:
         if self._leftovers is not None and self._leftovers.poll() is None:
             return
         self._leftovers = subprocess.Popen(
-            [sys.executable, "-P", "-m", "deployments.up.leftovers", self.now.mark],
+            [sys.executable, "-P", "-m", "callsheet.deployments.up.leftovers", self.now.mark],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

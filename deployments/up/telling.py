@@ -8,13 +8,13 @@ from typing import Any
 
 from rich.console import Console
 
-from deployments.terminal import plain
-from deployments.up.logs import last_words
-from deployments.up.programs import PAGES, is_answering
-from deployments.up.what_is_up import KeptPart, WhatIsUp
-from tasks.duration import say_duration
-from tasks.plural import count
-from tasks.settings import Settings
+from callsheet.deployments.terminal import plain
+from callsheet.deployments.up.logs import last_words
+from callsheet.deployments.up.programs import PAGES, is_answering
+from callsheet.deployments.up.what_is_up import KeptPart, WhatIsUp
+from callsheet.tasks.duration import say_duration
+from callsheet.tasks.plural import count
+from callsheet.tasks.settings import Settings
 
 #: How long a login that is printed waits for a browser, in seconds.
 LOGIN = 3600.0
@@ -59,10 +59,10 @@ async def ways_in(settings: Settings, origin: str | None) -> tuple[str | None, s
     if origin is None:
         return None, None
     # They bring the whole board along.
-    from deployments.board.acts.admin import admin_token
-    from deployments.board.acts.people import new_login
-    from deployments.board.board import Board
-    from tasks.ledger import open_ledger
+    from callsheet.deployments.board.acts.admin import admin_token
+    from callsheet.deployments.board.acts.people import new_login
+    from callsheet.deployments.board.board import Board
+    from callsheet.tasks.ledger import open_ledger
 
     async with await open_ledger(settings.ledger) as ledger:
         board = Board(settings=settings, ledger=ledger, origin=origin)

@@ -7,14 +7,14 @@ import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deployments.prefect_address import PrefectAddress, prefect_address
-from deployments.receiver.endpoint import name_of, split_address, who_is_there
-from deployments.servers import TIME_SCALE, sandbox_settings
-from deployments.up import programs
-from deployments.up.programs import Surroundings
-from deployments.up.supervisor import Supervisor
-from tasks.errors import ConfigurationError
-from tasks.settings import Settings
+from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
+from callsheet.deployments.receiver.endpoint import name_of, split_address, who_is_there
+from callsheet.deployments.servers import TIME_SCALE, sandbox_settings
+from callsheet.deployments.up import programs
+from callsheet.deployments.up.programs import Surroundings
+from callsheet.deployments.up.supervisor import Supervisor
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.settings import Settings
 
 #: What may be left out, and the ports that each has unless told.
 PARTS = ("prefect", "deployments", "worker", "board", "receiver")

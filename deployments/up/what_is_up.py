@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tasks.errors import CallsheetError, ConfigurationError
+from callsheet.tasks.errors import CallsheetError, ConfigurationError
 
 #: `waiting` is for a part that it needs, or for its next try.
 PartState = Literal["waiting", "starting", "up", "done", "ended"]

@@ -1,4 +1,6 @@
-"""`python -m deployments.up.worker -m MODULE ...`: a worker, after what is left of others.
+"""A worker, after what is left of others.
+
+    python -m callsheet.deployments.up.worker -m MODULE ...
 
 A worker that is killed leaves flow runs as they were: Prefect would show them as pending or running
 for good, and what was approved on the board would wait for them. Whoever carries one on this
@@ -11,9 +13,9 @@ import os
 import sys
 from typing import Any
 
-from deployments.prefect_address import PrefectAddress, prefect_address
-from deployments.up.deploy import POOL, ask_prefect, make_pool
-from deployments.up.leftovers import processes_with
+from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
+from callsheet.deployments.up.deploy import POOL, ask_prefect, make_pool
+from callsheet.deployments.up.leftovers import processes_with
 
 #: In the environment of every process that carries a flow run.
 FLOW_RUN = "PREFECT__FLOW_RUN_ID"

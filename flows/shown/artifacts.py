@@ -19,7 +19,7 @@ from uuid import UUID
 from prefect.artifacts import acreate_markdown_artifact, acreate_table_artifact
 from prefect.settings import PREFECT_UI_URL
 
-from tasks.redact import redact
+from callsheet.tasks.redact import redact
 
 P = ParamSpec("P")
 log = logging.getLogger("callsheet.prefect")

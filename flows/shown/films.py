@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from flows.shown.artifacts import cell, link
-from tasks.settings import Settings
-from tasks.store.signed_addresses import SignedAddresses, disposition_of
+from callsheet.flows.shown.artifacts import cell, link
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.store.signed_addresses import SignedAddresses, disposition_of
 
 #: How long a signed address in a table can be read at, in seconds: as long as S3 lets one.
 SIGNED_FOR = 7 * 24 * 3600

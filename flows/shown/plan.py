@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flows.shown.artifacts import (
+from callsheet.flows.shown.artifacts import (
     LINES,
     cell,
     key_of,
@@ -15,12 +15,12 @@ from flows.shown.artifacts import (
     put_words,
     words_cell,
 )
-from tasks.campaign.plan_words import sums_of, warnings_of, why_of
-from tasks.campaign.values import Plan, PlanLine
-from tasks.credits import as_number, as_text, in_credits
-from tasks.plural import count
-from tasks.redact import unsigned
-from tasks.suggest import suggest_run
+from callsheet.tasks.campaign.plan_words import sums_of, warnings_of, why_of
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.credits import as_number, as_text, in_credits
+from callsheet.tasks.plural import count
+from callsheet.tasks.redact import unsigned
+from callsheet.tasks.suggest import suggest_run
 
 
 @out_of_the_way

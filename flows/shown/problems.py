@@ -8,11 +8,18 @@ from typing import Any
 
 from prefect.logging import get_run_logger
 
-from flows.shown.artifacts import LINES, cell, key_of, out_of_the_way, put_table, words_cell
-from tasks.errors import CallsheetError, Problem, SheetError, shorten
-from tasks.plural import count
-from tasks.redact import redact
-from tasks.suggest import suggest
+from callsheet.flows.shown.artifacts import (
+    LINES,
+    cell,
+    key_of,
+    out_of_the_way,
+    put_table,
+    words_cell,
+)
+from callsheet.tasks.errors import CallsheetError, Problem, SheetError, shorten
+from callsheet.tasks.plural import count
+from callsheet.tasks.redact import redact
+from callsheet.tasks.suggest import suggest
 
 #: Problems that are logged one by one, and those that the words of a state have room for.
 LOGGED, SAID = 200, 5

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from prefect.artifacts import acreate_progress_artifact, aupdate_progress_artifact
 
-from flows.shown.artifacts import out_of_the_way
-from tasks.engine.progress import Snapshot
+from callsheet.flows.shown.artifacts import out_of_the_way
+from callsheet.tasks.engine.progress import Snapshot
 
 #: Seconds between two updates of the progress artifact, at least.
 PACE = 1.0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from flows.shown.artifacts import (
+from callsheet.flows.shown.artifacts import (
     LINES,
     cell,
     key_of,
@@ -18,13 +18,13 @@ from flows.shown.artifacts import (
     table_in_words,
     words_cell,
 )
-from flows.shown.films import FilmLinks
-from tasks.aftercare.advice import commands_for
-from tasks.campaign.report import row_documents
-from tasks.campaign.run import Run
-from tasks.credits import as_text, in_credits
-from tasks.ledger import NEEDS_PERSON, CampaignRow, Tally, pages_of, tally_of
-from tasks.suggest import suggest
+from callsheet.flows.shown.films import FilmLinks
+from callsheet.tasks.aftercare.advice import commands_for
+from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.credits import as_text, in_credits
+from callsheet.tasks.ledger import NEEDS_PERSON, CampaignRow, Tally, pages_of, tally_of
+from callsheet.tasks.suggest import suggest
 
 #: Rows that need somebody which the summary names; the table has all.
 NAMED = 20

@@ -20,19 +20,19 @@ from prefect.logging import get_run_logger
 from prefect.logging.handlers import APILogHandler
 from prefect.runtime import flow_run
 
-from flows.shown.artifacts import out_of_the_way
-from flows.shown.progress import ProgressArtifact
-from flows.shown.tags import tag_run
-from tasks.aftercare.advice import commands_for
-from tasks.campaign.plan_words import sums_of, warnings_of
-from tasks.campaign.progress_words import LinePace, log_line, say_outcome
-from tasks.campaign.run import Run, current_run
-from tasks.campaign.values import Plan
-from tasks.engine.progress import Snapshot
-from tasks.errors import CallsheetError
-from tasks.ledger import NEEDS_PERSON, CampaignRow, rows_for_a_person
-from tasks.redact import install, redact
-from tasks.suggest import suggest
+from callsheet.flows.shown.artifacts import out_of_the_way
+from callsheet.flows.shown.progress import ProgressArtifact
+from callsheet.flows.shown.tags import tag_run
+from callsheet.tasks.aftercare.advice import commands_for
+from callsheet.tasks.campaign.plan_words import sums_of, warnings_of
+from callsheet.tasks.campaign.progress_words import LinePace, log_line, say_outcome
+from callsheet.tasks.campaign.run import Run, current_run
+from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import NEEDS_PERSON, CampaignRow, rows_for_a_person
+from callsheet.tasks.redact import install, redact
+from callsheet.tasks.suggest import suggest
 
 #: Rows that need somebody and are named in the log, at most.
 NAMED = 200

@@ -10,9 +10,9 @@ from prefect import tags
 from prefect.client.orchestration import get_client
 from prefect.runtime import flow_run
 
-from flows.shown.artifacts import out_of_the_way
-from tasks.campaign.run import Run
-from tasks.ledger import tags_of
+from callsheet.flows.shown.artifacts import out_of_the_way
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.ledger import tags_of
 
 #: What every flow run of ours bears, as its deployment says: automations go by it.
 OURS = "callsheet"

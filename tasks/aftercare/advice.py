@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from tasks.brief import Brief
-from tasks.engine.policy.decision import Lane, Rules, lane_of
-from tasks.ledger import ACTIONS, Action, Campaign, CampaignRow, State, diff_row, too_dear
-from tasks.suggest import suggest, suggest_run
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.engine.policy.decision import Lane, Rules, lane_of
+from callsheet.tasks.ledger import ACTIONS, Action, Campaign, CampaignRow, State, diff_row, too_dear
+from callsheet.tasks.suggest import suggest, suggest_run
 
 #: What each lane does.
 LANES: dict[Lane, str] = {

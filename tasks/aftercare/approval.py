@@ -13,11 +13,11 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.aftercare.retake_plan import approve_takes
-from tasks.campaign.board_plan import PlanTerms, paid_lines
-from tasks.credits import as_text, in_credits
-from tasks.errors import AllowanceSpent, MovedOn, NotApproved
-from tasks.ledger import (
+from callsheet.tasks.aftercare.retake_plan import approve_takes
+from callsheet.tasks.campaign.board_plan import PlanTerms, paid_lines
+from callsheet.tasks.credits import as_text, in_credits
+from callsheet.tasks.errors import AllowanceSpent, MovedOn, NotApproved
+from callsheet.tasks.ledger import (
     BoardRun,
     Campaign,
     CampaignRow,
@@ -39,8 +39,8 @@ from tasks.ledger import (
     unbegun_run,
     void_plan,
 )
-from tasks.ledger.people import person_of
-from tasks.sheet import Sheet
+from callsheet.tasks.ledger.people import person_of
+from callsheet.tasks.sheet import Sheet
 
 #: Other plans of a campaign wait for so long, in seconds, until an approved one is in its rows.
 UNBEGUN = 120.0

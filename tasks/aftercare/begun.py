@@ -10,9 +10,9 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.errors import SpendRefused
-from tasks.ledger import UNDER_WAY, Campaign, Ledger, rows_of
-from tasks.ledger.acts import has_acted, note_act
+from callsheet.tasks.errors import SpendRefused
+from callsheet.tasks.ledger import UNDER_WAY, Campaign, Ledger, rows_of
+from callsheet.tasks.ledger.acts import has_acted, note_act
 
 ACT = "approve"
 

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
-from tasks.campaign.lease import leased
-from tasks.campaign.match import check_same_money
-from tasks.campaign.report_files import write_report
-from tasks.campaign.values import RunOptions
-from tasks.engine.cancellations import NOT_YET
-from tasks.engine.context import Context, organisation_of
-from tasks.engine.engine import Engine
-from tasks.engine.policy.decision import unwanted
-from tasks.errors import CallsheetError, Parked
-from tasks.ledger import (
+from callsheet.tasks.campaign.lease import leased
+from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.campaign.report_files import write_report
+from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.engine.cancellations import NOT_YET
+from callsheet.tasks.engine.context import Context, organisation_of
+from callsheet.tasks.engine.engine import Engine
+from callsheet.tasks.engine.policy.decision import unwanted
+from callsheet.tasks.errors import CallsheetError, Parked
+from callsheet.tasks.ledger import (
     NEEDS_PERSON,
     NOT_BEGUN,
     Campaign,

@@ -15,11 +15,19 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.aftercare.film_pictures import Pictures
-from tasks.campaign.selection import Selection
-from tasks.duration import say_duration
-from tasks.ledger import Campaign, Ledger, RowFilter, ShownRow, find_take_film, rows_of, shown_rows
-from tasks.plural import count
+from callsheet.tasks.aftercare.film_pictures import Pictures
+from callsheet.tasks.campaign.selection import Selection
+from callsheet.tasks.duration import say_duration
+from callsheet.tasks.ledger import (
+    Campaign,
+    Ledger,
+    RowFilter,
+    ShownRow,
+    find_take_film,
+    rows_of,
+    shown_rows,
+)
+from callsheet.tasks.plural import count
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, cast
 
-from tasks.credits import MICRO, from_micro, to_micro
+from callsheet.tasks.credits import MICRO, from_micro, to_micro
 
 #: What takes are told apart by; `tool` is None where the script was written by hand.
 _BY = ["month", "operation", "tool", "language", "aspect_ratio"]

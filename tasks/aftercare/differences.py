@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
-from tasks.aftercare.advice import run_line
-from tasks.credits import as_number, as_text, in_credits
-from tasks.engine.policy.decision import CANCELLED, FAILED, RUNNING
-from tasks.ledger import UNDER_WAY, Campaign, CampaignRow, Take
-from tasks.service import Video
-from tasks.suggest import suggest
+from callsheet.tasks.aftercare.advice import run_line
+from callsheet.tasks.credits import as_number, as_text, in_credits
+from callsheet.tasks.engine.policy.decision import CANCELLED, FAILED, RUNNING
+from callsheet.tasks.ledger import UNDER_WAY, Campaign, CampaignRow, Take
+from callsheet.tasks.service import Video
+from callsheet.tasks.suggest import suggest
 
 #: `gone`: the service no longer knows the video. `undelivered`: its film is there and not here.
 #: `rendering`: it is still at work though the ledger rests. `ended`: it failed or was cancelled

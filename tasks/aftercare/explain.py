@@ -10,11 +10,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tasks.aftercare.advice import Command, Next, commands_for, next_run
-from tasks.campaign.report import row_documents
-from tasks.credits import as_number
-from tasks.engine.policy.decision import Rules
-from tasks.ledger import (
+from callsheet.tasks.aftercare.advice import Command, Next, commands_for, next_run
+from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.engine.policy.decision import Rules
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Delivered,

@@ -21,13 +21,19 @@ from typing import IO, TYPE_CHECKING, Any, Literal, cast, get_args
 
 from sqlalchemy import Connection
 
-from tasks.aftercare.costs import ANALYSIS, CHARGEBACK, analysis, chargeback
-from tasks.credits import as_number
-from tasks.errors import BadInput
-from tasks.ledger import Campaign
-from tasks.ledger.extracts import event_lines, made_lines, row_lines, spent_lines, take_lines
-from tasks.redact import redact
-from tasks.spreadsheet import write_csv, write_xlsx
+from callsheet.tasks.aftercare.costs import ANALYSIS, CHARGEBACK, analysis, chargeback
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import Campaign
+from callsheet.tasks.ledger.extracts import (
+    event_lines,
+    made_lines,
+    row_lines,
+    spent_lines,
+    take_lines,
+)
+from callsheet.tasks.redact import redact
+from callsheet.tasks.spreadsheet import write_csv, write_xlsx
 
 if TYPE_CHECKING:
     import pyarrow as pa

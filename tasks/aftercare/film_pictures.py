@@ -10,11 +10,11 @@ import os
 import secrets
 from pathlib import Path
 
-from tasks.aftercare.verify import Places
-from tasks.errors import CallsheetError
-from tasks.ledger import Delivered, PictureKind, TakeFilm
-from tasks.store.keep_pictures import ENDINGS
-from tasks.store.ten_pictures import picture_moments
+from callsheet.tasks.aftercare.verify import Places
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import Delivered, PictureKind, TakeFilm
+from callsheet.tasks.store.keep_pictures import ENDINGS
+from callsheet.tasks.store.ten_pictures import picture_moments
 
 #: A strip of fewer different pictures shows little of a film.
 ENOUGH = 5

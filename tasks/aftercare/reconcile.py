@@ -16,7 +16,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.aftercare.differences import (
+from callsheet.tasks.aftercare.differences import (
     Adopt,
     Book,
     Carry,
@@ -26,15 +26,20 @@ from tasks.aftercare.differences import (
     VideoStatus,
     compare,
 )
-from tasks.aftercare.unrecorded import find_matches, find_unrecorded, keys_of_briefs, keys_of_rows
-from tasks.brief import Brief
-from tasks.campaign.lease import leased
-from tasks.campaign.match import check_same_money
-from tasks.campaign.values import RunOptions
-from tasks.clock import UnixClock
-from tasks.engine.policy.decision import FAILED, RUNNING
-from tasks.errors import Conflict, NotFound
-from tasks.ledger import (
+from callsheet.tasks.aftercare.unrecorded import (
+    find_matches,
+    find_unrecorded,
+    keys_of_briefs,
+    keys_of_rows,
+)
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.campaign.lease import leased
+from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.engine.policy.decision import FAILED, RUNNING
+from callsheet.tasks.errors import Conflict, NotFound
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Ledger,
@@ -47,8 +52,8 @@ from tasks.ledger import (
     rows_of,
     takes_of,
 )
-from tasks.ledger.paid_calls import changed_by_hand, videos_ours
-from tasks.service import Video, VideoService
+from callsheet.tasks.ledger.paid_calls import changed_by_hand, videos_ours
+from callsheet.tasks.service import Video, VideoService
 
 
 @dataclass(frozen=True, kw_only=True)

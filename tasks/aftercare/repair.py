@@ -17,10 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from tasks.aftercare.verify import Audit, AuditedFile, Places
-from tasks.brief import CaptionFormat
-from tasks.engine.context import Context
-from tasks.errors import (
+from callsheet.tasks.aftercare.verify import Audit, AuditedFile, Places
+from callsheet.tasks.brief import CaptionFormat
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.errors import (
     BadRequest,
     CallsheetError,
     Conflict,
@@ -30,9 +30,9 @@ from tasks.errors import (
     StoreError,
     StoreUnusable,
 )
-from tasks.ledger import Delivered, add_delivery, note
-from tasks.store import File, FileKind, check_captions, inspect_apart, object_name
-from tasks.store.store import name_below
+from callsheet.tasks.ledger import Delivered, add_delivery, note
+from callsheet.tasks.store import File, FileKind, check_captions, inspect_apart, object_name
+from callsheet.tasks.store.store import name_below
 
 #: Digits of a damaged file's sha256 in the name it is set aside under.
 MARK = 12

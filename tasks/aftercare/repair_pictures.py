@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
-from tasks.aftercare.verify import Audit, BareFilm, Places
-from tasks.engine.context import Context
-from tasks.errors import FilmError, StoreError
-from tasks.ledger import FilmFindings, PictureKind, StoredPicture, keep_findings
-from tasks.store.checks import judge_length
-from tasks.store.inspection import Inspection, inspect_closely_apart
-from tasks.store.keep_pictures import ENDINGS, keep_pictures
-from tasks.store.pictures import Jpeg
-from tasks.store.store import name_below
+from callsheet.tasks.aftercare.verify import Audit, BareFilm, Places
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.errors import FilmError, StoreError
+from callsheet.tasks.ledger import FilmFindings, PictureKind, StoredPicture, keep_findings
+from callsheet.tasks.store.checks import judge_length
+from callsheet.tasks.store.inspection import Inspection, inspect_closely_apart
+from callsheet.tasks.store.keep_pictures import ENDINGS, keep_pictures
+from callsheet.tasks.store.pictures import Jpeg
+from callsheet.tasks.store.store import name_below
 
 
 async def repair_pictures(audit: Audit, at: Context, places: Places) -> Audit:

@@ -9,11 +9,11 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.campaign.run import Run
-from tasks.credits import in_credits
-from tasks.ledger import UNDER_WAY, Campaign, State, ask_to_cancel, rows_of, tally_of
-from tasks.plural import count
-from tasks.suggest import suggest
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.ledger import UNDER_WAY, Campaign, State, ask_to_cancel, rows_of, tally_of
+from callsheet.tasks.plural import count
+from callsheet.tasks.suggest import suggest
 
 #: What a run would begin by itself, and what it has begun that can still be cancelled.
 UNBEGUN: frozenset[State] = frozenset({"approved", "held"})

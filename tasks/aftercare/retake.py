@@ -12,14 +12,14 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.aftercare.begun import approve_once
-from tasks.campaign.prices import ask_prices
-from tasks.campaign.quote import check_wanted
-from tasks.campaign.values import Plan, PlanLine
-from tasks.credits import in_credits
-from tasks.engine.context import Context
-from tasks.errors import MovedOn
-from tasks.ledger import (
+from callsheet.tasks.aftercare.begun import approve_once
+from callsheet.tasks.campaign.prices import ask_prices
+from callsheet.tasks.campaign.quote import check_wanted
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.errors import MovedOn
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Quoted,
@@ -30,9 +30,9 @@ from tasks.ledger import (
     set_budget,
     too_dear,
 )
-from tasks.ledger.figures import Figures, figures_of
-from tasks.plural import count
-from tasks.suggest import suggest
+from callsheet.tasks.ledger.figures import Figures, figures_of
+from callsheet.tasks.plural import count
+from callsheet.tasks.suggest import suggest
 
 #: What happens to the take before, for people, where anything happens to it.
 LEFT_BEHIND = {

@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tasks.aftercare.retake import Offer, approve_wanted
-from tasks.campaign.board_plan import PlanTerms, words_of_approval
-from tasks.credits import as_number, parse_credits
-from tasks.errors import MovedOn
-from tasks.ledger import (
+from callsheet.tasks.aftercare.retake import Offer, approve_wanted
+from callsheet.tasks.campaign.board_plan import PlanTerms, words_of_approval
+from callsheet.tasks.credits import as_number, parse_credits
+from callsheet.tasks.errors import MovedOn
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Quoted,

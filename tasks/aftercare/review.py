@@ -10,8 +10,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.errors import BadInput
-from tasks.ledger import (
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import (
     Campaign,
     Review,
     Reviewed,
@@ -24,8 +24,8 @@ from tasks.ledger import (
     review_all,
     review_of,
 )
-from tasks.ledger.acts import note_act
-from tasks.suggest import suggest
+from callsheet.tasks.ledger.acts import note_act
+from callsheet.tasks.suggest import suggest
 
 
 def review_row(

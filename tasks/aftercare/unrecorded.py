@@ -15,15 +15,15 @@ from functools import partial
 from itertools import combinations
 from typing import cast
 
-from tasks.aftercare.advice import run_line
-from tasks.aftercare.differences import Adopt, Difference, about
-from tasks.brief import CREATE, Brief, Json, digest_of
-from tasks.engine.lanes.evidence import Baseline, made_by
-from tasks.errors import NotFound
-from tasks.key import DIRECT, RECIPE, idempotency_key
-from tasks.ledger import NEW, Campaign, CampaignRow, Ledger, Take, unsettled_calls
-from tasks.service import Video, VideoService
-from tasks.suggest import suggest, suggest_run
+from callsheet.tasks.aftercare.advice import run_line
+from callsheet.tasks.aftercare.differences import Adopt, Difference, about
+from callsheet.tasks.brief import CREATE, Brief, Json, digest_of
+from callsheet.tasks.engine.lanes.evidence import Baseline, made_by
+from callsheet.tasks.errors import NotFound
+from callsheet.tasks.key import DIRECT, RECIPE, idempotency_key
+from callsheet.tasks.ledger import NEW, Campaign, CampaignRow, Ledger, Take, unsettled_calls
+from callsheet.tasks.service import Video, VideoService
+from callsheet.tasks.suggest import suggest, suggest_run
 
 
 async def find_matches(

@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from tasks.brief import CaptionFormat
-from tasks.campaign.selection import Selection
-from tasks.errors import FilmError, StoreError
-from tasks.ledger import (
+from callsheet.tasks.brief import CaptionFormat
+from callsheet.tasks.campaign.selection import Selection
+from callsheet.tasks.errors import FilmError, StoreError
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Delivered,
@@ -30,11 +30,11 @@ from tasks.ledger import (
     rows_of,
     takes_of,
 )
-from tasks.store import check_captions, inspect_film
-from tasks.store.inspection import Wanted
-from tasks.store.measure import measure
-from tasks.store.open import open_inventory, place_of
-from tasks.store.store import Inventory, Listed
+from callsheet.tasks.store import check_captions, inspect_film
+from callsheet.tasks.store.inspection import Wanted
+from callsheet.tasks.store.measure import measure
+from callsheet.tasks.store.open import open_inventory, place_of
+from callsheet.tasks.store.store import Inventory, Listed
 
 #: `missing` is gone, `changed` has other bytes, `unplayable` has the right ones and is no film;
 #: `wanting` was never delivered though the row asks for it; `unknown` could not be looked at.

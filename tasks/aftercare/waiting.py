@@ -12,11 +12,11 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.aftercare.begun import approve_once
-from tasks.campaign.quote import as_shown, check_wanted
-from tasks.campaign.values import Plan, PlanLine
-from tasks.credits import in_credits
-from tasks.ledger import (
+from callsheet.tasks.aftercare.begun import approve_once
+from callsheet.tasks.campaign.quote import as_shown, check_wanted
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Ledger,

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from tasks.campaign.plan import at_price, plan_document
-from tasks.campaign.priced_plan import PricedPlan
-from tasks.campaign.values import Plan, PlanLine, RunOptions
-from tasks.credits import as_text, parse_credits
-from tasks.engine.lanes.price import Price
-from tasks.ledger import KeptPlan, KeptSheet
-from tasks.settings import Settings
-from tasks.sheet import HiddenRows, SheetOptions
+from callsheet.tasks.campaign.plan import at_price, plan_document
+from callsheet.tasks.campaign.priced_plan import PricedPlan
+from callsheet.tasks.campaign.values import Plan, PlanLine, RunOptions
+from callsheet.tasks.credits import as_text, parse_credits
+from callsheet.tasks.engine.lanes.price import Price
+from callsheet.tasks.ledger import KeptPlan, KeptSheet
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.sheet import HiddenRows, SheetOptions
 
 #: Rows that are named where something has moved on; of more the number is said.
 NAMED = 20

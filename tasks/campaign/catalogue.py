@@ -17,20 +17,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tasks.brief import Json
-from tasks.campaign.comparison import Compared, compare, names_offers
-from tasks.catalogue import PARTS, Catalogue
-from tasks.errors import LedgerError, NotSent, ServerTrouble, ServiceError, ShapeError
-from tasks.redact import redacted
-from tasks.sheet import Sheet
-from tasks.sheet.findings import Findings
+from callsheet.tasks.brief import Json
+from callsheet.tasks.campaign.comparison import Compared, compare, names_offers
+from callsheet.tasks.catalogue import PARTS, Catalogue
+from callsheet.tasks.errors import LedgerError, NotSent, ServerTrouble, ServiceError, ShapeError
+from callsheet.tasks.redact import redacted
+from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.sheet.findings import Findings
 
 if TYPE_CHECKING:
     # `check` compares offline, and pays for neither where nothing is known.
-    from tasks.clock import UnixClock
-    from tasks.ledger import Ledger
-    from tasks.service import VideoService
-    from tasks.settings import Settings
+    from callsheet.tasks.clock import UnixClock
+    from callsheet.tasks.ledger import Ledger
+    from callsheet.tasks.service import VideoService
+    from callsheet.tasks.settings import Settings
 
 T = TypeVar("T")
 #: What the service told, and why it did not tell its tools.
@@ -116,7 +116,7 @@ async def known_catalogue(ledger: Ledger | None, base_url: str | None) -> Catalo
     """Return what the service, or without an address any service, told last."""
     if ledger is None:
         return None
-    from tasks.ledger import catalogue_of
+    from callsheet.tasks.ledger import catalogue_of
 
     return await ledger.read(partial(catalogue_of, base_url=base_url))
 
@@ -146,7 +146,7 @@ async def told_anew(
         still = found.told_at if error is None else known.told_at
         found = replace(found, told_at=still, body={**known.body, **told})
     if ledger is not None:
-        from tasks.ledger import keep_catalogue
+        from callsheet.tasks.ledger import keep_catalogue
 
         await ledger.write(partial(keep_catalogue, told=found))
     return found, error
@@ -225,7 +225,7 @@ async def _in_ledger(
     usual = settings.home / "ledger.db"
     if settings.ledger == f"sqlite:///{usual}" and not usual.exists():
         return None, Compared(), NOTHING_KNOWN
-    from tasks.ledger import open_ledger
+    from callsheet.tasks.ledger import open_ledger
 
     try:
         async with await open_ledger(settings.ledger, create=False) as ledger:
@@ -241,9 +241,9 @@ async def _in_ledger(
 
 async def _unpaid(ledger: Ledger, sheet: Sheet) -> set[str]:
     """Return the rows that a run would pay for."""
-    from tasks.campaign.match import name_campaign
-    from tasks.campaign.plan import plan_sheet
-    from tasks.campaign.values import RunOptions
+    from callsheet.tasks.campaign.match import name_campaign
+    from callsheet.tasks.campaign.plan import plan_sheet
+    from callsheet.tasks.campaign.values import RunOptions
 
     options = RunOptions(sheet=sheet.address)
     plan = await plan_sheet(ledger, await name_campaign(ledger, sheet, options), options)

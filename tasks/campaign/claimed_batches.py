@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
-from tasks.errors import LedgerError
-from tasks.ledger import (
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.ledger import (
     ClaimedBatch,
     Ledger,
     Production,
@@ -22,7 +22,7 @@ from tasks.ledger import (
     free_batches,
     renew_batches,
 )
-from tasks.renewing import renewing
+from callsheet.tasks.renewing import renewing
 
 log = logging.getLogger("callsheet.campaign")
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from tasks.brief import CREATE, Brief, Json
-from tasks.catalogue import Catalogue, Tool
-from tasks.errors import shorten
-from tasks.sheet import Sheet
-from tasks.sheet.columns import FIELDS
-from tasks.sheet.findings import Findings
-from tasks.sheet.headers import canonical_header
+from callsheet.tasks.brief import CREATE, Brief, Json
+from callsheet.tasks.catalogue import Catalogue, Tool
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.sheet.columns import FIELDS
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.headers import canonical_header
 
 #: Further lines that a finding names; the rest is counted.
 NAMED = 3

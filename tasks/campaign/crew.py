@@ -17,13 +17,13 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from tasks.campaign.claimed_batches import Claims
-from tasks.clock import Sleep
-from tasks.crash import crashpoint
-from tasks.engine.context import Context, organisation_of
-from tasks.engine.engine import Engine
-from tasks.errors import BadInput, ConfigurationError, LedgerError, Parked, RunStopped
-from tasks.ledger import (
+from callsheet.tasks.campaign.claimed_batches import Claims
+from callsheet.tasks.clock import Sleep
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.engine.context import Context, organisation_of
+from callsheet.tasks.engine.engine import Engine
+from callsheet.tasks.errors import BadInput, ConfigurationError, LedgerError, Parked, RunStopped
+from callsheet.tasks.ledger import (
     Campaign,
     ClaimedBatch,
     Production,
@@ -35,9 +35,9 @@ from tasks.ledger import (
     rows_by_number,
     stop_production,
 )
-from tasks.retry import RetryPolicy
-from tasks.webhooks import Subscriber
-from tasks.webhooks.listener import hearing_hints
+from callsheet.tasks.retry import RetryPolicy
+from callsheet.tasks.webhooks import Subscriber
+from callsheet.tasks.webhooks.listener import hearing_hints
 
 log = logging.getLogger("callsheet.campaign")
 

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection
 
-from tasks.campaign.crew import terms_of
-from tasks.crash import crashpoint
-from tasks.engine.context import Context, organisation_of
-from tasks.engine.pages import Shard, Work
-from tasks.engine.progress import Progress, Snapshot
-from tasks.errors import CallsheetError, ConfigurationError, LedgerError
-from tasks.ledger import (
+from callsheet.tasks.campaign.crew import terms_of
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.engine.context import Context, organisation_of
+from callsheet.tasks.engine.pages import Shard, Work
+from callsheet.tasks.engine.progress import Progress, Snapshot
+from callsheet.tasks.errors import CallsheetError, ConfigurationError, LedgerError
+from callsheet.tasks.ledger import (
     UNDER_WAY,
     Campaign,
     Headway,
@@ -38,7 +38,7 @@ from tasks.ledger import (
     stop_production,
     tally_of,
 )
-from tasks.settings import Settings
+from callsheet.tasks.settings import Settings
 
 log = logging.getLogger("callsheet.run")
 

@@ -7,11 +7,11 @@ import io
 import json
 from collections.abc import Mapping
 
-from tasks.catalogue import Tool, ToolField
-from tasks.errors import shorten
-from tasks.sheet.columns import FIELDS
-from tasks.sheet.headers import canonical_header
-from tasks.sheet.names import row_id_fault, slugify
+from callsheet.tasks.catalogue import Tool, ToolField
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.sheet.columns import FIELDS
+from callsheet.tasks.sheet.headers import canonical_header
+from callsheet.tasks.sheet.names import row_id_fault, slugify
 
 #: Characters of an example value.
 WIDEST = 60

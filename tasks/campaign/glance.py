@@ -12,12 +12,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.errors import LedgerError
-from tasks.home import LastRun, notes_of
-from tasks.sheet import Sheet
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.home import LastRun, notes_of
+from callsheet.tasks.sheet import Sheet
 
 if TYPE_CHECKING:
-    from tasks.settings import Settings
+    from callsheet.tasks.settings import Settings
 
 _FILE = "sqlite:///"
 
@@ -36,9 +36,9 @@ async def named_offline(sheet: Sheet, settings: Settings, *, new_campaign: bool)
     values = (sheet.origin.digest, sheet.campaign, sheet.campaign)
     if not _has(settings.ledger, query, *values):
         return sheet
-    from tasks.campaign.match import name_campaign
-    from tasks.campaign.values import RunOptions
-    from tasks.ledger import open_ledger
+    from callsheet.tasks.campaign.match import name_campaign
+    from callsheet.tasks.campaign.values import RunOptions
+    from callsheet.tasks.ledger import open_ledger
 
     options = RunOptions(sheet=sheet.address, new_campaign=new_campaign)
     try:

@@ -15,12 +15,12 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
-from tasks.errors import BadInput
-from tasks.garbage import no_search
-from tasks.ledger import KeptSheet
-from tasks.settings import Settings
-from tasks.sheet import Sheet, SheetOptions, parse_sheet
-from tasks.sheet.fill import FoundColumn, columns_found
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.garbage import no_search
+from callsheet.tasks.ledger import KeptSheet
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.sheet import Sheet, SheetOptions, parse_sheet
+from callsheet.tasks.sheet.fill import FoundColumn, columns_found
 
 #: Characters of a sheet's name that are kept at most, its suffix included.
 LONGEST = 100

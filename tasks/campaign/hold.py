@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 from uuid import uuid4
 
-from tasks.campaign.lease import leased
-from tasks.campaign.match import check_same_money
-from tasks.campaign.recovery import recover, say_found, say_unknown
-from tasks.campaign.run import Run
-from tasks.engine.owner import its_crews
-from tasks.ledger import Campaign, Terms, tally_of
+from callsheet.tasks.campaign.lease import leased
+from callsheet.tasks.campaign.match import check_same_money
+from callsheet.tasks.campaign.recovery import recover, say_found, say_unknown
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.engine.owner import its_crews
+from callsheet.tasks.ledger import Campaign, Terms, tally_of
 
 
 async def carry_only(

@@ -16,11 +16,11 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
 
-from tasks.clock import UnixClock
-from tasks.engine.owner import is_dead, name_of, this_process
-from tasks.errors import Parked
-from tasks.ledger import Campaign, Ledger, leases
-from tasks.renewing import renewing
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.engine.owner import is_dead, name_of, this_process
+from callsheet.tasks.errors import Parked
+from callsheet.tasks.ledger import Campaign, Ledger, leases
+from callsheet.tasks.renewing import renewing
 
 log = logging.getLogger("callsheet.campaign")
 

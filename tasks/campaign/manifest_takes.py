@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from tasks.brief import CREATE
-from tasks.credits import parse_credits
-from tasks.engine.context import Context
-from tasks.errors import SpendRefused, StoreError
-from tasks.ledger import (
+from callsheet.tasks.brief import CREATE
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.errors import SpendRefused, StoreError
+from callsheet.tasks.ledger import (
     VERDICTS,
     Campaign,
     CampaignRow,
@@ -32,14 +32,14 @@ from tasks.ledger import (
     rows_of,
     takes_of,
 )
-from tasks.ledger.acts import restored_since
-from tasks.ledger.earlier import EarlierTake, keep_earlier
-from tasks.ledger.reviews import BY, NOTE, REASON
-from tasks.store import object_name
-from tasks.suggest import again_with
+from callsheet.tasks.ledger.acts import restored_since
+from callsheet.tasks.ledger.earlier import EarlierTake, keep_earlier
+from callsheet.tasks.ledger.reviews import BY, NOTE, REASON
+from callsheet.tasks.store import object_name
+from callsheet.tasks.suggest import again_with
 
 if TYPE_CHECKING:
-    from tasks.campaign.manifest import Manifest, ManifestFile, ManifestRow
+    from callsheet.tasks.campaign.manifest import Manifest, ManifestFile, ManifestRow
 
 
 async def keep_manifest(at: Context, campaign: Campaign) -> str | None:
@@ -47,7 +47,7 @@ async def keep_manifest(at: Context, campaign: Campaign) -> str | None:
 
     Returns what could not be read, if so. Raises SpendRefused for videos that a sandbox made.
     """
-    from tasks.campaign import manifest
+    from callsheet.tasks.campaign import manifest
 
     name = f"{campaign.name}/{manifest.NAME}"
     known = await at.ledger.read(partial(find_campaign, name=campaign.name))
@@ -151,7 +151,7 @@ async def _past_take(
 
     `charged` is what the takes of the row cost that this ledger has.
     """
-    from tasks.campaign.manifest import ManifestRow
+    from callsheet.tasks.campaign.manifest import ManifestRow
 
     if one.line is None:
         return None

@@ -16,13 +16,13 @@ from functools import partial
 from itertools import chain, count
 from pathlib import Path, PurePath
 
-from tasks.brief import Brief, Json, canonical_json
-from tasks.campaign.selection import check_selection, parse_selection
-from tasks.campaign.values import RunOptions
-from tasks.credits import as_text
-from tasks.errors import Problem, SpendRefused
-from tasks.home import LastRun, last_run, note_run
-from tasks.ledger import (
+from callsheet.tasks.brief import Brief, Json, canonical_json
+from callsheet.tasks.campaign.selection import check_selection, parse_selection
+from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.credits import as_text
+from callsheet.tasks.errors import Problem, SpendRefused
+from callsheet.tasks.home import LastRun, last_run, note_run
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Ledger,
@@ -36,10 +36,10 @@ from tasks.ledger import (
     paid_elsewhere,
     rows_of,
 )
-from tasks.ledger.database import ledger_file, ledger_url, shown_address
-from tasks.settings import Settings
-from tasks.sheet import Sheet
-from tasks.suggest import suggest_run
+from callsheet.tasks.ledger.database import ledger_file, ledger_url, shown_address
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.suggest import suggest_run
 
 #: From this part of the rows on, a sheet is taken for another one with the same rows.
 ALIKE = 0.5

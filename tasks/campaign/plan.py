@@ -15,14 +15,14 @@ from typing import Any, overload
 
 from sqlalchemy import Connection
 
-from tasks.brief import Brief, Json
-from tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
-from tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
-from tasks.credits import as_number, as_text, from_micro, in_credits, parse_credits
-from tasks.engine.lanes.price import Price
-from tasks.errors import BadInput, MovedOn, SpendRefused
-from tasks.garbage import no_search
-from tasks.ledger import (
+from callsheet.tasks.brief import Brief, Json
+from callsheet.tasks.campaign.selection import Asked, check_selection, names_in, parse_selection
+from callsheet.tasks.campaign.values import SAID, Plan, PlanLine, RunOptions, Said
+from callsheet.tasks.credits import as_number, as_text, from_micro, in_credits, parse_credits
+from callsheet.tasks.engine.lanes.price import Price
+from callsheet.tasks.errors import BadInput, MovedOn, SpendRefused
+from callsheet.tasks.garbage import no_search
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Ledger,
@@ -33,8 +33,8 @@ from tasks.ledger import (
     paid_elsewhere,
     too_dear,
 )
-from tasks.ledger.earlier import EarlierTake, refused_rows, say_held
-from tasks.sheet import Sheet
+from callsheet.tasks.ledger.earlier import EarlierTake, refused_rows, say_held
+from callsheet.tasks.sheet import Sheet
 
 FORMAT = 1
 #: Retired without a word: a part of the campaign's rows, or so few.

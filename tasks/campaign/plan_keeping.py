@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tasks.errors import SpendRefused
-from tasks.ledger import (
+from callsheet.tasks.errors import SpendRefused
+from callsheet.tasks.ledger import (
     KeptPlan,
     PlanKind,
     PricedRow,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from tasks.campaign.values import Plan, PlanLine
-from tasks.credits import as_text, in_credits
-from tasks.ledger import ACTIONS
-from tasks.plural import count
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.credits import as_text, in_credits
+from callsheet.tasks.ledger import ACTIONS
+from callsheet.tasks.plural import count
 
 
 def warnings_of(plan: Plan) -> list[str]:

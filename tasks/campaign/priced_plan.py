@@ -9,18 +9,18 @@ import time
 from dataclasses import replace
 from typing import NamedTuple
 
-from tasks.campaign.catalogue import compared
-from tasks.campaign.match import Match, match_sheet, name_campaign
-from tasks.campaign.plan import plan_sheet, priced
-from tasks.campaign.prices import Tell, ask_prices
-from tasks.campaign.quote import ask_balance
-from tasks.campaign.values import Plan, RunOptions
-from tasks.clock import UnixClock
-from tasks.engine.context import open_service
-from tasks.ledger import Ledger, open_ledger
-from tasks.ledger.database import ledger_file, ledger_url
-from tasks.settings import Settings
-from tasks.sheet import Sheet, SheetOptions, read_sheet
+from callsheet.tasks.campaign.catalogue import compared
+from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
+from callsheet.tasks.campaign.plan import plan_sheet, priced
+from callsheet.tasks.campaign.prices import Tell, ask_prices
+from callsheet.tasks.campaign.quote import ask_balance
+from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.engine.context import open_service
+from callsheet.tasks.ledger import Ledger, open_ledger
+from callsheet.tasks.ledger.database import ledger_file, ledger_url
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.sheet import Sheet, SheetOptions, read_sheet
 
 
 class PricedPlan(NamedTuple):

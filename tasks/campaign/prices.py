@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from tasks.brief import CREATE
-from tasks.clock import UnixClock
-from tasks.engine.lanes.price import (
+from callsheet.tasks.brief import CREATE
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.engine.lanes.price import (
     TROUBLE,
     Price,
     Priceable,
@@ -20,9 +20,9 @@ from tasks.engine.lanes.price import (
     brief_price,
     price_for,
 )
-from tasks.engine.stop import answers
-from tasks.errors import ServiceError
-from tasks.service import VideoService
+from callsheet.tasks.engine.stop import answers
+from callsheet.tasks.errors import ServiceError
+from callsheet.tasks.service import VideoService
 
 P = TypeVar("P", bound=Priceable)
 #: Records rows with their prices, all at once.

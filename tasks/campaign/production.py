@@ -17,17 +17,17 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.campaign.crews import Crews, CrewStarter
-from tasks.campaign.match import note_ledger
-from tasks.campaign.report_files import write_manifest
-from tasks.campaign.run import Run, current_run
-from tasks.engine.engine import Engine
-from tasks.engine.pages import NAMED, Shard, Work
-from tasks.garbage import search_of_new
-from tasks.ledger import Campaign, State, names_of_rows, rows_to_carry
-from tasks.traces import span
-from tasks.webhooks import Subscriber
-from tasks.webhooks.listener import following_hints
+from callsheet.tasks.campaign.crews import Crews, CrewStarter
+from callsheet.tasks.campaign.match import note_ledger
+from callsheet.tasks.campaign.report_files import write_manifest
+from callsheet.tasks.campaign.run import Run, current_run
+from callsheet.tasks.engine.engine import Engine
+from callsheet.tasks.engine.pages import NAMED, Shard, Work
+from callsheet.tasks.garbage import search_of_new
+from callsheet.tasks.ledger import Campaign, State, names_of_rows, rows_to_carry
+from callsheet.tasks.traces import span
+from callsheet.tasks.webhooks import Subscriber
+from callsheet.tasks.webhooks.listener import following_hints
 
 #: How often progress is shown, in seconds.
 TICK = 0.5

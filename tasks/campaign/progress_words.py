@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from tasks.campaign.values import RunOutcome
-from tasks.credits import as_text, in_credits
-from tasks.duration import say_duration
-from tasks.engine.progress import Snapshot, Speeds
+from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.credits import as_text, in_credits
+from callsheet.tasks.duration import say_duration
+from callsheet.tasks.engine.progress import Snapshot, Speeds
 
 #: Seconds between two lines where nothing can be painted over: at least, a part of what the run
 #: has taken so far, at most. What has not changed is said once in so many.

@@ -9,13 +9,13 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.campaign.prices import Tell, ask_prices
-from tasks.campaign.values import Plan
-from tasks.credits import as_text, in_credits
-from tasks.engine.context import Context
-from tasks.engine.lanes.price import Price, is_priced
-from tasks.errors import ServiceError, SpendRefused
-from tasks.ledger import (
+from callsheet.tasks.campaign.prices import Tell, ask_prices
+from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.credits import as_text, in_credits
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.price import Price, is_priced
+from callsheet.tasks.errors import ServiceError, SpendRefused
+from callsheet.tasks.ledger import (
     AtLimit,
     Campaign,
     CampaignRow,
@@ -28,9 +28,9 @@ from tasks.ledger import (
     hold_unpaid,
     record_quotes,
 )
-from tasks.plural import count
-from tasks.service import VideoService
-from tasks.suggest import again_with
+from callsheet.tasks.plural import count
+from callsheet.tasks.service import VideoService
+from callsheet.tasks.suggest import again_with
 
 #: How long the account's balance is waited for, in seconds.
 BALANCE_WAIT = 5.0

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from tasks.brief import CREATE
-from tasks.campaign.manifest_takes import keep_manifest, past_takes
-from tasks.campaign.service_list import Alike, Made, find_listed
-from tasks.credits import in_credits
-from tasks.duration import say_duration
-from tasks.engine.context import Context
-from tasks.engine.lanes.evidence import created_at
-from tasks.engine.policy.decision import RUNNING, SKEW
-from tasks.errors import SpendRefused
-from tasks.ledger import (
+from callsheet.tasks.brief import CREATE
+from callsheet.tasks.campaign.manifest_takes import keep_manifest, past_takes
+from callsheet.tasks.campaign.service_list import Alike, Made, find_listed
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.duration import say_duration
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.evidence import created_at
+from callsheet.tasks.engine.policy.decision import RUNNING, SKEW
+from callsheet.tasks.errors import SpendRefused
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     PastTake,
@@ -36,15 +36,15 @@ from tasks.ledger import (
     restore_take,
     rows_of,
 )
-from tasks.ledger.earlier import (
+from callsheet.tasks.ledger.earlier import (
     EarlierTake,
     UnpaidRow,
     earlier_of,
     refuse_to_pay,
     unpaid_rows,
 )
-from tasks.plural import count
-from tasks.suggest import again_with
+from callsheet.tasks.plural import count
+from callsheet.tasks.suggest import again_with
 
 if TYPE_CHECKING:
     pass

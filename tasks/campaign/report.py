@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from tasks.campaign.values import RunOutcome
-from tasks.credits import as_number
-from tasks.errors import CallsheetError
-from tasks.ledger import (
+from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import (
     NEEDS_PERSON,
     UNDER_WAY,
     Campaign,
@@ -30,14 +30,14 @@ from tasks.ledger import (
     films_of,
     tally_of,
 )
-from tasks.ledger.figures import NAMES, Figures, figures_of
-from tasks.spreadsheet import write_csv
+from callsheet.tasks.ledger.figures import NAMES, Figures, figures_of
+from callsheet.tasks.spreadsheet import write_csv
 
 if TYPE_CHECKING:
     # Whoever reads rows need not pay for the service's client.
-    from tasks.campaign.crews import Crews
-    from tasks.engine.context import Context
-    from tasks.engine.engine import Engine
+    from callsheet.tasks.campaign.crews import Crews
+    from callsheet.tasks.engine.context import Context
+    from callsheet.tasks.engine.engine import Engine
 
 log = logging.getLogger("callsheet.campaign")
 

@@ -24,10 +24,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from tasks.campaign.amend import amend_manifest, amend_status
-from tasks.campaign.report import manifest_line, row_documents, status_line
-from tasks.errors import StoreError, StoreUnusable
-from tasks.ledger import (
+from callsheet.tasks.campaign.amend import amend_manifest, amend_status
+from callsheet.tasks.campaign.report import manifest_line, row_documents, status_line
+from callsheet.tasks.errors import StoreError, StoreUnusable
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Reported,
@@ -42,13 +42,13 @@ from tasks.ledger import (
     rows_of,
     tally_of,
 )
-from tasks.ledger.earlier import earlier_of
-from tasks.ledger.reports import SENDING
-from tasks.spreadsheet import csv_writer, write_csv
+from callsheet.tasks.ledger.earlier import earlier_of
+from callsheet.tasks.ledger.reports import SENDING
+from callsheet.tasks.spreadsheet import csv_writer, write_csv
 
 if TYPE_CHECKING:
     # Whoever reads rows need not pay for the service's client.
-    from tasks.engine.context import Context
+    from callsheet.tasks.engine.context import Context
 
 #: The form of both files: another one is written anew.
 REPORT = 2
@@ -113,7 +113,7 @@ async def write_manifest(at: Context, campaign: Campaign) -> None:
 
 
 def _names() -> tuple[str, str]:
-    from tasks.campaign import manifest
+    from callsheet.tasks.campaign import manifest
 
     return manifest.NAME, STATUS
 
@@ -287,7 +287,7 @@ def _manifest_text(row: CampaignRow, line: Mapping[str, Any], _: object, *, send
 
 def _frame(connection: Connection, at: Context, campaign: Campaign) -> tuple[str, str]:
     """Return what stands in a manifest before and after its rows."""
-    from tasks.campaign import manifest
+    from callsheet.tasks.campaign import manifest
 
     tally = tally_of(connection, campaign)
     document = manifest.Manifest.model_validate(

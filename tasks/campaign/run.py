@@ -18,18 +18,18 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from tasks.campaign.crews import Crews, CrewStarter
-from tasks.campaign.selection import Selection, parse_selection
-from tasks.campaign.spent import telling_what_was_spent
-from tasks.campaign.taken import Step, Taken
-from tasks.campaign.values import Plan, RunOptions, RunOutcome
-from tasks.engine.context import Context, connect
-from tasks.engine.engine import Engine
-from tasks.engine.pages import Shard
-from tasks.engine.progress import Snapshot
-from tasks.errors import CallsheetError, NotApproved, SpendRefused
-from tasks.garbage import search_of_new
-from tasks.ledger import (
+from callsheet.tasks.campaign.crews import Crews, CrewStarter
+from callsheet.tasks.campaign.selection import Selection, parse_selection
+from callsheet.tasks.campaign.spent import telling_what_was_spent
+from callsheet.tasks.campaign.taken import Step, Taken
+from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.engine.context import Context, connect
+from callsheet.tasks.engine.engine import Engine
+from callsheet.tasks.engine.pages import Shard
+from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.errors import CallsheetError, NotApproved, SpendRefused
+from callsheet.tasks.garbage import search_of_new
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     PricedRow,
@@ -39,10 +39,10 @@ from tasks.ledger import (
     rows_of,
     urgent_rows,
 )
-from tasks.log_lines import about, facts_now
-from tasks.settings import Settings
-from tasks.sheet import Sheet
-from tasks.traces import span
+from callsheet.tasks.log_lines import about, facts_now
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.traces import span
 
 T = TypeVar("T")
 log = logging.getLogger("callsheet.run")
@@ -271,7 +271,7 @@ async def _publish(at: Context) -> None:
     """Hand the ledger's metrics on, where somebody wants them at the end of a run."""
     settings = at.settings
     if settings.metrics_file or settings.metrics_push:
-        from tasks.metrics import publish
+        from callsheet.tasks.metrics import publish
 
         await publish(at.ledger, file=settings.metrics_file, push=settings.metrics_push)
 

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from tasks.brief import CREATE, Json
-from tasks.engine.context import Context
-from tasks.engine.lanes.evidence import created_at, shows
-from tasks.engine.policy.decision import FAILED, SKEW
-from tasks.errors import CallsheetError, NotFound
-from tasks.key import idempotency_key
-from tasks.ledger import Campaign, pages_of, rows_of, tracked_videos
-from tasks.ledger.earlier import UnpaidRow
-from tasks.service import Video
+from callsheet.tasks.brief import CREATE, Json
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.evidence import created_at, shows
+from callsheet.tasks.engine.policy.decision import FAILED, SKEW
+from callsheet.tasks.errors import CallsheetError, NotFound
+from callsheet.tasks.key import idempotency_key
+from callsheet.tasks.ledger import Campaign, pages_of, rows_of, tracked_videos
+from callsheet.tasks.ledger.earlier import UnpaidRow
+from callsheet.tasks.service import Video
 
 #: How many attempts beyond a row's own are looked for: retakes that another ledger paid for.
 AHEAD = 2

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from tasks.campaign.match import Match, note_ledger
-from tasks.campaign.plan import plan_sheet
-from tasks.campaign.report_files import report_stands
-from tasks.campaign.run import Run
-from tasks.engine.context import Context
-from tasks.ledger import Campaign, find_campaign, has_paid, is_latest_from
-from tasks.sheet import Sheet
+from callsheet.tasks.campaign.match import Match, note_ledger
+from callsheet.tasks.campaign.plan import plan_sheet
+from callsheet.tasks.campaign.report_files import report_stands
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.ledger import Campaign, find_campaign, has_paid, is_latest_from
+from callsheet.tasks.sheet import Sheet
 
 
 async def is_settled(run: Run, match: Match) -> bool:

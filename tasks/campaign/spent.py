@@ -13,11 +13,11 @@ from decimal import Decimal
 from functools import partial
 from typing import Protocol
 
-from tasks.credits import in_credits
-from tasks.engine.context import Context
-from tasks.errors import NOTHING_SPENT, CallsheetError, RunStopped
-from tasks.ledger import UNDER_WAY, Campaign, Tally, open_ledger, tally_of
-from tasks.suggest import suggest
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.errors import NOTHING_SPENT, CallsheetError, RunStopped
+from callsheet.tasks.ledger import UNDER_WAY, Campaign, Tally, open_ledger, tally_of
+from callsheet.tasks.suggest import suggest
 
 _AGAIN = "run the same command again: nothing is paid for twice"
 

@@ -13,13 +13,13 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.campaign.catalogue import compared
-from tasks.campaign.hold import find_earlier, hold_campaign
-from tasks.campaign.match import Match, match_sheet, name_campaign
-from tasks.campaign.plan import plan_sheet, priced
-from tasks.campaign.plan_words import sums_of
-from tasks.campaign.progress_words import say_outcome
-from tasks.campaign.quote import (
+from callsheet.tasks.campaign.catalogue import compared
+from callsheet.tasks.campaign.hold import find_earlier, hold_campaign
+from callsheet.tasks.campaign.match import Match, match_sheet, name_campaign
+from callsheet.tasks.campaign.plan import plan_sheet, priced
+from callsheet.tasks.campaign.plan_words import sums_of
+from callsheet.tasks.campaign.progress_words import say_outcome
+from callsheet.tasks.campaign.quote import (
     as_shown,
     ask_balance,
     check_budget,
@@ -28,15 +28,15 @@ from tasks.campaign.quote import (
     check_wanted,
     quote_rows,
 )
-from tasks.campaign.recovery import refuse_refused
-from tasks.campaign.report import outcome_of, unreported
-from tasks.campaign.report_files import write_report
-from tasks.campaign.run import Run, current_run
-from tasks.campaign.settled import is_settled
-from tasks.campaign.values import Plan
-from tasks.engine.lanes.price import Price
-from tasks.errors import SpendRefused, StoreError, StoreUnusable
-from tasks.ledger import (
+from callsheet.tasks.campaign.recovery import refuse_refused
+from callsheet.tasks.campaign.report import outcome_of, unreported
+from callsheet.tasks.campaign.report_files import write_report
+from callsheet.tasks.campaign.run import Run, current_run
+from callsheet.tasks.campaign.settled import is_settled
+from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.engine.lanes.price import Price
+from callsheet.tasks.errors import SpendRefused, StoreError, StoreUnusable
+from callsheet.tasks.ledger import (
     Account,
     Campaign,
     CampaignRow,
@@ -53,10 +53,10 @@ from tasks.ledger import (
     set_budget,
     sync_sheet,
 )
-from tasks.ledger.earlier import allow_to_pay
-from tasks.sheet import Sheet, SheetOptions, read_sheet
-from tasks.suggest import again_with
-from tasks.traces import spanned
+from callsheet.tasks.ledger.earlier import allow_to_pay
+from callsheet.tasks.sheet import Sheet, SheetOptions, read_sheet
+from callsheet.tasks.suggest import again_with
+from callsheet.tasks.traces import spanned
 
 log = logging.getLogger("callsheet.run")
 

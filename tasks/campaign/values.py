@@ -8,14 +8,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from tasks.brief import CREATE
-from tasks.credits import as_number
-from tasks.ledger import Account, Action, AtLimit, Campaign, PaidElsewhere, State, Tally
-from tasks.ledger.earlier import EarlierTake
+from callsheet.tasks.brief import CREATE
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.ledger import Account, Action, AtLimit, Campaign, PaidElsewhere, State, Tally
+from callsheet.tasks.ledger.earlier import EarlierTake
 
 if TYPE_CHECKING:
     # Whoever reads rows need not pay for reading sheets.
-    from tasks.sheet import HiddenRows
+    from callsheet.tasks.sheet import HiddenRows
 
 #: What a person may say of a sheet and its campaign: the names of options.
 Said = Literal["new_campaign", "same_campaign"]

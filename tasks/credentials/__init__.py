@@ -1,9 +1,9 @@
 """Where `callsheet login` keeps what it was given. Knows no service and no environment."""
 
-from tasks.credentials.claims import PendingClaim, drop_claim, keep_claim, read_claim
-from tasks.credentials.keeping import Place, choose_place, forget, keep, key_of
-from tasks.credentials.private_file import write_private
-from tasks.credentials.register import (
+from callsheet.tasks.credentials.claims import PendingClaim, drop_claim, keep_claim, read_claim
+from callsheet.tasks.credentials.keeping import Place, choose_place, forget, keep, key_of
+from callsheet.tasks.credentials.private_file import write_private
+from callsheet.tasks.credentials.register import (
     Login,
     Register,
     file_of,
@@ -11,7 +11,7 @@ from tasks.credentials.register import (
     profile_name,
     read_register,
 )
-from tasks.credentials.webhook_secrets import (
+from callsheet.tasks.credentials.webhook_secrets import (
     GIVEN,
     LiveSecrets,
     WebhookSecret,

@@ -12,9 +12,13 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from tasks.credentials.private_file import make_private_folder, read_private, write_private
-from tasks.errors import ConfigurationError
-from tasks.redact import register_secret
+from callsheet.tasks.credentials.private_file import (
+    make_private_folder,
+    read_private,
+    write_private,
+)
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.redact import register_secret
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tasks.credentials import system_keyring
-from tasks.credentials.private_file import make_private_folder
-from tasks.credentials.register import KeptIn, Login, file_of, read_register, write_register
-from tasks.credentials.system_keyring import KeyringTrouble
-from tasks.errors import ConfigurationError
-from tasks.redact import register_secret
+from callsheet.tasks.credentials import system_keyring
+from callsheet.tasks.credentials.private_file import make_private_folder
+from callsheet.tasks.credentials.register import (
+    KeptIn,
+    Login,
+    file_of,
+    read_register,
+    write_register,
+)
+from callsheet.tasks.credentials.system_keyring import KeyringTrouble
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.redact import register_secret
 
 
 @dataclass(frozen=True, kw_only=True)

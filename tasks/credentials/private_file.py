@@ -10,7 +10,7 @@ import os
 import stat
 from pathlib import Path
 
-from tasks.errors import ConfigurationError
+from callsheet.tasks.errors import ConfigurationError
 
 
 def read_private(path: Path) -> str | None:

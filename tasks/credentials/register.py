@@ -16,8 +16,12 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from tasks.credentials.private_file import make_private_folder, read_private, write_private
-from tasks.errors import ConfigurationError
+from callsheet.tasks.credentials.private_file import (
+    make_private_folder,
+    read_private,
+    write_private,
+)
+from callsheet.tasks.errors import ConfigurationError
 
 VERSION = 1
 DEFAULT = "default"

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tasks.redact import redact
+from callsheet.tasks.redact import redact
 
 T = TypeVar("T")
 

@@ -13,9 +13,13 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from tasks.credentials.private_file import make_private_folder, read_private, write_private
-from tasks.errors import ConfigurationError
-from tasks.redact import register_secret
+from callsheet.tasks.credentials.private_file import (
+    make_private_folder,
+    read_private,
+    write_private,
+)
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.redact import register_secret
 
 #: A retired secret is taken for so long: the last retry of a delivery comes after some six hours
 #: (specification, section 6).

@@ -7,8 +7,8 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
-from tasks.engine.carried import Carried
-from tasks.service.sending import LONGEST
+from callsheet.tasks.engine.carried import Carried
+from callsheet.tasks.service.sending import LONGEST
 
 log = logging.getLogger("callsheet.engine")
 

@@ -13,9 +13,9 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.engine.policy.decision import NEVER_MADE, unwanted
-from tasks.errors import LedgerError
-from tasks.ledger import (
+from callsheet.tasks.engine.policy.decision import NEVER_MADE, unwanted
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.ledger import (
     UNDER_WAY,
     CampaignRow,
     CancelMark,

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeVar
 
-from tasks.engine.context import Context
-from tasks.engine.lanes.cancel import cancel
-from tasks.engine.lanes.deliver import deliver
-from tasks.engine.lanes.poll import poll
-from tasks.engine.lanes.price import fresh_price
-from tasks.engine.lanes.submit import search, submit
-from tasks.engine.lanes.submit_unkeyed import search_made, submit_unkeyed
-from tasks.engine.pages import Batch
-from tasks.engine.policy.decision import Lane, Memory
-from tasks.engine.policy.observations import Observation
-from tasks.ledger import UNDER_WAY, CampaignRow
-from tasks.measures import POLLS
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.cancel import cancel
+from callsheet.tasks.engine.lanes.deliver import deliver
+from callsheet.tasks.engine.lanes.poll import poll
+from callsheet.tasks.engine.lanes.price import fresh_price
+from callsheet.tasks.engine.lanes.submit import search, submit
+from callsheet.tasks.engine.lanes.submit_unkeyed import search_made, submit_unkeyed
+from callsheet.tasks.engine.pages import Batch
+from callsheet.tasks.engine.policy.decision import Lane, Memory
+from callsheet.tasks.engine.policy.observations import Observation
+from callsheet.tasks.ledger import UNDER_WAY, CampaignRow
+from callsheet.tasks.measures import POLLS
 
 T = TypeVar("T")
 Deliver = Callable[[CampaignRow, Memory, str | None, Context], Awaitable[Observation]]

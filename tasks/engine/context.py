@@ -16,17 +16,17 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from tasks.clock import UnixClock
-from tasks.engine.lanes.evidence import Baseline
-from tasks.engine.policy.decision import Lane
-from tasks.engine.shared_pace import LedgerPace, following_pace
-from tasks.file_limit import raise_file_limit
-from tasks.home import make_home
-from tasks.ledger import Ledger, Terms, close_gate, gate_of, keeping_counts, open_ledger
-from tasks.log_lines import log_as
-from tasks.service import Gate, Pace, VideoService
-from tasks.settings import Settings
-from tasks.store import Fetcher, SecondProcess, Store, open_store
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.engine.lanes.evidence import Baseline
+from callsheet.tasks.engine.policy.decision import Lane
+from callsheet.tasks.engine.shared_pace import LedgerPace, following_pace
+from callsheet.tasks.file_limit import raise_file_limit
+from callsheet.tasks.home import make_home
+from callsheet.tasks.ledger import Ledger, Terms, close_gate, gate_of, keeping_counts, open_ledger
+from callsheet.tasks.log_lines import log_as
+from callsheet.tasks.service import Gate, Pace, VideoService
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.store import Fetcher, SecondProcess, Store, open_store
 
 log = logging.getLogger("callsheet.engine")
 
@@ -74,7 +74,7 @@ async def connect(settings: Settings, *, clock: UnixClock = time.time) -> AsyncI
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(await open_ledger(settings.ledger))
         if settings.telemetry:
-            from tasks.metrics.otlp import telling
+            from callsheet.tasks.metrics.otlp import telling
 
             await stack.enter_async_context(telling(ledger, settings.telemetry))
         await stack.enter_async_context(keeping_counts(ledger))

@@ -12,10 +12,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from tasks.clock import UnixClock
-from tasks.errors import CallsheetError, NotSent, RateLimited, Refused, RunStopped, SpendRefused
-from tasks.ledger import NEW, CallOutcome, Ledger, close_call, open_call, unsettled_calls
-from tasks.suggest import suggest
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.errors import (
+    CallsheetError,
+    NotSent,
+    RateLimited,
+    Refused,
+    RunStopped,
+    SpendRefused,
+)
+from callsheet.tasks.ledger import NEW, CallOutcome, Ledger, close_call, open_call, unsettled_calls
+from callsheet.tasks.suggest import suggest
 
 
 @dataclass

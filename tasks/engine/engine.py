@@ -16,24 +16,24 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from tasks.engine.calls_under_way import CallsUnderWay
-from tasks.engine.cancellations import Cancellations, drop, leave
-from tasks.engine.carried import Carried, Deliver, Visits, lean
-from tasks.engine.context import Context, lanes_of
-from tasks.engine.intake import Intake
-from tasks.engine.lanes.deliver import deliver
-from tasks.engine.pages import PAGE, Batch, Shard
-from tasks.engine.policy.decide import decide
-from tasks.engine.policy.decision import Lane, Rules, lane_of
-from tasks.engine.policy.observations import FilmReady, Observation, Resumed
-from tasks.engine.poll_plan import PollPlan
-from tasks.engine.polls import Polls
-from tasks.engine.progress import Progress, Snapshot
-from tasks.engine.record import record
-from tasks.engine.roster import Roster
-from tasks.engine.scheduler import Scheduler
-from tasks.engine.stop import Stop, broken_off
-from tasks.ledger import (
+from callsheet.tasks.engine.calls_under_way import CallsUnderWay
+from callsheet.tasks.engine.cancellations import Cancellations, drop, leave
+from callsheet.tasks.engine.carried import Carried, Deliver, Visits, lean
+from callsheet.tasks.engine.context import Context, lanes_of
+from callsheet.tasks.engine.intake import Intake
+from callsheet.tasks.engine.lanes.deliver import deliver
+from callsheet.tasks.engine.pages import PAGE, Batch, Shard
+from callsheet.tasks.engine.policy.decide import decide
+from callsheet.tasks.engine.policy.decision import Lane, Rules, lane_of
+from callsheet.tasks.engine.policy.observations import FilmReady, Observation, Resumed
+from callsheet.tasks.engine.poll_plan import PollPlan
+from callsheet.tasks.engine.polls import Polls
+from callsheet.tasks.engine.progress import Progress, Snapshot
+from callsheet.tasks.engine.record import record
+from callsheet.tasks.engine.roster import Roster
+from callsheet.tasks.engine.scheduler import Scheduler
+from callsheet.tasks.engine.stop import Stop, broken_off
+from callsheet.tasks.ledger import (
     NEEDS_PERSON,
     Campaign,
     CampaignRow,
@@ -43,8 +43,8 @@ from tasks.ledger import (
     rows_by_number,
     tally_of,
 )
-from tasks.log_lines import about
-from tasks.traces import RowSpans
+from callsheet.tasks.log_lines import about
+from callsheet.tasks.traces import RowSpans
 
 log = logging.getLogger("callsheet.engine")
 

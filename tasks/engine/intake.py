@@ -10,11 +10,11 @@ import asyncio
 
 from sqlalchemy import Connection
 
-from tasks.engine.carried import Carried, lean
-from tasks.engine.pages import PAGE, Batch, Pages, Shard, Wanted
-from tasks.engine.roster import Roster
-from tasks.engine.scheduler import Scheduler
-from tasks.ledger import CampaignRow, Ledger, rows_by_number
+from callsheet.tasks.engine.carried import Carried, lean
+from callsheet.tasks.engine.pages import PAGE, Batch, Pages, Shard, Wanted
+from callsheet.tasks.engine.roster import Roster
+from callsheet.tasks.engine.scheduler import Scheduler
+from callsheet.tasks.ledger import CampaignRow, Ledger, rows_by_number
 
 
 class Intake:

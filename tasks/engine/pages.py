@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tasks.brief import CREATE
-from tasks.errors import shorten
-from tasks.ledger import STATES, RowToCarry, State
+from callsheet.tasks.brief import CREATE
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.ledger import STATES, RowToCarry, State
 
 #: Rows in a page: so many more are read once fewer than so many have yet to begin in a lane, or are
 #: films that wait to be delivered: what is paid for comes home before more is paid for.

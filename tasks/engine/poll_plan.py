@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from decimal import Decimal
 
-from tasks.engine.policy.decision import Memory
-from tasks.engine.policy.render_times import RenderKind, RenderTimes, kind_of
-from tasks.ledger import CampaignRow
+from callsheet.tasks.engine.policy.decision import Memory
+from callsheet.tasks.engine.policy.render_times import RenderKind, RenderTimes, kind_of
+from callsheet.tasks.ledger import CampaignRow
 
 #: Renders of a kind that are polled often until the first of them is finished: so many, and one
 #: more for each so many others, since the shortest of many is shorter than that of two.

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from tasks.engine.carried import Carried
-from tasks.engine.policy.decision import Rules, unwanted
-from tasks.engine.policy.renders import wait_to_poll
-from tasks.engine.poll_plan import PollPlan
-from tasks.engine.roster import Roster
-from tasks.engine.scheduler import Scheduler
-from tasks.ledger import CampaignRow
+from callsheet.tasks.engine.carried import Carried
+from callsheet.tasks.engine.policy.decision import Rules, unwanted
+from callsheet.tasks.engine.policy.renders import wait_to_poll
+from callsheet.tasks.engine.poll_plan import PollPlan
+from callsheet.tasks.engine.roster import Roster
+from callsheet.tasks.engine.scheduler import Scheduler
+from callsheet.tasks.ledger import CampaignRow
 
 
 class Polls:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from tasks.ledger import STATES, CampaignRow, Delivered, State, Tally
+from callsheet.tasks.ledger import STATES, CampaignRow, Delivered, State, Tally
 
 #: Why the time left has grown, or is not known any more.
 SLOWER = "the last rows took longer than those before"

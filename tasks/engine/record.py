@@ -13,8 +13,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.engine.policy.decision import Decision
-from tasks.engine.policy.observations import (
+from callsheet.tasks.engine.policy.decision import Decision
+from callsheet.tasks.engine.policy.observations import (
     Accepted,
     FilesStored,
     FilmReady,
@@ -27,7 +27,7 @@ from tasks.engine.policy.observations import (
     Released,
     Unmade,
 )
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     CampaignRow,
     Ledger,
     State,

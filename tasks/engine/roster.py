@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from tasks.brief import CREATE
-from tasks.engine.carried import Carried
-from tasks.engine.pages import Queue
-from tasks.ledger import CampaignRow
+from callsheet.tasks.brief import CREATE
+from callsheet.tasks.engine.carried import Carried
+from callsheet.tasks.engine.pages import Queue
+from callsheet.tasks.ledger import CampaignRow
 
 
 class Roster:

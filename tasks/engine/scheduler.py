@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
-from tasks.engine.policy.decision import Lane
+from callsheet.tasks.engine.policy.decision import Lane
 
 LANES: tuple[Lane, ...] = ("submit", "submit_unkeyed", "search", "poll", "cancel", "deliver")
 #: Lanes in which what is more important goes first; in the others nobody waits for ever.

@@ -17,12 +17,12 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.clock import Sleep
-from tasks.errors import LedgerError
-from tasks.ledger import KeptPace, Ledger, accepted_of_late, keep_pace, pace_of
-from tasks.service import VideoService
-from tasks.service.pace import Turns
-from tasks.service.pacing import Rate, after_refusal, turns
+from callsheet.tasks.clock import Sleep
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.ledger import KeptPace, Ledger, accepted_of_late, keep_pace, pace_of
+from callsheet.tasks.service import VideoService
+from callsheet.tasks.service.pace import Turns
+from callsheet.tasks.service.pacing import Rate, after_refusal, turns
 
 log = logging.getLogger("callsheet.engine")
 

@@ -12,9 +12,15 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 
-from tasks.engine.context import Context
-from tasks.engine.policy.observations import NotStored, Observation, Troubled, Unknown, Unreached
-from tasks.errors import (
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.policy.observations import (
+    NotStored,
+    Observation,
+    Troubled,
+    Unknown,
+    Unreached,
+)
+from callsheet.tasks.errors import (
     CallsheetError,
     NotSent,
     OutcomeUnknown,
@@ -22,7 +28,7 @@ from tasks.errors import (
     ServerTrouble,
     ServiceError,
 )
-from tasks.service import VideoService
+from callsheet.tasks.service import VideoService
 
 #: A gate closed for longer than this parks the run instead of pausing it, in seconds.
 PAUSE_LIMIT = 900.0

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tasks.on_demand import load_on_demand
+from callsheet.tasks.on_demand import load_on_demand
 
 if TYPE_CHECKING:
-    from tasks.ledger.accounts import (
+    from callsheet.tasks.ledger.accounts import (
         Account,
         AtLimit,
         Terms,
@@ -18,9 +18,15 @@ if TYPE_CHECKING:
         day_of,
         find_account,
     )
-    from tasks.ledger.acts import Act, acts_of, note_act
-    from tasks.ledger.all_of_row import ShownEvent, ShownTake, WholeRow, events_between, whole_row
-    from tasks.ledger.campaigns import (
+    from callsheet.tasks.ledger.acts import Act, acts_of, note_act
+    from callsheet.tasks.ledger.all_of_row import (
+        ShownEvent,
+        ShownTake,
+        WholeRow,
+        events_between,
+        whole_row,
+    )
+    from callsheet.tasks.ledger.campaigns import (
         Campaign,
         Tally,
         all_campaigns,
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
         set_budget,
         tally_of,
     )
-    from tasks.ledger.cancel import (
+    from callsheet.tasks.ledger.cancel import (
         CancelMark,
         CancelRequests,
         ask_to_cancel,
@@ -43,10 +49,10 @@ if TYPE_CHECKING:
         is_paid,
         wake_stalled,
     )
-    from tasks.ledger.catalogue import catalogue_of, keep_catalogue
-    from tasks.ledger.counters import keep_counts, keeping_counts
-    from tasks.ledger.counts import Counts, counts_of, tags_of
-    from tasks.ledger.deliveries import (
+    from callsheet.tasks.ledger.catalogue import catalogue_of, keep_catalogue
+    from callsheet.tasks.ledger.counters import keep_counts, keeping_counts
+    from callsheet.tasks.ledger.counts import Counts, counts_of, tags_of
+    from callsheet.tasks.ledger.deliveries import (
         Delivered,
         RowFilm,
         add_delivery,
@@ -54,8 +60,15 @@ if TYPE_CHECKING:
         deliveries_of,
         films_of,
     )
-    from tasks.ledger.diff import ACTIONS, Action, RowDiff, changed_fields, diff_row, diff_sheet
-    from tasks.ledger.film_findings import (
+    from callsheet.tasks.ledger.diff import (
+        ACTIONS,
+        Action,
+        RowDiff,
+        changed_fields,
+        diff_row,
+        diff_sheet,
+    )
+    from callsheet.tasks.ledger.film_findings import (
         FilmFindings,
         PictureKind,
         StoredPicture,
@@ -63,9 +76,9 @@ if TYPE_CHECKING:
         findings_of,
         keep_findings,
     )
-    from tasks.ledger.films import TakeFilm, find_take_film
-    from tasks.ledger.filters import RowFilter
-    from tasks.ledger.gates import (
+    from callsheet.tasks.ledger.films import TakeFilm, find_take_film
+    from callsheet.tasks.ledger.filters import RowFilter
+    from callsheet.tasks.ledger.gates import (
         KeptPace,
         accepted_of_late,
         close_gate,
@@ -74,8 +87,8 @@ if TYPE_CHECKING:
         keep_pace,
         pace_of,
     )
-    from tasks.ledger.gathering import gathers
-    from tasks.ledger.hints import (
+    from callsheet.tasks.ledger.gathering import gathers
+    from callsheet.tasks.ledger.hints import (
         Heard,
         Hint,
         TrackedVideo,
@@ -90,11 +103,11 @@ if TYPE_CHECKING:
         pings_heard,
         tracked_videos,
     )
-    from tasks.ledger.leases import Lease, campaign_lease, owns
-    from tasks.ledger.ledger import Ledger, open_ledger
-    from tasks.ledger.listen import listening
-    from tasks.ledger.moves import move, note, remark
-    from tasks.ledger.origins import (
+    from callsheet.tasks.ledger.leases import Lease, campaign_lease, owns
+    from callsheet.tasks.ledger.ledger import Ledger, open_ledger
+    from callsheet.tasks.ledger.listen import listening
+    from callsheet.tasks.ledger.moves import move, note, remark
+    from callsheet.tasks.ledger.origins import (
         PaidElsewhere,
         campaigns_from,
         has_paid,
@@ -104,8 +117,8 @@ if TYPE_CHECKING:
         paid_elsewhere,
         set_apart,
     )
-    from tasks.ledger.outlines import count_wanted, endings_of, numbers_of, pages_of
-    from tasks.ledger.paid_calls import (
+    from callsheet.tasks.ledger.outlines import count_wanted, endings_of, numbers_of, pages_of
+    from callsheet.tasks.ledger.paid_calls import (
         NEW,
         CallOutcome,
         PaidCall,
@@ -119,7 +132,7 @@ if TYPE_CHECKING:
         unsettled_calls,
         videos_known,
     )
-    from tasks.ledger.plans import (
+    from callsheet.tasks.ledger.plans import (
         PLAN_STATES,
         KeptPlan,
         KeptSheet,
@@ -140,7 +153,7 @@ if TYPE_CHECKING:
         plans_quoting,
         void_plan,
     )
-    from tasks.ledger.productions import (
+    from callsheet.tasks.ledger.productions import (
         ClaimedBatch,
         Headway,
         Production,
@@ -156,7 +169,7 @@ if TYPE_CHECKING:
         states_by_crew,
         stop_production,
     )
-    from tasks.ledger.quotes import (
+    from callsheet.tasks.ledger.quotes import (
         PricedRow,
         Quoted,
         approve,
@@ -168,10 +181,10 @@ if TYPE_CHECKING:
         renew_quote,
         too_dear,
     )
-    from tasks.ledger.reports import Reported, note_report, rows_changed_since
-    from tasks.ledger.restore import PastTake, restore_count, restore_take
-    from tasks.ledger.retake import RETAKEABLE, adopt_video, approve_retakes, give_up
-    from tasks.ledger.reviews import (
+    from callsheet.tasks.ledger.reports import Reported, note_report, rows_changed_since
+    from callsheet.tasks.ledger.restore import PastTake, restore_count, restore_take
+    from callsheet.tasks.ledger.retake import RETAKEABLE, adopt_video, approve_retakes, give_up
+    from callsheet.tasks.ledger.reviews import (
         REASONS,
         VERDICTS,
         Review,
@@ -185,7 +198,7 @@ if TYPE_CHECKING:
         review_of,
         reviews_of,
     )
-    from tasks.ledger.runs import (
+    from callsheet.tasks.ledger.runs import (
         BoardRun,
         ask_run,
         claim_run,
@@ -199,7 +212,7 @@ if TYPE_CHECKING:
         runs_of,
         unbegun_run,
     )
-    from tasks.ledger.shown import (
+    from callsheet.tasks.ledger.shown import (
         SORTS,
         Shown,
         ShownRow,
@@ -210,18 +223,25 @@ if TYPE_CHECKING:
         names_shown,
         shown_rows,
     )
-    from tasks.ledger.states import NEEDS_PERSON, NOT_BEGUN, STATES, TRANSITIONS, UNDER_WAY, State
-    from tasks.ledger.subscriptions import (
+    from callsheet.tasks.ledger.states import (
+        NEEDS_PERSON,
+        NOT_BEGUN,
+        STATES,
+        TRANSITIONS,
+        UNDER_WAY,
+        State,
+    )
+    from callsheet.tasks.ledger.subscriptions import (
         Subscription,
         all_subscriptions,
         name_subscription,
         plan_subscription,
         retire_subscription,
     )
-    from tasks.ledger.sync import Unsynced, sync_sheet
-    from tasks.ledger.takes import accept, correct_charge, open_take, refuse, settle
-    from tasks.ledger.urgency import rows_for_a_person, urgent_rows
-    from tasks.ledger.values import (
+    from callsheet.tasks.ledger.sync import Unsynced, sync_sheet
+    from callsheet.tasks.ledger.takes import accept, correct_charge, open_take, refuse, settle
+    from callsheet.tasks.ledger.urgency import rows_for_a_person, urgent_rows
+    from callsheet.tasks.ledger.values import (
         CampaignRow,
         Event,
         Take,
@@ -232,7 +252,7 @@ if TYPE_CHECKING:
         rows_of,
         takes_of,
     )
-    from tasks.ledger.variety import Variety, variety_of
-    from tasks.ledger.work import RowToCarry, names_of_rows, rows_to_carry
+    from callsheet.tasks.ledger.variety import Variety, variety_of
+    from callsheet.tasks.ledger.work import RowToCarry, names_of_rows, rows_to_carry
 else:
     __getattr__ = load_on_demand(__name__, __file__)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from tasks.ledger.schema_board import acts
-from tasks.redact import redact
+from callsheet.tasks.ledger.schema_board import acts
+from callsheet.tasks.redact import redact
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, select
 
-from tasks.ledger.deliveries import Delivered, checks_in
-from tasks.ledger.reviews import Review, review_in
-from tasks.ledger.schema import deliveries, events, reviews, rows, takes
-from tasks.ledger.shown import ShownRow, rows_by_id
-from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
+from callsheet.tasks.ledger.deliveries import Delivered, checks_in
+from callsheet.tasks.ledger.reviews import Review, review_in
+from callsheet.tasks.ledger.schema import deliveries, events, reviews, rows, takes
+from callsheet.tasks.ledger.shown import ShownRow, rows_by_id
+from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 
 #: Events that are read at once at most.
 MOST = 500

@@ -19,25 +19,25 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, inspect, select, text, update
 from sqlalchemy.exc import DBAPIError
 
-from tasks.crash import crashpoint
-from tasks.errors import BadInput, LedgerDamaged, LedgerError, LedgerNewer
-from tasks.ledger.acts import note_act
-from tasks.ledger.campaigns import campaign_at_work
-from tasks.ledger.database import ledger_file, ledger_url, make_engine, shown_address
-from tasks.ledger.make_way import keep_logs, made_way
-from tasks.ledger.migrate import MAKE_ONE, upgrade
-from tasks.ledger.new_file import (
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.errors import BadInput, LedgerDamaged, LedgerError, LedgerNewer
+from callsheet.tasks.ledger.acts import note_act
+from callsheet.tasks.ledger.campaigns import campaign_at_work
+from callsheet.tasks.ledger.database import ledger_file, ledger_url, make_engine, shown_address
+from callsheet.tasks.ledger.make_way import keep_logs, made_way
+from callsheet.tasks.ledger.migrate import MAKE_ONE, upgrade
+from callsheet.tasks.ledger.new_file import (
     give_name,
     remove_left,
     sync_file,
     sync_folder,
     temporary,
 )
-from tasks.ledger.schema import REVISION, campaigns, leases
-from tasks.ledger.schema_version import SchemaVersion, version_of
-from tasks.ledger.soundness import unsound
-from tasks.ledger.table_copy import copy_tables, count_lines, empty_tables
-from tasks.ledger.trouble import trouble
+from callsheet.tasks.ledger.schema import REVISION, campaigns, leases
+from callsheet.tasks.ledger.schema_version import SchemaVersion, version_of
+from callsheet.tasks.ledger.soundness import unsound
+from callsheet.tasks.ledger.table_copy import copy_tables, count_lines, empty_tables
+from callsheet.tasks.ledger.trouble import trouble
 
 _INSTEAD = "--instead restores the backup in its place, and keeps what is there beside it"
 

@@ -13,18 +13,18 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, select, update
 
-from tasks.credits import as_number, from_micro, in_credits, to_micro
-from tasks.errors import MovedOn
-from tasks.ledger.database import insert_unless_there
-from tasks.ledger.figures import NAMES, sums_of, total
-from tasks.ledger.leases import CAMPAIGN, Lease, from_columns, live, name_in_sql, owns
-from tasks.ledger.leases import columns as lease_columns
-from tasks.ledger.moves import note_campaign
-from tasks.ledger.origins import is_begun, remember_origin, set_apart
-from tasks.ledger.schema import FOUND, campaigns, events, leases, takes
-from tasks.ledger.states import State
-from tasks.origin import SheetOrigin
-from tasks.suggest import again_with
+from callsheet.tasks.credits import as_number, from_micro, in_credits, to_micro
+from callsheet.tasks.errors import MovedOn
+from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.figures import NAMES, sums_of, total
+from callsheet.tasks.ledger.leases import CAMPAIGN, Lease, from_columns, live, name_in_sql, owns
+from callsheet.tasks.ledger.leases import columns as lease_columns
+from callsheet.tasks.ledger.moves import note_campaign
+from callsheet.tasks.ledger.origins import is_begun, remember_origin, set_apart
+from callsheet.tasks.ledger.schema import FOUND, campaigns, events, leases, takes
+from callsheet.tasks.ledger.states import State
+from callsheet.tasks.origin import SheetOrigin
+from callsheet.tasks.suggest import again_with
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, Select, bindparam, func, select, update
 
-from tasks.credits import to_micro
-from tasks.ledger.campaigns import Campaign
-from tasks.ledger.moves import move, note, note_campaign
-from tasks.ledger.schema import CANCELLED, campaigns, rows, takes
-from tasks.ledger.states import NOT_BEGUN, UNDER_WAY
-from tasks.ledger.values import CampaignRow, rows_of
-from tasks.suggest import suggest
+from callsheet.tasks.credits import to_micro
+from callsheet.tasks.ledger.campaigns import Campaign
+from callsheet.tasks.ledger.moves import move, note, note_campaign
+from callsheet.tasks.ledger.schema import CANCELLED, campaigns, rows, takes
+from callsheet.tasks.ledger.states import NOT_BEGUN, UNDER_WAY
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.suggest import suggest
 
 _MARK = (
     update(takes)

@@ -7,10 +7,10 @@ import json
 
 from sqlalchemy import Connection, delete, select, update
 
-from tasks.brief import canonical_json
-from tasks.catalogue import Catalogue
-from tasks.ledger.database import insert_unless_there
-from tasks.ledger.schema import catalogues
+from callsheet.tasks.brief import canonical_json
+from callsheet.tasks.catalogue import Catalogue
+from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.schema import catalogues
 
 #: How long the catalogue of an address that nobody asks any more is kept, in seconds.
 KEPT = 30 * 86_400.0

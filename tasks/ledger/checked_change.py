@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from tasks.ledger.people import Person
+from callsheet.tasks.ledger.people import Person
 
 T = TypeVar("T")
 

@@ -14,10 +14,10 @@ from functools import partial
 
 from sqlalchemy import Connection, select, text
 
-from tasks.errors import CallsheetError
-from tasks.ledger.ledger import Ledger
-from tasks.ledger.schema import counters
-from tasks.measures import Counts
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger.ledger import Ledger
+from callsheet.tasks.ledger.schema import counters
+from callsheet.tasks.measures import Counts
 
 log = logging.getLogger("callsheet.ledger")
 

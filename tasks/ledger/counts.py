@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from tasks.ledger.filters import RowFilter, film, verdicts, with_film
-from tasks.ledger.schema import rows
-from tasks.ledger.shown import count_shown
-from tasks.ledger.states import STATES, State
+from callsheet.tasks.ledger.filters import RowFilter, film, verdicts, with_film
+from callsheet.tasks.ledger.schema import rows
+from callsheet.tasks.ledger.shown import count_shown
+from callsheet.tasks.ledger.states import STATES, State
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

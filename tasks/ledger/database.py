@@ -20,8 +20,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from tasks.errors import LedgerError
-from tasks.redact import register_secret
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.redact import register_secret
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql

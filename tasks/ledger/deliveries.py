@@ -12,15 +12,15 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy import Row as Record
 
-from tasks.ledger.database import insert_of_missing, insert_unless_there
-from tasks.ledger.film_findings import FilmFindings, keep_findings
-from tasks.ledger.gathering import gathers, later
-from tasks.ledger.moves import move, note
-from tasks.ledger.prepared import Prepared
-from tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
-from tasks.ledger.schema import deliveries, reviews, rows, takes
-from tasks.ledger.states import State
-from tasks.ledger.values import CampaignRow, Take
+from callsheet.tasks.ledger.database import insert_of_missing, insert_unless_there
+from callsheet.tasks.ledger.film_findings import FilmFindings, keep_findings
+from callsheet.tasks.ledger.gathering import gathers, later
+from callsheet.tasks.ledger.moves import move, note
+from callsheet.tasks.ledger.prepared import Prepared
+from callsheet.tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
+from callsheet.tasks.ledger.schema import deliveries, reviews, rows, takes
+from callsheet.tasks.ledger.states import State
+from callsheet.tasks.ledger.values import CampaignRow, Take
 
 _DELIVERED = Prepared(
     update(takes)

@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection
 
-from tasks.brief import Brief, Json, canonical_json
-from tasks.credits import is_above
-from tasks.ledger.outlines import Outline, outlines_of, pages_of
-from tasks.ledger.states import UNDER_WAY, State
-from tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
+from callsheet.tasks.brief import Brief, Json, canonical_json
+from callsheet.tasks.credits import is_above
+from callsheet.tasks.ledger.outlines import Outline, outlines_of, pages_of
+from callsheet.tasks.ledger.states import UNDER_WAY, State
+from callsheet.tasks.ledger.values import CampaignRow, Take, rows_of, takes_of
 
 Action = Literal["make", "remake", "continue", "nothing", "person", "off", "retire"]
 

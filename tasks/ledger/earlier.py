@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, insert, select, update
 
-from tasks.ledger.moves import move, note
-from tasks.ledger.outlines import pages_of
-from tasks.ledger.schema import earlier_takes, rows, takes
-from tasks.ledger.states import State
-from tasks.ledger.values import CampaignRow, rows_of
+from callsheet.tasks.ledger.moves import move, note
+from callsheet.tasks.ledger.outlines import pages_of
+from callsheet.tasks.ledger.schema import earlier_takes, rows, takes
+from callsheet.tasks.ledger.states import State
+from callsheet.tasks.ledger.values import CampaignRow, rows_of
 
 #: Why no run pays for a row, where more is not known.
 MAYBE_PAID = (

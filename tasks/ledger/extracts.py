@@ -12,11 +12,11 @@ from typing import Any
 
 from sqlalchemy import Connection, FromClause, Label, Select, and_, select
 
-from tasks.brief import canonical_json
-from tasks.credits import from_micro
-from tasks.ledger.deliveries import FILM_TAKE, checks_in
-from tasks.ledger.figures import FIGURES, NAMES
-from tasks.ledger.schema import deliveries, events, reviews, rows, takes
+from callsheet.tasks.brief import canonical_json
+from callsheet.tasks.credits import from_micro
+from callsheet.tasks.ledger.deliveries import FILM_TAKE, checks_in
+from callsheet.tasks.ledger.figures import FIGURES, NAMES
+from callsheet.tasks.ledger.schema import deliveries, events, reviews, rows, takes
 
 #: How many lines are fetched at a time.
 STRIDE = 500

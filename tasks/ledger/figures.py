@@ -28,10 +28,10 @@ from sqlalchemy import (
 )
 from sqlalchemy import Row as Record
 
-from tasks.credits import as_number, from_micro
-from tasks.ledger.prepared import Prepared
-from tasks.ledger.schema import NOT_FIRST, VARIED, rows, takes
-from tasks.ledger.states import STATES, State
+from callsheet.tasks.credits import as_number, from_micro
+from callsheet.tasks.ledger.prepared import Prepared
+from callsheet.tasks.ledger.schema import NOT_FIRST, VARIED, rows, takes
+from callsheet.tasks.ledger.states import STATES, State
 
 NAMES = ("quoted", "reserved", "charged", "paid_before", "variance")
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, bindparam, or_, select, update
 
-from tasks.ledger.gathering import later
-from tasks.ledger.prepared import Prepared
-from tasks.ledger.schema import takes
+from callsheet.tasks.ledger.gathering import later
+from callsheet.tasks.ledger.prepared import Prepared
+from callsheet.tasks.ledger.schema import takes
 
 PictureKind = Literal["poster", "strip"]
 

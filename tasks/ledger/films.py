@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select
 
-from tasks.ledger.deliveries import Delivered
-from tasks.ledger.film_findings import FilmFindings, findings_in
-from tasks.ledger.schema import campaigns, deliveries, rows, takes
+from callsheet.tasks.ledger.deliveries import Delivered
+from callsheet.tasks.ledger.film_findings import FilmFindings, findings_in
+from callsheet.tasks.ledger.schema import campaigns, deliveries, rows, takes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

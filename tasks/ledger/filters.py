@@ -28,10 +28,10 @@ from sqlalchemy import (
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import GenericFunction
 
-from tasks.ledger.deliveries import FILM_TAKE
-from tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
-from tasks.ledger.schema import NOT_FIRST, reviews, rows, takes
-from tasks.ledger.states import State
+from callsheet.tasks.ledger.deliveries import FILM_TAKE
+from callsheet.tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
+from callsheet.tasks.ledger.schema import NOT_FIRST, reviews, rows, takes
+from callsheet.tasks.ledger.states import State
 
 #: How a film stands with people: kept, rejected, or nobody has decided.
 ReviewFilter = Literal["keep", "reject", "none"]

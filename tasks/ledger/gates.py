@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select, update
 
-from tasks.ledger.database import insert_unless_there
-from tasks.ledger.gathering import gathered
-from tasks.ledger.schema import gates, takes
+from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.gathering import gathered
+from callsheet.tasks.ledger.schema import gates, takes
 
 #: Creates that are counted at most when it is asked how many were accepted of late.
 COUNTED = 1000

@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from tasks.errors import CallsheetError
-from tasks.ledger.prepared import Prepared, Values
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger.prepared import Prepared, Values
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])

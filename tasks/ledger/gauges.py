@@ -16,16 +16,16 @@ from typing import Any
 from sqlalchemy import Connection, Engine, exists, func, select
 from sqlalchemy import Row as Record
 
-from tasks.credits import from_micro
-from tasks.ledger.accounts import day_of
-from tasks.ledger.counters import counts_kept
-from tasks.ledger.hints import latest_heard
-from tasks.ledger.schema import accounts, campaigns, events, rows
-from tasks.ledger.schema_board import acts
-from tasks.ledger.schema_nights import nights
-from tasks.ledger.states import STATES, UNDER_WAY, State
-from tasks.ledger.vacuum import size_of
-from tasks.measures import Counts
+from callsheet.tasks.credits import from_micro
+from callsheet.tasks.ledger.accounts import day_of
+from callsheet.tasks.ledger.counters import counts_kept
+from callsheet.tasks.ledger.hints import latest_heard
+from callsheet.tasks.ledger.schema import accounts, campaigns, events, rows
+from callsheet.tasks.ledger.schema_board import acts
+from callsheet.tasks.ledger.schema_nights import nights
+from callsheet.tasks.ledger.states import STATES, UNDER_WAY, State
+from callsheet.tasks.ledger.vacuum import size_of
+from callsheet.tasks.measures import Counts
 
 #: Campaigns that are told of: those with open rows, and those in which something has happened in
 #: so many seconds; the latest, so many at most.

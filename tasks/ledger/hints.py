@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, and_, delete, func, or_, select, text, update
 
-from tasks.ledger.database import insert_missing, insert_unless_there
-from tasks.ledger.leases import CAMPAIGN, is_held, name_in_sql
-from tasks.ledger.schema import campaigns, hinted, hints, leases, rows, takes
-from tasks.ledger.states import UNDER_WAY
+from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
+from callsheet.tasks.ledger.leases import CAMPAIGN, is_held, name_in_sql
+from callsheet.tasks.ledger.schema import campaigns, hinted, hints, leases, rows, takes
+from callsheet.tasks.ledger.states import UNDER_WAY
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select, text
 
-from tasks.ledger.schema import events
+from callsheet.tasks.ledger.schema import events
 
 # Who is adding events has this lock from before the first number is given until the commit.
 _WRITERS = text(

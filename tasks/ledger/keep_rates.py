@@ -9,11 +9,11 @@ from typing import Literal
 
 from sqlalchemy import Connection, case, func, select
 
-from tasks.credits import from_micro
-from tasks.ledger.deliveries import FILM_TAKE
-from tasks.ledger.figures import total
-from tasks.ledger.filters import asked
-from tasks.ledger.schema import reviews, rows, takes
+from callsheet.tasks.credits import from_micro
+from callsheet.tasks.ledger.deliveries import FILM_TAKE
+from callsheet.tasks.ledger.figures import total
+from callsheet.tasks.ledger.filters import asked
+from callsheet.tasks.ledger.schema import reviews, rows, takes
 
 By = Literal["tool", "language", "ratio"]
 #: What films are told apart by, and the member of a request that says it.

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, select, update
 
-from tasks.ledger.moves import move
-from tasks.ledger.outlines import pages_of
-from tasks.ledger.schema import deliveries, rows, takes
-from tasks.ledger.values import rows_by_number
+from callsheet.tasks.ledger.moves import move
+from callsheet.tasks.ledger.outlines import pages_of
+from callsheet.tasks.ledger.schema import deliveries, rows, takes
+from callsheet.tasks.ledger.values import rows_by_number
 
 
 def deliver_kept(connection: Connection, take_ids: Sequence[int], *, at: float) -> None:

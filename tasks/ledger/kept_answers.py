@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select, update
 
-from tasks.ledger.database import insert_unless_there
-from tasks.ledger.schema_board import answers
+from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.schema_board import answers
 
 #: How long an answer is kept, in seconds.
 KEPT = 2 * 86400.0

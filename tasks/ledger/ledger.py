@@ -23,10 +23,10 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from tasks.clock import UnixClock
-from tasks.crash import crashpoint
-from tasks.errors import BadInput, LedgerError
-from tasks.ledger.database import (
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.errors import BadInput, LedgerError
+from callsheet.tasks.ledger.database import (
     LOCK_WAIT,
     READERS,
     ledger_file,
@@ -35,12 +35,12 @@ from tasks.ledger.database import (
     make_file,
     shown_address,
 )
-from tasks.ledger.gathering import Overtaken, carry_out
-from tasks.ledger.migrate import MAKE_ONE, contracts, upgrade
-from tasks.ledger.schema import REVISION
-from tasks.ledger.schema_version import SchemaVersion
-from tasks.ledger.trouble import trouble
-from tasks.measures import Measures
+from callsheet.tasks.ledger.gathering import Overtaken, carry_out
+from callsheet.tasks.ledger.migrate import MAKE_ONE, contracts, upgrade
+from callsheet.tasks.ledger.schema import REVISION
+from callsheet.tasks.ledger.schema_version import SchemaVersion
+from callsheet.tasks.ledger.trouble import trouble
+from callsheet.tasks.measures import Measures
 
 log = logging.getLogger("callsheet.ledger")
 
@@ -273,7 +273,7 @@ def keeping_older(
     kept: list[tuple[SchemaVersion, Path | None]] = []
 
     def keep(found: SchemaVersion) -> None:
-        from tasks.ledger.backup import copy_aside
+        from callsheet.tasks.ledger.backup import copy_aside
 
         if ledger_file(ledger_url(address)) is None and contracts(found):
             raise LedgerError(
@@ -290,7 +290,7 @@ def keeping_older(
     try:
         yield keep
     except BaseException:
-        from tasks.ledger.backup import schema_of
+        from callsheet.tasks.ledger.backup import schema_of
 
         for _, path in kept:
             # It is what the ledger still is.

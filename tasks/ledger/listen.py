@@ -15,9 +15,9 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from tasks.errors import LedgerError
-from tasks.ledger.hints import CHANNEL, latest_hint
-from tasks.ledger.ledger import Ledger
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.ledger.hints import CHANNEL, latest_hint
+from callsheet.tasks.ledger.ledger import Ledger
 
 #: How often a SQLite file is asked, in seconds.
 ASK = 0.15

@@ -8,11 +8,11 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, func, inspect, select
 from sqlalchemy.exc import DBAPIError
 
-from tasks.errors import LedgerError
-from tasks.ledger.acts import note_act
-from tasks.ledger.backup import copy_aside, opened, schema_of
-from tasks.ledger.campaigns import campaign_at_work
-from tasks.ledger.database import (
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.ledger.acts import note_act
+from callsheet.tasks.ledger.backup import copy_aside, opened, schema_of
+from callsheet.tasks.ledger.campaigns import campaign_at_work
+from callsheet.tasks.ledger.database import (
     LOCK_WAIT,
     ledger_file,
     ledger_url,
@@ -20,14 +20,14 @@ from tasks.ledger.database import (
     make_file,
     shown_address,
 )
-from tasks.ledger.migrate import upgrade
-from tasks.ledger.schema import REVISION
-from tasks.ledger.schema_board import acts
-from tasks.ledger.schema_version import SchemaVersion, version_of
-from tasks.ledger.soundness import Unsound, unsound
-from tasks.ledger.table_copy import count_lines
-from tasks.ledger.trouble import trouble
-from tasks.ledger.vacuum import forget, give_back, size_of
+from callsheet.tasks.ledger.migrate import upgrade
+from callsheet.tasks.ledger.schema import REVISION
+from callsheet.tasks.ledger.schema_board import acts
+from callsheet.tasks.ledger.schema_version import SchemaVersion, version_of
+from callsheet.tasks.ledger.soundness import Unsound, unsound
+from callsheet.tasks.ledger.table_copy import count_lines
+from callsheet.tasks.ledger.trouble import trouble
+from callsheet.tasks.ledger.vacuum import forget, give_back, size_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.errors import BadInput, LedgerError
-from tasks.ledger.new_file import LOGS, give_name, sync_file, sync_folder, temporary
+from callsheet.tasks.errors import BadInput, LedgerError
+from callsheet.tasks.ledger.new_file import LOGS, give_name, sync_file, sync_folder, temporary
 
 
 @contextmanager

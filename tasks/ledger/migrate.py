@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from tasks.crash import crashpoint
-from tasks.errors import LedgerError
-from tasks.ledger.schema import REVISION, VERSION_TABLE, metadata
-from tasks.ledger.schema_version import (
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.ledger.schema import REVISION, VERSION_TABLE, metadata
+from callsheet.tasks.ledger.schema_version import (
     FORMERLY,
     SchemaVersion,
     note_version,
@@ -148,7 +148,7 @@ def _rename_version_table(connection: Connection) -> None:
 def _check_free(connection: Connection) -> None:
     """Raise LedgerError where a database without a ledger is another application's."""
     # Their tables are the ledger's as well.
-    from tasks.ledger import schema_board, schema_crews, schema_nights  # noqa: F401
+    from callsheet.tasks.ledger import schema_board, schema_crews, schema_nights  # noqa: F401
 
     there = set(inspect(connection).get_table_names())
     taken = sorted(there & set(metadata.tables))
@@ -186,7 +186,7 @@ def _config() -> Config:
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", "tasks.ledger:migrations")
+    config.set_main_option("script_location", "callsheet.tasks.ledger:migrations")
     config.set_main_option("path_separator", "os")
     return config
 
@@ -204,8 +204,8 @@ def _works_with(config: Config) -> str:
 def _check_idle(connection: Connection) -> None:
     """Raise LedgerError while a run is at work; none begins until this transaction has ended."""
     # They cost more than all else here, and nearly nobody needs them.
-    from tasks.ledger.campaigns import campaign_at_work
-    from tasks.ledger.leases import database_now
+    from callsheet.tasks.ledger.campaigns import campaign_at_work
+    from callsheet.tasks.ledger.leases import database_now
 
     has_leases = inspect(connection).has_table("leases")
     if connection.dialect.name == "postgresql":

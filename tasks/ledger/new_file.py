@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from tasks.errors import BadInput, LedgerError
+from callsheet.tasks.errors import BadInput, LedgerError
 
 #: What SQLite keeps beside a database, under its name with this behind it.
 LOGS = ("-wal", "-shm", "-journal")

@@ -15,11 +15,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Update, case, func, or_, select, true, update
 
-from tasks.credits import as_text, from_micro, in_credits, to_micro
-from tasks.errors import SpendRefused
-from tasks.ledger.database import insert_unless_there
-from tasks.ledger.figures import total
-from tasks.ledger.leases import (
+from callsheet.tasks.credits import as_text, from_micro, in_credits, to_micro
+from callsheet.tasks.errors import SpendRefused
+from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.figures import total
+from callsheet.tasks.ledger.leases import (
     NIGHT,
     Lease,
     acquire,
@@ -29,9 +29,9 @@ from tasks.ledger.leases import (
     release,
     renew,
 )
-from tasks.ledger.schema import FOUND, campaigns, takes
-from tasks.ledger.schema_board import acts
-from tasks.ledger.schema_nights import inbox_campaigns, inbox_sheets, nights, pauses
+from callsheet.tasks.ledger.schema import FOUND, campaigns, takes
+from callsheet.tasks.ledger.schema_board import acts
+from callsheet.tasks.ledger.schema_nights import inbox_campaigns, inbox_sheets, nights, pauses
 
 #: What is said of a night whose sweep ended without a word, once a later one begins.
 LEFT = "its sweep ended without a word"

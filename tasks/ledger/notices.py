@@ -13,15 +13,15 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, func, or_, select, update
 
-from tasks.credits import from_micro
-from tasks.ledger.database import insert_unless_there
-from tasks.ledger.figures import total
-from tasks.ledger.leases import find, night_lease
-from tasks.ledger.nights import pause_of
-from tasks.ledger.schema import campaigns, rows, takes
-from tasks.ledger.schema_board import links, plans
-from tasks.ledger.schema_nights import nights, notices
-from tasks.ledger.states import NOT_BEGUN
+from callsheet.tasks.credits import from_micro
+from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.figures import total
+from callsheet.tasks.ledger.leases import find, night_lease
+from callsheet.tasks.ledger.nights import pause_of
+from callsheet.tasks.ledger.schema import campaigns, rows, takes
+from callsheet.tasks.ledger.schema_board import links, plans
+from callsheet.tasks.ledger.schema_nights import nights, notices
+from callsheet.tasks.ledger.states import NOT_BEGUN
 
 #: For so long, in seconds, a notice that somebody has taken is theirs.
 TAKEN = 600.0

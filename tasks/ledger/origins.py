@@ -13,11 +13,11 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, Select, func, or_, select, update
 
-from tasks.credits import from_micro
-from tasks.ledger.database import insert_missing, insert_unless_there
-from tasks.ledger.moves import note_campaign
-from tasks.ledger.schema import campaigns, origins, rows, separations, takes
-from tasks.origin import SheetOrigin
+from callsheet.tasks.credits import from_micro
+from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
+from callsheet.tasks.ledger.moves import note_campaign
+from callsheet.tasks.ledger.schema import campaigns, origins, rows, separations, takes
+from callsheet.tasks.origin import SheetOrigin
 
 #: Digests in one question: SQLite takes no more than 32,766 values, of old 999.
 AT_ONCE = 500

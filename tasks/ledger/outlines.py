@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection, func, select
 
-from tasks.ledger.figures import total
-from tasks.ledger.schema import rows, takes
-from tasks.ledger.states import State
+from callsheet.tasks.ledger.figures import total
+from callsheet.tasks.ledger.schema import rows, takes
+from callsheet.tasks.ledger.states import State
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, func, or_, select, update
 
-from tasks.ledger.database import insert_missing, insert_unless_there
-from tasks.ledger.schema import calls, campaigns, rows, takes, videos_seen
+from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
+from callsheet.tasks.ledger.schema import calls, campaigns, rows, takes, videos_seen
 
 #: The target of a call that makes a video, instead of changing one.
 NEW = ""

@@ -12,10 +12,10 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, delete, func, select, update
 
-from tasks.credits import from_micro, to_micro
-from tasks.errors import BadInput
-from tasks.ledger.acts import note_act
-from tasks.ledger.schema_board import logins, people, sessions
+from callsheet.tasks.credits import from_micro, to_micro
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger.acts import note_act
+from callsheet.tasks.ledger.schema_board import logins, people, sessions
 
 Role = Literal["viewer", "reviewer", "approver", "admin"]
 #: Each may do what those before it may.

@@ -28,8 +28,8 @@ from sqlalchemy import (
     update,
 )
 
-from tasks.errors import Parked
-from tasks.ledger.leases import (
+from callsheet.tasks.errors import Parked
+from callsheet.tasks.ledger.leases import (
     CAMPAIGN,
     WORKER,
     acquire,
@@ -44,10 +44,10 @@ from tasks.ledger.leases import (
     renew,
     worker_lease,
 )
-from tasks.ledger.outlines import pages_of
-from tasks.ledger.schema import campaigns, leases, rows
-from tasks.ledger.schema_crews import batches, productions
-from tasks.ledger.states import UNDER_WAY, State
+from callsheet.tasks.ledger.outlines import pages_of
+from callsheet.tasks.ledger.schema import campaigns, leases, rows
+from callsheet.tasks.ledger.schema_crews import batches, productions
+from callsheet.tasks.ledger.states import UNDER_WAY, State
 
 #: What is claimed of a production, in this order: what is under way first, since nobody else knows
 #: what has become of it.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, select, update
 
-from tasks.ledger.schema import campaigns, events, rows
-from tasks.ledger.states import NOT_BEGUN
+from callsheet.tasks.ledger.schema import campaigns, events, rows
+from callsheet.tasks.ledger.states import NOT_BEGUN
 
 #: Rows that are remembered to have changed, at most; beyond it a report is made anew.
 FEW = 2000

@@ -9,16 +9,16 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from tasks.credits import to_micro
-from tasks.ledger.accounts import count_past
-from tasks.ledger.deliveries import Delivered, keep_files
-from tasks.ledger.earlier import forget_earlier
-from tasks.ledger.film_findings import FilmFindings, keep_findings
-from tasks.ledger.moves import move
-from tasks.ledger.reviews import Review, restore_review
-from tasks.ledger.schema import rows, takes
-from tasks.ledger.states import State
-from tasks.ledger.values import CampaignRow
+from callsheet.tasks.credits import to_micro
+from callsheet.tasks.ledger.accounts import count_past
+from callsheet.tasks.ledger.deliveries import Delivered, keep_files
+from callsheet.tasks.ledger.earlier import forget_earlier
+from callsheet.tasks.ledger.film_findings import FilmFindings, keep_findings
+from callsheet.tasks.ledger.moves import move
+from callsheet.tasks.ledger.reviews import Review, restore_review
+from callsheet.tasks.ledger.schema import rows, takes
+from callsheet.tasks.ledger.states import State
+from callsheet.tasks.ledger.values import CampaignRow
 
 
 @dataclass(frozen=True, kw_only=True)

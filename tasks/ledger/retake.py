@@ -13,15 +13,15 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from tasks.credits import in_credits, to_micro
-from tasks.ledger.accounts import book
-from tasks.ledger.moves import move, note
-from tasks.ledger.paid_calls import resolve_call
-from tasks.ledger.quotes import Quoted
-from tasks.ledger.reviews import is_kept
-from tasks.ledger.schema import rows, takes
-from tasks.ledger.states import State
-from tasks.ledger.values import CampaignRow, Take
+from callsheet.tasks.credits import in_credits, to_micro
+from callsheet.tasks.ledger.accounts import book
+from callsheet.tasks.ledger.moves import move, note
+from callsheet.tasks.ledger.paid_calls import resolve_call
+from callsheet.tasks.ledger.quotes import Quoted
+from callsheet.tasks.ledger.reviews import is_kept
+from callsheet.tasks.ledger.schema import rows, takes
+from callsheet.tasks.ledger.states import State
+from callsheet.tasks.ledger.values import CampaignRow, Take
 
 #: The states in which a row may be taken again. `retired` has left the sheet.
 RETAKEABLE: frozenset[State] = frozenset(

@@ -12,14 +12,14 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, bindparam, delete, exists, insert, select, update
 
-from tasks.errors import BadInput, CallsheetError
-from tasks.ledger.database import insert_missing, insert_unless_there
-from tasks.ledger.kept import deliver_kept
-from tasks.ledger.moves import storable
-from tasks.ledger.outlines import pages_of
-from tasks.ledger.schema import deliveries, events, reviews, rows, takes
-from tasks.ledger.values import CampaignRow
-from tasks.visible import control_fault
+from callsheet.tasks.errors import BadInput, CallsheetError
+from callsheet.tasks.ledger.database import insert_missing, insert_unless_there
+from callsheet.tasks.ledger.kept import deliver_kept
+from callsheet.tasks.ledger.moves import storable
+from callsheet.tasks.ledger.outlines import pages_of
+from callsheet.tasks.ledger.schema import deliveries, events, reviews, rows, takes
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.visible import control_fault
 
 Verdict = Literal["keep", "reject"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, not_, select, update
 
-from tasks.ledger.leases import (
+from callsheet.tasks.ledger.leases import (
     RUN,
     acquire,
     columns,
@@ -23,8 +23,8 @@ from tasks.ledger.leases import (
     renew,
     run_lease,
 )
-from tasks.ledger.schema import leases
-from tasks.ledger.schema_board import runs
+from callsheet.tasks.ledger.schema import leases
+from callsheet.tasks.ledger.schema_board import runs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, String, Table, Text
 
-from tasks.ledger.schema import Id, metadata
+from callsheet.tasks.ledger.schema import Id, metadata
 
 # Who may do what on the board and by its interface. Of a token only the sha256 (hex) is kept.
 people = Table(

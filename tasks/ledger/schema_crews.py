@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, String, Table, Text
 
-from tasks.ledger.schema import Id, metadata
+from callsheet.tasks.ledger.schema import Id, metadata
 
 # What one run has crews carry: its rows as they stood when it began to produce.
 productions = Table(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, String, Table, Text
 from sqlalchemy import UniqueConstraint as Unique
 
-from tasks.ledger.schema import Id, metadata
+from callsheet.tasks.ledger.schema import Id, metadata
 
 # One sweep of an inbox of sheets, named by its date; the lease `night:INBOX` says who sweeps.
 nights = Table(

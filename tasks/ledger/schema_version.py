@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, column, inspect, select, table, text, update
 
-from tasks.errors import LedgerNewer
-from tasks.ledger.schema import REVISION, VERSION_TABLE
+from callsheet.tasks.errors import LedgerNewer
+from callsheet.tasks.ledger.schema import REVISION, VERSION_TABLE
 
 #: What the table of the version was called at first, and what else a ledger has had from the start.
 FORMERLY = "alembic_version"

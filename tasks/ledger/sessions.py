@@ -12,11 +12,18 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
-from tasks.errors import BadInput
-from tasks.ledger.acts import note_act
-from tasks.ledger.people import RIGHTS, Guest, Person, person_of, person_of_token, use_login
-from tasks.ledger.schema import campaigns
-from tasks.ledger.schema_board import links, sessions
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger.acts import note_act
+from callsheet.tasks.ledger.people import (
+    RIGHTS,
+    Guest,
+    Person,
+    person_of,
+    person_of_token,
+    use_login,
+)
+from callsheet.tasks.ledger.schema import campaigns
+from callsheet.tasks.ledger.schema_board import links, sessions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,10 +16,10 @@ from typing import Any, Literal, get_args
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 from sqlalchemy import Row as Record
 
-from tasks.errors import BadInput
-from tasks.ledger.deliveries import FILM_TAKE, checks_in
-from tasks.ledger.figures import Figures, figures_of
-from tasks.ledger.filters import (
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger.deliveries import FILM_TAKE, checks_in
+from callsheet.tasks.ledger.figures import Figures, figures_of
+from callsheet.tasks.ledger.filters import (
     RowFilter,
     film,
     is_walked,
@@ -27,9 +27,9 @@ from tasks.ledger.filters import (
     verdicts,
     with_film,
 )
-from tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
-from tasks.ledger.schema import deliveries, rows, takes
-from tasks.ledger.states import State
+from callsheet.tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
+from callsheet.tasks.ledger.schema import deliveries, rows, takes
+from callsheet.tasks.ledger.states import State
 
 #: sheet: its order. since: what changed last comes first. worst: films with most that is wrong
 #: come first, then the order of the sheet.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, or_, select, text
 
-from tasks.credits import from_micro, in_credits
-from tasks.ledger.schema import campaigns, rows, takes
+from callsheet.tasks.credits import from_micro, in_credits
+from callsheet.tasks.ledger.schema import campaigns, rows, takes
 
 
 @dataclass(frozen=True, kw_only=True)

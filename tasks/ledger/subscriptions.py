@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, or_, select, update
 
-from tasks.ledger.schema import subscriptions
+from callsheet.tasks.ledger.schema import subscriptions
 
 
 @dataclass(frozen=True, kw_only=True)

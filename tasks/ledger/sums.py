@@ -26,11 +26,11 @@ from sqlalchemy import (
 )
 from sqlalchemy import Row as Record
 
-from tasks.ledger.database import insert_unless_there
-from tasks.ledger.gathering import Overtaken, gathered, is_certain
-from tasks.ledger.leases import campaign_lease, owned_in_sql, owner_in_sql
-from tasks.ledger.prepared import Prepared
-from tasks.ledger.schema import accounts, campaigns
+from callsheet.tasks.ledger.database import insert_unless_there
+from callsheet.tasks.ledger.gathering import Overtaken, gathered, is_certain
+from callsheet.tasks.ledger.leases import campaign_lease, owned_in_sql, owner_in_sql
+from callsheet.tasks.ledger.prepared import Prepared
+from callsheet.tasks.ledger.schema import accounts, campaigns
 
 AccountKind = Literal["day", "campaign", "cost_center", "run"]
 

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Insert, Update, bindparam, insert, update
 
-from tasks.brief import Brief, canonical_json
-from tasks.credits import to_micro
-from tasks.garbage import no_search
-from tasks.ledger.diff import Diff, RowDiff, diff_rows, diff_sheet
-from tasks.ledger.moves import move
-from tasks.ledger.outlines import Outline
-from tasks.ledger.reports import FEW, note_changes
-from tasks.ledger.schema import rows
-from tasks.ledger.states import TRANSITIONS, State
-from tasks.ledger.values import CampaignRow, Take
+from callsheet.tasks.brief import Brief, canonical_json
+from callsheet.tasks.credits import to_micro
+from callsheet.tasks.garbage import no_search
+from callsheet.tasks.ledger.diff import Diff, RowDiff, diff_rows, diff_sheet
+from callsheet.tasks.ledger.moves import move
+from callsheet.tasks.ledger.outlines import Outline
+from callsheet.tasks.ledger.reports import FEW, note_changes
+from callsheet.tasks.ledger.schema import rows
+from callsheet.tasks.ledger.states import TRANSITIONS, State
+from callsheet.tasks.ledger.values import CampaignRow, Take
 
 _INSERT = insert(rows)
 _WISHES = ("position", "line", "captions", "enabled", "priority", "max_credits", "tags",

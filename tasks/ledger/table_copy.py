@@ -8,8 +8,8 @@ from __future__ import annotations
 from sqlalchemy import Connection, func, inspect, select, text
 
 # Their tables are the ledger's as well.
-from tasks.ledger import schema_board, schema_crews, schema_nights  # noqa: F401
-from tasks.ledger.schema import metadata
+from callsheet.tasks.ledger import schema_board, schema_crews, schema_nights  # noqa: F401
+from callsheet.tasks.ledger.schema import metadata
 
 #: Lines that are in memory at once.
 PAGE = 500

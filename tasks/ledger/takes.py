@@ -14,17 +14,17 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from tasks.credits import as_text, from_micro, in_credits, to_micro
-from tasks.errors import LedgerError
-from tasks.ledger.accounts import MARKS, Terms, book, book_marked, reserve
-from tasks.ledger.earlier import MAYBE_PAID, is_refused
-from tasks.ledger.gathering import gathers, later
-from tasks.ledger.moves import begin, move, note
-from tasks.ledger.paid_calls import close_call
-from tasks.ledger.prepared import Prepared
-from tasks.ledger.schema import rows, takes
-from tasks.ledger.states import State
-from tasks.ledger.values import CampaignRow, Take, take_of
+from callsheet.tasks.credits import as_text, from_micro, in_credits, to_micro
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.ledger.accounts import MARKS, Terms, book, book_marked, reserve
+from callsheet.tasks.ledger.earlier import MAYBE_PAID, is_refused
+from callsheet.tasks.ledger.gathering import gathers, later
+from callsheet.tasks.ledger.moves import begin, move, note
+from callsheet.tasks.ledger.paid_calls import close_call
+from callsheet.tasks.ledger.prepared import Prepared
+from callsheet.tasks.ledger.schema import rows, takes
+from callsheet.tasks.ledger.states import State
+from callsheet.tasks.ledger.values import CampaignRow, Take, take_of
 
 _INSERT = Prepared(
     insert(takes).returning(takes.c.id),

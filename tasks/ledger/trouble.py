@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasks.errors import LedgerDamaged, LedgerError, shorten
+from callsheet.tasks.errors import LedgerDamaged, LedgerError, shorten
 
 
 def trouble(error: Exception, address: str) -> LedgerError:

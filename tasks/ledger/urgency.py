@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
-from tasks.ledger.schema import events, rows
-from tasks.ledger.states import NEEDS_PERSON, STATES, State
-from tasks.ledger.values import CampaignRow, rows_by_number
+from callsheet.tasks.ledger.schema import events, rows
+from callsheet.tasks.ledger.states import NEEDS_PERSON, STATES, State
+from callsheet.tasks.ledger.values import CampaignRow, rows_by_number
 
 _DONE: frozenset[State] = frozenset({"delivered", "retired"})
 _REST = frozenset(STATES) - NEEDS_PERSON - _DONE

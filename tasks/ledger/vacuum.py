@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, Engine, delete, func, select, text
 
-from tasks.ledger.database import ledger_file
-from tasks.ledger.hints import drop_old_hints
-from tasks.ledger.plans import drop_old_plans
-from tasks.ledger.schema import events, rows
-from tasks.ledger.schema_board import logins, sessions
-from tasks.ledger.states import UNDER_WAY
+from callsheet.tasks.ledger.database import ledger_file
+from callsheet.tasks.ledger.hints import drop_old_hints
+from callsheet.tasks.ledger.plans import drop_old_plans
+from callsheet.tasks.ledger.schema import events, rows
+from callsheet.tasks.ledger.schema_board import logins, sessions
+from callsheet.tasks.ledger.states import UNDER_WAY
 
 
 def forget(connection: Connection, *, at: float, events_before: float | None) -> int:

@@ -15,11 +15,11 @@ from typing import Any, cast
 from sqlalchemy import Connection, Select, select
 from sqlalchemy import Row as Record
 
-from tasks.brief import CaptionFormat, Json
-from tasks.credits import from_micro
-from tasks.key import frozen_body, idempotency_key
-from tasks.ledger.schema import campaigns, events, rows, takes
-from tasks.ledger.states import State
+from callsheet.tasks.brief import CaptionFormat, Json
+from callsheet.tasks.credits import from_micro
+from callsheet.tasks.key import frozen_body, idempotency_key
+from callsheet.tasks.ledger.schema import campaigns, events, rows, takes
+from callsheet.tasks.ledger.states import State
 
 #: Finished renders that are asked for at most.
 LENGTHS = 500

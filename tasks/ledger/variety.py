@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from tasks.ledger.filters import asked
-from tasks.ledger.schema import rows
+from callsheet.tasks.ledger.filters import asked
+from callsheet.tasks.ledger.schema import rows
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

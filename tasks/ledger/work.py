@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
-from tasks.ledger.schema import rows
-from tasks.ledger.states import UNDER_WAY, State
+from callsheet.tasks.ledger.schema import rows
+from callsheet.tasks.ledger.states import UNDER_WAY, State
 
 #: Rows that are fetched at once.
 FETCHED = 1000

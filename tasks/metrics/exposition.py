@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from tasks.ledger import Ledger
-from tasks.ledger.gauges import AccountGauges, CampaignGauges, Gauging, LedgerGauges
-from tasks.ledger.schema import REVISION
-from tasks.measures import (
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.ledger.gauges import AccountGauges, CampaignGauges, Gauging, LedgerGauges
+from callsheet.tasks.ledger.schema import REVISION
+from callsheet.tasks.measures import (
     BOUNDS,
     DELIVERIES,
     DELIVERY_SECONDS,
@@ -27,7 +27,7 @@ from tasks.measures import (
     RETRIES,
     Counts,
 )
-from tasks.metrics.listed import METRICS
+from callsheet.tasks.metrics.listed import METRICS
 
 if TYPE_CHECKING:
     # Only whoever is asked for metrics pays for it.

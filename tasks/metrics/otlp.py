@@ -14,10 +14,10 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tasks.ledger import Ledger
-from tasks.metrics.exposition import Exposition
-from tasks.metrics.listed import METRICS
-from tasks.traces import begin_tracing, end_tracing
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.metrics.exposition import Exposition
+from callsheet.tasks.metrics.listed import METRICS
+from callsheet.tasks.traces import begin_tracing, end_tracing
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Observation

@@ -10,10 +10,10 @@ import logging
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from tasks.errors import CallsheetError
-from tasks.ledger import Ledger, keep_counts
-from tasks.metrics.exposition import Exposition
-from tasks.redact import redact
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import Ledger, keep_counts
+from callsheet.tasks.metrics.exposition import Exposition
+from callsheet.tasks.redact import redact
 
 log = logging.getLogger("callsheet.metrics")
 

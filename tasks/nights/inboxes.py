@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from tasks.errors import ConfigurationError
+from callsheet.tasks.errors import ConfigurationError
 
 #: What an inbox may spend without asking: nothing, or up to its limits.
 Approval = Literal["plan-only", "auto"]

@@ -12,14 +12,14 @@ from decimal import Decimal
 
 from sqlalchemy import Connection
 
-from tasks.campaign.plan import check_retirement
-from tasks.campaign.values import Plan
-from tasks.credits import in_credits
-from tasks.errors import SpendRefused
-from tasks.ledger import PricedRow
-from tasks.ledger.nights import KeptNight, approve_in_night
-from tasks.nights.inboxes import Inbox
-from tasks.plural import count
+from callsheet.tasks.campaign.plan import check_retirement
+from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.errors import SpendRefused
+from callsheet.tasks.ledger import PricedRow
+from callsheet.tasks.ledger.nights import KeptNight, approve_in_night
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.plural import count
 
 
 @dataclass(frozen=True, kw_only=True)

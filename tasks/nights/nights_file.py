@@ -13,12 +13,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_args
 
-from tasks.credits import parse_credits
-from tasks.duration import parse_duration
-from tasks.errors import BadInput, ConfigurationError, did_you_mean
-from tasks.nights.calendar import check_schedule, read_zone
-from tasks.nights.inboxes import LONGEST, Approval, Inbox
-from tasks.redact import unsigned
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.duration import parse_duration
+from callsheet.tasks.errors import BadInput, ConfigurationError, did_you_mean
+from callsheet.tasks.nights.calendar import check_schedule, read_zone
+from callsheet.tasks.nights.inboxes import LONGEST, Approval, Inbox
+from callsheet.tasks.redact import unsigned
 
 #: Where the inboxes are listed, unless another file is named.
 FILES = (Path("nights.toml"), Path("configs/nights.toml"))

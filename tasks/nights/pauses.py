@@ -7,10 +7,10 @@ from datetime import datetime, tzinfo
 
 from sqlalchemy import Connection
 
-from tasks.duration import parse_duration
-from tasks.errors import BadInput
-from tasks.ledger.acts import note_act
-from tasks.ledger.nights import EVERY_INBOX, Pause, pause, pauses_at, resume
+from callsheet.tasks.duration import parse_duration
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger.acts import note_act
+from callsheet.tasks.ledger.nights import EVERY_INBOX, Pause, pause, pauses_at, resume
 
 
 def read_moment(text: str, *, zone: tzinfo, at: float) -> float:

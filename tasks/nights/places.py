@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
-from tasks.errors import BadInput
-from tasks.nights.inboxes import Inbox
-from tasks.sheet.limits import MAX_BYTES
-from tasks.store.folder import FolderStore
-from tasks.store.s3_client import S3Calls, S3Trouble
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.store.folder import FolderStore
+from callsheet.tasks.store.s3_client import S3Calls, S3Trouble
 
 log = logging.getLogger("callsheet.night")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tasks.campaign.match import is_other_money
-from tasks.campaign.report import exit_status
-from tasks.campaign.values import RunOptions
-from tasks.ledger import (
+from callsheet.tasks.campaign.match import is_other_money
+from callsheet.tasks.campaign.report import exit_status
+from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.ledger import (
     NOT_BEGUN,
     Campaign,
     State,
@@ -21,7 +21,7 @@ from tasks.ledger import (
     last_event,
     tally_of,
 )
-from tasks.ledger.inbox_sheets import (
+from callsheet.tasks.ledger.inbox_sheets import (
     SweptSheet,
     begin_campaign,
     delivered_since,
@@ -30,8 +30,8 @@ from tasks.ledger.inbox_sheets import (
     rows_in_need,
     states_of,
 )
-from tasks.ledger.nights import KeptNight, keep_report
-from tasks.nights.values import SheetReport
+from callsheet.tasks.ledger.nights import KeptNight, keep_report
+from callsheet.tasks.nights.values import SheetReport
 
 #: Where nothing moves by itself, and nothing is to be looked at.
 RESTING: frozenset[State] = frozenset(

@@ -14,14 +14,14 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from tasks.campaign.report import row_documents
-from tasks.campaign.values import Plan
-from tasks.credits import as_number
-from tasks.errors import Problem
-from tasks.ledger import Campaign, numbers_of, pages_of, rows_of
-from tasks.nights.values import SheetReport
-from tasks.redact import redact
-from tasks.spreadsheet import write_csv
+from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.campaign.values import Plan
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.errors import Problem
+from callsheet.tasks.ledger import Campaign, numbers_of, pages_of, rows_of
+from callsheet.tasks.nights.values import SheetReport
+from callsheet.tasks.redact import redact
+from callsheet.tasks.spreadsheet import write_csv
 
 FORMAT = 1
 _PROBLEM = ("line", "row", "column", "value", "problem")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tasks.ledger.inbox_sheets import SweptSheet
-from tasks.nights.places import SheetFile
+from callsheet.tasks.ledger.inbox_sheets import SweptSheet
+from callsheet.tasks.nights.places import SheetFile
 
 #: A file counts once size and time stand still between two looks so far apart, in seconds.
 STILL = 3.0

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from tasks.credits import as_number
+from callsheet.tasks.credits import as_number
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -15,13 +15,13 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from tasks.campaign.board_plan import PlanTerms, run_document
-from tasks.campaign.handed_in import fit_name, keep_bytes
-from tasks.campaign.match import Match
-from tasks.campaign.plan_keeping import ask_plan
-from tasks.campaign.priced_plan import PricedPlan
-from tasks.campaign.values import Plan, RunOptions
-from tasks.ledger import (
+from callsheet.tasks.campaign.board_plan import PlanTerms, run_document
+from callsheet.tasks.campaign.handed_in import fit_name, keep_bytes
+from callsheet.tasks.campaign.match import Match
+from callsheet.tasks.campaign.plan_keeping import ask_plan
+from callsheet.tasks.campaign.priced_plan import PricedPlan
+from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.ledger import (
     KeptPlan,
     KeptSheet,
     Ledger,
@@ -30,9 +30,9 @@ from tasks.ledger import (
     keep_sheet,
     void_plan,
 )
-from tasks.ledger.plans import drop_old_plans, extend_plan, ready_plans
-from tasks.settings import Settings
-from tasks.sheet import Sheet
+from callsheet.tasks.ledger.plans import drop_old_plans, extend_plan, ready_plans
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.sheet import Sheet
 
 #: How long it waits, in seconds: over the next night and the morning after.
 WAITS = 36 * 3600.0

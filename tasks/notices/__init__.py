@@ -1,7 +1,7 @@
 """Word of a night to people: digests, alarms, and pings to whatever watches over it."""
 
-from tasks.notices.alarms import alarm
-from tasks.notices.pings import ping
-from tasks.notices.publish import Sending
-from tasks.notices.sample import send_sample
-from tasks.notices.tell import digest, tell
+from callsheet.tasks.notices.alarms import alarm
+from callsheet.tasks.notices.pings import ping
+from callsheet.tasks.notices.publish import Sending
+from callsheet.tasks.notices.sample import send_sample
+from callsheet.tasks.notices.tell import digest, tell

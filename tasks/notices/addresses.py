@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tasks.errors import ConfigurationError
-from tasks.redact import register_secret
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.redact import register_secret
 
 _HOW = (
     "write env:NAME or file:PATH, or an address as mailto://user:password@host?to=ann@example.com"

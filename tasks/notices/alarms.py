@@ -11,10 +11,10 @@ import json
 from datetime import UTC, datetime
 from functools import partial
 
-from tasks.clock import Sleep, UnixClock
-from tasks.errors import shorten
-from tasks.ledger import Ledger
-from tasks.ledger.notices import (
+from callsheet.tasks.clock import Sleep, UnixClock
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.ledger.notices import (
     LastSweep,
     Notice,
     last_film_at,
@@ -22,14 +22,14 @@ from tasks.ledger.notices import (
     last_sweep,
     reports_of,
 )
-from tasks.nights.calendar import last_due, read_zone
-from tasks.nights.inboxes import Inbox
-from tasks.nights.values import NightReport
-from tasks.notices.letters import alarm_letter
-from tasks.notices.matters import steps
-from tasks.notices.publish import Sending, note_quiet, send_waiting, unfailing, write_down
-from tasks.plural import count
-from tasks.redact import redact
+from callsheet.tasks.nights.calendar import last_due, read_zone
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.values import NightReport
+from callsheet.tasks.notices.letters import alarm_letter
+from callsheet.tasks.notices.matters import steps
+from callsheet.tasks.notices.publish import Sending, note_quiet, send_waiting, unfailing, write_down
+from callsheet.tasks.plural import count
+from callsheet.tasks.redact import redact
 
 #: How late a night may begin, and how long one may give no sign of life, in seconds.
 GRACE = 1800.0

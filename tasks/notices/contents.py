@@ -15,8 +15,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.errors import CallsheetError, shorten
-from tasks.ledger import (
+from callsheet.tasks.errors import CallsheetError, shorten
+from callsheet.tasks.ledger import (
     NEEDS_PERSON,
     UNDER_WAY,
     Ledger,
@@ -26,15 +26,20 @@ from tasks.ledger import (
     shown_rows,
     tally_of,
 )
-from tasks.ledger.keep_rates import keep_rates
-from tasks.ledger.notices import links_expiring, numbers_of_rows, plans_expiring, still_to_pay
-from tasks.ledger.shown import rows_by_id
-from tasks.nights.calendar import next_due
-from tasks.nights.inboxes import Inbox
-from tasks.nights.values import NightReport, SheetReport
-from tasks.notices.matters import NAMED, matters_of, needing_of
-from tasks.notices.page_links import campaign_page, plan_page, row_page
-from tasks.notices.values import CampaignFigures, Contents, Expiring, NewFilm
+from callsheet.tasks.ledger.keep_rates import keep_rates
+from callsheet.tasks.ledger.notices import (
+    links_expiring,
+    numbers_of_rows,
+    plans_expiring,
+    still_to_pay,
+)
+from callsheet.tasks.ledger.shown import rows_by_id
+from callsheet.tasks.nights.calendar import next_due
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.values import NightReport, SheetReport
+from callsheet.tasks.notices.matters import NAMED, matters_of, needing_of
+from callsheet.tasks.notices.page_links import campaign_page, plan_page, row_page
+from callsheet.tasks.notices.values import CampaignFigures, Contents, Expiring, NewFilm
 
 log = logging.getLogger("callsheet.notices")
 #: Pictures of a mail: two lines of three.

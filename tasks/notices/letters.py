@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from tasks.credits import as_text, in_credits
-from tasks.errors import shorten
-from tasks.nights.calendar import read_zone
-from tasks.notices.values import CampaignFigures, Contents, Letter, Matter
-from tasks.notices.verdict import films_of, subject_of, told_of, verdict_of
-from tasks.plural import count
+from callsheet.tasks.credits import as_text, in_credits
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.nights.calendar import read_zone
+from callsheet.tasks.notices.values import CampaignFigures, Contents, Letter, Matter
+from callsheet.tasks.notices.verdict import films_of, subject_of, told_of, verdict_of
+from callsheet.tasks.plural import count
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -156,7 +156,7 @@ def _templates() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(
-        loader=PackageLoader("tasks.notices"),
+        loader=PackageLoader("callsheet.tasks.notices"),
         # Of a text nothing is markup that would have to be escaped.
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=StrictUndefined,

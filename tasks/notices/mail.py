@@ -16,8 +16,8 @@ from email.message import EmailMessage
 from email.utils import format_datetime, parseaddr
 from typing import Any
 
-from tasks.notices.values import Letter
-from tasks.redact import redact
+from callsheet.tasks.notices.values import Letter
+from callsheet.tasks.redact import redact
 
 log = logging.getLogger("callsheet.notices")
 #: How long, in seconds, a mail server may take for an answer.

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from tasks.credits import in_credits
-from tasks.ledger import NEEDS_PERSON
-from tasks.nights.sheet_answers import names_of
-from tasks.nights.values import NightReport, Outcome, SheetReport
-from tasks.notices.page_links import campaign_page
-from tasks.notices.values import Matter
-from tasks.plural import count
-from tasks.redact import redact
-from tasks.suggest import suggest, suggest_run
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.ledger import NEEDS_PERSON
+from callsheet.tasks.nights.sheet_answers import names_of
+from callsheet.tasks.nights.values import NightReport, Outcome, SheetReport
+from callsheet.tasks.notices.page_links import campaign_page
+from callsheet.tasks.notices.values import Matter
+from callsheet.tasks.plural import count
+from callsheet.tasks.redact import redact
+from callsheet.tasks.suggest import suggest, suggest_run
 
 #: Problems or rows that are named of one matter.
 NAMED = 4

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 from typing import Literal
 
-from tasks.errors import CallsheetError
-from tasks.nights.inboxes import Inbox
-from tasks.notices.addresses import read_ping
-from tasks.redact import redact
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.notices.addresses import read_ping
+from callsheet.tasks.redact import redact
 
 log = logging.getLogger("callsheet.notices")
 Moment = Literal["start", "success", "failure"]

@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from tasks.clock import Sleep, UnixClock
-from tasks.crash import crashpoint
-from tasks.errors import CallsheetError
-from tasks.ledger import Ledger
-from tasks.ledger.notices import (
+from callsheet.tasks.clock import Sleep, UnixClock
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.ledger.notices import (
     Notice,
     drop_old_letters,
     keep_notices,
@@ -28,11 +28,11 @@ from tasks.ledger.notices import (
     take_notice,
     waiting_notices,
 )
-from tasks.nights.inboxes import Inbox
-from tasks.notices.addresses import Address, read_address
-from tasks.notices.send import send
-from tasks.notices.values import Letter, NoticeKind
-from tasks.redact import redact
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.notices.addresses import Address, read_address
+from callsheet.tasks.notices.send import send
+from callsheet.tasks.notices.values import Letter, NoticeKind
+from callsheet.tasks.redact import redact
 
 log = logging.getLogger("callsheet.notices")
 #: The waits before it is tried again, in seconds; later whoever comes by tries.

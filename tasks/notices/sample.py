@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import chain
 
-from tasks.clock import UnixClock
-from tasks.errors import CallsheetError
-from tasks.nights.calendar import read_zone
-from tasks.nights.inboxes import Inbox
-from tasks.notices.addresses import read_address
-from tasks.notices.letters import digest_letter
-from tasks.notices.page_links import campaign_page, row_page
-from tasks.notices.publish import Sending
-from tasks.notices.send import send
-from tasks.notices.stills import WIDE
-from tasks.notices.values import CampaignFigures, Contents, Letter, Matter, NewFilm
-from tasks.suggest import suggest
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.nights.calendar import read_zone
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.notices.addresses import read_address
+from callsheet.tasks.notices.letters import digest_letter
+from callsheet.tasks.notices.page_links import campaign_page, row_page
+from callsheet.tasks.notices.publish import Sending
+from callsheet.tasks.notices.send import send
+from callsheet.tasks.notices.stills import WIDE
+from callsheet.tasks.notices.values import CampaignFigures, Contents, Letter, Matter, NewFilm
+from callsheet.tasks.suggest import suggest
 
 #: Films of the sample: what they are called, and two colours each.
 _FILMS = (

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tasks.errors import shorten
-from tasks.notices.addresses import Address
-from tasks.notices.mail import is_mail, post
-from tasks.notices.values import Letter
-from tasks.redact import redact
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.notices.addresses import Address
+from callsheet.tasks.notices.mail import is_mail, post
+from callsheet.tasks.notices.values import Letter
+from callsheet.tasks.redact import redact
 
 log = logging.getLogger("callsheet.notices")
 #: How long, in seconds, sending to one address may take in all.

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from tasks.aftercare.film_pictures import Pictures
-from tasks.aftercare.verify import Places
-from tasks.known_settings import Settings
-from tasks.ledger import Ledger, find_take_film
-from tasks.notices.values import NewFilm
+from callsheet.tasks.aftercare.film_pictures import Pictures
+from callsheet.tasks.aftercare.verify import Places
+from callsheet.tasks.known_settings import Settings
+from callsheet.tasks.ledger import Ledger, find_take_film
+from callsheet.tasks.notices.values import NewFilm
 
 log = logging.getLogger("callsheet.notices")
 #: Pixels of a picture, twice those that it is shown at: wide ones, and ones for films of phones.

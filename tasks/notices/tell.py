@@ -13,26 +13,26 @@ from datetime import UTC, datetime, time, timedelta
 from functools import partial
 from pathlib import PurePath
 
-from tasks.clock import Sleep, UnixClock
-from tasks.errors import shorten
-from tasks.known_settings import Settings
-from tasks.ledger import Ledger
-from tasks.ledger.notices import Notice, last_notice, reports_of
-from tasks.nights.calendar import read_zone
-from tasks.nights.inboxes import LONGEST, Inbox
-from tasks.nights.values import NightReport, SheetReport, earlier_report
-from tasks.notices.alarms import tell_silence
-from tasks.notices.contents import gather
-from tasks.notices.letters import digest_letter
-from tasks.notices.matters import About, about, is_worth, nights_told
-from tasks.notices.publish import (
+from callsheet.tasks.clock import Sleep, UnixClock
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.known_settings import Settings
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.ledger.notices import Notice, last_notice, reports_of
+from callsheet.tasks.nights.calendar import read_zone
+from callsheet.tasks.nights.inboxes import LONGEST, Inbox
+from callsheet.tasks.nights.values import NightReport, SheetReport, earlier_report
+from callsheet.tasks.notices.alarms import tell_silence
+from callsheet.tasks.notices.contents import gather
+from callsheet.tasks.notices.letters import digest_letter
+from callsheet.tasks.notices.matters import About, about, is_worth, nights_told
+from callsheet.tasks.notices.publish import (
     Sending,
     note_quiet,
     send_waiting,
     unfailing,
     write_down,
 )
-from tasks.notices.stills import with_pictures
+from callsheet.tasks.notices.stills import with_pictures
 
 
 async def tell(

@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
-from tasks.nights.values import Outcome
+from callsheet.tasks.nights.values import Outcome
 
 #: What a notice is: of a night, of a night that failed, of a night that did not come.
 NoticeKind = Literal["digest", "trouble", "silence"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tasks.credits import as_text, in_credits
-from tasks.notices.matters import longest
-from tasks.notices.values import CampaignFigures, Contents, Matter
-from tasks.plural import count
+from callsheet.tasks.credits import as_text, in_credits
+from callsheet.tasks.notices.matters import longest
+from callsheet.tasks.notices.values import CampaignFigures, Contents, Matter
+from callsheet.tasks.plural import count
 
 #: From so many nights on the subject says how long something has been waiting.
 LONG = 3

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tasks.brief import Json
-from tasks.errors import BadInput
-from tasks.requests import CharacterSwap, ImageToVideo
+from callsheet.tasks.brief import Json
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.requests import CharacterSwap, ImageToVideo
 
 
 class _Remake(BaseModel):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from tasks.service.operations import Operation
+from callsheet.tasks.service.operations import Operation
 
 if TYPE_CHECKING:
     import httpx

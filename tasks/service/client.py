@@ -17,13 +17,13 @@ from typing import Self, TypeVar
 
 import httpx
 
-from tasks.brief import CaptionFormat, Json, canonical_json
-from tasks.clock import Clock, Random, Sleep, utc_now
-from tasks.errors import BadInput
-from tasks.measures import Measures
-from tasks.service import answers
-from tasks.service import operations as ops
-from tasks.service.answers import (
+from callsheet.tasks.brief import CaptionFormat, Json, canonical_json
+from callsheet.tasks.clock import Clock, Random, Sleep, utc_now
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.measures import Measures
+from callsheet.tasks.service import answers
+from callsheet.tasks.service import operations as ops
+from callsheet.tasks.service.answers import (
     Created,
     Quote,
     Reader,
@@ -34,12 +34,12 @@ from tasks.service.answers import (
     VideoPage,
     Webhook,
 )
-from tasks.service.gate import Gate
-from tasks.service.operations import MAKING, Money, Operation
-from tasks.service.pace import Pace
-from tasks.service.request import Request, Wire, target_of
-from tasks.service.request_log import OnRequest
-from tasks.service.sending import LONGEST, Sender
+from callsheet.tasks.service.gate import Gate
+from callsheet.tasks.service.operations import MAKING, Money, Operation
+from callsheet.tasks.service.pace import Pace
+from callsheet.tasks.service.request import Request, Wire, target_of
+from callsheet.tasks.service.request_log import OnRequest
+from callsheet.tasks.service.sending import LONGEST, Sender
 
 T = TypeVar("T")
 Body = Mapping[str, Json]

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import aiohttp
 from yarl import URL
 
-from tasks.connections import Answer, Connections, address, sendable
-from tasks.service.carriers import CONNECT, JSON, POOL
-from tasks.service.operations import Operation
+from callsheet.tasks.connections import Answer, Connections, address, sendable
+from callsheet.tasks.service.carriers import CONNECT, JSON, POOL
+from callsheet.tasks.service.operations import Operation
 
 
 class Direct:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from tasks.errors import (
+from callsheet.tasks.errors import (
     BadRequest,
     Conflict,
     Forbidden,
@@ -27,11 +27,11 @@ from tasks.errors import (
     Unauthenticated,
     shorten,
 )
-from tasks.redact import redact
-from tasks.service.operations import Money, Operation
-from tasks.service.outcome import MATRIX, Outcome, Verdict
-from tasks.service.request import Request
-from tasks.service.response import Response
+from callsheet.tasks.redact import redact
+from callsheet.tasks.service.operations import Money, Operation
+from callsheet.tasks.service.outcome import MATRIX, Outcome, Verdict
+from callsheet.tasks.service.request import Request
+from callsheet.tasks.service.response import Response
 
 CLASSES: dict[int, type[Refused]] = {
     400: BadRequest,

@@ -10,9 +10,9 @@ import random as chance
 from collections.abc import Callable
 from datetime import datetime
 
-from tasks.clock import Clock, Random, Sleep, utc_now
-from tasks.errors import RateLimited
-from tasks.retry import spread
+from callsheet.tasks.clock import Clock, Random, Sleep, utc_now
+from callsheet.tasks.errors import RateLimited
+from callsheet.tasks.retry import spread
 
 
 class Gate:

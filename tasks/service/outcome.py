@@ -10,8 +10,8 @@ import ssl
 import sys
 from enum import Enum
 
-from tasks.retry import RetryPolicy
-from tasks.service.operations import Money
+from callsheet.tasks.retry import RetryPolicy
+from callsheet.tasks.service.operations import Money
 
 
 class Outcome(Enum):

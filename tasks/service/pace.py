@@ -13,9 +13,9 @@ from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-from tasks.clock import Clock, Sleep, utc_now
-from tasks.service.gate import Gate
-from tasks.service.pacing import Rate, Window
+from callsheet.tasks.clock import Clock, Sleep, utc_now
+from callsheet.tasks.service.gate import Gate
+from callsheet.tasks.service.pacing import Rate, Window
 
 #: Turns are taken ahead for so many seconds at most: others want theirs, and rates change.
 AHEAD = 0.5

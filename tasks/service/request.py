@@ -12,12 +12,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from tasks.crash import crashpoint
-from tasks.errors import BadInput, ConfigurationError
-from tasks.redact import register_secret
-from tasks.service.carriers import Carrier, Lent
-from tasks.service.operations import Money, Operation
-from tasks.service.response import Response
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.errors import BadInput, ConfigurationError
+from callsheet.tasks.redact import register_secret
+from callsheet.tasks.service.carriers import Carrier, Lent
+from callsheet.tasks.service.operations import Money, Operation
+from callsheet.tasks.service.response import Response
 
 if TYPE_CHECKING:
     import httpx
@@ -100,7 +100,7 @@ class Wire:
         found = self._fresh if fresh else self._kept
         if found is not None:
             return found
-        from tasks.service.direct import Direct
+        from callsheet.tasks.service.direct import Direct
 
         made = Direct(self._base, self._headers, limit=self._limit, reuse=not fresh)
         if fresh:

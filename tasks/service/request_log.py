@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tasks import traces
-from tasks.service.failures import Failure
-from tasks.service.operations import Money, Operation
-from tasks.service.outcome import Outcome
-from tasks.service.response import Response
+from callsheet.tasks import traces
+from callsheet.tasks.service.failures import Failure
+from callsheet.tasks.service.operations import Money, Operation
+from callsheet.tasks.service.outcome import Outcome
+from callsheet.tasks.service.response import Response
 
 log = logging.getLogger("callsheet.service")
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tasks.brief import Json
-from tasks.redact import redact
+from callsheet.tasks.brief import Json
+from callsheet.tasks.redact import redact
 
 EXCERPT = 500
 _REQUEST_IDS = ("x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid", "cf-ray")

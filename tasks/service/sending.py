@@ -14,20 +14,20 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-from tasks import traces
-from tasks.clock import Clock, Random, Sleep
-from tasks.errors import OutcomeUnknown, RateLimited, ServiceError
-from tasks.measures import Measures
-from tasks.retry import retry
-from tasks.retry_after import retry_after
-from tasks.service.failures import Failure, from_exception, from_response, still_unknown
-from tasks.service.gate import Gate
-from tasks.service.operations import Money
-from tasks.service.outcome import POLICY, UNKNOWN, Outcome, of_exception, of_status
-from tasks.service.pace import Pace
-from tasks.service.request import Request, Wire
-from tasks.service.request_log import OnRequest, log_request, trace_request
-from tasks.service.response import Response, Shapeless, Unparsable
+from callsheet.tasks import traces
+from callsheet.tasks.clock import Clock, Random, Sleep
+from callsheet.tasks.errors import OutcomeUnknown, RateLimited, ServiceError
+from callsheet.tasks.measures import Measures
+from callsheet.tasks.retry import retry
+from callsheet.tasks.retry_after import retry_after
+from callsheet.tasks.service.failures import Failure, from_exception, from_response, still_unknown
+from callsheet.tasks.service.gate import Gate
+from callsheet.tasks.service.operations import Money
+from callsheet.tasks.service.outcome import POLICY, UNKNOWN, Outcome, of_exception, of_status
+from callsheet.tasks.service.pace import Pace
+from callsheet.tasks.service.request import Request, Wire
+from callsheet.tasks.service.request_log import OnRequest, log_request, trace_request
+from callsheet.tasks.service.response import Response, Shapeless, Unparsable
 
 T = TypeVar("T")
 

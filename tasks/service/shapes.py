@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from tasks.brief import Json
-from tasks.credits import parse_credits
-from tasks.redact import redact
-from tasks.service.response import Shapeless, unwrap
+from callsheet.tasks.brief import Json
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.redact import redact
+from callsheet.tasks.service.response import Shapeless, unwrap
 
 _VIDEO_ID = re.compile(r"vid_[A-Za-z0-9_-]+")
 _WEBHOOK_ID = re.compile(r"wh_[A-Za-z0-9_-]+")

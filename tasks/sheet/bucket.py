@@ -8,8 +8,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
-from tasks.sheet.fetched import Fetched, refused, too_large
-from tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.sheet.fetched import Fetched, refused, too_large
+from callsheet.tasks.sheet.limits import MAX_BYTES
 
 _CONFIG = Config(connect_timeout=10, read_timeout=60, retries={"max_attempts": 3})
 _REASONS = {

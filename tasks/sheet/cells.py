@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from math import gcd
 
-from tasks.brief import CaptionFormat, Json
-from tasks.credits import parse_credits
-from tasks.errors import did_you_mean
-from tasks.sheet.languages import LANGUAGES, language_code
-from tasks.sheet.names import row_id_fault
-from tasks.sheet.quantities import lengths, numbers, settled
-from tasks.sheet.text import as_text, bare, is_blank, plain
-from tasks.sheet.trees import parse_json
+from callsheet.tasks.brief import CaptionFormat, Json
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.errors import did_you_mean
+from callsheet.tasks.sheet.languages import LANGUAGES, language_code
+from callsheet.tasks.sheet.names import row_id_fault
+from callsheet.tasks.sheet.quantities import lengths, numbers, settled
+from callsheet.tasks.sheet.text import as_text, bare, is_blank, plain
+from callsheet.tasks.sheet.trees import parse_json
 
 CAPTIONS: Mapping[str, tuple[CaptionFormat, ...]] = {
     "srt": ("srt",),

@@ -25,10 +25,10 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
-from tasks.brief import CREATE, CaptionFormat, Json
-from tasks.requests import REQUESTS, AspectRatio
-from tasks.sheet import cells, written
-from tasks.sheet.script import read_object, read_script, read_speech
+from callsheet.tasks.brief import CREATE, CaptionFormat, Json
+from callsheet.tasks.requests import REQUESTS, AspectRatio
+from callsheet.tasks.sheet import cells, written
+from callsheet.tasks.sheet.script import read_object, read_script, read_speech
 
 #: One object of tool inputs, where a column for each (`fields.<name>`) will not do.
 FIELDS = "fields"

@@ -13,11 +13,11 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from tasks.sheet.findings import Findings
-from tasks.sheet.grid import Grid
-from tasks.sheet.header_line import SEARCHED, known_names
-from tasks.sheet.line import Line
-from tasks.sheet.table import Table
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.grid import Grid
+from callsheet.tasks.sheet.header_line import SEARCHED, known_names
+from callsheet.tasks.sheet.line import Line
+from callsheet.tasks.sheet.table import Table
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SPOKEN = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}

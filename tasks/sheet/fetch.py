@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from tasks.sheet.fetched import Fetched, refused, too_large
-from tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.sheet.fetched import Fetched, refused, too_large
+from callsheet.tasks.sheet.limits import MAX_BYTES
 
 #: Bytes that are read from standard input in one go: what a pipe holds.
 PIECE = 64 * 1024
@@ -24,11 +24,11 @@ async def fetch(address: str, *, stdin: BinaryIO | None = None) -> Fetched:
     if not mark:
         return await asyncio.to_thread(_read_path, address)
     if scheme.lower() in ("https", "http"):
-        from tasks.sheet.web import fetch_web
+        from callsheet.tasks.sheet.web import fetch_web
 
         return await fetch_web(address)
     if scheme.lower() == "s3":
-        from tasks.sheet.bucket import fetch_bucket
+        from callsheet.tasks.sheet.bucket import fetch_bucket
 
         return await asyncio.to_thread(fetch_bucket, address)
     raise refused(address, "is not a path, - (standard input), https:// or s3://")

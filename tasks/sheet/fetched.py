@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.errors import Problem, SheetError
-from tasks.plural import say_bytes
-from tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.errors import Problem, SheetError
+from callsheet.tasks.plural import say_bytes
+from callsheet.tasks.sheet.limits import MAX_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)

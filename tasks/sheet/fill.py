@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from tasks.errors import SheetError
-from tasks.garbage import no_search
-from tasks.sheet.findings import Findings
-from tasks.sheet.formats import read_table
-from tasks.sheet.values import SheetOptions
+from callsheet.tasks.errors import SheetError
+from callsheet.tasks.garbage import no_search
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.formats import read_table
+from callsheet.tasks.sheet.values import SheetOptions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, NoReturn, TypedDict, Unpack
 
-from tasks.errors import Problem, SheetError
+from callsheet.tasks.errors import Problem, SheetError
 
 
 class Where(TypedDict, total=False):

@@ -6,11 +6,11 @@ import codecs
 import re
 from pathlib import PurePath
 
-from tasks.errors import shorten
-from tasks.sheet.findings import Findings
-from tasks.sheet.foreign import foreign
-from tasks.sheet.table import Table
-from tasks.sheet.values import SheetOptions
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.foreign import foreign
+from callsheet.tasks.sheet.table import Table
+from callsheet.tasks.sheet.values import SheetOptions
 
 SUFFIXES = {
     ".csv": "delimited",
@@ -44,7 +44,7 @@ def read_table(content: bytes, options: SheetOptions, findings: Findings) -> Tab
     if words := foreign(content, suffix):
         findings.give_up(words)
     if content.startswith(_ZIP):
-        from tasks.sheet.workbook import read_workbook
+        from callsheet.tasks.sheet.workbook import read_workbook
 
         if options.delimiter is not None:
             findings.note("is a workbook, and --delimiter is for CSV: it changes nothing")
@@ -67,7 +67,7 @@ def _read_text(text: str, kind: str, options: SheetOptions, findings: Findings) 
             "and see that the link needs no login"
         )
     if kind == "delimited":
-        from tasks.sheet.delimited import read_delimited
+        from callsheet.tasks.sheet.delimited import read_delimited
 
         if options.hidden_rows == "skip":
             findings.note(
@@ -75,9 +75,9 @@ def _read_text(text: str, kind: str, options: SheetOptions, findings: Findings) 
                 "choose some with --select, or give the workbook itself"
             )
         return read_delimited(text, findings, delimiter=options.delimiter)
-    from tasks.sheet.mapping import Mapped
-    from tasks.sheet.trees import read_json, read_json_lines
-    from tasks.sheet.yaml_tree import read_yaml
+    from callsheet.tasks.sheet.mapping import Mapped
+    from callsheet.tasks.sheet.trees import read_json, read_json_lines
+    from callsheet.tasks.sheet.yaml_tree import read_yaml
 
     if kind == "yaml":
         return Mapped(findings, numbered=False).table(read_yaml(text, findings))

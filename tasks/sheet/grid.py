@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain, islice
 
-from tasks.sheet.findings import Findings
-from tasks.sheet.header_line import SEARCHED, Column, pick_header, read_header
-from tasks.sheet.headers import is_ours, takes_dates
-from tasks.sheet.limits import MAX_ROWS
-from tasks.sheet.line import Line, Span, is_blank, is_total
-from tasks.sheet.table import Cell, Row, Table, Texts
-from tasks.sheet.text import tidy
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.header_line import SEARCHED, Column, pick_header, read_header
+from callsheet.tasks.sheet.headers import is_ours, takes_dates
+from callsheet.tasks.sheet.limits import MAX_ROWS
+from callsheet.tasks.sheet.line import Line, Span, is_blank, is_total
+from callsheet.tasks.sheet.table import Cell, Row, Table, Texts
+from callsheet.tasks.sheet.text import tidy
 
 _SPREADSHEET_ERRORS = frozenset(
     ("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!")

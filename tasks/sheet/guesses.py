@@ -9,13 +9,13 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 
-from tasks.brief import Json
-from tasks.sheet import cells
-from tasks.sheet.columns import NAMES, OwnColumns
-from tasks.sheet.findings import Findings
-from tasks.sheet.headers import canonical_header
-from tasks.sheet.languages import COUNTRIES
-from tasks.sheet.table import Cell, Table
+from callsheet.tasks.brief import Json
+from callsheet.tasks.sheet import cells
+from callsheet.tasks.sheet.columns import NAMES, OwnColumns
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.headers import canonical_header
+from callsheet.tasks.sheet.languages import COUNTRIES
+from callsheet.tasks.sheet.table import Cell, Table
 
 #: Columns whose readings may be guesses, and the unit of what was read.
 UNITS = {

@@ -10,12 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
-from tasks.errors import shorten
-from tasks.sheet.findings import Findings
-from tasks.sheet.headers import canonical_header, check_header, is_kept_only, is_known, is_ours
-from tasks.sheet.limits import MAX_COLUMNS
-from tasks.sheet.line import Line
-from tasks.sheet.text import tidy
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.headers import (
+    canonical_header,
+    check_header,
+    is_kept_only,
+    is_known,
+    is_ours,
+)
+from callsheet.tasks.sheet.limits import MAX_COLUMNS
+from callsheet.tasks.sheet.line import Line
+from callsheet.tasks.sheet.text import tidy
 
 #: A header stands among so many first lines with something in them.
 SEARCHED = 20

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 
-from tasks.sheet.columns import ASKED, BODY, FIELDS, Document, OwnColumns
-from tasks.sheet.findings import Findings
-from tasks.sheet.text import plain
+from callsheet.tasks.sheet.columns import ASKED, BODY, FIELDS, Document, OwnColumns
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.text import plain
 
 #: The parts of a YAML or JSON sheet.
 PARTS = tuple(Document.model_fields)

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tasks.brief import Brief
-from tasks.sheet.findings import Findings
-from tasks.sheet.rows import to_briefs
-from tasks.sheet.table import Table
-from tasks.sheet.values import HiddenRows
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.rows import to_briefs
+from callsheet.tasks.sheet.table import Table
+from callsheet.tasks.sheet.values import HiddenRows
 
 
 def note_hidden(table: Table, wanted: HiddenRows | None, findings: Findings) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import re
 
-from tasks.errors import shorten
-from tasks.sheet.findings import Mistake
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.sheet.findings import Mistake
 
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"'((?:[^'\\\n]|\\.)*)'|[“”„«»]([^“”„«»\n]*)[“”„«»]")

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from tasks.brief import CREATE
-from tasks.requests import REQUESTS
-from tasks.sheet.columns import ANY_ROW, ASKED, CLIP_COLUMNS, FIELDS, ROWS, Document
-from tasks.sheet.headers import SCHEMA
-from tasks.sheet.limits import MAX_ROWS
-from tasks.sheet.written import Form, one_of
+from callsheet.tasks.brief import CREATE
+from callsheet.tasks.requests import REQUESTS
+from callsheet.tasks.sheet.columns import ANY_ROW, ASKED, CLIP_COLUMNS, FIELDS, ROWS, Document
+from callsheet.tasks.sheet.headers import SCHEMA
+from callsheet.tasks.sheet.limits import MAX_ROWS
+from callsheet.tasks.sheet.written import Form, one_of
 
 _EMPTY: Form = {"enum": [None, "", [], {}]}
 _BLANK: Form = {"$ref": "#/$defs/blank"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from tasks.brief import Json
-from tasks.sheet.columns import FIELDS
-from tasks.sheet.findings import Findings, Where
-from tasks.sheet.headers import (
+from callsheet.tasks.brief import Json
+from callsheet.tasks.sheet.columns import FIELDS
+from callsheet.tasks.sheet.findings import Findings, Where
+from callsheet.tasks.sheet.headers import (
     PARTS,
     SCHEMA,
     canonical_header,
@@ -17,10 +17,10 @@ from tasks.sheet.headers import (
     is_kept_only,
     is_ours,
 )
-from tasks.sheet.limits import MAX_COLUMNS, MAX_ROWS
-from tasks.sheet.table import Cell, Row, Table
-from tasks.sheet.text import as_text, is_blank, tidy_value
-from tasks.sheet.trees import Object
+from callsheet.tasks.sheet.limits import MAX_COLUMNS, MAX_ROWS
+from callsheet.tasks.sheet.table import Cell, Row, Table
+from callsheet.tasks.sheet.text import as_text, is_blank, tidy_value
+from callsheet.tasks.sheet.trees import Object
 
 #: Stands for a value whose problem is noted already.
 _FAULTY = object()

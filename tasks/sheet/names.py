@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Mapping
 from string import Formatter
 
-from tasks.brief import CREATE, Json, canonical_json
+from callsheet.tasks.brief import CREATE, Json, canonical_json
 
 ROW = r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
 CAMPAIGN = r"[a-z0-9][a-z0-9._-]{0,79}"

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
-from tasks.brief import Json
-from tasks.sheet.columns import FIELDS, ROWS, OwnColumns, is_free
-from tasks.sheet.table import Cell
+from callsheet.tasks.brief import Json
+from callsheet.tasks.sheet.columns import FIELDS, ROWS, OwnColumns, is_free
+from callsheet.tasks.sheet.table import Cell
 
 #: Patterns that are remembered at most, of each set of columns.
 KNOWN = 10_000

@@ -7,17 +7,17 @@ from decimal import Decimal
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
-from tasks.garbage import no_search
-from tasks.origin import origin_of
-from tasks.plural import say_bytes
-from tasks.redact import unsigned
-from tasks.sheet.cells import amount
-from tasks.sheet.findings import Findings
-from tasks.sheet.formats import SUFFIXES, read_table
-from tasks.sheet.limits import MAX_BYTES
-from tasks.sheet.names import campaign_fault, slugify, template_problem
-from tasks.sheet.table import Table
-from tasks.sheet.values import Sheet, SheetOptions
+from callsheet.tasks.garbage import no_search
+from callsheet.tasks.origin import origin_of
+from callsheet.tasks.plural import say_bytes
+from callsheet.tasks.redact import unsigned
+from callsheet.tasks.sheet.cells import amount
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.formats import SUFFIXES, read_table
+from callsheet.tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.sheet.names import campaign_fault, slugify, template_problem
+from callsheet.tasks.sheet.table import Table
+from callsheet.tasks.sheet.values import Sheet, SheetOptions
 
 STDIN = "stdin"
 _PLAIN = SheetOptions()
@@ -30,7 +30,7 @@ async def read_sheet(
 
     An `http://` address is accepted on this machine alone.
     """
-    from tasks.sheet.fetch import fetch
+    from callsheet.tasks.sheet.fetch import fetch
 
     found = await fetch(address, stdin=stdin)
     with no_search():
@@ -52,8 +52,8 @@ def parse_sheet(
     The suffix of `name` tells the format, else the content does. `folder` is where `@file`
     scripts are looked for; without one they are refused.
     """
-    from tasks.sheet.hidden_rows import hidden_among, note_hidden, without_hidden
-    from tasks.sheet.rows import to_briefs
+    from callsheet.tasks.sheet.hidden_rows import hidden_among, note_hidden, without_hidden
+    from callsheet.tasks.sheet.rows import to_briefs
 
     findings = Findings(name)
     if len(content) > MAX_BYTES:
@@ -117,7 +117,7 @@ def _campaign_from_name(findings: Findings) -> str:
 def _budget(table: Table, options: SheetOptions, findings: Findings) -> Decimal | None:
     if options.budget is not None or table.budget is None:
         return options.budget
-    from tasks.sheet.guesses import reading
+    from callsheet.tasks.sheet.guesses import reading
 
     value = str(table.budget.value)
     try:

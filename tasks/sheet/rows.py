@@ -8,19 +8,27 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from tasks.brief import CREATE, Brief, CaptionFormat, Json
-from tasks.errors import shorten
-from tasks.requests import REQUESTS
-from tasks.sheet import cells
-from tasks.sheet.columns import ANY_ROW, ASKED, BODY, CLIP_COLUMNS, FIELDS, ROWS, OwnColumns
-from tasks.sheet.findings import Findings, Where
-from tasks.sheet.grid import GridRows
-from tasks.sheet.guesses import Guesses
-from tasks.sheet.names import content_id, fold, row_id_fault
-from tasks.sheet.patterns import Patterns
-from tasks.sheet.script import read_object
-from tasks.sheet.table import Cell, Row, Table
-from tasks.sheet.text import is_blank
+from callsheet.tasks.brief import CREATE, Brief, CaptionFormat, Json
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.requests import REQUESTS
+from callsheet.tasks.sheet import cells
+from callsheet.tasks.sheet.columns import (
+    ANY_ROW,
+    ASKED,
+    BODY,
+    CLIP_COLUMNS,
+    FIELDS,
+    ROWS,
+    OwnColumns,
+)
+from callsheet.tasks.sheet.findings import Findings, Where
+from callsheet.tasks.sheet.grid import GridRows
+from callsheet.tasks.sheet.guesses import Guesses
+from callsheet.tasks.sheet.names import content_id, fold, row_id_fault
+from callsheet.tasks.sheet.patterns import Patterns
+from callsheet.tasks.sheet.script import read_object
+from callsheet.tasks.sheet.table import Cell, Row, Table
+from callsheet.tasks.sheet.text import is_blank
 
 Cells = Mapping[str, Cell]
 

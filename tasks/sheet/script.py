@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tasks.brief import Json
-from tasks.sheet.limits import MAX_CELL_CHARACTERS
-from tasks.sheet.text import is_blank, tidy, tidy_value
-from tasks.sheet.trees import parse_json
+from callsheet.tasks.brief import Json
+from callsheet.tasks.sheet.limits import MAX_CELL_CHARACTERS
+from callsheet.tasks.sheet.text import is_blank, tidy, tidy_value
+from callsheet.tasks.sheet.trees import parse_json
 
 _SCENE_BREAK = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 
@@ -51,7 +51,7 @@ def read_object(value: Json) -> Json:
     try:
         document = tidy_value(parse_json(value) if isinstance(value, str) else value)
     except json.JSONDecodeError as error:
-        from tasks.sheet.json_mistakes import find_mistake
+        from callsheet.tasks.sheet.json_mistakes import find_mistake
 
         words = find_mistake(error.doc, error).words
         raise ValueError(f"begins like JSON but is none: {words}") from None

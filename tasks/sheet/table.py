@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, overload
 
-from tasks.brief import Json
+from callsheet.tasks.brief import Json
 
 
 class Cell(NamedTuple):

@@ -6,9 +6,9 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from tasks.brief import Json, canonical_text
-from tasks.sheet.limits import MAX_CELL_CHARACTERS, MAX_DEPTH
-from tasks.spreadsheet import unguarded
+from callsheet.tasks.brief import Json, canonical_text
+from callsheet.tasks.sheet.limits import MAX_CELL_CHARACTERS, MAX_DEPTH
+from callsheet.tasks.spreadsheet import unguarded
 
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 #: Zero width spaces and byte order marks: at the ends of a cell they are never meant.

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.brief import Json
-from tasks.sheet.findings import Findings
-from tasks.sheet.limits import MAX_DEPTH
+from callsheet.tasks.brief import Json
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.limits import MAX_DEPTH
 
 
 class Object(dict[str, Any]):
@@ -57,7 +57,7 @@ def _mend(
     text: str, error: json.JSONDecodeError, findings: Findings, *, said: str, line: int = 1
 ) -> Json:
     """Note the mistakes of a document; return it without them, or None."""
-    from tasks.sheet.json_mistakes import find_mistake
+    from callsheet.tasks.sheet.json_mistakes import find_mistake
 
     for _ in range(MAX_MISTAKES):
         mistake = find_mistake(text, error)

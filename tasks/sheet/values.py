@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Literal
 
-from tasks.brief import Brief
-from tasks.errors import Problem
-from tasks.origin import SheetOrigin
-from tasks.sheet.table import Cell
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.errors import Problem
+from callsheet.tasks.origin import SheetOrigin
+from callsheet.tasks.sheet.table import Cell
 
 #: What becomes of rows that a workbook hides, or that a filter leaves out of it.
 HiddenRows = Literal["skip", "read"]

@@ -12,10 +12,10 @@ from urllib.parse import unquote
 
 import httpx
 
-from tasks.sheet.fetched import Fetched, refused, too_large
-from tasks.sheet.formats import SUFFIXES
-from tasks.sheet.limits import MAX_BYTES
-from tasks.sheet.public_network import NotPublic, PublicTransport
+from callsheet.tasks.sheet.fetched import Fetched, refused, too_large
+from callsheet.tasks.sheet.formats import SUFFIXES
+from callsheet.tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.sheet.public_network import NotPublic, PublicTransport
 
 _WHOLE_SECONDS = 120
 _MAX_REDIRECTS = 5

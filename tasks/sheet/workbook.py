@@ -12,20 +12,20 @@ from datetime import date, datetime, time, timedelta
 from itertools import zip_longest
 from typing import Any
 
-from tasks.errors import SheetError
-from tasks.plural import say_bytes
-from tasks.sheet.findings import Findings
-from tasks.sheet.grid import Grid
-from tasks.sheet.limits import (
+from callsheet.tasks.errors import SheetError
+from callsheet.tasks.plural import say_bytes
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.grid import Grid
+from callsheet.tasks.sheet.limits import (
     MAX_COLUMNS,
     MAX_LINES,
     MAX_UNZIP_RATIO,
     MAX_UNZIPPED_BYTES,
 )
-from tasks.sheet.line import Line
-from tasks.sheet.table import Table
-from tasks.sheet.worksheet_choice import choose_worksheet
-from tasks.sheet.worksheet_shape import filled_down, read_shape
+from callsheet.tasks.sheet.line import Line
+from callsheet.tasks.sheet.table import Table
+from callsheet.tasks.sheet.worksheet_choice import choose_worksheet
+from callsheet.tasks.sheet.worksheet_shape import filled_down, read_shape
 
 _RETURN = re.compile("_x000[dD]_\n?")
 _EXACT = 10**15

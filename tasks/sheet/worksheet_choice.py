@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from tasks.sheet.findings import Findings
-from tasks.sheet.header_line import SEARCHED, HeaderLines, find_header
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.header_line import SEARCHED, HeaderLines, find_header
 
 #: So many lines of every worksheet are read to see which of them is the sheet.
 _GLANCE = 100

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import IO
 from xml.parsers import expat
 
-from tasks.sheet.limits import MAX_COLUMNS
-from tasks.sheet.line import Line, Span, is_blank
+from callsheet.tasks.sheet.limits import MAX_COLUMNS
+from callsheet.tasks.sheet.line import Line, Span, is_blank
 
 
 @dataclass(frozen=True)

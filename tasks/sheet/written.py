@@ -10,18 +10,18 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from tasks.sheet.cells import CAPTIONS as _CAPTIONS
-from tasks.sheet.cells import JOINTS as _JOINTS
-from tasks.sheet.cells import SHAPES, UNITS
-from tasks.sheet.cells import TRUTH as _TRUTH
-from tasks.sheet.cells import WHOLE as _WHOLE
-from tasks.sheet.languages import CODE, LANGUAGES, REGIONS
-from tasks.sheet.limits import MAX_CELL_CHARACTERS
-from tasks.sheet.names import CAMPAIGN as _CAMPAIGN
-from tasks.sheet.names import DEVICES, EXPONENT, LONG_NUMBER, ROW
-from tasks.sheet.quantities import MINUTES as _MINUTES
-from tasks.sheet.quantities import SECONDS as _SECONDS
-from tasks.sheet.text import QUOTES
+from callsheet.tasks.sheet.cells import CAPTIONS as _CAPTIONS
+from callsheet.tasks.sheet.cells import JOINTS as _JOINTS
+from callsheet.tasks.sheet.cells import SHAPES, UNITS
+from callsheet.tasks.sheet.cells import TRUTH as _TRUTH
+from callsheet.tasks.sheet.cells import WHOLE as _WHOLE
+from callsheet.tasks.sheet.languages import CODE, LANGUAGES, REGIONS
+from callsheet.tasks.sheet.limits import MAX_CELL_CHARACTERS
+from callsheet.tasks.sheet.names import CAMPAIGN as _CAMPAIGN
+from callsheet.tasks.sheet.names import DEVICES, EXPONENT, LONG_NUMBER, ROW
+from callsheet.tasks.sheet.quantities import MINUTES as _MINUTES
+from callsheet.tasks.sheet.quantities import SECONDS as _SECONDS
+from callsheet.tasks.sheet.text import QUOTES
 
 Form = dict[str, Any]
 

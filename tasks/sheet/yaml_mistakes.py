@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.errors import shorten
-from tasks.sheet.findings import Mistake
+from callsheet.tasks.errors import shorten
+from callsheet.tasks.sheet.findings import Mistake
 
 _ENTRY = re.compile(
     r"(?P<start>[ ]*(?:-[ ]+)*(?P<key>[^\s:#\"'\[\]{}-][^:#\"']*):[ ]+)(?P<value>.*)"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from tasks.brief import Json
-from tasks.plural import say_bytes
-from tasks.sheet.findings import Findings
-from tasks.sheet.limits import MAX_DEPTH, MAX_YAML_BYTES
-from tasks.sheet.trees import MAX_MISTAKES, Object, say_twice
+from callsheet.tasks.brief import Json
+from callsheet.tasks.plural import say_bytes
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.limits import MAX_DEPTH, MAX_YAML_BYTES
+from callsheet.tasks.sheet.trees import MAX_MISTAKES, Object, say_twice
 
 
 def read_yaml(text: str, findings: Findings) -> Json:
@@ -41,7 +41,7 @@ def _mend(text: str, error: Any, findings: Findings) -> Json:
     """Note the mistakes of a document; return it without them, or None."""
     from ruamel.yaml.error import YAMLError
 
-    from tasks.sheet.yaml_mistakes import find_mistake
+    from callsheet.tasks.sheet.yaml_mistakes import find_mistake
 
     for _ in range(MAX_MISTAKES):
         mistake = find_mistake(text, error)

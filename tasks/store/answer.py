@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from tasks.errors import FilmError
-from tasks.retry_after import retry_after
-from tasks.store.film import check_boxes
-from tasks.store.spool import Part, Source
+from callsheet.tasks.errors import FilmError
+from callsheet.tasks.retry_after import retry_after
+from callsheet.tasks.store.film import check_boxes
+from callsheet.tasks.store.spool import Part, Source
 
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _UNRANGED = re.compile(r"bytes \*/(\d+)")

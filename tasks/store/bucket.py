@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from tasks.errors import StoreError, StoreUnusable
-from tasks.store.measure import measure
-from tasks.store.s3_client import DIGEST_REFUSED, S3Calls, S3Trouble, said
-from tasks.store.s3_objects import S3Objects, Upload
-from tasks.store.s3_probe import Abilities, probe
-from tasks.store.store import File, StoredFile
+from callsheet.tasks.errors import StoreError, StoreUnusable
+from callsheet.tasks.store.measure import measure
+from callsheet.tasks.store.s3_client import DIGEST_REFUSED, S3Calls, S3Trouble, said
+from callsheet.tasks.store.s3_objects import S3Objects, Upload
+from callsheet.tasks.store.s3_probe import Abilities, probe
+from callsheet.tasks.store.store import File, StoredFile
 
 _log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tasks.brief import CaptionFormat
-from tasks.errors import FilmError
+from callsheet.tasks.brief import CaptionFormat
+from callsheet.tasks.errors import FilmError
 
 _TIMES = {
     "srt": re.compile(r"^\s*\d+:\d\d:\d\d,\d{1,3}\s+-->\s+\d+:\d\d:\d\d,\d{1,3}", re.M),

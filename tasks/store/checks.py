@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from tasks.film_checks import OK
+from callsheet.tasks.film_checks import OK
 
 if TYPE_CHECKING:
     from PIL.Image import Image

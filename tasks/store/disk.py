@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
-from tasks.errors import StoreError
-from tasks.plural import say_bytes
+from callsheet.tasks.errors import StoreError
+from callsheet.tasks.plural import say_bytes
 
 #: No space, over the quota, and larger than this process may write: one meaning for people.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

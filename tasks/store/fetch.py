@@ -15,15 +15,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from tasks.clock import Clock, Random, Sleep, utc_now
-from tasks.errors import FilmError, StoreError
-from tasks.retry import RetryPolicy, retry
-from tasks.store.answer import Begin, Body, Complete, Trouble, check_whole, judge
-from tasks.store.spool import BLOCK, Part, SpooledFile
+from callsheet.tasks.clock import Clock, Random, Sleep, utc_now
+from callsheet.tasks.errors import FilmError, StoreError
+from callsheet.tasks.retry import RetryPolicy, retry
+from callsheet.tasks.store.answer import Begin, Body, Complete, Trouble, check_whole, judge
+from callsheet.tasks.store.spool import BLOCK, Part, SpooledFile
 
 if TYPE_CHECKING:
-    from tasks.connections import Answer
-    from tasks.store.redirects import Redirects
+    from callsheet.tasks.connections import Answer
+    from callsheet.tasks.store.redirects import Redirects
 
 T = TypeVar("T")
 FreshUrl = Callable[[], Awaitable[str]]
@@ -122,7 +122,7 @@ class Fetcher:
             raise StoreError(message)
 
     async def _attempt(self, part: Part, url: str) -> Trouble | None:
-        from tasks.store.redirects import NETWORK_ERRORS
+        from callsheet.tasks.store.redirects import NETWORK_ERRORS
 
         # Errors become values here: the ones of the HTTP libraries may hold the signed address.
         try:
@@ -191,7 +191,7 @@ class Fetcher:
     @cached_property
     def _redirects(self) -> Redirects:
         # Not needed by whoever only looks at the store, and slow to import.
-        from tasks.store.redirects import Redirects
+        from callsheet.tasks.store.redirects import Redirects
 
         return Redirects(allow_http=self._allow_http, stall_seconds=self._stall_seconds)
 

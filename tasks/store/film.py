@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from tasks.errors import FilmError
+from callsheet.tasks.errors import FilmError
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
-    from tasks.store.second_process import SecondProcess
+    from callsheet.tasks.store.second_process import SecondProcess
 
 _MICROSECONDS = 1_000_000
 #: The index of an MP4 says what is in it: to open one, libav need not read or decode anything more.

@@ -10,14 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tasks.errors import StoreUnusable
-from tasks.store.disk import os_reason
-from tasks.store.folder_writer import FolderWriter
-from tasks.store.store import File, StoredFile
-from tasks.store.temporary_file import TemporaryFile
+from callsheet.tasks.errors import StoreUnusable
+from callsheet.tasks.store.disk import os_reason
+from callsheet.tasks.store.folder_writer import FolderWriter
+from callsheet.tasks.store.store import File, StoredFile
+from callsheet.tasks.store.temporary_file import TemporaryFile
 
 if TYPE_CHECKING:
-    from tasks.store.second_process import SecondProcess
+    from callsheet.tasks.store.second_process import SecondProcess
 
 Result = TypeVar("Result")
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock, RLock
 
-from tasks.crash import crashpoint
-from tasks.errors import StoreError
-from tasks.store.disk import SharedSync, disk_trouble, sync_folder
-from tasks.store.measure import Measure, measure
-from tasks.store.store import File, StoredFile
-from tasks.store.temporary_file import TemporaryFile, sweep, sync_and_measure
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.errors import StoreError
+from callsheet.tasks.store.disk import SharedSync, disk_trouble, sync_folder
+from callsheet.tasks.store.measure import Measure, measure
+from callsheet.tasks.store.store import File, StoredFile
+from callsheet.tasks.store.temporary_file import TemporaryFile, sweep, sync_and_measure
 
 _DISK = "the disk of the store"
 #: Folders that are remembered to be there: those that were needed last.

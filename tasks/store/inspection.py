@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tasks.film_checks import Check
-from tasks.store.checks import (
+from callsheet.tasks.film_checks import Check
+from callsheet.tasks.store.checks import (
     PicturePacket,
     is_dark,
     judge_black,
@@ -25,10 +25,10 @@ from tasks.store.checks import (
     judge_silence,
     may_stand_still,
 )
-from tasks.store.film import Film, decoding_threads, inspect_film
-from tasks.store.pictures import TILES, Jpeg, moments, poster_of, strip_of, tile_of
-from tasks.store.sound import Sound
-from tasks.store.ten_pictures import picture_moments
+from callsheet.tasks.store.film import Film, decoding_threads, inspect_film
+from callsheet.tasks.store.pictures import TILES, Jpeg, moments, poster_of, strip_of, tile_of
+from callsheet.tasks.store.sound import Sound
+from callsheet.tasks.store.ten_pictures import picture_moments
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from av.video.stream import VideoStream
     from PIL.Image import Image
 
-    from tasks.store.second_process import SecondProcess
+    from callsheet.tasks.store.second_process import SecondProcess
 
 #: What is made of a film: poster and strip of key frames, the same of ten moments, for which all
 #: of it is decoded, the poster alone, or nothing.

@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.errors import StoreError
-from tasks.store.disk import disk_trouble, make_private, sync_folder
-from tasks.store.s3_client import S3Calls, S3Trouble, said
-from tasks.store.s3_objects import ObjectHead, S3Objects
-from tasks.store.s3_probe import Abilities, probe
-from tasks.store.store import Listed, marked
+from callsheet.tasks.errors import StoreError
+from callsheet.tasks.store.disk import disk_trouble, make_private, sync_folder
+from callsheet.tasks.store.s3_client import S3Calls, S3Trouble, said
+from callsheet.tasks.store.s3_objects import ObjectHead, S3Objects
+from callsheet.tasks.store.s3_probe import Abilities, probe
+from callsheet.tasks.store.store import Listed, marked
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.store.inspection import Inspection
-from tasks.store.naming import picture_name
-from tasks.store.pictures import Jpeg
-from tasks.store.store import Store
+from callsheet.tasks.store.inspection import Inspection
+from callsheet.tasks.store.naming import picture_name
+from callsheet.tasks.store.pictures import Jpeg
+from callsheet.tasks.store.store import Store
 
 #: How a picture's name ends where its film's ends in .mp4.
 ENDINGS: Mapping[Literal["poster", "strip"], str] = {"poster": ".jpg", "strip": ".strip.jpg"}

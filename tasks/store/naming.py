@@ -10,7 +10,7 @@ from functools import lru_cache
 from string import Formatter
 from typing import Literal
 
-from tasks.errors import ConfigurationError
+from callsheet.tasks.errors import ConfigurationError
 
 FileKind = Literal["mp4", "srt", "vtt"]
 CONTENT_TYPES: Mapping[FileKind, str] = {

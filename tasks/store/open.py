@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from tasks.errors import ConfigurationError, shorten
-from tasks.store.bucket import BucketStore
-from tasks.store.folder import FolderStore
-from tasks.store.inventories import BucketInventory, FolderInventory
-from tasks.store.second_process import SecondProcess
-from tasks.store.store import Inventory, Store
+from callsheet.tasks.errors import ConfigurationError, shorten
+from callsheet.tasks.store.bucket import BucketStore
+from callsheet.tasks.store.folder import FolderStore
+from callsheet.tasks.store.inventories import BucketInventory, FolderInventory
+from callsheet.tasks.store.second_process import SecondProcess
+from callsheet.tasks.store.store import Inventory, Store
 
 #: One letter before the colon is a Windows drive, not a scheme.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")

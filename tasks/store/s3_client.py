@@ -15,9 +15,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from tasks.clock import Random, Sleep
-from tasks.errors import StoreError
-from tasks.retry import RetryPolicy, retry
+from callsheet.tasks.clock import Random, Sleep
+from callsheet.tasks.errors import StoreError
+from callsheet.tasks.retry import RetryPolicy, retry
 
 if TYPE_CHECKING:
     from botocore.loaders import Loader

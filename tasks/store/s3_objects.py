@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import quote
 
-from tasks.crash import crashpoint
-from tasks.errors import StoreError
-from tasks.plural import say_bytes
-from tasks.store.disk import disk_trouble
-from tasks.store.measure import Measure, measure, measure_blocks, open_source
-from tasks.store.s3_client import S3Calls, S3Trouble
-from tasks.store.s3_probe import Abilities, digest_header
-from tasks.store.store import StoredFile
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.errors import StoreError
+from callsheet.tasks.plural import say_bytes
+from callsheet.tasks.store.disk import disk_trouble
+from callsheet.tasks.store.measure import Measure, measure, measure_blocks, open_source
+from callsheet.tasks.store.s3_client import S3Calls, S3Trouble
+from callsheet.tasks.store.s3_probe import Abilities, digest_header
+from callsheet.tasks.store.store import StoredFile
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from tasks.crash import crashpoint
-from tasks.store.measure import base64_of, measure
-from tasks.store.s3_client import S3Calls, S3Trouble
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.store.measure import base64_of, measure
+from callsheet.tasks.store.s3_client import S3Calls, S3Trouble
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from tasks.store.open import place_of
-from tasks.store.s3_client import S3Calls, make_client, said
+from callsheet.tasks.store.open import place_of
+from callsheet.tasks.store.s3_client import S3Calls, make_client, said
 
 #: How long an address can be read at, in seconds: a film that is watched is read piece by piece.
 LASTING = 900

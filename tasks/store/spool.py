@@ -19,9 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tasks.crash import crashpoint
-from tasks.errors import StoreError
-from tasks.store.disk import disk_trouble, make_private, require_room, try_open_locked
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.errors import StoreError
+from callsheet.tasks.store.disk import disk_trouble, make_private, require_room, try_open_locked
 
 #: So much is hashed and written at a time, and a film of no more than that is never resumed.
 BLOCK = 1024 * 1024

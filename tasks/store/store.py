@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Protocol
 
-from tasks.store.naming import CONTENT_TYPES, FileKind
+from callsheet.tasks.store.naming import CONTENT_TYPES, FileKind
 
 
 @dataclass(frozen=True)

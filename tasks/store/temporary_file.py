@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from tasks.crash import crashpoint
-from tasks.store.disk import lock, open_locked
-from tasks.store.measure import Measure, blocks, measure_blocks, open_source
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.store.disk import lock, open_locked
+from callsheet.tasks.store.measure import Measure, blocks, measure_blocks, open_source
 
 
 class TemporaryFile:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.errors import FilmError
-from tasks.store.pictures import Jpeg, moments, poster_of, strip_of, tile_of
+from callsheet.tasks.errors import FilmError
+from callsheet.tasks.store.pictures import Jpeg, moments, poster_of, strip_of, tile_of
 
 if TYPE_CHECKING:
     from av.container import InputContainer

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import urlsplit
 
-from tasks.credentials import WebhookSecret, read_webhook_secrets
-from tasks.errors import NotFound
-from tasks.ledger import Subscription, all_subscriptions
-from tasks.service import Webhook
-from tasks.webhooks.subscriber import Subscriber
+from callsheet.tasks.credentials import WebhookSecret, read_webhook_secrets
+from callsheet.tasks.errors import NotFound
+from callsheet.tasks.ledger import Subscription, all_subscriptions
+from callsheet.tasks.service import Webhook
+from callsheet.tasks.webhooks.subscriber import Subscriber
 
 #: The one event kind that the specification names (section 6).
 READY = "video.ready"

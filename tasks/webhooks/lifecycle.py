@@ -14,7 +14,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.credentials import (
+from callsheet.tasks.credentials import (
     WebhookSecret,
     drop_webhook_secret,
     keep_webhook_secret,
@@ -22,8 +22,8 @@ from tasks.credentials import (
     read_webhook_secrets,
     retire_webhook_secret,
 )
-from tasks.credentials.private_file import make_private_folder
-from tasks.errors import (
+from callsheet.tasks.credentials.private_file import make_private_folder
+from callsheet.tasks.errors import (
     ConfigurationError,
     NotFound,
     NotSent,
@@ -31,17 +31,17 @@ from tasks.errors import (
     Refused,
     ShapeError,
 )
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     Subscription,
     all_subscriptions,
     name_subscription,
     plan_subscription,
     retire_subscription,
 )
-from tasks.service.operations import CREATE_WEBHOOK
-from tasks.store.disk import try_open_locked
-from tasks.webhooks.inventory import READY, OwnWebhook, WebhookInventory
-from tasks.webhooks.subscriber import Subscriber
+from callsheet.tasks.service.operations import CREATE_WEBHOOK
+from callsheet.tasks.store.disk import try_open_locked
+from callsheet.tasks.webhooks.inventory import READY, OwnWebhook, WebhookInventory
+from callsheet.tasks.webhooks.subscriber import Subscriber
 
 #: Seconds between two tries to have the folder of secrets.
 LOCK_INTERVAL = 0.1

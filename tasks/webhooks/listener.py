@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from tasks.errors import CallsheetError, ConfigurationError, LedgerError
-from tasks.ledger import Heard, hints_heard, latest_hint, listening
-from tasks.settings import Settings
-from tasks.suggest import again_with
-from tasks.webhooks.subscriber import Subscriber, SubscriptionStatus
-from tasks.webhooks.subscription import ensure_subscription
+from callsheet.tasks.errors import CallsheetError, ConfigurationError, LedgerError
+from callsheet.tasks.ledger import Heard, hints_heard, latest_hint, listening
+from callsheet.tasks.settings import Settings
+from callsheet.tasks.suggest import again_with
+from callsheet.tasks.webhooks.subscriber import Subscriber, SubscriptionStatus
+from callsheet.tasks.webhooks.subscription import ensure_subscription
 
 log = logging.getLogger("callsheet.webhooks")
 

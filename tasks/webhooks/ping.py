@@ -11,13 +11,13 @@ import logging
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from tasks.brief import Json
-from tasks.errors import ServiceError, shorten
-from tasks.ledger import events_heard, pings_heard
-from tasks.redact import redact
-from tasks.service import Webhook
-from tasks.webhooks.inventory import READY
-from tasks.webhooks.subscriber import Subscriber
+from callsheet.tasks.brief import Json
+from callsheet.tasks.errors import ServiceError, shorten
+from callsheet.tasks.ledger import events_heard, pings_heard
+from callsheet.tasks.redact import redact
+from callsheet.tasks.service import Webhook
+from callsheet.tasks.webhooks.inventory import READY
+from callsheet.tasks.webhooks.subscriber import Subscriber
 
 log = logging.getLogger("callsheet.webhooks")
 

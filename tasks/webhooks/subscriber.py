@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.clock import UnixClock
-from tasks.engine.context import organisation_of
-from tasks.engine.owner import this_process
-from tasks.ledger import Ledger
-from tasks.service import VideoService
-from tasks.settings import Settings
+from callsheet.tasks.clock import UnixClock
+from callsheet.tasks.engine.context import organisation_of
+from callsheet.tasks.engine.owner import this_process
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.service import VideoService
+from callsheet.tasks.settings import Settings
 
 
 def new_nonce() -> str:

@@ -13,12 +13,12 @@ from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
 
-from tasks.credentials import GIVEN
-from tasks.errors import ServiceError
-from tasks.ledger import last_heard
-from tasks.service import Webhook
-from tasks.suggest import suggest
-from tasks.webhooks.inventory import (
+from callsheet.tasks.credentials import GIVEN
+from callsheet.tasks.errors import ServiceError
+from callsheet.tasks.ledger import last_heard
+from callsheet.tasks.service import Webhook
+from callsheet.tasks.suggest import suggest
+from callsheet.tasks.webhooks.inventory import (
     READY,
     OwnWebhook,
     WebhookInventory,
@@ -26,9 +26,9 @@ from tasks.webhooks.inventory import (
     is_under,
     take_inventory,
 )
-from tasks.webhooks.lifecycle import create, delete, folder_lock, repair, retire
-from tasks.webhooks.ping import drain, missed_events, ping
-from tasks.webhooks.subscriber import Subscriber, SubscriptionStatus
+from callsheet.tasks.webhooks.lifecycle import create, delete, folder_lock, repair, retire
+from callsheet.tasks.webhooks.ping import drain, missed_events, ping
+from callsheet.tasks.webhooks.subscriber import Subscriber, SubscriptionStatus
 
 log = logging.getLogger("callsheet.webhooks")
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, update
 
-from tasks.ledger import CampaignRow, ensure_campaign, open_ledger, rows_of, sync_sheet
-from tasks.ledger.schema import campaigns, deliveries, events, rows, takes
-from tasks.sheet import read_sheet
+from callsheet.tasks.ledger import CampaignRow, ensure_campaign, open_ledger, rows_of, sync_sheet
+from callsheet.tasks.ledger.schema import campaigns, deliveries, events, rows, takes
+from callsheet.tasks.sheet import read_sheet
 from tests.programs import simple_sheet
 
 #: Credits that each film has cost, in millionths.

@@ -20,8 +20,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.ledger import open_ledger
-from tests.programs import ROOT
+from callsheet.tasks.ledger import open_ledger
+from tests.launcher import IMPORTS
 
 ROWS = 1_000_000
 CAMPAIGNS = 10
@@ -116,9 +116,9 @@ def _time(command: str, folder: Path) -> CommandTime:
     for _ in range(TURNS):
         started, before = time.perf_counter(), os.times()
         done = subprocess.run(
-            [sys.executable, "-m", "deployments.cli", *command.split()],
+            [sys.executable, "-m", "callsheet.deployments.cli", *command.split()],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": IMPORTS},
             capture_output=True,
             text=True,
             check=True,

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.process import Ended, run
+from tests.launcher import IMPORTS
 from tests.programs import CALLSHEET, ROOT, Desk, simple_sheet
 
 #: Creates, looks and deliveries that Callsheet has under way at once; the others carry as many
@@ -149,7 +150,7 @@ def peer(which: Peer, address: str, rows: int, folder: Path) -> Measured:
     _calls(address)
     given = [f"{address}/api/v1", str(rows), str(AT_ONCE), str(folder / "films")]
     words = [str(which.python), "-m", which.module, *which.words, *given, *which.last]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "PREFECT_LOGGING_LEVEL": "WARNING"}
+    environ = {**os.environ, "PYTHONPATH": IMPORTS, "PREFECT_LOGGING_LEVEL": "WARNING"}
     ended = run(words, folder=folder, environ=environ)
     assert ended.status == 0, ended.err
     calls = _calls(address)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.bench.figures import SHARES, Figure
 from tests.bench.programs import desk_at
-from tests.programs import ROOT
+from tests.launcher import IMPORTS
 
 PERIOD = 0.003
 LOOP, WAITING = "event loop", "nothing: waiting"
@@ -50,7 +50,7 @@ def measure_shares(address: str, rows: int, folder: Path) -> list[Figure]:
     done = subprocess.run(
         [sys.executable, "-m", "tests.bench.shares"],
         cwd=desk.folder,
-        env={"PYTHONPATH": str(ROOT), **desk.environ},
+        env={"PYTHONPATH": IMPORTS, **desk.environ},
         capture_output=True,
         text=True,
         check=True,
@@ -135,11 +135,11 @@ def _part(thread: int) -> str:
 
 async def main() -> str:
     """Carry the campaign of this folder, sampled while its rows are on their way."""
-    from flows.pipeline import PLAIN, prepare
-    from tasks.campaign.production import production
-    from tasks.campaign.run import open_run
-    from tasks.campaign.values import Plan, RunOptions
-    from tasks.settings import load_settings
+    from callsheet.flows.pipeline import PLAIN, prepare
+    from callsheet.tasks.campaign.production import production
+    from callsheet.tasks.campaign.run import open_run
+    from callsheet.tasks.campaign.values import Plan, RunOptions
+    from callsheet.tasks.settings import load_settings
 
     async def approve(plan: Plan) -> str:
         return "approved for the benchmark"

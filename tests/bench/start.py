@@ -22,7 +22,7 @@ from statistics import median
 
 import psutil
 
-from deployments.servers import find_or_start
+from callsheet.deployments.servers import find_or_start
 from tests.bench.film import make_film
 from tests.bench.programs import desk_at, machine, stub
 from tests.programs import CALLSHEET, Desk

@@ -27,11 +27,11 @@ import httpx
 import pytest
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
-from deployments.board.acts.people import Invitation, invite
-from deployments.board.board import Board
-from deployments.board.serve import serving
-from tasks.ledger import Ledger, open_ledger
-from tasks.settings import Settings, load_settings
+from callsheet.deployments.board.acts.people import Invitation, invite
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.serve import serving
+from callsheet.tasks.ledger import Ledger, open_ledger
+from callsheet.tasks.settings import Settings, load_settings
 from tests.browser import find_browser
 from tests.databases import lay_ledger
 from tests.launcher import Process, launcher

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, update
 
-from tasks.brief import Brief
-from tasks.ledger import Delivered, Ledger, Quoted, approve_retakes, deliver
-from tasks.ledger.schema import takes
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.ledger import Delivered, Ledger, Quoted, approve_retakes, deliver
+from callsheet.tasks.ledger.schema import takes
 from tests.bench.film import make_film
 from tests.campaigns import FILM, NOW, Stage
 

@@ -25,10 +25,11 @@ from typing import Any
 
 import httpx
 
-from deployments.board.attend import log_of
-from tasks.ledger import find_campaign, open_ledger, plans_of, rows_of, runs_of, takes_of
+from callsheet.deployments.board.attend import log_of
+from callsheet.tasks.ledger import find_campaign, open_ledger, plans_of, rows_of, runs_of, takes_of
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.stage import API, approved, ended, plan_for, priced
+from tests.launcher import IMPORTS
 from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
 from tests.torture.hook import Hook, Visit, visits
 
@@ -37,7 +38,7 @@ ROWS = 3
 ARMING = f"""
 import json, os, sys
 order = json.loads(os.environ.get("KILL_ORDER", "null"))
-if order and "deployments.board.run_process" in sys.orig_argv:
+if order and "callsheet.deployments.board.run_process" in sys.orig_argv:
     if not os.path.exists(order["trace"]):
         sys.path.insert(0, {str(ROOT)!r})
         from tests.torture.hook import hang_on
@@ -62,7 +63,7 @@ def arming(folder: Path, kill: Kill) -> Iterator[Path]:
     trace = where / "trace"
     order = Hook(trace, kill.point, kill.nth).as_json()
     before = {name: os.environ.get(name) for name in ("PYTHONPATH", "KILL_ORDER")}
-    os.environ.update(PYTHONPATH=f"{where}{os.pathsep}{ROOT}", KILL_ORDER=json.dumps(order))
+    os.environ.update(PYTHONPATH=f"{where}{os.pathsep}{IMPORTS}", KILL_ORDER=json.dumps(order))
     try:
         yield trace
     finally:

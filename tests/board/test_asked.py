@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 import pytest
 from starlette.datastructures import QueryParams
 
-from deployments.board.asked import AskedRows, filter_in, pairs_of, rows_in
-from deployments.board.problem_details import ProblemDetails
-from tasks.ledger import RowFilter
+from callsheet.deployments.board.asked import AskedRows, filter_in, pairs_of, rows_in
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.ledger import RowFilter
 
 FILTERS = {
     "": RowFilter(),

@@ -14,14 +14,14 @@ import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from deployments.board.acts.people import new_login
-from deployments.board.beside import Beside
-from deployments.board.guard import Guard
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.serve import HEAD_TIMEOUT, MOST_CONNECTIONS
-from deployments.board.streams import EACH, MOST, RESERVE, Streams
-from deployments.board.tries import LOGINS, Tries
-from deployments.board.who import Person
+from callsheet.deployments.board.acts.people import new_login
+from callsheet.deployments.board.beside import Beside
+from callsheet.deployments.board.guard import Guard
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.serve import HEAD_TIMEOUT, MOST_CONNECTIONS
+from callsheet.deployments.board.streams import EACH, MOST, RESERVE, Streams
+from callsheet.deployments.board.tries import LOGINS, Tries
+from callsheet.deployments.board.who import Person
 from tests.board.conftest import OpenBoard, board_at
 from tests.campaigns import Stage, brief
 

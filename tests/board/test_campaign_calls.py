@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.ledger import events_between, review
+from callsheet.tasks.ledger import events_between, review
 from tests.board.conftest import OpenBoard
 from tests.campaigns import NOW, Stage, brief
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from PIL import Image
 
-from deployments.board.board import Board
-from tasks.ledger import Delivered, FilmFindings, StoredPicture, deliver, keep_findings
+from callsheet.deployments.board.board import Board
+from callsheet.tasks.ledger import Delivered, FilmFindings, StoredPicture, deliver, keep_findings
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.filmed import wanted
 from tests.campaigns import NOW, Stage
@@ -245,7 +245,7 @@ async def test_films_of_a_bucket_come_by_a_signed_address(
 
 
 def test_a_folder_adds_nothing_to_what_pages_may_show(open_board: OpenBoard) -> None:
-    from deployments.board.guard import POLICY, headers_for
+    from callsheet.deployments.board.guard import POLICY, headers_for
 
     board: Board = replace(open_board.board)
     assert headers_for(board)["Content-Security-Policy"] == POLICY

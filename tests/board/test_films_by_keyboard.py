@@ -6,7 +6,7 @@ from functools import partial
 
 from playwright.async_api import Browser, Page, expect
 
-from tasks.ledger import Counts, counts_of
+from callsheet.tasks.ledger import Counts, counts_of
 from tests.board.conftest import OpenBoard
 from tests.board.filmed import another_take, filmed, stored
 from tests.board.looking import barriers, picture, watched

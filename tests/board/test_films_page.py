@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.ledger import whole_row
-from tasks.ledger.reviews import Review
+from callsheet.tasks.ledger import whole_row
+from callsheet.tasks.ledger.reviews import Review
 from tests.board.conftest import OpenBoard
 from tests.board.filmed import another_take, filmed
 from tests.campaigns import Stage

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.ledger import ensure_campaign
+from callsheet.tasks.ledger import ensure_campaign
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.filmed import filmed
 

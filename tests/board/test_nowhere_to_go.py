@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.carry_out import carry_out
-from flows.pipeline import PLAIN
-from tasks.ledger import open_ledger, void_plan
+from callsheet.flows.carry_out import carry_out
+from callsheet.flows.pipeline import PLAIN
+from callsheet.tasks.ledger import open_ledger, void_plan
 from tests.board.conftest import settings_at
 from tests.board.unbegun import approved_plan, run_of
 from tests.programs import Sandbox, sandbox

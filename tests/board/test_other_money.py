@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.carry_out import RunEnd, carry_out
-from flows.pipeline import PLAIN
-from tasks.ledger import find_campaign, open_ledger
+from callsheet.flows.carry_out import RunEnd, carry_out
+from callsheet.flows.pipeline import PLAIN
+from callsheet.tasks.ledger import find_campaign, open_ledger
 from tests.board.conftest import board_at, settings_at
 from tests.board.stage import ended, made
 from tests.board.unbegun import Kind, approved_plan, run_of

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from deployments.board.acts.reviews import decide
-from deployments.board.who import Person
-from tasks.ledger import find_campaign, rows_of, takes_of
+from callsheet.deployments.board.acts.reviews import decide
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.ledger import find_campaign, rows_of, takes_of
 from tests.board.conftest import OpenBoard, board_at, forked_run
 from tests.board.stage import API, approved, ended, made, plan_for, priced
 from tests.databases import lay_ledger

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tasks.ledger import begin_plan, ensure_campaign
+from callsheet.tasks.ledger import begin_plan, ensure_campaign
 from tests.board.conftest import NAMES, OpenBoard
 from tests.board.filmed import filmed
 from tests.board.late_body import late_body

@@ -11,8 +11,8 @@ import pytest
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from deployments.board.app import API, CALLS, PAGES
-from tasks.ledger import ensure_campaign
+from callsheet.deployments.board.app import API, CALLS, PAGES
+from callsheet.tasks.ledger import ensure_campaign
 from tests.board.conftest import OpenBoard
 
 #: For anybody: to log in and out, and a probe; /metrics asks by itself (`test_metrics.py`).

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from deployments.board.attend import Attendant
-from flows.carry_out import carry_out
-from flows.pipeline import PLAIN
-from tasks.campaign.run import Run
-from tasks.ledger import BoardRun, Ledger, claim_run, find_run, open_ledger
-from tasks.ledger.leases import run_lease
+from callsheet.deployments.board.attend import Attendant
+from callsheet.flows.carry_out import carry_out
+from callsheet.flows.pipeline import PLAIN
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.ledger import BoardRun, Ledger, claim_run, find_run, open_ledger
+from callsheet.tasks.ledger.leases import run_lease
 from tests.board.conftest import board_at, settings_at
 from tests.board.stage import API, ended
 from tests.board.unbegun import approved_plan, run_of

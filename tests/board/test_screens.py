@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.brief import Brief
-from tasks.ledger import STATES, State, find_plan, review
-from tasks.ledger.plans import begin_plan, finish_plan, void_plan
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.ledger import STATES, State, find_plan, review
+from callsheet.tasks.ledger.plans import begin_plan, finish_plan, void_plan
 from tests.board.conftest import OpenBoard
 from tests.board.filmed import filmed
 from tests.campaigns import Stage, brief

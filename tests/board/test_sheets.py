@@ -14,12 +14,12 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from deployments.board.quota import DAY, LIFETIME, SHEETS
-from tasks.ledger import KeptSheet, begin_plan, keep_sheet
-from tasks.ledger.plans import sheets_by
-from tasks.ledger.schema_board import sheets
-from tasks.sheet.limits import MAX_BYTES
-from tasks.sheet.public_network import is_public
+from callsheet.deployments.board.quota import DAY, LIFETIME, SHEETS
+from callsheet.tasks.ledger import KeptSheet, begin_plan, keep_sheet
+from callsheet.tasks.ledger.plans import sheets_by
+from callsheet.tasks.ledger.schema_board import sheets
+from callsheet.tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.sheet.public_network import is_public
 from tests.board.conftest import OpenBoard, board_at
 from tests.board.stage import API, hand_in
 from tests.programs import simple_sheet

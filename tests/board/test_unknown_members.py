@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from deployments.board.app import API, CALLS, make_app
+from callsheet.deployments.board.app import API, CALLS, make_app
 from tests.board.conftest import OpenBoard
 from tests.board.filmed import filmed
 

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from tasks.aftercare.approval import approve_on_board
-from tasks.campaign.board_plan import PlanTerms
-from tasks.campaign.handed_in import parse_kept
-from tasks.ledger import BoardRun, find_plan, find_run, find_sheet, open_ledger
-from tasks.ledger.people import find_person
+from callsheet.tasks.aftercare.approval import approve_on_board
+from callsheet.tasks.campaign.board_plan import PlanTerms
+from callsheet.tasks.campaign.handed_in import parse_kept
+from callsheet.tasks.ledger import BoardRun, find_plan, find_run, find_sheet, open_ledger
+from callsheet.tasks.ledger.people import find_person
 from tests.board.conftest import board_at, settings_at
 from tests.board.stage import API, made, plan_for, priced
 from tests.programs import simple_sheet

@@ -22,9 +22,9 @@ import psutil
 import psycopg
 from sqlalchemy.engine import make_url
 
-from deployments.automations.__main__ import read
-from deployments.servers import server_environ, server_words
-from deployments.up.deploy import POOL
+from callsheet.deployments.automations.__main__ import read
+from callsheet.deployments.servers import server_environ, server_words
+from callsheet.deployments.up.deploy import POOL
 from tests.cluster.postgres import Postgres, postgres
 from tests.programs import CALLSHEET, ROOT, Desk, Sandbox, sandbox
 
@@ -170,7 +170,7 @@ class Cluster:
         words = ["--pool", POOL, "--type", "process", "--name", name, "--limit", "1"]
         with log.open("ab") as out:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "deployments.prefect_worker", *words],
+                [sys.executable, "-P", "-m", "callsheet.deployments.prefect_worker", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
@@ -238,7 +238,7 @@ def cluster(folder: Path, settings: Mapping[str, str]) -> Iterator[Cluster]:
 
 def _deploy(found: Cluster) -> None:
     """Have the server know our deployments, as `callsheet up` and people do."""
-    words = [sys.executable, "-P", "-m", "deployments.up.deploy", str(PREFECT_FILE)]
+    words = [sys.executable, "-P", "-m", "callsheet.deployments.up.deploy", str(PREFECT_FILE)]
     done = subprocess.run(
         [*words, str(found.folder / "deployed")],
         cwd=found.desk.folder,

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deployments.container.enter import SECRETS as PREFECT_SECRETS
-from deployments.parser import parse
-from tasks.known_settings import KNOWN, SECRETS
+from callsheet.deployments.container.enter import SECRETS as PREFECT_SECRETS
+from callsheet.deployments.parser import parse
+from callsheet.tasks.known_settings import KNOWN, SECRETS
 from tests.programs import ROOT
 
 #: Where the image has Callsheet.

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from deployments.container.alive import ROLES
-from tasks.known_settings import KNOWN, SECRETS
+from callsheet.deployments.container.alive import ROLES
+from callsheet.tasks.known_settings import KNOWN, SECRETS
 from tests.containers.chart import (
     CHART,
     LEAST,

@@ -9,9 +9,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from deployments.container.alive import ROLES
-from deployments.container.make_secrets import wanted
-from tasks.settings import load_settings
+from callsheet.deployments.container.alive import ROLES
+from callsheet.deployments.container.make_secrets import wanted
+from callsheet.tasks.settings import load_settings
 from tests.containers.compose import (
     DEMO,
     environ_of,
@@ -105,7 +105,7 @@ def test_a_role_waits_until_the_schema_is_there(name: str) -> None:
 @pytest.mark.parametrize("name", sorted({"prefect", "worker", "board", "receiver", "sandbox"}))
 def test_a_role_is_asked_for_itself(name: str) -> None:
     assert OURS[name]["healthcheck"]["test"] == [
-        "CMD", "python", "-m", "deployments.container.alive", name,
+        "CMD", "python", "-m", "callsheet.deployments.container.alive", name,
     ]  # fmt: skip
     assert name in ROLES
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from deployments.container import alive
-from deployments.container.enter import SECRETS, command_of, with_secrets
-from deployments.container.make_secrets import main as make_secrets
-from tasks.known_settings import KNOWN
-from tasks.known_settings import SECRETS as OURS
+from callsheet.deployments.container import alive
+from callsheet.deployments.container.enter import SECRETS, command_of, with_secrets
+from callsheet.deployments.container.make_secrets import main as make_secrets
+from callsheet.tasks.known_settings import KNOWN
+from callsheet.tasks.known_settings import SECRETS as OURS
 from tests.containers.named import prefect_settings
 from tests.here import Here
 
@@ -126,8 +126,12 @@ def test_a_secret_that_is_not_there_is_named() -> None:
 
 def test_commands_are_started_with_packages_of_ours() -> None:
     start = [sys.executable, "-P", "-m"]
-    assert command_of(["callsheet", "receive"]) == [*start, "deployments.cli", "receive"]
-    assert command_of(["prefect", "version"]) == [*start, "flows.own", "prefect", "version"]
+    assert command_of(["callsheet", "receive"]) == [*start, "callsheet.deployments.cli", "receive"]
+    assert command_of(["prefect", "version"]) == [
+        *start,
+        "prefect",
+        "version",
+    ]
     assert command_of(["sh", "-c", "true"]) == ["sh", "-c", "true"]
 
 
@@ -197,5 +201,5 @@ def test_a_ledger_is_made_where_a_schema_is_asked_for(
 
 
 def _enter(words: list[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "deployments.container.enter", *words]
+    command = [sys.executable, "-m", "callsheet.deployments.container.enter", *words]
     return subprocess.run(command, env=environ, capture_output=True, text=True)

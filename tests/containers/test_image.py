@@ -75,7 +75,8 @@ def test_nothing_is_sent_but_what_is_needed() -> None:
               ".callsheet/x", "flows/__pycache__/x.pyc", "tests/x.py", ".git/config")  # fmt: skip
 
     assert {name.partition("/")[0] for name in sent} == {
-        "deployments", "flows", "tasks", "pyproject.toml", "README.md", "LICENSE", "prefect.toml",
+        "deployments", "flows", "src", "tasks",
+        "pyproject.toml", "README.md", "LICENSE", "prefect.toml",
         *LOCKED,
     }  # fmt: skip
     assert [name for name in secret if not ignored(name, ignore_rules())] == []

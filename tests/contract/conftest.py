@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tasks.service import VideoService
+from callsheet.tasks.service import VideoService
 from tests.contract.sandboxes import DIALECTS, USUAL, client, sandbox
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import httpx
 
-from tasks.brief import canonical_json
-from tasks.errors import Conflict
-from tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
-from tasks.service import Created, VideoService
-from tasks.service.bodies import body_of
+from callsheet.tasks.brief import canonical_json
+from callsheet.tasks.errors import Conflict
+from callsheet.tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
+from callsheet.tasks.service import Created, VideoService
+from callsheet.tasks.service.bodies import body_of
 from tests.launcher import launcher
 
 REQUEST = {

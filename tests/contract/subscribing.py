@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from deployments.receiver.server import Receiver, receiving
-from tasks.engine.context import organisation_of
-from tasks.ledger import Subscription, all_subscriptions, open_ledger
-from tasks.service import VideoService, Webhook
-from tasks.settings import load_settings
-from tasks.webhooks import Subscriber, SubscriptionStatus, ensure_subscription
+from callsheet.deployments.receiver.server import Receiver, receiving
+from callsheet.tasks.engine.context import organisation_of
+from callsheet.tasks.ledger import Subscription, all_subscriptions, open_ledger
+from callsheet.tasks.service import VideoService, Webhook
+from callsheet.tasks.settings import load_settings
+from callsheet.tasks.webhooks import Subscriber, SubscriptionStatus, ensure_subscription
 
 #: A ping within one machine takes milliseconds; this is how long one that never comes is awaited.
 PING_TIMEOUT = 20.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.brief import canonical_json
-from tasks.errors import OutcomeUnknown, ShapeError
+from callsheet.tasks.brief import canonical_json
+from callsheet.tasks.errors import OutcomeUnknown, ShapeError
 from tests.contract.sandboxes import (
     CLIPS,
     anyone,

@@ -8,7 +8,7 @@ from decimal import Decimal
 import httpx
 import pytest
 
-from tasks.errors import (
+from callsheet.tasks.errors import (
     BadRequest,
     Conflict,
     Forbidden,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.errors import Forbidden, ServiceError, Unauthenticated
-from tasks.service import Webhook
+from callsheet.tasks.errors import Forbidden, ServiceError, Unauthenticated
+from callsheet.tasks.service import Webhook
 from tests.contract.sandboxes import REQUEST, anyone, client
 from tests.unit.service.asked import ASKED, TABLE
 

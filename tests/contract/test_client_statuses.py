@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tasks.brief import canonical_json
-from tasks.errors import BadRequest, Conflict, InsufficientCredits, NotFound, RateLimited
+from callsheet.tasks.brief import canonical_json
+from callsheet.tasks.errors import BadRequest, Conflict, InsufficientCredits, NotFound, RateLimited
 from tests.contract.sandboxes import (
     CLIPS,
     REQUEST,

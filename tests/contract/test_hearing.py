@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import ConfigurationError
-from tasks.ledger import Hint, keep_hint
-from tasks.webhooks.listener import CheckIntervals, following_hints
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.ledger import Hint, keep_hint
+from callsheet.tasks.webhooks.listener import CheckIntervals, following_hints
 from tests.contract.subscribing import PING_TIMEOUT, SHORT, Place, free_port, place
 
 pytestmark = pytest.mark.xdist_group("client")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tasks.service import OPERATIONS
+from callsheet.tasks.service import OPERATIONS
 from tests.contract.rules import RULES
 from tests.contract.sandboxes import anyone
 from tests.contract.specification import ENDPOINTS, NAMED_IN_PASSING

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import StoreError
-from tasks.store import File, open_store
-from tasks.store.open import open_inventory, place_of
-from tasks.store.store import Inventory, marked, name_below
+from callsheet.tasks.errors import StoreError
+from callsheet.tasks.store import File, open_store
+from callsheet.tasks.store.open import open_inventory, place_of
+from callsheet.tasks.store.store import Inventory, marked, name_below
 from tests.stores import S3Server, rclone_s3
 
 FILM = bytes(range(256)) * 100

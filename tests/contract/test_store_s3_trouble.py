@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from aiohttp import web
 
-from tasks.errors import StoreError, StoreUnusable
-from tasks.store import File
-from tasks.store.bucket import BucketStore
+from callsheet.tasks.errors import StoreError, StoreUnusable
+from callsheet.tasks.store import File
+from callsheet.tasks.store.bucket import BucketStore
 from tests.stores import S3Server, bucket_store, moto_s3
 from tests.unit.store.s3_proxy import S3Proxy, checking, refusal, s3_proxy
 

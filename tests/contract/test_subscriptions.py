@@ -19,9 +19,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tasks.credentials import WebhookSecret, keep_webhook_secret, read_webhook_secret
-from tasks.errors import ConfigurationError
-from tasks.ledger import (
+from callsheet.tasks.credentials import WebhookSecret, keep_webhook_secret, read_webhook_secret
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.ledger import (
     Subscription,
     hinted_at,
     latest_hint,
@@ -29,7 +29,7 @@ from tasks.ledger import (
     pings_heard,
     plan_subscription,
 )
-from tasks.webhooks import new_nonce, rotate_subscription
+from callsheet.tasks.webhooks import new_nonce, rotate_subscription
 from tests.contract.sandbox.receiver import receiving as answering
 from tests.contract.sandbox.receiver import status as answering_with
 from tests.contract.sandboxes import (

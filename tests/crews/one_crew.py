@@ -11,9 +11,9 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from tasks.campaign.crew import Crew
-from tasks.engine.context import connect
-from tasks.settings import load_settings
+from callsheet.tasks.campaign.crew import Crew
+from callsheet.tasks.engine.context import connect
+from callsheet.tasks.settings import load_settings
 
 
 async def carry(production: str, number: int) -> None:

@@ -12,12 +12,12 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal
 
-from flows.pipeline import PLAIN, run_pipeline
-from tasks.campaign.crews import CrewsAtWork
-from tasks.campaign.run import open_run
-from tasks.campaign.values import Plan, RunOptions
-from tasks.errors import CallsheetError
-from tasks.settings import load_settings
+from callsheet.flows.pipeline import PLAIN, run_pipeline
+from callsheet.tasks.campaign.crews import CrewsAtWork
+from callsheet.tasks.campaign.run import open_run
+from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.settings import load_settings
 
 
 class Asking:

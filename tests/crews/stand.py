@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flows.pipeline import PLAIN, run_pipeline
-from tasks.campaign.crews import CrewsAtWork
-from tasks.campaign.run import Run, open_run
-from tasks.campaign.values import Plan, RunOptions, RunOutcome
-from tasks.settings import load_settings
+from callsheet.flows.pipeline import PLAIN, run_pipeline
+from callsheet.tasks.campaign.crews import CrewsAtWork
+from callsheet.tasks.campaign.run import Run, open_run
+from callsheet.tasks.campaign.values import Plan, RunOptions, RunOutcome
+from callsheet.tasks.settings import load_settings
 from tests.launcher import Process, launcher
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.campaign.claimed_batches import Claims
-from tasks.campaign.crew import Crew, limited, terms_of
-from tasks.engine.context import Context, connect, organisation_of
-from tasks.errors import BadInput, ConfigurationError
-from tasks.ledger import (
+from callsheet.tasks.campaign.claimed_batches import Claims
+from callsheet.tasks.campaign.crew import Crew, limited, terms_of
+from callsheet.tasks.engine.context import Context, connect, organisation_of
+from callsheet.tasks.errors import BadInput, ConfigurationError
+from callsheet.tasks.ledger import (
     Ledger,
     Production,
     Terms,
@@ -26,7 +26,7 @@ from tasks.ledger import (
     open_ledger,
     open_take,
 )
-from tasks.settings import load_settings
+from callsheet.tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease, take_over
 

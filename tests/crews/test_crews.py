@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.campaign.run import Run
-from tasks.errors import CallsheetError
-from tasks.ledger import AtLimit, find_production, states_by_crew
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import AtLimit, find_production, states_by_crew
 from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import ConfigurationError
+from callsheet.tasks.errors import ConfigurationError
 from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet

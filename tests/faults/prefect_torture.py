@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deployments.prefect_address import PrefectAddress
-from deployments.servers import SERVER, PrefectServer
+from callsheet.deployments.prefect_address import PrefectAddress
+from callsheet.deployments.servers import SERVER, PrefectServer
 from tests.faults.production import Production
 
 

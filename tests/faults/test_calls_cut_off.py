@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
-from flows.pipeline import PLAIN, prepare
-from tasks.campaign.production import produce_step
-from tasks.campaign.production import production as producing
-from tasks.campaign.run import open_run
-from tasks.campaign.values import Plan, RunOptions
-from tasks.service import VideoService
-from tasks.settings import load_settings
-from tasks.store import Fetcher
+from callsheet.flows.pipeline import PLAIN, prepare
+from callsheet.tasks.campaign.production import produce_step
+from callsheet.tasks.campaign.production import production as producing
+from callsheet.tasks.campaign.run import open_run
+from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.service import VideoService
+from callsheet.tasks.settings import load_settings
+from callsheet.tasks.store import Fetcher
 from tests.faults.production import Production
 
 FILM = b"\x00\x00\x00\x10ftypisom\x00\x00\x00\x00\x00\x00\x00\x08moov"

@@ -151,7 +151,7 @@ def is_told(ended: Finished, words: str) -> None:
 def make_ledger(path: Path, revision: str) -> None:
     """Make a ledger as the release with this schema made it."""
     config = Config()
-    config.set_main_option("script_location", "tasks.ledger:migrations")
+    config.set_main_option("script_location", "callsheet.tasks.ledger:migrations")
     config.set_main_option("path_separator", "os")
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:

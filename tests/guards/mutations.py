@@ -19,9 +19,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.guards.safeguards import MUTATIONS, Mutation
+from tests.launcher import imports_of
 
 ROOT = Path(__file__).parent.parent.parent
-COPIED = ("tasks", "flows", "deployments", "configs", "tests", "pyproject.toml", "prefect.toml")
+COPIED = (
+    "src",
+    "tasks",
+    "flows",
+    "deployments",
+    "configs",
+    "tests",
+    "pyproject.toml",
+    "prefect.toml",
+)
 SURVIVED = "NOTHING: it survived"
 
 
@@ -69,7 +79,7 @@ def _copy(root: Path) -> None:
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, root / name, ignore=ignore)
+            shutil.copytree(source, root / name, symlinks=True, ignore=ignore)
         else:
             shutil.copy(source, root / name)
 
@@ -97,7 +107,7 @@ def _red(root: Path, tests: Sequence[str]) -> str | None:
          "-p", "no:cacheprovider", *tests],
         cwd=root,
         # Without caches: a file that is changed twice in a second would be mistaken for itself.
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": imports_of(root)},
         capture_output=True,
         text=True,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine
 
-from tasks.ledger.schema_version import order_of
+from callsheet.tasks.ledger.schema_version import order_of
 from tests.guards.expansion import Harm, harms, wrong
 
 #: From here on each migration says with which schema it works.
@@ -29,7 +29,7 @@ def connection() -> Iterator[Connection]:
 
 def configured(connection: Connection | None = None) -> Config:
     config = Config()
-    config.set_main_option("script_location", "tasks.ledger:migrations")
+    config.set_main_option("script_location", "callsheet.tasks.ledger:migrations")
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     return config

@@ -14,12 +14,12 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from deployments.campaign_status import CampaignStatus, status_document
-from tasks.aftercare.export import What, export
-from tasks.campaign.report import row_documents, status_sheet
-from tasks.campaign.values import RunOutcome
-from tasks.credits import from_micro
-from tasks.ledger import (
+from callsheet.deployments.campaign_status import CampaignStatus, status_document
+from callsheet.tasks.aftercare.export import What, export
+from callsheet.tasks.campaign.report import row_documents, status_sheet
+from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.credits import from_micro
+from callsheet.tasks.ledger import (
     UNDER_WAY,
     Campaign,
     CampaignRow,
@@ -28,7 +28,7 @@ from tasks.ledger import (
     rows_of,
     tally_of,
 )
-from tasks.ledger.schema import rows, takes
+from callsheet.tasks.ledger.schema import rows, takes
 from tests.model.service import SimulatedService, Violation
 
 #: Where a paid call may be under way, or nobody knows: also of a stalled row that left the sheet.

@@ -18,10 +18,10 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tasks.brief import CREATE, Brief
-from tasks.engine.policy.decision import Rules
-from tasks.errors import CallsheetError
-from tasks.ledger import (
+from callsheet.tasks.brief import CREATE, Brief
+from callsheet.tasks.engine.policy.decision import Rules
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import (
     RETAKEABLE,
     CampaignRow,
     Hint,

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
 
-from tasks.ledger.gathering import carry_out
-from tasks.ledger.schema import metadata
-from tasks.measures import Measures
+from callsheet.tasks.ledger.gathering import carry_out
+from callsheet.tasks.ledger.schema import metadata
+from callsheet.tasks.measures import Measures
 from tests.model.virtual_time import Fuse
 
 T = TypeVar("T")

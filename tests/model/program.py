@@ -14,19 +14,19 @@ from typing import Any, cast
 
 from sqlalchemy import Connection
 
-from tasks.aftercare.retake import approve_offers, offers
-from tasks.brief import Brief
-from tasks.engine.carried import Carried, lean
-from tasks.engine.context import Context
-from tasks.engine.engine import Engine
-from tasks.engine.lanes.evidence import Baseline
-from tasks.engine.lanes.price import ask_price
-from tasks.engine.pages import Work
-from tasks.engine.policy.decision import Lane, Memory, Rules
-from tasks.engine.policy.observations import FilesStored, NotStored, Observation
-from tasks.engine.scheduler import LANES, Scheduler
-from tasks.errors import CallsheetError
-from tasks.ledger import (
+from callsheet.tasks.aftercare.retake import approve_offers, offers
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.engine.carried import Carried, lean
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.engine import Engine
+from callsheet.tasks.engine.lanes.evidence import Baseline
+from callsheet.tasks.engine.lanes.price import ask_price
+from callsheet.tasks.engine.pages import Work
+from callsheet.tasks.engine.policy.decision import Lane, Memory, Rules
+from callsheet.tasks.engine.policy.observations import FilesStored, NotStored, Observation
+from callsheet.tasks.engine.scheduler import LANES, Scheduler
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Delivered,
@@ -41,8 +41,8 @@ from tasks.ledger import (
     rows_to_carry,
     sync_sheet,
 )
-from tasks.service import Gate, VideoService
-from tasks.settings import load_settings
+from callsheet.tasks.service import Gate, VideoService
+from callsheet.tasks.settings import load_settings
 from tests.model.plain_ledger import PlainLedger
 from tests.model.service import SimulatedService
 from tests.model.virtual_time import Died, Fuse, VirtualTime

@@ -8,15 +8,16 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from deployments.servers import PrefectServer
-from tests.programs import ROOT, Desk
+from callsheet.deployments.servers import PrefectServer
+from tests.launcher import IMPORTS
+from tests.programs import Desk
 
 
 def call_flows(
     program: str, orders: Sequence[Any], *, desk: Desk, server: PrefectServer
 ) -> subprocess.CompletedProcess[str]:
     """Run a program that is given its orders as JSON; return what it said."""
-    path = {"PATH": "/usr/bin:/bin", "HOME": str(desk.folder), "PYTHONPATH": str(ROOT)}
+    path = {"PATH": "/usr/bin:/bin", "HOME": str(desk.folder), "PYTHONPATH": IMPORTS}
     done = subprocess.run(
         [sys.executable, "-c", program, json.dumps(orders)],
         cwd=desk.folder,

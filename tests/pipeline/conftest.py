@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments.prefect_address import PrefectAddress
-from deployments.servers import PrefectServer, find_or_start
+from callsheet.deployments.prefect_address import PrefectAddress
+from callsheet.deployments.servers import PrefectServer, find_or_start
 from tests.databases import lay_ledger
 from tests.here import Here
 from tests.programs import Desk, Sandbox, sandbox

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tasks.ledger import find_campaign, open_ledger, rows_of, takes_of
-from tasks.ledger.nights import nights_of
-from tasks.nights.values import NightReport
+from callsheet.tasks.ledger import find_campaign, open_ledger, rows_of, takes_of
+from callsheet.tasks.ledger.nights import nights_of
+from callsheet.tasks.nights.values import NightReport
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 from tests.torture.hook import Hook, Visit, visits
 

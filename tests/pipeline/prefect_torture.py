@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from deployments.servers import PrefectServer
+from callsheet.deployments.servers import PrefectServer
 from tests.pipeline.test_prefect import children_left, run, task_runs
 from tests.programs import ROOT, Desk, sandbox, simple_sheet
 
@@ -61,7 +61,7 @@ def test_a_schedule_that_somebody_paused_stays_paused_when_it_is_deployed_again(
     desk: Desk, server: PrefectServer
 ) -> None:
     environ = {**desk.environment(), "PREFECT_API_URL": server.url, "PWD": str(desk.folder)}
-    deploy = [sys.executable, "-P", "-m", "flows.own", "prefect", "--no-prompt", "deploy"]
+    deploy = [sys.executable, "-P", "-m", "prefect", "--no-prompt", "deploy"]
     deploy += ["--name", "reconcile", "--prefect-file", str(ROOT / "deployments/prefect.yaml")]
     with httpx.Client(base_url=server.url, timeout=30) as client:
         client.post("/work_pools/", json={"name": "callsheet", "type": "process"})

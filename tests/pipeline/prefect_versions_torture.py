@@ -29,7 +29,7 @@ CANCELLED = "states_torture.py::test_a_run_that_is_cancelled_on_the_page_ends_in
 SERVER = """
 import sys
 from pathlib import Path
-from deployments.servers import find_or_start
+from callsheet.deployments.servers import find_or_start
 running = find_or_start(Path(sys.argv[1]))
 running.wait()
 print(running.url, flush=True)

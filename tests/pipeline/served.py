@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from deployments.servers import PrefectServer
+from callsheet.deployments.servers import PrefectServer
 from tests.programs import Desk
 
 #: What somebody writes who has flows of their own.
@@ -20,11 +20,11 @@ PROGRAM = """
 from prefect import flow
 from prefect.runner import Runner
 from prefect.states import Completed
-from flows.approve import approve_campaign
-from flows.campaign import run_campaign
-from flows.parameters import Approve, NeedsPerson
-from flows.plan import plan_campaign
-from tasks.errors import NeedsPerson as NeedsPersonError
+from callsheet.flows.approve import approve_campaign
+from callsheet.flows.campaign import run_campaign
+from callsheet.flows.parameters import Approve, NeedsPerson
+from callsheet.flows.plan import plan_campaign
+from callsheet.tasks.errors import NeedsPerson as NeedsPersonError
 
 @flow
 async def mine(sheet: str, approve: Approve = "no", needs_person: NeedsPerson | None = None):

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deployments.servers import PrefectServer
+from callsheet.deployments.servers import PrefectServer
 from tests.pipeline.served import Server, served
 from tests.programs import ROOT, Desk, Sandbox, simple_sheet
 

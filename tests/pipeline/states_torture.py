@@ -19,8 +19,8 @@ import httpx
 import psutil
 import pytest
 
-from deployments.automations.__main__ import HERE, read
-from deployments.servers import PrefectServer
+from callsheet.deployments.automations.__main__ import HERE, read
+from callsheet.deployments.servers import PrefectServer
 from tests.pipeline.served import ask_server
 from tests.programs import ROOT, Desk, Sandbox, sandbox, simple_sheet
 

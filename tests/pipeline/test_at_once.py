@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks import crash
+from callsheet.tasks import crash
 from tests.databases import postgres_server
 from tests.here import Here
 from tests.launcher import Process

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from deployments.diagnosis.kept_ledger import ledger
-from deployments.diagnosis.place import room
-from tasks.ledger import claim_batch, open_ledger
-from tasks.ledger.backup import schema_of
-from tasks.ledger.maintenance import make_ledger
-from tasks.ledger.schema import REVISION
-from tasks.settings import load_settings
+from callsheet.deployments.diagnosis.kept_ledger import ledger
+from callsheet.deployments.diagnosis.place import room
+from callsheet.tasks.ledger import claim_batch, open_ledger
+from callsheet.tasks.ledger.backup import schema_of
+from callsheet.tasks.ledger.maintenance import make_ledger
+from callsheet.tasks.ledger.schema import REVISION
+from callsheet.tasks.settings import load_settings
 from tests.campaigns import Stage, brief
 from tests.databases import postgres_server, take_ledger
 from tests.here import Here
@@ -88,13 +88,9 @@ def test_what_is_wrong_comes_with_what_helps(here: Here) -> None:
     here.monkeypatch.setenv("CALLSHEET_COLOUR", "red")
     here.monkeypatch.delenv("CALLSHEET_API_KEY")
     here.monkeypatch.setenv("CALLSHEET_WEBHOOK_URL", "http://127.0.0.1:9/hooks")
-    (here.folder / "tasks.py").write_text("")
     (here.folder / "films").write_text("a file, and no folder")
     here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "films"))
     parts = found(here, 2)
-    (hidden,) = parts["packages"]
-    assert f'another package "tasks" in {here.folder}' in hidden["words"]
-    assert "PYTHONSAFEPATH" in hidden["remedy"]
     assert "CALLSHEET_COLOUR" in parts["settings"][0]["words"]
     assert "callsheet login" in parts["service"][0]["remedy"]
     assert (parts["store"][0]["verdict"], parts["webhooks"][0]["verdict"]) == ("wrong", "note")

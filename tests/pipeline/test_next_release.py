@@ -15,10 +15,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from tasks.campaign.run import Run
-from tasks.ledger.schema import REVISION
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.ledger.schema import REVISION
 from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
+from tests.launcher import imports_of
 from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 from tests.releases import LATER, NEXT, Release, make_later, make_next
 
@@ -202,7 +203,7 @@ class Mixed(Processes):
             self.crews[2, 0] = self.next_one.crews.start(
                 [production, "2"],
                 cwd=self.folder,
-                env={**self.environ, "PYTHONPATH": str(self.next_one.folder)},
+                env={**self.environ, "PYTHONPATH": imports_of(self.next_one.folder)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from flows.night import hold_night
-from tasks.ledger import open_ledger
-from tasks.ledger.nights import nights_of
-from tasks.nights.nights_file import read_nights
-from tasks.nights.values import NightReport
-from tasks.settings import load_settings
+from callsheet.flows.night import hold_night
+from callsheet.tasks.ledger import open_ledger
+from callsheet.tasks.ledger.nights import nights_of
+from callsheet.tasks.nights.nights_file import read_nights
+from callsheet.tasks.nights.values import NightReport
+from callsheet.tasks.settings import load_settings
 from tests.here import Here
 from tests.programs import Sandbox, simple_sheet
 

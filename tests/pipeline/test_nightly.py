@@ -21,21 +21,21 @@ from typing import Any
 
 import pytest
 
-from flows.night import hold_night
-from flows.sweep import sweep
-from tasks.campaign.run import Run
-from tasks.engine.owner import this_process
-from tasks.engine.progress import Snapshot
-from tasks.errors import BadInput
-from tasks.ledger import Ledger, latest_plan, open_ledger, plans_of
-from tasks.ledger.inbox_sheets import end_sheet, sheets_in
-from tasks.ledger.leases import night_lease
-from tasks.ledger.nights import Pause, claim_night, find_night, pause, resume
-from tasks.nights.inboxes import Inbox
-from tasks.nights.places import open_place
-from tasks.nights.values import NightReport, SheetReport
-from tasks.nights.waiting_plan import WAITS
-from tasks.settings import Settings, load_settings
+from callsheet.flows.night import hold_night
+from callsheet.flows.sweep import sweep
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.engine.owner import this_process
+from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import Ledger, latest_plan, open_ledger, plans_of
+from callsheet.tasks.ledger.inbox_sheets import end_sheet, sheets_in
+from callsheet.tasks.ledger.leases import night_lease
+from callsheet.tasks.ledger.nights import Pause, claim_night, find_night, pause, resume
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.places import open_place
+from callsheet.tasks.nights.values import NightReport, SheetReport
+from callsheet.tasks.nights.waiting_plan import WAITS
+from callsheet.tasks.settings import Settings, load_settings
 from tests.hearing_of_nights import watcher
 from tests.leasing import let_lapse
 from tests.pipeline.night_kills import WORDS, sweep_killed

@@ -17,16 +17,16 @@ from pathlib import Path
 
 import pytest
 
-from flows.sweep import sweep
-from tasks.campaign.run import Run
-from tasks.engine.progress import Snapshot
-from tasks.errors import StoreUnusable
-from tasks.ledger import find_campaign, open_ledger
-from tasks.ledger.backup import back_up, restore
-from tasks.ledger.nights import find_night
-from tasks.nights.inboxes import Inbox
-from tasks.nights.places import open_place
-from tasks.nights.values import NightReport
+from callsheet.flows.sweep import sweep
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.errors import StoreUnusable
+from callsheet.tasks.ledger import find_campaign, open_ledger
+from callsheet.tasks.ledger.backup import back_up, restore
+from callsheet.tasks.ledger.nights import find_night
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.places import open_place
+from callsheet.tasks.nights.values import NightReport
 from tests.leasing import acquire_lease
 from tests.pipeline.test_nightly import (
     BROKEN,

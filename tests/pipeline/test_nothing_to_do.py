@@ -16,19 +16,19 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from flows.pipeline import PLAIN, run_pipeline
-from tasks.campaign.run import no_approval, open_run
-from tasks.campaign.values import RunOptions, RunOutcome
-from tasks.errors import Parked
-from tasks.ledger import (
+from callsheet.flows.pipeline import PLAIN, run_pipeline
+from callsheet.tasks.campaign.run import no_approval, open_run
+from callsheet.tasks.campaign.values import RunOptions, RunOutcome
+from callsheet.tasks.errors import Parked
+from callsheet.tasks.ledger import (
     Campaign,
     campaigns_from,
     ensure_campaign,
     find_campaign,
     open_ledger,
 )
-from tasks.origin import origin_of
-from tasks.settings import load_settings
+from callsheet.tasks.origin import origin_of
+from callsheet.tasks.settings import load_settings
 from tests.bench.delivered import make_delivered
 from tests.leasing import acquire_lease
 from tests.programs import CALLSHEET, Desk, Sandbox, simple_sheet

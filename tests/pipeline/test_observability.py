@@ -13,8 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from ruamel.yaml import YAML
 
-from tasks.ledger.states import NEEDS_PERSON, UNDER_WAY
-from tasks.metrics import METRICS
+from callsheet.tasks.ledger.states import NEEDS_PERSON, UNDER_WAY
+from callsheet.tasks.metrics import METRICS
 from tests.here import Here
 from tests.programs import ROOT, simple_sheet
 

@@ -86,7 +86,7 @@ def test_a_collector_that_is_away_fails_nothing(here: Here, name: str) -> None:
 
 def test_nothing_of_it_is_loaded_where_nobody_asks() -> None:
     program = (
-        "import sys, deployments.terminal_run, tasks.engine.engine\n"
+        "import sys, callsheet.deployments.terminal_run, callsheet.tasks.engine.engine\n"
         "print(*(name for name in sys.modules if name.startswith(('opentelemetry', 'prometheus'))))"
     )
     words = [sys.executable, "-c", program]

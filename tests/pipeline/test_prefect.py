@@ -14,7 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from deployments.servers import SERVER, PrefectServer
+from callsheet.deployments.servers import SERVER, PrefectServer
+from tests.launcher import IMPORTS
 from tests.programs import ROOT, Desk, Finished, Sandbox, simple_sheet
 
 #: The server is one for all that ask for it.
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("prefect")
 #: Calls the flow as a deployment does: by its module, with plain parameters; a line for each end.
 TWICE = """
 import asyncio, json, sys
-from flows.campaign import run_campaign
+from callsheet.flows.campaign import run_campaign
 
 async def twice(sheet):
     print(json.dumps(await run_campaign(sheet=sheet, approve=False)))
@@ -110,7 +111,7 @@ def test_the_flow_pays_for_nothing_that_is_not_approved(
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     before = service.calls().get("create", 0)
 
-    environ = {**desk.environ, "PREFECT_API_URL": server.url, "PYTHONPATH": str(ROOT)}
+    environ = {**desk.environ, "PREFECT_API_URL": server.url, "PYTHONPATH": IMPORTS}
     path = {"PATH": "/usr/bin:/bin", "HOME": str(desk.folder)}
     done = subprocess.run(
         [sys.executable, "-c", TWICE, sheet],

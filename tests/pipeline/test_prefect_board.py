@@ -13,10 +13,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deployments.servers import PrefectServer
-from tasks.ledger import find_campaign, takes_of
+from callsheet.deployments.servers import PrefectServer
+from callsheet.tasks.ledger import find_campaign, takes_of
 from tests.board.conftest import board_at
 from tests.board.stage import approved, ended, plan_for
+from tests.launcher import IMPORTS
 from tests.programs import ROOT, Sandbox, simple_sheet
 
 pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
@@ -77,7 +78,7 @@ async def _prefect(folder: Path, service: Sandbox, server: PrefectServer, *words
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "prefect", *words,
         cwd=folder,
-        env={**os.environ, **own, **service.environ, **store, "PYTHONPATH": str(ROOT),
+        env={**os.environ, **own, **service.environ, **store, "PYTHONPATH": IMPORTS,
              "PWD": str(folder)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deployments.servers import PrefectServer
+from callsheet.deployments.servers import PrefectServer
 from tests.programs import ROOT, Sandbox, simple_sheet
 from tests.stores import S3Server, rclone_s3
 
@@ -97,7 +97,7 @@ class Team:
 
     def prefect(self, *words: str) -> str:
         """Run a command of Prefect's."""
-        return self.call(sys.executable, "-P", "-m", "flows.own", "prefect", *words)
+        return self.call(sys.executable, "-P", "-m", "prefect", *words)
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def test_a_run_has_its_settings_from_blocks_and_its_packages_from_callsheet(
         f"spring/{name}/r00{n}/r00{n}-take1.mp4" for n in (1, 2)
     ]
     assert (team.folder / "named.db").exists()
-    assert "-P -m flows.own prefect.engine" in deployment["job_variables"]["command"]
+    assert "-P -m prefect.engine" in deployment["job_variables"]["command"]
     assert deployment["job_variables"]["working_dir"] == str(team.folder)
     for secret in (said["key"], said["ledger"], bucket.secret_key):
         assert secret not in out

@@ -16,9 +16,10 @@ from typing import Any
 import httpx
 import pytest
 
-from deployments.servers import PrefectServer
-from tasks.ledger import open_ledger
+from callsheet.deployments.servers import PrefectServer
+from callsheet.tasks.ledger import open_ledger
 from tests.campaigns import Stage, brief
+from tests.launcher import IMPORTS
 from tests.leasing import acquire_lease
 from tests.programs import ROOT
 
@@ -28,9 +29,9 @@ pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
 #: Tells of a hint for every line on stdin, once Prefect is imported; says how long the end took.
 PROGRAM = """
 import asyncio, sys, time
-import flows.event_stream
-from flows.hint_events import announcer
-from tasks.ledger import Hint, open_ledger
+import callsheet.flows.event_stream
+from callsheet.flows.hint_events import announcer
+from callsheet.tasks.ledger import Hint, open_ledger
 
 async def main():
     async with await open_ledger(sys.argv[1]) as ledger:
@@ -121,7 +122,7 @@ def _start(command: Sequence[str], folder: Path, url: str) -> subprocess.Popen[s
     return subprocess.Popen(
         command,
         cwd=folder,
-        env={**os.environ, **own, "PYTHONPATH": str(ROOT), "PWD": str(folder)},
+        env={**os.environ, **own, "PYTHONPATH": IMPORTS, "PWD": str(folder)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -14,8 +14,9 @@ from typing import Any
 import httpx
 import pytest
 
-from deployments.servers import PrefectServer
-from tests.programs import ROOT, Desk, Sandbox, simple_sheet
+from callsheet.deployments.servers import PrefectServer
+from tests.launcher import IMPORTS
+from tests.programs import Desk, Sandbox, simple_sheet
 
 pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
 
@@ -91,7 +92,7 @@ class Nights:
 @pytest.fixture
 def nights(desk: Desk, name: str, server: PrefectServer, service: Sandbox) -> Iterator[Nights]:
     own = {"PREFECT_API_URL": server.url, "PREFECT_HOME": str(desk.folder / "home")}
-    desk.environ |= {**service.environ, **own, "DO_NOT_TRACK": "1", "PYTHONPATH": str(ROOT)}
+    desk.environ |= {**service.environ, **own, "DO_NOT_TRACK": "1", "PYTHONPATH": IMPORTS}
     with httpx.Client(base_url=server.url, timeout=30) as client:
         yield Nights(desk, client, name)
 

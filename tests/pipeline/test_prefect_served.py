@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deployments.servers import PrefectServer
+from callsheet.deployments.servers import PrefectServer
 from tests.pipeline.served import Server, served
 from tests.programs import Desk, Sandbox, simple_sheet
 

@@ -17,10 +17,10 @@ import httpx
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from deployments.servers import PrefectServer
-from flows.shown import ProgressArtifact
-from tasks.engine.progress import Snapshot
-from tasks.ledger import ensure_campaign, open_ledger
+from callsheet.deployments.servers import PrefectServer
+from callsheet.flows.shown import ProgressArtifact
+from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.ledger import ensure_campaign, open_ledger
 from tests.leasing import acquire_lease
 from tests.pipeline.calling import call_flows
 from tests.programs import Desk, Finished, Sandbox, simple_sheet
@@ -34,11 +34,11 @@ pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect pages")]
 PROGRAM = """
 import asyncio, json, logging, sys
 from prefect import flow
-from flows.campaign import run_campaign
-from flows.shown import showing
-from tasks.campaign.run import no_approval, open_run
-from tasks.campaign.values import RunOptions
-from tasks.settings import load_settings
+from callsheet.flows.campaign import run_campaign
+from callsheet.flows.shown import showing
+from callsheet.tasks.campaign.run import no_approval, open_run
+from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.settings import load_settings
 
 @flow
 async def trouble():

@@ -14,10 +14,11 @@ from typing import Any
 import httpx
 import pytest
 
-from deployments.automations.__main__ import main as load
-from deployments.servers import PrefectServer
+from callsheet.deployments.automations.__main__ import main as load
+from callsheet.deployments.servers import PrefectServer
+from tests.launcher import IMPORTS
 from tests.pipeline.served import ask_server
-from tests.programs import ROOT, Desk, Sandbox, simple_sheet
+from tests.programs import Desk, Sandbox, simple_sheet
 from tests.web import Quiet, serving
 
 #: The server is one for all that ask for it.
@@ -28,11 +29,11 @@ PROGRAM = """
 import asyncio, json, os, re, sys, time
 from prefect import tags
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
-from flows.approve import approve_campaign
-from flows.campaign import run_campaign
-from flows.interruption import ASK
-from flows.retake import retake_rows
-from tasks.crash import arm
+from callsheet.flows.approve import approve_campaign
+from callsheet.flows.campaign import run_campaign
+from callsheet.flows.interruption import ASK
+from callsheet.flows.retake import retake_rows
+from callsheet.tasks.crash import arm
 
 def hold(point, of):
     # What is approved is in the ledger, and nobody has been told: for as long as it takes to hear.
@@ -117,7 +118,7 @@ def caller(
     """One process for all tests: it takes seconds to start. Every automation is loaded."""
     folder = tmp_path_factory.mktemp("states")
     desk = Desk(folder, {**studio.environ, "CALLSHEET_SUBMITS": "1", "PREFECT_API_URL": server.url})
-    path = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(ROOT)}
+    path = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": IMPORTS}
     with _listener() as (url, told), httpx.Client(base_url=server.url, timeout=30) as client:
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, url],

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
-from deployments.prefect_address import PrefectAddress
-from deployments.servers import PrefectServer
-from deployments.up.worker import FLOW_RUN, settle_flow_runs
+from callsheet.deployments.prefect_address import PrefectAddress
+from callsheet.deployments.servers import PrefectServer
+from callsheet.deployments.up.worker import FLOW_RUN, settle_flow_runs
 
 pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
 

@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from deployments.servers import PrefectServer
-from tasks.aftercare.begun import approve_once
-from tasks.ledger import find_campaign, open_ledger
+from callsheet.deployments.servers import PrefectServer
+from callsheet.tasks.aftercare.begun import approve_once
+from callsheet.tasks.ledger import find_campaign, open_ledger
 from tests.leasing import acquire_lease
 from tests.pipeline.calling import call_flows
 from tests.programs import Desk, Sandbox, simple_sheet
@@ -45,11 +45,11 @@ async def main():
 
 asyncio.run(main())
 """
-RETAKE = ("flows.retake", "retake_rows")
-RECONCILE = ("flows.reconcile", "reconcile_ledger")
-CARRY_ON = ("flows.carry_on", "carry_on")
-CAMPAIGN = ("flows.campaign", "run_campaign")
-APPROVE = ("flows.approve", "approve_campaign")
+RETAKE = ("callsheet.flows.retake", "retake_rows")
+RECONCILE = ("callsheet.flows.reconcile", "reconcile_ledger")
+CARRY_ON = ("callsheet.flows.carry_on", "carry_on")
+CAMPAIGN = ("callsheet.flows.campaign", "run_campaign")
+APPROVE = ("callsheet.flows.approve", "approve_campaign")
 #: The last of it is the id of the flow run, where one is begun anew.
 Order = tuple[str, str, Mapping[str, Any]] | tuple[str, str, Mapping[str, Any], str]
 

@@ -11,8 +11,8 @@ from functools import partial
 
 import pytest
 
-from tasks.engine.owner import this_process
-from tasks.ledger import ensure_campaign, open_ledger
+from callsheet.tasks.engine.owner import this_process
+from callsheet.tasks.ledger import ensure_campaign, open_ledger
 from tests.here import Here
 from tests.leasing import acquire_lease
 

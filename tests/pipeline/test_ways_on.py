@@ -194,7 +194,7 @@ def test_the_sandbox_says_how_to_have_another_port() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        words = ["-m", "deployments.sandbox", "--port", str(taken.getsockname()[1])]
+        words = ["-m", "callsheet.deployments.sandbox", "--port", str(taken.getsockname()[1])]
         ended = subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=ROOT)
 
     assert ended.returncode == 2

@@ -14,9 +14,9 @@ from typing import Any
 
 from sqlalchemy import create_engine, text
 
-from deployments.receiver.server import Receiver, receiving
-from tasks.ledger import Hint, open_ledger
-from tasks.settings import Settings, load_settings
+from callsheet.deployments.receiver.server import Receiver, receiving
+from callsheet.tasks.ledger import Hint, open_ledger
+from callsheet.tasks.settings import Settings, load_settings
 
 SECRET = "said-in-tests-alone"
 WITHIN = 20.0

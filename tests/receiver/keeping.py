@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasks.credentials import WebhookSecret, keep_webhook_secret
+from callsheet.tasks.credentials import WebhookSecret, keep_webhook_secret
 
 
 def keep(folder: Path, nonce: str, secret: str, at: float) -> None:

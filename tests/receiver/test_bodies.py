@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from deployments.receiver.delivery import LARGEST
-from deployments.receiver.server import FRAMING
+from callsheet.deployments.receiver.delivery import LARGEST
+from callsheet.deployments.receiver.server import FRAMING
 from tests.receiver.hearing import Hearing, body_about
 from tests.receiver.wire import Answer, fresh, head, post, read, send
 

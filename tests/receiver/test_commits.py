@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.ledger import Hint
-from tasks.ledger.hints import KEPT
+from callsheet.tasks.ledger import Hint
+from callsheet.tasks.ledger.hints import KEPT
 from tests.databases import PostgresServer
 from tests.faults.mounts import small_disk
 from tests.programs import Desk

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasks.credentials import drop_webhook_secret
+from callsheet.tasks.credentials import drop_webhook_secret
 from tests.faults.production import colleague
 from tests.programs import Sandbox, sandbox
 from tests.receiver.hearing import Hearing, hearing

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.crash import arm
+from callsheet.tasks.crash import arm
 
 #: In place of a point: the visits of all of them are counted together.
 ANY = "*"
@@ -105,7 +105,7 @@ def _change(name: str, change: Any) -> Visit:
 
 
 if __name__ == "__main__":
-    from deployments.cli import main as callsheet
+    from callsheet.deployments.cli import main as callsheet
 
     hang_on(json.loads(sys.argv.pop(1)))
     callsheet(sys.argv[1:])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.catalogue import Catalogue, Tool, ToolField
+from callsheet.tasks.catalogue import Catalogue, Tool, ToolField
 
 
 def catalogue(**body: Any) -> Catalogue:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.duration import parse_duration, say_duration
-from tasks.errors import BadInput
+from callsheet.tasks.duration import parse_duration, say_duration
+from callsheet.tasks.errors import BadInput
 
 
 @pytest.mark.parametrize(

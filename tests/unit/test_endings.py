@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 from prefect.client.schemas.objects import State
 
-from flows.endings import NAMES, ended, ending, park, refusal
-from flows.shown.progress import percent_delivered
-from tasks.campaign.values import RunOutcome
-from tasks.engine.progress import Snapshot
-from tasks.errors import (
+from callsheet.flows.endings import NAMES, ended, ending, park, refusal
+from callsheet.flows.shown.progress import percent_delivered
+from callsheet.tasks.campaign.values import RunOutcome
+from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.errors import (
     BadInput,
     CallsheetError,
     NeedsPerson,
     SpendRefused,
 )
-from tasks.ledger import State as RowState
-from tasks.ledger import Tally
-from tasks.produce_rows import end_of
-from tasks.settings import load_settings
+from callsheet.tasks.ledger import State as RowState
+from callsheet.tasks.ledger import Tally
+from callsheet.tasks.produce_rows import end_of
+from callsheet.tasks.settings import load_settings
 
 LATER = datetime.now(UTC) + timedelta(hours=1)
 

@@ -25,18 +25,20 @@ from prefect.settings import (
 from prefect.utilities.callables import parameter_schema
 from prefect.utilities.names import generate_slug
 
-from flows.consent import Consent, answers_in, digest_of
-from flows.parameters import Approve, amount_of
-from flows.run_name import is_made_up
-from tasks.campaign.run import Run
-from tasks.campaign.values import Plan, PlanLine
-from tasks.errors import BadInput, NotApproved
+from callsheet.flows.consent import Consent, answers_in, digest_of
+from callsheet.flows.parameters import Approve, amount_of
+from callsheet.flows.run_name import is_made_up
+from callsheet.tasks.campaign.run import Run
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.errors import BadInput, NotApproved
 
 ROOT = Path(__file__).parents[2]
 
 
 def _flows() -> dict[str, Flow[Any, Any]]:
-    modules = [importlib.import_module(f"flows.{p.stem}") for p in (ROOT / "flows").glob("*.py")]
+    modules = [
+        importlib.import_module(f"callsheet.flows.{p.stem}") for p in (ROOT / "flows").glob("*.py")
+    ]
     found = [value for one in modules for value in vars(one).values() if isinstance(value, Flow)]
     return {one.name: one for one in found}
 

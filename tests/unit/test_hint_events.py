@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from flows import hint_events
-from flows.hint_events import HEARD, PAUSE, UNATTENDED, HintEvents, announcer
-from tasks.engine.owner import this_process
-from tasks.ledger import Hint, Ledger, ensure_campaign, tracked_videos
+from callsheet.flows import hint_events
+from callsheet.flows.hint_events import HEARD, PAUSE, UNATTENDED, HintEvents, announcer
+from callsheet.tasks.engine.owner import this_process
+from callsheet.tasks.ledger import Hint, Ledger, ensure_campaign, tracked_videos
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease, release_lease
 

@@ -8,7 +8,7 @@ import pytest
 from prefect.client.schemas.objects import State
 from prefect.states import Paused, Running, Suspended
 
-from flows.interruption import is_question
+from callsheet.flows.interruption import is_question
 
 
 @pytest.mark.parametrize(

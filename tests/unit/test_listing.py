@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deployments.listing import ListedLine, show_lines
-from deployments.plan_table import show_plan
-from deployments.row_table import show_rows
-from tasks.campaign.plan_words import sums_of
-from tasks.campaign.report import row_document
-from tasks.campaign.values import Plan, PlanLine
-from tasks.credits import in_credits
-from tasks.ledger import CampaignRow, Delivered, RowFilm
-from tasks.ledger.figures import Figures
-from tasks.plural import count
+from callsheet.deployments.listing import ListedLine, show_lines
+from callsheet.deployments.plan_table import show_plan
+from callsheet.deployments.row_table import show_rows
+from callsheet.tasks.campaign.plan_words import sums_of
+from callsheet.tasks.campaign.report import row_document
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.ledger import CampaignRow, Delivered, RowFilm
+from callsheet.tasks.ledger.figures import Figures
+from callsheet.tasks.plural import count
 from tests.campaigns import a_row
 
 FILM = "file:///" + "a-folder/" * 9 + "film.mp4"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli import main
-from deployments.parser import build_parser
+from callsheet.deployments.cli import main
+from callsheet.deployments.parser import build_parser
 
 COMMANDS = next(a.choices for a in build_parser()._actions if a.dest == "command")
 #: These wait for somebody, or for work, wherever they are.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.prefect_address import PrefectAddress, ServerAnswer, prefect_address
+from callsheet.deployments.prefect_address import PrefectAddress, ServerAnswer, prefect_address
 from tests.web import Quiet, serving
 
 #: Says for each folder and environment what Prefect itself makes of it.

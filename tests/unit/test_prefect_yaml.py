@@ -35,7 +35,7 @@ def test_its_entry_point_is_a_flow_that_takes_what_it_is_given(name: str) -> Non
     one = DEPLOYMENTS[name]
     module, _, attribute = one["entrypoint"].rpartition(".")
     # A file entry point would put its folder first on Python's path.
-    assert module.startswith("flows.")
+    assert module.startswith("callsheet.flows.")
     flow = getattr(importlib.import_module(module), attribute)
     assert isinstance(flow, Flow)
     given = [*one.get("triggers", ()), *one.get("schedules", ()), one]

@@ -10,10 +10,10 @@ from decimal import Decimal
 import pytest
 from rich.console import Console
 
-from deployments.progress_line import LONGEST, SHORTEST, bar_line, picture
-from deployments.progress_view import ProgressView
-from tasks.campaign.progress_words import log_line
-from tasks.engine.progress import Snapshot, Speeds
+from callsheet.deployments.progress_line import LONGEST, SHORTEST, bar_line, picture
+from callsheet.deployments.progress_view import ProgressView
+from callsheet.tasks.campaign.progress_words import log_line
+from callsheet.tasks.engine.progress import Snapshot, Speeds
 
 NOW = datetime(2026, 11, 22, 11, 27, 20, tzinfo=UTC)
 LARGE = Snapshot(

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tasks.brief import canonical_json
-from tasks.key import frozen_body
-from tasks.requests import REQUESTS
+from callsheet.tasks.brief import canonical_json
+from callsheet.tasks.key import frozen_body
+from callsheet.tasks.requests import REQUESTS
 
 LEAF = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 TREE = st.recursive(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments.sandbox.faults.entries import FaultRefused, read_script
-from deployments.sandbox.faults.planned import Faults
+from callsheet.deployments.sandbox.faults.entries import FaultRefused, read_script
+from callsheet.deployments.sandbox.faults.planned import Faults
 
 BAD = [
     ("faults.toml", "[[faults]\n", "is not TOML"),

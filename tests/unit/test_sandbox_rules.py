@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from deployments.sandbox.credits import price, quote
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.film.lettering import fit, font, plain
-from deployments.sandbox.limits import Limits, Timing
-from deployments.sandbox.links import Links
-from deployments.sandbox.options import OptionRefused, Options
-from deployments.sandbox.script import Scene, caption_file
-from deployments.sandbox.video_bodies import CreateVideo
+from callsheet.deployments.sandbox.credits import price, quote
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.film.lettering import fit, font, plain
+from callsheet.deployments.sandbox.limits import Limits, Timing
+from callsheet.deployments.sandbox.links import Links
+from callsheet.deployments.sandbox.options import OptionRefused, Options
+from callsheet.deployments.sandbox.script import Scene, caption_file
+from callsheet.deployments.sandbox.video_bodies import CreateVideo
 
 
 def test_the_price_is_the_sum_of_its_parts() -> None:

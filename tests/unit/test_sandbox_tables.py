@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from deployments.sandbox import renders
-from deployments.sandbox.tables import set_up
-from deployments.sandbox.video import get
+from callsheet.deployments.sandbox import renders
+from callsheet.deployments.sandbox.tables import set_up
+from callsheet.deployments.sandbox.video import get
 
 EARLIER = """
 CREATE TABLE account (one INTEGER PRIMARY KEY, balance INTEGER, reserved INTEGER DEFAULT 0);

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from tasks.errors import ConfigurationError
-from tasks.home import find_home, make_home
-from tasks.settings import KNOWN, Settings, load_settings
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.home import find_home, make_home
+from callsheet.tasks.settings import KNOWN, Settings, load_settings
 
 
 def load(folder: Path, profile: str | None = None, /, overrides=None, **environ: str) -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flows.shown.artifacts import cell, key_of, link, words_cell
+from callsheet.flows.shown.artifacts import cell, key_of, link, words_cell
 
 CELLS = [
     ("r001", "r001"),

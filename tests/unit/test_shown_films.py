@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flows.shown.films import FilmLinks
-from tasks.settings import load_settings
+from callsheet.flows.shown.films import FilmLinks
+from callsheet.tasks.settings import load_settings
 
 S3 = "s3://films/2027"
 BOARD = {"CALLSHEET_BOARD_URL": "https://board.example/"}

@@ -12,8 +12,8 @@ from typing import TextIO
 
 import pytest
 
-from deployments.signals import on_signal, run_command
-from deployments.terminal import read_line
+from callsheet.deployments.signals import on_signal, run_command
+from callsheet.deployments.terminal import read_line
 
 
 @pytest.fixture

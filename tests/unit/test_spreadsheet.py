@@ -9,9 +9,9 @@ from decimal import Decimal
 import openpyxl
 import pytest
 
-from tasks.campaign.report import row_document, status_sheet
-from tasks.ledger.figures import Figures
-from tasks.spreadsheet import guarded, unguarded, write_csv, write_xlsx
+from callsheet.tasks.campaign.report import row_document, status_sheet
+from callsheet.tasks.ledger.figures import Figures
+from callsheet.tasks.spreadsheet import guarded, unguarded, write_csv, write_xlsx
 from tests.campaigns import a_row
 
 SIGNS = "=+-@＝＋－＠"

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.aftercare.export import whole_file
-from tasks.errors import BadInput
-from tasks.ledger import open_ledger
+from callsheet.tasks.aftercare.export import whole_file
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import open_ledger
 from tests.campaigns import Stage, brief
-from tests.programs import ROOT
+from tests.launcher import IMPORTS
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +56,12 @@ def full() -> Iterator[int]:
 def test_output_that_cannot_be_written(
     ledger_url: str, words: str, stdout: object, status: int, told: str
 ) -> None:
-    environ = {**os.environ, "CALLSHEET_LEDGER": ledger_url, "PYTHONPATH": str(ROOT)}
+    environ = {**os.environ, "CALLSHEET_LEDGER": ledger_url, "PYTHONPATH": IMPORTS}
     environ.pop("PYTHONUNBUFFERED", None)
     assert callable(stdout)
     with stdout() as out:
         ended = subprocess.run(
-            [sys.executable, "-m", "deployments.cli", *words.split()],
+            [sys.executable, "-m", "callsheet.deployments.cli", *words.split()],
             env=environ,
             stdout=out,
             stderr=subprocess.PIPE,

@@ -10,8 +10,16 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from tasks.errors import SpendRefused
-from tasks.traces import MOST, RowSpans, begin_tracing, end_tracing, now, request_made, span
+from callsheet.tasks.errors import SpendRefused
+from callsheet.tasks.traces import (
+    MOST,
+    RowSpans,
+    begin_tracing,
+    end_tracing,
+    now,
+    request_made,
+    span,
+)
 
 KEY = "mav_live_aVerySecretKey"
 SIGNED = "https://films.example/f.mp4?X-Amz-Signature=0123abcdef"

@@ -8,13 +8,13 @@ from argparse import Namespace
 import pytest
 from rich.text import Text
 
-from deployments import cli
-from deployments.terminal import console_for, print_json, say, table
-from tasks.errors import BadInput
-from tasks.ledger.reviews import _said
-from tasks.log_lines import JsonLines, log_for_people
-from tasks.redact import install
-from tasks.visible import control_fault, visible
+from callsheet.deployments import cli
+from callsheet.deployments.terminal import console_for, print_json, say, table
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger.reviews import _said
+from callsheet.tasks.log_lines import JsonLines, log_for_people
+from callsheet.tasks.redact import install
+from callsheet.tasks.visible import control_fault, visible
 
 ATTACK = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\x9b31md\u202ee\u2066f"
 SAFE = "a\ufffd]52;c;aGk=\ufffdb\ufffd[2Jc\ufffd31md\ufffde\ufffdf"

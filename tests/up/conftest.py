@@ -17,11 +17,12 @@ from typing import Any
 import psutil
 import pytest
 
-from deployments.up.leftovers import VARIABLE, marked
-from deployments.up.programs import Program
-from deployments.up.supervisor import Supervisor
-from deployments.up.what_is_up import WhatIsUp, folder_of, last_up
-from tests.programs import CALLSHEET, ROOT, Desk
+from callsheet.deployments.up.leftovers import VARIABLE, marked
+from callsheet.deployments.up.programs import Program
+from callsheet.deployments.up.supervisor import Supervisor
+from callsheet.deployments.up.what_is_up import WhatIsUp, folder_of, last_up
+from tests.launcher import IMPORTS
+from tests.programs import CALLSHEET, Desk
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Kept:
 
     def program(self, name: str, text: str, **more: object) -> Program:
         """Return a program of a few lines of Python."""
-        own = {VARIABLE: self.mark, "PWD": str(self.home), "PYTHONPATH": str(ROOT)}
+        own = {VARIABLE: self.mark, "PWD": str(self.home), "PYTHONPATH": IMPORTS}
         environ = {**os.environ, **own}
         return Program(name=name, words=("-c", text), environ=environ, **more)  # type: ignore[arg-type]
 

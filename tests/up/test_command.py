@@ -8,8 +8,8 @@ import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
-from deployments.up.leftovers import marked
-from deployments.up.programs import Surroundings, deployments, prefect_server
+from callsheet.deployments.up.leftovers import marked
+from callsheet.deployments.up.programs import Surroundings, deployments, prefect_server
 from tests.programs import Desk, simple_sheet
 from tests.up.conftest import up_at
 

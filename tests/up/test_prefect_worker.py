@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from deployments.prefect_worker import Worker
+from callsheet.deployments.prefect_worker import Worker
 
 #: Carries one flow run, counts as long as it may, and kills the run at once when it is stopped, as
 #: Prefect's does.
@@ -91,7 +91,7 @@ def test_a_signal_ends_the_program_as_a_whole(note: Path, number: signal.Signals
     command = [sys.executable, "-c", WORKER]
     text = f"""if True:
         import sys
-        from deployments.prefect_worker import main
+        from callsheet.deployments.prefect_worker import main
         sys.exit(main(sys.argv[1:], command={command!r}))
     """
     program = subprocess.Popen([sys.executable, "-c", text, CREW, str(note)])

@@ -12,10 +12,10 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from deployments.up.kept_program import SILENCES
-from deployments.up.leftovers import marked
-from deployments.up.what_is_up import last_up
-from tasks.errors import BadInput, CallsheetError
+from callsheet.deployments.up.kept_program import SILENCES
+from callsheet.deployments.up.leftovers import marked
+from callsheet.deployments.up.what_is_up import last_up
+from callsheet.tasks.errors import BadInput, CallsheetError
 from tests.up.conftest import Kept, until
 
 SAYS = """
@@ -260,7 +260,7 @@ async def test_who_ends_what_is_left_is_there_again_when_killed(kept: Kept) -> N
         found = []
         for one in psutil.Process().children():
             with suppress(psutil.NoSuchProcess):
-                if one.cmdline()[-2:] == ["deployments.up.leftovers", kept.mark]:
+                if one.cmdline()[-2:] == ["callsheet.deployments.up.leftovers", kept.mark]:
                     found.append(one)
         return found
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments.parser import parse
-from deployments.up.systemd import tell_systemd
+from callsheet.deployments.parser import parse
+from callsheet.deployments.up.systemd import tell_systemd
 from tests.programs import ROOT
 
 UNIT = ROOT / "deployments" / "systemd" / "callsheet.service"

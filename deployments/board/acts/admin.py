@@ -10,11 +10,11 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from deployments.board.acts.people import invite
-from deployments.board.board import Board
-from deployments.board.tokens import digest_of, make_token
-from tasks.errors import ConfigurationError
-from tasks.ledger.people import Person, all_people, person_of_token, renew_token
+from callsheet.deployments.board.acts.people import invite
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.tokens import digest_of, make_token
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.ledger.people import Person, all_people, person_of_token, renew_token
 
 NAME = "admin"
 

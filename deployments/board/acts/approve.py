@@ -11,29 +11,29 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 
-from deployments.board.acts.plans import kept_plan, latest_of, plan_anew
-from deployments.board.acts.sheets import hand_in_fetched, kept_sheet, parsed
-from deployments.board.board import Board
-from deployments.board.fetching import fetch_again
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Person
-from tasks.aftercare.approval import approve_on_board
-from tasks.aftercare.retake_plan import is_as_shown, rows_named
-from tasks.campaign.board_plan import (
+from callsheet.deployments.board.acts.plans import kept_plan, latest_of, plan_anew
+from callsheet.deployments.board.acts.sheets import hand_in_fetched, kept_sheet, parsed
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.fetching import fetch_again
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.aftercare.approval import approve_on_board
+from callsheet.tasks.aftercare.retake_plan import is_as_shown, rows_named
+from callsheet.tasks.campaign.board_plan import (
     PlanTerms,
     differences,
     paid_lines,
     with_known_prices,
 )
-from tasks.campaign.priced_plan import plan_unpriced
-from tasks.campaign.prices import ask_prices
-from tasks.crash import crashpoint
-from tasks.credits import as_text, in_credits, parse_credits
-from tasks.engine.context import open_service
-from tasks.engine.lanes.price import Price, Priceable
-from tasks.errors import AllowanceSpent, MovedOn, NotApproved
-from tasks.ledger import BoardRun, KeptPlan, find_campaign, run_for
-from tasks.sheet import Sheet
+from callsheet.tasks.campaign.priced_plan import plan_unpriced
+from callsheet.tasks.campaign.prices import ask_prices
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.credits import as_text, in_credits, parse_credits
+from callsheet.tasks.engine.context import open_service
+from callsheet.tasks.engine.lanes.price import Price, Priceable
+from callsheet.tasks.errors import AllowanceSpent, MovedOn, NotApproved
+from callsheet.tasks.ledger import BoardRun, KeptPlan, find_campaign, run_for
+from callsheet.tasks.sheet import Sheet
 
 #: Prices are asked for again for so long, in seconds; a run holds all others against the plan.
 CHECK = 5.0

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
-from deployments.board.acts.retakes import campaign_named, rows_chosen
-from deployments.board.board import Board
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Person
-from tasks.aftercare.approval import cancel_on_board
-from tasks.aftercare.cancel import LIVE, carry_out, endings, needs_service
-from tasks.campaign.match import is_other_money
-from tasks.campaign.values import RunOptions
-from tasks.credits import as_number
-from tasks.engine.context import connect
-from tasks.errors import CallsheetError
-from tasks.ledger import Campaign, CampaignRow, find_campaign, note_act, rows_of
+from callsheet.deployments.board.acts.retakes import campaign_named, rows_chosen
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.aftercare.approval import cancel_on_board
+from callsheet.tasks.aftercare.cancel import LIVE, carry_out, endings, needs_service
+from callsheet.tasks.campaign.match import is_other_money
+from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.engine.context import connect
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.ledger import Campaign, CampaignRow, find_campaign, note_act, rows_of
 
 log = logging.getLogger("callsheet.board")
 

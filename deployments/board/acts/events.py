@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
-from deployments.board.board import Board
-from tasks.ledger import ShownEvent, events_between
-from tasks.ledger.horizon import Horizon, horizon
+from callsheet.deployments.board.board import Board
+from callsheet.tasks.ledger import ShownEvent, events_between
+from callsheet.tasks.ledger.horizon import Horizon, horizon
 
 #: Seconds between two looks: a page is told of changes twice a second at most.
 PAUSE = 0.5

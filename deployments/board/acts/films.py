@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from deployments.board.board import Board
-from deployments.board.problem_details import ProblemDetails
-from tasks.aftercare.film_pictures import Pictures
-from tasks.aftercare.verify import Places
-from tasks.ledger import Delivered, PictureKind, TakeFilm, find_take_film
-from tasks.store.captions import as_vtt
-from tasks.store.signed_addresses import SignedAddresses, disposition_of
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.tasks.aftercare.film_pictures import Pictures
+from callsheet.tasks.aftercare.verify import Places
+from callsheet.tasks.ledger import Delivered, PictureKind, TakeFilm, find_take_film
+from callsheet.tasks.store.captions import as_vtt
+from callsheet.tasks.store.signed_addresses import SignedAddresses, disposition_of
 
 CONTENT_TYPES = {
     "mp4": "video/mp4",

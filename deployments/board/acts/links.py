@@ -6,12 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 
-from deployments.board.acts.people import checked_name
-from deployments.board.board import Board
-from deployments.board.tokens import digest_of, make_token
-from tasks.errors import BadInput
-from tasks.ledger.people import RIGHTS
-from tasks.ledger.sessions import Link, make_link, revoke_link
+from callsheet.deployments.board.acts.people import checked_name
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.tokens import digest_of, make_token
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger.people import RIGHTS
+from callsheet.tasks.ledger.sessions import Link, make_link, revoke_link
 
 #: How long a link lasts at most, in seconds.
 LONGEST = 90 * 86400.0

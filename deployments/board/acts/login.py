@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from deployments.board.board import Board
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.tokens import could_be, digest_of, make_token
-from tasks.ledger.people import Person, whose_login
-from tasks.ledger.sessions import close_session, enter, link_of
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.tokens import could_be, digest_of, make_token
+from callsheet.tasks.ledger.people import Person, whose_login
+from callsheet.tasks.ledger.sessions import close_session, enter, link_of
 
 #: How long a browser stays logged in, in seconds.
 SESSION = 30 * 86400.0

@@ -7,10 +7,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
-from deployments.board.board import Board
-from deployments.board.tokens import digest_of, make_token
-from tasks.errors import BadInput
-from tasks.ledger.people import ROLES, Person, Role, invite_person, make_login, revoke_person
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.tokens import digest_of, make_token
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger.people import (
+    ROLES,
+    Person,
+    Role,
+    invite_person,
+    make_login,
+    revoke_person,
+)
 
 #: How long a one-time login of an invitation waits, in seconds: somebody may be on leave.
 INVITATION = 7 * 86400.0

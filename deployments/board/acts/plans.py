@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from deployments.board.acts.sheets import kept_sheet, parsed, problem_json
-from deployments.board.board import Board
-from deployments.board.moment import iso
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Person
-from tasks.campaign.board_plan import PlanTerms, spending_rows
-from tasks.campaign.plan_keeping import ask_plan, replace_plan
-from tasks.campaign.priced_plan import plan_unpriced
-from tasks.campaign.selection import parse_selection
-from tasks.errors import SheetError
-from tasks.ledger import (
+from callsheet.deployments.board.acts.sheets import kept_sheet, parsed, problem_json
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.moment import iso
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.campaign.board_plan import PlanTerms, spending_rows
+from callsheet.tasks.campaign.plan_keeping import ask_plan, replace_plan
+from callsheet.tasks.campaign.priced_plan import plan_unpriced
+from callsheet.tasks.campaign.selection import parse_selection
+from callsheet.tasks.errors import SheetError
+from callsheet.tasks.ledger import (
     BoardRun,
     KeptPlan,
     PlanState,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from deployments.board.board import Board
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Person
-from tasks.campaign.board_plan import PlanTerms
-from tasks.campaign.match import is_other_money
-from tasks.campaign.plan_keeping import ask_plan
-from tasks.campaign.selection import choose_rows
-from tasks.campaign.values import RunOptions
-from tasks.ledger import (
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.campaign.board_plan import PlanTerms
+from callsheet.tasks.campaign.match import is_other_money
+from callsheet.tasks.campaign.plan_keeping import ask_plan
+from callsheet.tasks.campaign.selection import choose_rows
+from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.ledger import (
     RETAKEABLE,
     Campaign,
     CampaignRow,
@@ -22,7 +22,7 @@ from tasks.ledger import (
     kept_rows,
     rows_of,
 )
-from tasks.suggest import suggest
+from callsheet.tasks.suggest import suggest
 
 
 async def plan_of_retakes(

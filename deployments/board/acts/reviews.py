@@ -6,13 +6,13 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from deployments.board.board import Board
-from deployments.board.guests import shown_to
-from deployments.board.known import known_campaign
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Person
-from tasks.aftercare.review import review_matching, review_row
-from tasks.ledger import (
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.guests import shown_to
+from callsheet.deployments.board.known import known_campaign
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.aftercare.review import review_matching, review_row
+from callsheet.tasks.ledger import (
     Review,
     Reviewed,
     ReviewStands,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import partial
 
-from deployments.board.board import Board
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Person
-from tasks.engine.owner import name_of
-from tasks.ledger import BoardRun, find_run, note_act, run_again, runs_of
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.engine.owner import name_of
+from callsheet.tasks.ledger import BoardRun, find_run, note_act, run_again, runs_of
 
 
 async def see_run(board: Board, person: Person, run_id: str) -> BoardRun:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from deployments.board.board import Board
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Person
-from tasks.credits import in_credits
-from tasks.ledger import find_campaign, give_up, rows_of
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.ledger import find_campaign, give_up, rows_of
 
 
 async def settle(board: Board, person: Person, campaign: str, row: str) -> str:

@@ -12,23 +12,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from deployments.board.board import Board
-from deployments.board.fetching import InboxFile, fetch_address, list_inbox
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.quota import make_room
-from deployments.board.who import Person
-from tasks.campaign.board_plan import PlanTerms
-from tasks.campaign.handed_in import columns_kept, fit_name, keep_bytes, parse_kept
-from tasks.campaign.priced_plan import plan_unpriced
-from tasks.errors import Problem, SheetError, SpendRefused
-from tasks.ledger import Action, KeptSheet, find_sheet, keep_sheet, note_act
-from tasks.plural import say_bytes
-from tasks.redact import unsigned
-from tasks.sheet import Sheet
-from tasks.sheet.fetch import fetch
-from tasks.sheet.fetched import Fetched
-from tasks.sheet.fill import FoundColumn
-from tasks.sheet.limits import MAX_BYTES
+from callsheet.deployments.board.board import Board
+from callsheet.deployments.board.fetching import InboxFile, fetch_address, list_inbox
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.quota import make_room
+from callsheet.deployments.board.who import Person
+from callsheet.tasks.campaign.board_plan import PlanTerms
+from callsheet.tasks.campaign.handed_in import columns_kept, fit_name, keep_bytes, parse_kept
+from callsheet.tasks.campaign.priced_plan import plan_unpriced
+from callsheet.tasks.errors import Problem, SheetError, SpendRefused
+from callsheet.tasks.ledger import Action, KeptSheet, find_sheet, keep_sheet, note_act
+from callsheet.tasks.plural import say_bytes
+from callsheet.tasks.redact import unsigned
+from callsheet.tasks.sheet import Sheet
+from callsheet.tasks.sheet.fetch import fetch
+from callsheet.tasks.sheet.fetched import Fetched
+from callsheet.tasks.sheet.fill import FoundColumn
+from callsheet.tasks.sheet.limits import MAX_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)

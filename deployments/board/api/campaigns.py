@@ -8,13 +8,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from deployments.board.board import TheBoard
-from deployments.board.known import TheCampaign
-from deployments.board.moment import Moment
-from deployments.board.who import Viewer
-from tasks.credits import as_number
-from tasks.engine.owner import is_at_work
-from tasks.ledger import Campaign, Counts, Tally, all_campaigns, counts_of, tally_of
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.known import TheCampaign
+from callsheet.deployments.board.moment import Moment
+from callsheet.deployments.board.who import Viewer
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.engine.owner import is_at_work
+from callsheet.tasks.ledger import Campaign, Counts, Tally, all_campaigns, counts_of, tally_of
 
 router = APIRouter(prefix="/campaigns", tags=["campaigns"])
 

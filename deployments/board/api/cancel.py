@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from deployments.board.acts.cancel import cancel
-from deployments.board.api.retakes import CampaignName, RowId
-from deployments.board.board import TheBoard
-from deployments.board.who import Approver
+from callsheet.deployments.board.acts.cancel import cancel
+from callsheet.deployments.board.api.retakes import CampaignName, RowId
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.who import Approver
 
 router = APIRouter(prefix="/campaigns/{campaign}/cancel", tags=["campaigns"])
 

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from deployments.board.refusals import PROBLEM
+from callsheet.deployments.board.refusals import PROBLEM
 
 #: What any call may answer instead of what it is for.
 REFUSALS = {

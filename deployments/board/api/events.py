@@ -8,13 +8,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from deployments.board.acts.events import events_as_they_come
-from deployments.board.api.rows import event_line
-from deployments.board.board import TheBoard
-from deployments.board.known import TheCampaign
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.streams import OneStream
-from deployments.board.who import Viewer
+from callsheet.deployments.board.acts.events import events_as_they_come
+from callsheet.deployments.board.api.rows import event_line
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.known import TheCampaign
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.streams import OneStream
+from callsheet.deployments.board.who import Viewer
 
 router = APIRouter(prefix="/campaigns/{campaign}", tags=["events"])
 

@@ -13,11 +13,11 @@ from typing import Annotated, Literal, cast
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from deployments.board.acts.films import CONTENT_TYPES, Captions, Films
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Sees, with_right
-from tasks.ledger import Delivered, PictureKind, TakeFilm
-from tasks.store.signed_addresses import disposition_of
+from callsheet.deployments.board.acts.films import CONTENT_TYPES, Captions, Films
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Sees, with_right
+from callsheet.tasks.ledger import Delivered, PictureKind, TakeFilm
+from callsheet.tasks.store.signed_addresses import disposition_of
 
 router = APIRouter(tags=["films"])
 

@@ -8,11 +8,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 
-from deployments.board.board import TheBoard
-from deployments.board.health import Wellness
-from deployments.board.moment import Moment
-from deployments.board.who import Viewer
-from tasks.ledger.acts import acts_of
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.health import Wellness
+from callsheet.deployments.board.moment import Moment
+from callsheet.deployments.board.who import Viewer
+from callsheet.tasks.ledger.acts import acts_of
 
 router = APIRouter(tags=["health"])
 

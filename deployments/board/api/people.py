@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from deployments.board.acts import links, people
-from deployments.board.board import TheBoard
-from deployments.board.moment import Moment
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Admin, Person, Role, Viewer
-from tasks.credits import as_number
-from tasks.ledger.people import Invited, Right, all_people
-from tasks.ledger.sessions import Link, all_links
+from callsheet.deployments.board.acts import links, people
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.moment import Moment
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Admin, Person, Role, Viewer
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.ledger.people import Invited, Right, all_people
+from callsheet.tasks.ledger.sessions import Link, all_links
 
 router = APIRouter(tags=["people"])
 

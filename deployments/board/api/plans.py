@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from deployments.board.acts.approve import approve
-from deployments.board.acts.plans import plan_of_sheet, see_plan
-from deployments.board.board import TheBoard
-from deployments.board.who import Approver, Reviewer, Viewer
-from tasks.campaign.board_plan import PlanTerms
-from tasks.ledger import PlanState
+from callsheet.deployments.board.acts.approve import approve
+from callsheet.deployments.board.acts.plans import plan_of_sheet, see_plan
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.who import Approver, Reviewer, Viewer
+from callsheet.tasks.campaign.board_plan import PlanTerms
+from callsheet.tasks.ledger import PlanState
 
 router = APIRouter(prefix="/plans", tags=["plans"])
 

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from deployments.board.acts.retakes import plan_of_retakes
-from deployments.board.api.plans import PlanBegun
-from deployments.board.board import TheBoard
-from deployments.board.who import Reviewer
+from callsheet.deployments.board.acts.retakes import plan_of_retakes
+from callsheet.deployments.board.api.plans import PlanBegun
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.who import Reviewer
 
 router = APIRouter(prefix="/campaigns/{campaign}/retakes", tags=["campaigns"])
 

@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from deployments.board.acts.reviews import decide, decide_all
-from deployments.board.api.rows import Filters, TakeReview, Verdict, review_line
-from deployments.board.board import TheBoard
-from deployments.board.known import TheCampaign
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Decides, Reviewer
-from tasks.ledger import ReviewStands
+from callsheet.deployments.board.acts.reviews import decide, decide_all
+from callsheet.deployments.board.api.rows import Filters, TakeReview, Verdict, review_line
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.known import TheCampaign
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Decides, Reviewer
+from callsheet.tasks.ledger import ReviewStands
 
 router = APIRouter(prefix="/campaigns/{campaign}", tags=["reviews"])
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from deployments.board.asked import AskedRows, rows_in
-from deployments.board.board import TheBoard
-from deployments.board.known import TheCampaign
-from deployments.board.moment import Moment
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Viewer
-from tasks.campaign.report import row_documents
-from tasks.credits import as_number
-from tasks.ledger import (
+from callsheet.deployments.board.asked import AskedRows, rows_in
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.known import TheCampaign
+from callsheet.deployments.board.moment import Moment
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Viewer
+from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.credits import as_number
+from callsheet.tasks.ledger import (
     Review,
     ShownEvent,
     ShownTake,
@@ -27,9 +27,9 @@ from tasks.ledger import (
     shown_rows,
     whole_row,
 )
-from tasks.ledger.filters import ReviewFilter
-from tasks.ledger.shown import MOST, PAGE
-from tasks.redact import redacted
+from callsheet.tasks.ledger.filters import ReviewFilter
+from callsheet.tasks.ledger.shown import MOST, PAGE
+from callsheet.tasks.redact import redacted
 
 router = APIRouter(prefix="/campaigns/{campaign}/rows", tags=["rows"])
 Amount = int | float

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from pydantic import BaseModel
 
-from deployments.board.acts.runs import carry_on, see_run
-from deployments.board.board import TheBoard
-from deployments.board.moment import Moment
-from deployments.board.who import Approver, Viewer
+from callsheet.deployments.board.acts.runs import carry_on, see_run
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.moment import Moment
+from callsheet.deployments.board.who import Approver, Viewer
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 

@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from deployments.board.board import TheBoard
-from deployments.board.page import page
-from deployments.board.who import Viewer
-from tasks.ledger.acts import acts_of
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.page import page
+from callsheet.deployments.board.who import Viewer
+from callsheet.tasks.ledger.acts import acts_of
 
 router = APIRouter()
 

@@ -10,16 +10,16 @@ from functools import partial
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from deployments.board.acts.plans import plan_of_sheet, see_plans
-from deployments.board.acts.runs import carry_on, see_runs
-from deployments.board.board import Board, TheBoard
-from deployments.board.page import page, part
-from deployments.board.pages.live import campaign_of
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Approver, Person, Viewer
-from tasks.campaign.board_plan import PlanTerms
-from tasks.ledger import NEEDS_PERSON, KeptPlan, RowFilter, State, tally_of
-from tasks.ledger.shown import MOST, ShownRow, shown_rows
+from callsheet.deployments.board.acts.plans import plan_of_sheet, see_plans
+from callsheet.deployments.board.acts.runs import carry_on, see_runs
+from callsheet.deployments.board.board import Board, TheBoard
+from callsheet.deployments.board.page import page, part
+from callsheet.deployments.board.pages.live import campaign_of
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Approver, Person, Viewer
+from callsheet.tasks.campaign.board_plan import PlanTerms
+from callsheet.tasks.ledger import NEEDS_PERSON, KeptPlan, RowFilter, State, tally_of
+from callsheet.tasks.ledger.shown import MOST, ShownRow, shown_rows
 
 router = APIRouter(prefix="/c/{campaign}")
 

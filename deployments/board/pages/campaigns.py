@@ -7,10 +7,10 @@ from functools import partial
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from deployments.board.board import TheBoard
-from deployments.board.page import page
-from deployments.board.who import Viewer
-from tasks.ledger import all_campaigns, tally_of
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.page import page
+from callsheet.deployments.board.who import Viewer
+from callsheet.tasks.ledger import all_campaigns, tally_of
 
 router = APIRouter()
 

@@ -11,15 +11,15 @@ from fastapi import APIRouter, Form, Request
 from starlette.datastructures import FormData, QueryParams
 from starlette.responses import RedirectResponse, Response
 
-from deployments.board.acts.reviews import decide, decide_all
-from deployments.board.board import TheBoard
-from deployments.board.film_desk import FilmDesk
-from deployments.board.film_view import FilmView
-from deployments.board.page import page
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Decides, Sees
-from tasks.ledger import ReviewStands, RowFilter
-from tasks.plural import count
+from callsheet.deployments.board.acts.reviews import decide, decide_all
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.film_desk import FilmDesk
+from callsheet.deployments.board.film_view import FilmView
+from callsheet.deployments.board.page import page
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Decides, Sees
+from callsheet.tasks.ledger import ReviewStands, RowFilter
+from callsheet.tasks.plural import count
 
 router = APIRouter(prefix="/c/{campaign}/films")
 #: Who comes back after so many seconds is on another visit.

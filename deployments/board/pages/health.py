@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse, Response
 
-from deployments.board.page import page
-from deployments.board.who import Viewer
+from callsheet.deployments.board.page import page
+from callsheet.deployments.board.who import Viewer
 
 router = APIRouter()
 

@@ -16,17 +16,17 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
-from deployments.board.acts.runs import see_runs
-from deployments.board.asked import rows_in
-from deployments.board.board import Board, TheBoard
-from deployments.board.page import filled, page, part
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.row_view import FOR_A_PERSON, RowView
-from deployments.board.streams import OneStream
-from deployments.board.who import Person, Viewer
-from tasks.ledger import Campaign, find_campaign, last_event, tally_of
-from tasks.ledger.counts import counts_of
-from tasks.ledger.shown import count_shown, rows_by_id, shown_rows
+from callsheet.deployments.board.acts.runs import see_runs
+from callsheet.deployments.board.asked import rows_in
+from callsheet.deployments.board.board import Board, TheBoard
+from callsheet.deployments.board.page import filled, page, part
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.row_view import FOR_A_PERSON, RowView
+from callsheet.deployments.board.streams import OneStream
+from callsheet.deployments.board.who import Person, Viewer
+from callsheet.tasks.ledger import Campaign, find_campaign, last_event, tally_of
+from callsheet.tasks.ledger.counts import counts_of
+from callsheet.tasks.ledger.shown import count_shown, rows_by_id, shown_rows
 
 router = APIRouter(prefix="/c/{campaign}")
 

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
-from deployments.board.acts.login import log_in, log_out, who_waits
-from deployments.board.board import TheBoard
-from deployments.board.page import page, part
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.tries import Tries
-from deployments.board.visit import Visit
+from callsheet.deployments.board.acts.login import log_in, log_out, who_waits
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.page import page, part
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.tries import Tries
+from callsheet.deployments.board.visit import Visit
 
 router = APIRouter()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from deployments.board.board import TheBoard
-from deployments.board.who import at_least
-from tasks.metrics import CONTENT_TYPE
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.who import at_least
+from callsheet.tasks.metrics import CONTENT_TYPE
 
 router = APIRouter()
 _viewer = at_least("viewer")

@@ -11,8 +11,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from deployments.board.acts.plans import plan_of_sheet
-from deployments.board.acts.sheets import (
+from callsheet.deployments.board.acts.plans import plan_of_sheet
+from callsheet.deployments.board.acts.sheets import (
     SheetView,
     hand_in,
     hand_in_address,
@@ -20,14 +20,14 @@ from deployments.board.acts.sheets import (
     inbox_sheets,
     see_sheet,
 )
-from deployments.board.board import Board, TheBoard
-from deployments.board.page import page
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.upload import HandedForm, upload_in
-from deployments.board.who import Person, Reviewer
-from tasks.campaign.board_plan import PlanTerms
-from tasks.credits import parse_credits
-from tasks.errors import BadInput, Problem, SheetError
+from callsheet.deployments.board.board import Board, TheBoard
+from callsheet.deployments.board.page import page
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.upload import HandedForm, upload_in
+from callsheet.deployments.board.who import Person, Reviewer
+from callsheet.tasks.campaign.board_plan import PlanTerms
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.errors import BadInput, Problem, SheetError
 
 router = APIRouter()
 

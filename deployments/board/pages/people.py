@@ -11,17 +11,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
-from deployments.board.acts import links, people
-from deployments.board.board import Board, TheBoard
-from deployments.board.hosts import HERE_ONLY, HERE_ONLY_REMEDY
-from deployments.board.page import page
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import ROLES, Admin, Person
-from tasks.credits import parse_credits
-from tasks.errors import BadInput
-from tasks.ledger import all_campaigns
-from tasks.ledger.people import RIGHTS, all_people
-from tasks.ledger.sessions import all_links
+from callsheet.deployments.board.acts import links, people
+from callsheet.deployments.board.board import Board, TheBoard
+from callsheet.deployments.board.hosts import HERE_ONLY, HERE_ONLY_REMEDY
+from callsheet.deployments.board.page import page
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import ROLES, Admin, Person
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import all_campaigns
+from callsheet.tasks.ledger.people import RIGHTS, all_people
+from callsheet.tasks.ledger.sessions import all_links
 
 router = APIRouter(prefix="/people")
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from deployments.board.acts.approve import approve
-from deployments.board.acts.plans import PlanView, plan_anew, plan_of_sheet, see_plan
-from deployments.board.board import Board, TheBoard
-from deployments.board.page import page, part
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Approver, Person, Reviewer, Viewer
-from tasks.campaign.board_plan import PlanTerms
-from tasks.credits import parse_credits
-from tasks.errors import BadInput
+from callsheet.deployments.board.acts.approve import approve
+from callsheet.deployments.board.acts.plans import PlanView, plan_anew, plan_of_sheet, see_plan
+from callsheet.deployments.board.board import Board, TheBoard
+from callsheet.deployments.board.page import page, part
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Approver, Person, Reviewer, Viewer
+from callsheet.tasks.campaign.board_plan import PlanTerms
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.errors import BadInput
 
 router = APIRouter(prefix="/plans/{plan_id}")
 

@@ -9,15 +9,15 @@ from typing import get_args
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from deployments.board.board import TheBoard
-from deployments.board.page import page, part
-from deployments.board.pages.live import campaign_of
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Viewer
-from tasks.aftercare.export import Format, What, export
-from tasks.ledger import tally_of
-from tasks.ledger.counts import counts_of
-from tasks.ledger.keep_rates import KINDS, keep_rates
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.page import page, part
+from callsheet.deployments.board.pages.live import campaign_of
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Viewer
+from callsheet.tasks.aftercare.export import Format, What, export
+from callsheet.tasks.ledger import tally_of
+from callsheet.tasks.ledger.counts import counts_of
+from callsheet.tasks.ledger.keep_rates import KINDS, keep_rates
 
 router = APIRouter(prefix="/c/{campaign}")
 

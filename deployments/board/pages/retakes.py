@@ -13,16 +13,16 @@ from fastapi import APIRouter, Request
 from starlette.datastructures import FormData, QueryParams
 from starlette.responses import RedirectResponse, Response
 
-from deployments.board.acts.cancel import cancel
-from deployments.board.acts.retakes import plan_of_retakes
-from deployments.board.asked import filter_in
-from deployments.board.board import Board, TheBoard
-from deployments.board.page import part
-from deployments.board.pages.live import campaign_of
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Approver
-from tasks.ledger import RETAKEABLE, RowFilter, State
-from tasks.ledger.shown import names_shown
+from callsheet.deployments.board.acts.cancel import cancel
+from callsheet.deployments.board.acts.retakes import plan_of_retakes
+from callsheet.deployments.board.asked import filter_in
+from callsheet.deployments.board.board import Board, TheBoard
+from callsheet.deployments.board.page import part
+from callsheet.deployments.board.pages.live import campaign_of
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Approver
+from callsheet.tasks.ledger import RETAKEABLE, RowFilter, State
+from callsheet.tasks.ledger.shown import names_shown
 
 router = APIRouter(prefix="/c/{campaign}")
 

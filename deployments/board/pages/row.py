@@ -9,16 +9,16 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from deployments.board.acts.cancel import cancel
-from deployments.board.acts.settle import settle
-from deployments.board.board import Board, TheBoard
-from deployments.board.page import page, part
-from deployments.board.pages.live import campaign_of
-from deployments.board.problem_details import ProblemDetails
-from deployments.board.who import Approver, Person, Viewer
-from tasks.aftercare.advice import commands_for, next_run
-from tasks.engine.policy.decision import Rules
-from tasks.ledger import (
+from callsheet.deployments.board.acts.cancel import cancel
+from callsheet.deployments.board.acts.settle import settle
+from callsheet.deployments.board.board import Board, TheBoard
+from callsheet.deployments.board.page import page, part
+from callsheet.deployments.board.pages.live import campaign_of
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.who import Approver, Person, Viewer
+from callsheet.tasks.aftercare.advice import commands_for, next_run
+from callsheet.tasks.engine.policy.decision import Rules
+from callsheet.tasks.ledger import (
     NOT_BEGUN,
     REASONS,
     RETAKEABLE,
@@ -26,8 +26,8 @@ from tasks.ledger import (
     calls_about,
     tally_of,
 )
-from tasks.ledger.all_of_row import whole_row
-from tasks.redact import redacted
+from callsheet.tasks.ledger.all_of_row import whole_row
+from callsheet.tasks.redact import redacted
 
 router = APIRouter(prefix="/c/{campaign}/rows/{row}")
 

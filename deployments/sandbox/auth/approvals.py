@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from deployments.sandbox.auth import oauth
-from deployments.sandbox.auth.oauth import Lifetimes, OAuthError
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.auth import oauth
+from callsheet.deployments.sandbox.auth.oauth import Lifetimes, OAuthError
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.tables import insert
 
 ApprovalKind = Literal["device", "claim"]
 #: A poll may come this much of the interval early: the wire does not carry all at one speed.

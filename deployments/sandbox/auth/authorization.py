@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deployments.sandbox.auth import clients, grants, keys, oauth
-from deployments.sandbox.auth.clients import Client
-from deployments.sandbox.auth.grants import GrantOutcome
-from deployments.sandbox.auth.keys import digest, new_secret
-from deployments.sandbox.auth.oauth import Fields, Lifetimes, OAuthError, needed
-from deployments.sandbox.auth.pages import PageRefused, SentBack
-from deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.auth import clients, grants, keys, oauth
+from callsheet.deployments.sandbox.auth.clients import Client
+from callsheet.deployments.sandbox.auth.grants import GrantOutcome
+from callsheet.deployments.sandbox.auth.keys import digest, new_secret
+from callsheet.deployments.sandbox.auth.oauth import Fields, Lifetimes, OAuthError, needed
+from callsheet.deployments.sandbox.auth.pages import PageRefused, SentBack
+from callsheet.deployments.sandbox.tables import insert
 
 MEMBERS = (
     "response_type",

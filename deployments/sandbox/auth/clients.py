@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from deployments.sandbox.auth.oauth import SCOPES, Fields, OAuthError
-from deployments.sandbox.options import is_loopback
-from deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.auth.oauth import SCOPES, Fields, OAuthError
+from callsheet.deployments.sandbox.options import is_loopback
+from callsheet.deployments.sandbox.tables import insert
 
 CODE_GRANT = "authorization_code"
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"

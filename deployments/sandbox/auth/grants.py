@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deployments.sandbox.auth import approvals, clients, keys, oauth, pages
-from deployments.sandbox.auth.approvals import CodeApproval
-from deployments.sandbox.auth.keys import ApiKey, digest, new_secret
-from deployments.sandbox.auth.oauth import Fields, Lifetimes, OAuthError, needed
-from deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.auth import approvals, clients, keys, oauth, pages
+from callsheet.deployments.sandbox.auth.approvals import CodeApproval
+from callsheet.deployments.sandbox.auth.keys import ApiKey, digest, new_secret
+from callsheet.deployments.sandbox.auth.oauth import Fields, Lifetimes, OAuthError, needed
+from callsheet.deployments.sandbox.tables import insert
 
 NOT_ENABLED = {
     "anonymous": ("anonymous_not_enabled", "No agent comes in without a user: use service_auth."),

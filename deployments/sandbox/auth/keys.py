@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from deployments.sandbox.auth.oauth import SCOPES
-from deployments.sandbox.database import Database
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.auth.oauth import SCOPES
+from callsheet.deployments.sandbox.database import Database
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.tables import insert
 
 #: The keys that are there from the start, and what they hold.
 FIXED: dict[str, tuple[str, ...]] = {

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from starlette.responses import JSONResponse, Response
 
-from deployments.sandbox.bodies import parsed, raw_body
-from deployments.sandbox.envelope import RefusedCall
+from callsheet.deployments.sandbox.bodies import parsed, raw_body
+from callsheet.deployments.sandbox.envelope import RefusedCall
 
 SCOPES = ("read", "write", "ai")
 

@@ -24,8 +24,8 @@ from fastapi import Request
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from deployments.sandbox.auth.oauth import NO_STORE, OAuthError, pairs_of
-from deployments.sandbox.envelope import RefusedCall
+from callsheet.deployments.sandbox.auth.oauth import NO_STORE, OAuthError, pairs_of
+from callsheet.deployments.sandbox.envelope import RefusedCall
 
 ORGANIZATION = "Northlight Studio"
 LONGEST_EMAIL = 254
@@ -59,10 +59,10 @@ def email_of(said: str) -> str | None:
     return email if good else None
 
 
-STYLE = (files("deployments.sandbox.auth") / "pages.css").read_text(encoding="utf-8")
+STYLE = (files("callsheet.deployments.sandbox.auth") / "pages.css").read_text(encoding="utf-8")
 
 _templates = Environment(
-    loader=PackageLoader("deployments.sandbox.auth"),
+    loader=PackageLoader("callsheet.deployments.sandbox.auth"),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,

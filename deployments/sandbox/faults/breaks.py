@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from deployments.sandbox.faults.answer import Answer, begin
-from deployments.sandbox.faults.struck import ClientConnection, StruckCall, head
+from callsheet.deployments.sandbox.faults.answer import Answer, begin
+from callsheet.deployments.sandbox.faults.struck import ClientConnection, StruckCall, head
 
 #: What a shell says of a process ended by SIGKILL.
 KILLED = 137

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, PlainValidator, TypeAdapter
 
-from deployments.sandbox.faults.kinds import NEEDED, Fault, Framing, Which, kinds_on
+from callsheet.deployments.sandbox.faults.kinds import NEEDED, Fault, Framing, Which, kinds_on
 
 SPAN = re.compile(r"([0-9]{1,9})-([0-9]{1,9})", re.ASCII)
 WHICH = ("nth", "every", "chance", "seed", "per")

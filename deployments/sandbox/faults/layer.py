@@ -11,10 +11,10 @@ from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from deployments.sandbox.container import Container
-from deployments.sandbox.faults import breaks, spoils
-from deployments.sandbox.faults.answer import again, whole_body
-from deployments.sandbox.faults.struck import StruckCall, key_of
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.faults import breaks, spoils
+from callsheet.deployments.sandbox.faults.answer import again, whole_body
+from callsheet.deployments.sandbox.faults.struck import StruckCall, key_of
 
 #: The sandbox's own doors: nothing goes wrong there.
 OWN = "/_sandbox"

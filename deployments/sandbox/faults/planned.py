@@ -11,8 +11,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from deployments.sandbox.faults.entries import read_fault
-from deployments.sandbox.faults.kinds import Fault
+from callsheet.deployments.sandbox.faults.entries import read_fault
+from callsheet.deployments.sandbox.faults.kinds import Fault
 
 ELSEWHERE = ("render", "webhook")
 

@@ -14,10 +14,10 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
 
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.faults.answer import Answer, answer_of
-from deployments.sandbox.faults.kinds import Fault
-from deployments.sandbox.faults.struck import StruckCall, key_of
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.faults.answer import Answer, answer_of
+from callsheet.deployments.sandbox.faults.kinds import Fault
+from callsheet.deployments.sandbox.faults.struck import StruckCall, key_of
 
 FROM = re.compile(rb"bytes=([0-9]+)-([0-9]*)")
 HTML = """<!DOCTYPE html>

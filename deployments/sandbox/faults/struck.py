@@ -21,9 +21,9 @@ from http import HTTPStatus
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from deployments.sandbox.container import Container
-from deployments.sandbox.faults.answer import Answer, again, give, held_back
-from deployments.sandbox.faults.kinds import Fault, Framing
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.faults.answer import Answer, again, give, held_back
+from callsheet.deployments.sandbox.faults.kinds import Fault, Framing
 
 TRANSPORT = "sandbox.transport"
 # Linger on, for no time: closing then sends RST at once in place of FIN.

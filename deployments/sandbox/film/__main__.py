@@ -12,8 +12,8 @@ import signal
 import sys
 import threading
 
-from deployments.sandbox.film.encode import encode
-from deployments.sandbox.film.film_plan import FilmPlan
+from callsheet.deployments.sandbox.film.encode import encode
+from callsheet.deployments.sandbox.film.film_plan import FilmPlan
 
 
 def main() -> int:

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
-from deployments.sandbox.film.film_plan import FilmPlan
-from deployments.sandbox.film.lettering import Block, fit, font, plain, width_of
-from deployments.sandbox.film.scenery import palette
-from deployments.sandbox.script import Scene
+from callsheet.deployments.sandbox.film.film_plan import FilmPlan
+from callsheet.deployments.sandbox.film.lettering import Block, fit, font, plain, width_of
+from callsheet.deployments.sandbox.film.scenery import palette
+from callsheet.deployments.sandbox.script import Scene
 
 WHITE = (255, 255, 255, 255)
 FADED = 70

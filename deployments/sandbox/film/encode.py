@@ -12,8 +12,8 @@ import zlib
 
 import imageio_ffmpeg
 
-from deployments.sandbox.film.film_plan import FilmPlan
-from deployments.sandbox.film.frames import frame_numbers, frames
+from callsheet.deployments.sandbox.film.film_plan import FilmPlan
+from callsheet.deployments.sandbox.film.frames import frame_numbers, frames
 
 # Nothing in it is above 1 kHz, and every sample costs time.
 RATE = 24_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 
-from deployments.sandbox.script import Scene
+from callsheet.deployments.sandbox.script import Scene
 
 SIZES = {"9:16": (360, 640), "1:1": (480, 480), "16:9": (640, 360)}
 

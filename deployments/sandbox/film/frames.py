@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from PIL import Image, ImageDraw
 
-from deployments.sandbox.film.card import Card
-from deployments.sandbox.film.film_plan import FilmPlan
-from deployments.sandbox.film.lettering import font
-from deployments.sandbox.film.scenery import draw_figure, drift, ground_of, palette, zoom
-from deployments.sandbox.script import Scene
+from callsheet.deployments.sandbox.film.card import Card
+from callsheet.deployments.sandbox.film.film_plan import FilmPlan
+from callsheet.deployments.sandbox.film.lettering import font
+from callsheet.deployments.sandbox.film.scenery import draw_figure, drift, ground_of, palette, zoom
+from callsheet.deployments.sandbox.script import Scene
 
 ENTRY = 0.45
 

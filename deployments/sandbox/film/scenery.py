@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageDraw, ImageFilter, ImageOps
 
-from deployments.sandbox.film.film_plan import FilmPlan
-from deployments.sandbox.film.lettering import font, plain
-from deployments.sandbox.script import Scene
+from callsheet.deployments.sandbox.film.film_plan import FilmPlan
+from callsheet.deployments.sandbox.film.lettering import font, plain
+from callsheet.deployments.sandbox.script import Scene
 
 Colour = tuple[int, int, int]
 

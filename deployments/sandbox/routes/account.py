@@ -9,12 +9,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
-from deployments.sandbox.auth import keys, oauth, pages
-from deployments.sandbox.auth.clients import LONGEST_NAME
-from deployments.sandbox.auth.keys import ApiKey
-from deployments.sandbox.auth.pages import Sessions, Visitor
-from deployments.sandbox.container import Container
-from deployments.sandbox.routes.programs import take_back
+from callsheet.deployments.sandbox.auth import keys, oauth, pages
+from callsheet.deployments.sandbox.auth.clients import LONGEST_NAME
+from callsheet.deployments.sandbox.auth.keys import ApiKey
+from callsheet.deployments.sandbox.auth.pages import Sessions, Visitor
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.routes.programs import take_back
 
 API_KEYS = "/settings/api-keys"
 

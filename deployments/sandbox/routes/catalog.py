@@ -8,14 +8,14 @@ from functools import partial
 from fastapi import APIRouter, Request, Response
 from starlette.responses import JSONResponse
 
-from deployments.sandbox import catalog, credits
-from deployments.sandbox.auth import pages
-from deployments.sandbox.auth.clients import resource_address
-from deployments.sandbox.auth.keys import ApiKey
-from deployments.sandbox.auth.oauth import OAuthError, json_of
-from deployments.sandbox.container import Container
-from deployments.sandbox.envelope import Refusal, success
-from deployments.sandbox.records import (
+from callsheet.deployments.sandbox import catalog, credits
+from callsheet.deployments.sandbox.auth import pages
+from callsheet.deployments.sandbox.auth.clients import resource_address
+from callsheet.deployments.sandbox.auth.keys import ApiKey
+from callsheet.deployments.sandbox.auth.oauth import OAuthError, json_of
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.envelope import Refusal, success
+from callsheet.deployments.sandbox.records import (
     CharacterList,
     Credits,
     Me,
@@ -23,8 +23,8 @@ from deployments.sandbox.records import (
     ToolList,
     VoiceList,
 )
-from deployments.sandbox.routes.operation import Handlers, add
-from deployments.sandbox.video import stamp
+from callsheet.deployments.sandbox.routes.operation import Handlers, add
+from callsheet.deployments.sandbox.video import stamp
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 PARSE_ERROR, NO_METHOD = -32700, -32601

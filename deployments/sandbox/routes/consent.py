@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
-from deployments.sandbox.auth import approvals, authorization, clients, oauth, pages
-from deployments.sandbox.auth.approvals import CodeApproval, Guesses, normal_code
-from deployments.sandbox.auth.authorization import AccessRequest
-from deployments.sandbox.auth.oauth import NO_STORE
-from deployments.sandbox.auth.pages import Sessions, Visitor
-from deployments.sandbox.container import Container
-from deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.auth import approvals, authorization, clients, oauth, pages
+from callsheet.deployments.sandbox.auth.approvals import CodeApproval, Guesses, normal_code
+from callsheet.deployments.sandbox.auth.authorization import AccessRequest
+from callsheet.deployments.sandbox.auth.oauth import NO_STORE
+from callsheet.deployments.sandbox.auth.pages import Sessions, Visitor
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.envelope import Refusal
 
 AUTHORIZE = "/api/oauth/authorize"
 DEVICE = "/device"

@@ -12,15 +12,15 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import Field
 from starlette.responses import JSONResponse
 
-from deployments.sandbox import credits, video
-from deployments.sandbox.auth import approvals, pages
-from deployments.sandbox.auth.approvals import CodeApproval, normal_code
-from deployments.sandbox.bodies import RequestBody, body_of
-from deployments.sandbox.container import Container
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.faults.entries import FaultRefused
-from deployments.sandbox.faults.kinds import listed_kinds
-from deployments.sandbox.webhooks import outbox
+from callsheet.deployments.sandbox import credits, video
+from callsheet.deployments.sandbox.auth import approvals, pages
+from callsheet.deployments.sandbox.auth.approvals import CodeApproval, normal_code
+from callsheet.deployments.sandbox.bodies import RequestBody, body_of
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.faults.entries import FaultRefused
+from callsheet.deployments.sandbox.faults.kinds import listed_kinds
+from callsheet.deployments.sandbox.webhooks import outbox
 
 
 class ApproveCode(RequestBody):

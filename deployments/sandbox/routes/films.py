@@ -10,17 +10,17 @@ from functools import partial
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.responses import FileResponse, HTMLResponse
 
-from deployments.sandbox import renders, video
-from deployments.sandbox.bodies import body_of
-from deployments.sandbox.container import Container
-from deployments.sandbox.envelope import Refusal, described_refusals, not_found, success
-from deployments.sandbox.film.film_plan import FilmPlan
-from deployments.sandbox.links import SignedLink
-from deployments.sandbox.records import Link, ReportKept, ShareLink
-from deployments.sandbox.routes.operation import Handlers, VideoId, add
-from deployments.sandbox.script import CAPTION_TYPES, caption_file
-from deployments.sandbox.video import Video, keep_report
-from deployments.sandbox.video_bodies import ReportVideo
+from callsheet.deployments.sandbox import renders, video
+from callsheet.deployments.sandbox.bodies import body_of
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.envelope import Refusal, described_refusals, not_found, success
+from callsheet.deployments.sandbox.film.film_plan import FilmPlan
+from callsheet.deployments.sandbox.links import SignedLink
+from callsheet.deployments.sandbox.records import Link, ReportKept, ShareLink
+from callsheet.deployments.sandbox.routes.operation import Handlers, VideoId, add
+from callsheet.deployments.sandbox.script import CAPTION_TYPES, caption_file
+from callsheet.deployments.sandbox.video import Video, keep_report
+from callsheet.deployments.sandbox.video_bodies import ReportVideo
 
 CAPTION_FILE = {
     "description": "The caption file, as text.",

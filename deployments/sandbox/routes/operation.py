@@ -9,11 +9,11 @@ from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel
 from starlette.convertors import Convertor, register_url_convertor
 
-from deployments.sandbox.bodies import RequestBody, described
-from deployments.sandbox.container import Container
-from deployments.sandbox.envelope import described_answers, success
-from deployments.sandbox.limits import CallTerms
-from deployments.sandbox.video import Video
+from callsheet.deployments.sandbox.bodies import RequestBody, described
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.envelope import described_answers, success
+from callsheet.deployments.sandbox.limits import CallTerms
+from callsheet.deployments.sandbox.video import Video
 
 
 class _VideoSegment(Convertor[str]):

@@ -14,13 +14,19 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
-from deployments.sandbox.auth import authorization, clients, grants, keys
-from deployments.sandbox.auth.approvals import CodeApproval
-from deployments.sandbox.auth.clients import DEVICE_GRANT, LONGEST_NAME
-from deployments.sandbox.auth.grants import GrantOutcome, token_answer
-from deployments.sandbox.auth.oauth import NO_STORE, Fields, OAuthError, fields_of, json_of
-from deployments.sandbox.container import Container
-from deployments.sandbox.video import stamp
+from callsheet.deployments.sandbox.auth import authorization, clients, grants, keys
+from callsheet.deployments.sandbox.auth.approvals import CodeApproval
+from callsheet.deployments.sandbox.auth.clients import DEVICE_GRANT, LONGEST_NAME
+from callsheet.deployments.sandbox.auth.grants import GrantOutcome, token_answer
+from callsheet.deployments.sandbox.auth.oauth import (
+    NO_STORE,
+    Fields,
+    OAuthError,
+    fields_of,
+    json_of,
+)
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.video import stamp
 
 Redeem = Callable[..., GrantOutcome]
 GRANTS: dict[str, Redeem] = {

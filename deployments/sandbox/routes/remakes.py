@@ -7,14 +7,19 @@ from functools import partial
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from deployments.sandbox import lifecycle, renders, video
-from deployments.sandbox.bodies import body_of
-from deployments.sandbox.container import Container
-from deployments.sandbox.envelope import Refusal, success
-from deployments.sandbox.records import RenderList, RenderProgress, VideoCreated, VoiceProgress
-from deployments.sandbox.renders import Render
-from deployments.sandbox.routes.operation import PAID, Handlers, SceneNumber, VideoId, add
-from deployments.sandbox.video_bodies import ChangeVoice, ExportAgain, RegenerateScene
+from callsheet.deployments.sandbox import lifecycle, renders, video
+from callsheet.deployments.sandbox.bodies import body_of
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.envelope import Refusal, success
+from callsheet.deployments.sandbox.records import (
+    RenderList,
+    RenderProgress,
+    VideoCreated,
+    VoiceProgress,
+)
+from callsheet.deployments.sandbox.renders import Render
+from callsheet.deployments.sandbox.routes.operation import PAID, Handlers, SceneNumber, VideoId, add
+from callsheet.deployments.sandbox.video_bodies import ChangeVoice, ExportAgain, RegenerateScene
 
 SCENE = Depends(body_of(RegenerateScene, optional=True))
 VOICE = Depends(body_of(ChangeVoice))

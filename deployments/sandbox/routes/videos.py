@@ -11,16 +11,22 @@ from pathlib import Path
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from deployments.sandbox import lifecycle, video
-from deployments.sandbox.bodies import body_of
-from deployments.sandbox.container import Container
-from deployments.sandbox.credits import price, quote
-from deployments.sandbox.envelope import Refusal, success
-from deployments.sandbox.film_files import keep_picture
-from deployments.sandbox.lifecycle import CLIP_OPERATIONS, create_clip, pictures_in
-from deployments.sandbox.records import Quote, VideoCreated, VideoDeleted, VideoList, VideoRecord
-from deployments.sandbox.routes.operation import PAID, Handlers, VideoId, add
-from deployments.sandbox.video_bodies import (
+from callsheet.deployments.sandbox import lifecycle, video
+from callsheet.deployments.sandbox.bodies import body_of
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.credits import price, quote
+from callsheet.deployments.sandbox.envelope import Refusal, success
+from callsheet.deployments.sandbox.film_files import keep_picture
+from callsheet.deployments.sandbox.lifecycle import CLIP_OPERATIONS, create_clip, pictures_in
+from callsheet.deployments.sandbox.records import (
+    Quote,
+    VideoCreated,
+    VideoDeleted,
+    VideoList,
+    VideoRecord,
+)
+from callsheet.deployments.sandbox.routes.operation import PAID, Handlers, VideoId, add
+from callsheet.deployments.sandbox.video_bodies import (
     CharacterSwap,
     ClipBody,
     CreateVideo,

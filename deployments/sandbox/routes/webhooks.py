@@ -6,13 +6,13 @@ from functools import partial
 
 from fastapi import APIRouter, Depends, Response
 
-from deployments.sandbox.bodies import body_of
-from deployments.sandbox.container import Container
-from deployments.sandbox.envelope import Refusal, success
-from deployments.sandbox.routes.operation import Handlers, add
-from deployments.sandbox.webhooks import outbox, webhook
-from deployments.sandbox.webhooks.address import AddressRefused, check_url
-from deployments.sandbox.webhooks.webhook import (
+from callsheet.deployments.sandbox.bodies import body_of
+from callsheet.deployments.sandbox.container import Container
+from callsheet.deployments.sandbox.envelope import Refusal, success
+from callsheet.deployments.sandbox.routes.operation import Handlers, add
+from callsheet.deployments.sandbox.webhooks import outbox, webhook
+from callsheet.deployments.sandbox.webhooks.address import AddressRefused, check_url
+from callsheet.deployments.sandbox.webhooks.webhook import (
     AttemptList,
     CreateWebhook,
     PatchWebhook,

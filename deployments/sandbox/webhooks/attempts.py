@@ -10,22 +10,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from deployments.sandbox.database import Database
-from deployments.sandbox.faults.kinds import Fault
-from deployments.sandbox.webhooks import outbox
-from deployments.sandbox.webhooks.outbox import (
+from callsheet.deployments.sandbox.database import Database
+from callsheet.deployments.sandbox.faults.kinds import Fault
+from callsheet.deployments.sandbox.webhooks import outbox
+from callsheet.deployments.sandbox.webhooks.outbox import (
     Delivery,
     DeliveryAttempt,
     body_of_event,
     new_event_id,
 )
-from deployments.sandbox.webhooks.sender import (
+from callsheet.deployments.sandbox.webhooks.sender import (
     SendResult,
     WebhookMessage,
     WebhookSender,
     signature_of,
 )
-from deployments.sandbox.webhooks.webhook import PING, Webhook
+from callsheet.deployments.sandbox.webhooks.webhook import PING, Webhook
 
 Strike = Callable[[str | None], Fault | None]
 

@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from deployments.sandbox.database import Database
-from deployments.sandbox.webhooks import outbox
-from deployments.sandbox.webhooks.attempts import DeliveryAttempts, Ping
-from deployments.sandbox.webhooks.outbox import Delivery
-from deployments.sandbox.webhooks.webhook import Webhook
+from callsheet.deployments.sandbox.database import Database
+from callsheet.deployments.sandbox.webhooks import outbox
+from callsheet.deployments.sandbox.webhooks.attempts import DeliveryAttempts, Ping
+from callsheet.deployments.sandbox.webhooks.outbox import Delivery
+from callsheet.deployments.sandbox.webhooks.webhook import Webhook
 
 AT_ONCE = 32
 #: Seconds. A machine that slept has timers that are late; looking again costs nothing.

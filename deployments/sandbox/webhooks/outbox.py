@@ -13,10 +13,10 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from deployments.sandbox.tables import insert
-from deployments.sandbox.video import stamp
-from deployments.sandbox.webhooks import webhook
-from deployments.sandbox.webhooks.sender import SendResult
+from callsheet.deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.video import stamp
+from callsheet.deployments.sandbox.webhooks import webhook
+from callsheet.deployments.sandbox.webhooks.sender import SendResult
 
 #: Seconds from a failure to the next attempt; after the last of them there is none.
 RETRIES = (30.0, 120.0, 600.0, 3600.0, 21600.0)

@@ -20,8 +20,13 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from deployments.sandbox.options import Options
-from deployments.sandbox.webhooks.address import AddressRefused, check_url, is_loopback, is_public
+from callsheet.deployments.sandbox.options import Options
+from callsheet.deployments.sandbox.webhooks.address import (
+    AddressRefused,
+    check_url,
+    is_loopback,
+    is_public,
+)
 
 SENDER = "video-generation-service-webhooks/1.0"
 #: How much of an answer's body is read, in bytes and seconds, before the connection is closed.

@@ -15,10 +15,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
-from deployments.sandbox.bodies import RequestBody
-from deployments.sandbox.envelope import Refusal
-from deployments.sandbox.tables import insert
-from deployments.sandbox.video import stamp
+from callsheet.deployments.sandbox.bodies import RequestBody
+from callsheet.deployments.sandbox.envelope import Refusal
+from callsheet.deployments.sandbox.tables import insert
+from callsheet.deployments.sandbox.video import stamp
 
 READY = "video.ready"
 PING = "ping"

@@ -5,11 +5,11 @@ It costs nothing and may be asked again: the second answer is 409.
 
 from __future__ import annotations
 
-from tasks.engine.context import Context
-from tasks.engine.lanes.failures import observation_of
-from tasks.engine.policy.observations import NotCancelled, Observation, Released, Troubled
-from tasks.errors import ServiceError
-from tasks.ledger import CampaignRow
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.failures import observation_of
+from callsheet.tasks.engine.policy.observations import NotCancelled, Observation, Released, Troubled
+from callsheet.tasks.errors import ServiceError
+from callsheet.tasks.ledger import CampaignRow
 
 
 async def cancel(row: CampaignRow, at: Context) -> Observation:

@@ -12,13 +12,13 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tasks.brief import CaptionFormat
-from tasks.crash import crashpoint
-from tasks.engine.context import Context
-from tasks.engine.lanes.failures import closed
-from tasks.engine.policy.decision import Memory
-from tasks.engine.policy.observations import FilesStored, NotStored, Observation
-from tasks.errors import (
+from callsheet.tasks.brief import CaptionFormat
+from callsheet.tasks.crash import crashpoint
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.failures import closed
+from callsheet.tasks.engine.policy.decision import Memory
+from callsheet.tasks.engine.policy.observations import FilesStored, NotStored, Observation
+from callsheet.tasks.errors import (
     BadRequest,
     CallsheetError,
     FilmError,
@@ -27,12 +27,12 @@ from tasks.errors import (
     StoreError,
     StoreUnusable,
 )
-from tasks.film_checks import OK
-from tasks.ledger import CampaignRow, Delivered, FilmFindings, PictureKind, StoredPicture
-from tasks.store import File, FileKind, check_captions, object_name
-from tasks.store.checks import judge_captions, judge_length
-from tasks.store.inspection import Inspection, inspect_closely_apart
-from tasks.store.keep_pictures import keep_pictures
+from callsheet.tasks.film_checks import OK
+from callsheet.tasks.ledger import CampaignRow, Delivered, FilmFindings, PictureKind, StoredPicture
+from callsheet.tasks.store import File, FileKind, check_captions, object_name
+from callsheet.tasks.store.checks import judge_captions, judge_length
+from callsheet.tasks.store.inspection import Inspection, inspect_closely_apart
+from callsheet.tasks.store.keep_pictures import keep_pictures
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from tasks.brief import Json
-from tasks.engine.policy.decision import SKEW
-from tasks.errors import Conflict, NotFound, ServiceError
-from tasks.ledger import Ledger, note_videos, videos_known
-from tasks.service import Video, VideoService
+from callsheet.tasks.brief import Json
+from callsheet.tasks.engine.policy.decision import SKEW
+from callsheet.tasks.errors import Conflict, NotFound, ServiceError
+from callsheet.tasks.ledger import Ledger, note_videos, videos_known
+from callsheet.tasks.service import Video, VideoService
 
 #: Known videos in a row after which a list, once read whole, is taken to hold no more new ones.
 STREAK = 100

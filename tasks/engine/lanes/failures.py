@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from tasks.engine.policy.observations import (
+from callsheet.tasks.engine.policy.observations import (
     AccessDenied,
     Closed,
     Missing,
@@ -12,7 +12,7 @@ from tasks.engine.policy.observations import (
     Troubled,
     Unreached,
 )
-from tasks.errors import (
+from callsheet.tasks.errors import (
     Forbidden,
     NotFound,
     NotSent,

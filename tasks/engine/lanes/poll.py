@@ -10,14 +10,14 @@ from __future__ import annotations
 from contextlib import suppress
 from decimal import Decimal
 
-from tasks.engine.context import Context
-from tasks.engine.lanes.failures import observation_of
-from tasks.engine.policy.decision import RUNNING, Memory
-from tasks.engine.policy.observations import FilmReady, Observation, Polled
-from tasks.engine.policy.polling import film_is_asked_for
-from tasks.errors import Conflict, ServiceError
-from tasks.ledger import CampaignRow
-from tasks.service import Video
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.failures import observation_of
+from callsheet.tasks.engine.policy.decision import RUNNING, Memory
+from callsheet.tasks.engine.policy.observations import FilmReady, Observation, Polled
+from callsheet.tasks.engine.policy.polling import film_is_asked_for
+from callsheet.tasks.errors import Conflict, ServiceError
+from callsheet.tasks.ledger import CampaignRow
+from callsheet.tasks.service import Video
 
 
 async def poll(row: CampaignRow, memory: Memory, at: Context) -> Observation:

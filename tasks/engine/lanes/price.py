@@ -11,12 +11,12 @@ from decimal import Decimal
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from tasks.brief import CREATE
-from tasks.engine.context import Context
-from tasks.engine.lanes.failures import observation_of
-from tasks.engine.policy.observations import Observation
-from tasks.engine.policy.refusal import Refusable, in_columns
-from tasks.errors import (
+from callsheet.tasks.brief import CREATE
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.failures import observation_of
+from callsheet.tasks.engine.policy.observations import Observation
+from callsheet.tasks.engine.policy.refusal import Refusable, in_columns
+from callsheet.tasks.errors import (
     BadRequest,
     CallsheetError,
     ConfigurationError,
@@ -30,9 +30,9 @@ from tasks.errors import (
     ServiceError,
     ShapeError,
 )
-from tasks.ledger import Quoted, record_quote, renew_quote
-from tasks.ledger.values import CampaignRow
-from tasks.service import VideoService
+from callsheet.tasks.ledger import Quoted, record_quote, renew_quote
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.service import VideoService
 
 #: When to come back to a service in trouble that names no moment, in seconds.
 LATER = 300.0

@@ -13,9 +13,9 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.engine.context import Context
-from tasks.engine.lanes.failures import closed, observation_of
-from tasks.engine.policy.observations import (
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.failures import closed, observation_of
+from callsheet.tasks.engine.policy.observations import (
     Accepted,
     NothingFound,
     Observation,
@@ -23,15 +23,22 @@ from tasks.engine.policy.observations import (
     Unknown,
     Unreached,
 )
-from tasks.engine.shared_pace import heed
-from tasks.errors import (
+from callsheet.tasks.engine.shared_pace import heed
+from callsheet.tasks.errors import (
     Conflict,
     NotSent,
     RateLimited,
     Refused,
     ServiceError,
 )
-from tasks.ledger import CampaignRow, Take, gate_of_group, gathers, open_take, rows_by_number
+from callsheet.tasks.ledger import (
+    CampaignRow,
+    Take,
+    gate_of_group,
+    gathers,
+    open_take,
+    rows_by_number,
+)
 
 #: Why nothing is sent by a run whose lease has lapsed.
 LOST = "another run has taken this campaign over"

@@ -12,11 +12,11 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from tasks.engine.context import Context
-from tasks.engine.lanes.evidence import made_by
-from tasks.engine.lanes.failures import closed, observation_of
-from tasks.engine.lanes.submit import LOST, reread
-from tasks.engine.policy.observations import (
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.evidence import made_by
+from callsheet.tasks.engine.lanes.failures import closed, observation_of
+from callsheet.tasks.engine.lanes.submit import LOST, reread
+from callsheet.tasks.engine.policy.observations import (
     Accepted,
     Busy,
     Missing,
@@ -27,9 +27,9 @@ from tasks.engine.policy.observations import (
     Unknown,
     Unmade,
 )
-from tasks.engine.shared_pace import heed
-from tasks.errors import NotSent, RateLimited, Refused, ServiceError
-from tasks.ledger import (
+from callsheet.tasks.engine.shared_pace import heed
+from callsheet.tasks.errors import NotSent, RateLimited, Refused, ServiceError
+from callsheet.tasks.ledger import (
     CampaignRow,
     PaidCall,
     Take,

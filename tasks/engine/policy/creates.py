@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasks.engine.policy.decision import (
+from callsheet.tasks.engine.policy.decision import (
     NEVER_MADE,
     SPREAD,
     Decision,
@@ -17,10 +17,10 @@ from tasks.engine.policy.decision import (
     lane_of,
     unwanted,
 )
-from tasks.engine.policy.observations import Busy, NothingFound, RefusedAs, Unmade
-from tasks.engine.policy.refusal import in_columns
-from tasks.ledger.values import CampaignRow
-from tasks.suggest import suggest
+from callsheet.tasks.engine.policy.observations import Busy, NothingFound, RefusedAs, Unmade
+from callsheet.tasks.engine.policy.refusal import in_columns
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.suggest import suggest
 
 #: Answers lost in a row before this run leaves the row for a later one.
 LOST_LIMIT = 8

@@ -10,11 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tasks.credits import in_credits
-from tasks.duration import say_duration
-from tasks.engine.policy.creates import LOST_LIMIT, again, busy, not_found, refused, unmade
-from tasks.engine.policy.decision import SPREAD, Decision, Memory, Rules, backoff, lane_of, unwanted
-from tasks.engine.policy.observations import (
+from callsheet.tasks.credits import in_credits
+from callsheet.tasks.duration import say_duration
+from callsheet.tasks.engine.policy.creates import (
+    LOST_LIMIT,
+    again,
+    busy,
+    not_found,
+    refused,
+    unmade,
+)
+from callsheet.tasks.engine.policy.decision import (
+    SPREAD,
+    Decision,
+    Memory,
+    Rules,
+    backoff,
+    lane_of,
+    unwanted,
+)
+from callsheet.tasks.engine.policy.observations import (
     Accepted,
     AccessDenied,
     Busy,
@@ -35,11 +50,11 @@ from tasks.engine.policy.observations import (
     Unmade,
     Unreached,
 )
-from tasks.engine.policy.polling import POLL_DEFAULT
-from tasks.engine.policy.renders import first_wait, missing, overdue, polled
-from tasks.ledger.states import STATES, State
-from tasks.ledger.values import CampaignRow
-from tasks.suggest import suggest
+from callsheet.tasks.engine.policy.polling import POLL_DEFAULT
+from callsheet.tasks.engine.policy.renders import first_wait, missing, overdue, polled
+from callsheet.tasks.ledger.states import STATES, State
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.suggest import suggest
 
 #: Deliveries that failed in a row before this run leaves the row for a later one.
 DELIVERY_LIMIT = 5

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
-from tasks.brief import CREATE
-from tasks.ledger.deliveries import Delivered
-from tasks.ledger.film_findings import FilmFindings
-from tasks.ledger.states import State
-from tasks.ledger.values import CampaignRow
-from tasks.settings import Settings
+from callsheet.tasks.brief import CREATE
+from callsheet.tasks.ledger.deliveries import Delivered
+from callsheet.tasks.ledger.film_findings import FilmFindings
+from callsheet.tasks.ledger.states import State
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.settings import Settings
 
 Lane = Literal["submit", "submit_unkeyed", "search", "poll", "cancel", "deliver"]
 

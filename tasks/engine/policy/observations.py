@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from tasks.ledger.deliveries import Delivered
-from tasks.ledger.film_findings import FilmFindings
+from callsheet.tasks.ledger.deliveries import Delivered
+from callsheet.tasks.ledger.film_findings import FilmFindings
 
 
 @dataclass(frozen=True, slots=True)

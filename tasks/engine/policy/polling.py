@@ -7,7 +7,7 @@ noticed within a tenth of its length. Where webhooks tell of it, polls are a saf
 
 from __future__ import annotations
 
-from tasks.engine.policy.decision import RUNNING
+from callsheet.tasks.engine.policy.decision import RUNNING
 
 POLL_MIN, POLL_MAX, POLL_DEFAULT = 1.0, 300.0, 10.0
 

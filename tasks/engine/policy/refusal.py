@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from tasks.brief import Json
-from tasks.errors import shorten
+from callsheet.tasks.brief import Json
+from callsheet.tasks.errors import shorten
 
 
 class Refusable(Protocol):

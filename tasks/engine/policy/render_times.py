@@ -9,7 +9,7 @@ from bisect import bisect, insort
 from collections import defaultdict
 from decimal import Decimal
 
-from tasks.ledger.values import CampaignRow
+from callsheet.tasks.ledger.values import CampaignRow
 
 #: The times of a kind that are kept, and the part of them that may be shorter than the rest:
 #: one render that was done in a moment does not have the others polled early.

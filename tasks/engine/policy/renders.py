@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tasks.duration import say_duration
-from tasks.engine.policy.decision import CANCELLED, RUNNING, Decision, Memory, Rules, unwanted
-from tasks.engine.policy.observations import Polled
-from tasks.engine.policy.polling import (
+from callsheet.tasks.duration import say_duration
+from callsheet.tasks.engine.policy.decision import (
+    CANCELLED,
+    RUNNING,
+    Decision,
+    Memory,
+    Rules,
+    unwanted,
+)
+from callsheet.tasks.engine.policy.observations import Polled
+from callsheet.tasks.engine.policy.polling import (
     AFTER_HINT,
     ENDS,
     LOST,
@@ -23,9 +30,9 @@ from tasks.engine.policy.polling import (
     poll_interval,
     told_interval,
 )
-from tasks.ledger.states import State
-from tasks.ledger.values import CampaignRow
-from tasks.suggest import suggest
+from callsheet.tasks.ledger.states import State
+from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.suggest import suggest
 
 #: A new video may be unknown to reads for this long after the create (hole 63).
 GRACE = 60.0

@@ -18,13 +18,13 @@ from hmac import compare_digest
 from typing import Literal
 from urllib.parse import urlencode
 
-from tasks.errors import ConfigurationError, LoginError
-from tasks.redact import register_secret
-from tasks.service.login.discovery import Endpoints
-from tasks.service.login.exchange import Exchange
-from tasks.service.login.loopback import Landing
-from tasks.service.login.polling import Say
-from tasks.service.login.responses import Grant, members, read_grant, refusal, text, told
+from callsheet.tasks.errors import ConfigurationError, LoginError
+from callsheet.tasks.redact import register_secret
+from callsheet.tasks.service.login.discovery import Endpoints
+from callsheet.tasks.service.login.exchange import Exchange
+from callsheet.tasks.service.login.loopback import Landing
+from callsheet.tasks.service.login.polling import Say
+from callsheet.tasks.service.login.responses import Grant, members, read_grant, refusal, text, told
 
 RandomBytes = Callable[[int], bytes]
 #: Bytes of chance in a verifier; 86 characters of the 128 allowed.

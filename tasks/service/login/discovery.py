@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from tasks.errors import ConfigurationError
-from tasks.service.login.exchange import Exchange
-from tasks.service.login.responses import members, plain
-from tasks.service.response import Response
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.service.login.exchange import Exchange
+from callsheet.tasks.service.login.responses import members, plain
+from callsheet.tasks.service.response import Response
 
 #: Our name: (the name in the metadata of RFC 8414, the path of the specification's section 5).
 _PATHS = {

@@ -17,13 +17,13 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 
-from tasks.clock import Clock, Random, Sleep, utc_now
-from tasks.errors import CallsheetError, ConfigurationError, Parked
-from tasks.retry import RetryPolicy, retry
-from tasks.retry_after import retry_after
-from tasks.service.outcome import Outcome, of_exception
-from tasks.service.response import Response
-from tasks.service.transport import default_transport
+from callsheet.tasks.clock import Clock, Random, Sleep, utc_now
+from callsheet.tasks.errors import CallsheetError, ConfigurationError, Parked
+from callsheet.tasks.retry import RetryPolicy, retry
+from callsheet.tasks.retry_after import retry_after
+from callsheet.tasks.service.outcome import Outcome, of_exception
+from callsheet.tasks.service.response import Response
+from callsheet.tasks.service.transport import default_transport
 
 Transports = Callable[[str], httpx.AsyncBaseTransport]
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import httpx
 
-from tasks.errors import CallsheetError
-from tasks.service.login.discovery import check_issuer, discover, endpoints_of
-from tasks.service.login.exchange import Exchange, NoAnswer, in_trouble
-from tasks.service.login.responses import members, plain
-from tasks.service.operations import LIST, ME, Operation
-from tasks.service.outcome import of_exception
-from tasks.service.request import Request, Wire
-from tasks.service.response import Response
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.service.login.discovery import check_issuer, discover, endpoints_of
+from callsheet.tasks.service.login.exchange import Exchange, NoAnswer, in_trouble
+from callsheet.tasks.service.login.responses import members, plain
+from callsheet.tasks.service.operations import LIST, ME, Operation
+from callsheet.tasks.service.outcome import of_exception
+from callsheet.tasks.service.request import Request, Wire
+from callsheet.tasks.service.response import Response
 
 
 @dataclass(frozen=True, kw_only=True)

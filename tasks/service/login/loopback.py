@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Generic, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from tasks.errors import LoginError
+from callsheet.tasks.errors import LoginError
 
 T = TypeVar("T")
 

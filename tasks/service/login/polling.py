@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tasks.errors import CallsheetError, LoginError
-from tasks.retry import RetryPolicy, retry
-from tasks.service.login.exchange import Exchange, NoAnswer, in_trouble
-from tasks.service.login.responses import (
+from callsheet.tasks.errors import CallsheetError, LoginError
+from callsheet.tasks.retry import RetryPolicy, retry
+from callsheet.tasks.service.login.exchange import Exchange, NoAnswer, in_trouble
+from callsheet.tasks.service.login.responses import (
     Grant,
     error_code,
     is_known,
@@ -23,7 +23,7 @@ from tasks.service.login.responses import (
     seconds,
     told,
 )
-from tasks.service.response import Response
+from callsheet.tasks.service.response import Response
 
 Say = Callable[[str], None]
 

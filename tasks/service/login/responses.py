@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.errors import LoginError, shorten
-from tasks.redact import redact, register_secret
-from tasks.service.response import Response, Unparsable
+from callsheet.tasks.errors import LoginError, shorten
+from callsheet.tasks.redact import redact, register_secret
+from callsheet.tasks.service.response import Response, Unparsable
 
 KEY_PREFIX = "mav_"
 

@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from tasks.errors import LoginError
-from tasks.redact import register_secret
-from tasks.service.login.discovery import Endpoints
-from tasks.service.login.exchange import Exchange
-from tasks.service.login.polling import INTERVAL, LIFETIME, PollInterval, Say, poll
-from tasks.service.login.responses import (
+from callsheet.tasks.errors import LoginError
+from callsheet.tasks.redact import register_secret
+from callsheet.tasks.service.login.discovery import Endpoints
+from callsheet.tasks.service.login.exchange import Exchange
+from callsheet.tasks.service.login.polling import INTERVAL, LIFETIME, PollInterval, Say, poll
+from callsheet.tasks.service.login.responses import (
     Grant,
     error_code,
     members,

@@ -1,6 +1,8 @@
 """The program of the second process: does what it is asked to, in threads, until nobody asks.
 
-`python -P -m tasks.store.second_process.answering HANDLE [armed]`; HANDLE is its end of a socket.
+    python -P -m callsheet.tasks.store.second_process.answering HANDLE [armed]
+
+HANDLE is its end of a socket.
 Owns nothing that outlives it. Imports neither the service nor the ledger, lest it be large.
 """
 
@@ -15,9 +17,9 @@ from queue import SimpleQueue
 
 import av  # noqa: F401  (the first film does not wait for it)
 
-from tasks.crash import arm
-from tasks.store.folder import put_files
-from tasks.store.second_process.frames import Answered, Asked, Frames, Passed, frame
+from callsheet.tasks.crash import arm
+from callsheet.tasks.store.folder import put_files
+from callsheet.tasks.store.second_process.frames import Answered, Asked, Frames, Passed, frame
 
 #: Decoding keeps a core busy, writing waits for the disk: neither is to keep the other waiting.
 _LOOKING, _WRITING = os.cpu_count() or 1, 16

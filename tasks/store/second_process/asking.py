@@ -20,8 +20,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from tasks.crash import crashpoint, is_armed
-from tasks.store.second_process.frames import (
+from callsheet.tasks.crash import crashpoint, is_armed
+from callsheet.tasks.store.second_process.frames import (
     Answered,
     Asked,
     Frames,

@@ -86,7 +86,7 @@ class _Answers(pickle.Unpickler):
         return known or self._known.setdefault((module, name), self._found(module, name))
 
     def _found(self, module: str, name: str) -> type:
-        ours = module == "tasks.errors" or module.startswith("tasks.store.")
+        ours = module == "callsheet.tasks.errors" or module.startswith("callsheet.tasks.store.")
         if ours or module == "builtins" or (module, name) in _PLAIN:
             found = super().find_class(module, name)
             if isinstance(found, type) and (

@@ -21,7 +21,7 @@ from typing import Any
 import aiohttp
 import pysubs2
 
-from tasks.store.film import inspect_film
+from callsheet.tasks.store.film import inspect_film
 from tests.bench.bare import KEY, all_of, brief
 
 SCHEMA = """CREATE TABLE IF NOT EXISTS rows (

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.brief import canonical_json
-from tasks.errors import Conflict, NotFound
-from tasks.service import VideoService
+from callsheet.tasks.brief import canonical_json
+from callsheet.tasks.errors import Conflict, NotFound
+from callsheet.tasks.service import VideoService
 
 REQUEST = {
     "script": {"scenes": [{"text": "Here is the lighthouse."}]},

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.launcher import launcher
-from tests.programs import CALLSHEET, ROOT
+from tests.launcher import IMPORTS, launcher
+from tests.programs import CALLSHEET
 
 TOML = """
 [[faults]]
@@ -64,7 +64,7 @@ def test_callsheet_takes_the_same_script(tmp_path: Path) -> None:
     (tmp_path / "faults.toml").write_text('[[faults]]\non = "get"\ndo = "explode"\n')
     ended = subprocess.run(
         [*CALLSHEET, "sandbox", "--port", "0", "--script", "faults.toml"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": IMPORTS},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert ended.returncode == 2

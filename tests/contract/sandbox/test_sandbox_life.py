@@ -15,7 +15,7 @@ import psutil
 
 from tests.launcher import launcher
 
-COMMAND = [sys.executable, "-m", "deployments.sandbox"]
+COMMAND = [sys.executable, "-m", "callsheet.deployments.sandbox"]
 
 
 def run(*options: str) -> tuple[int | None, str, str]:

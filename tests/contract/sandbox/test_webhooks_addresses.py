@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deployments.sandbox.webhooks.sender import Guard, NotPublic
+from callsheet.deployments.sandbox.webhooks.sender import Guard, NotPublic
 from tests.contract.sandbox.receiver import receiving
 
 PUBLIC = [

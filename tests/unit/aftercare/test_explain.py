@@ -8,12 +8,12 @@ from typing import get_args
 
 import pytest
 
-from deployments.cli import carry_out
-from deployments.parser import build_parser
-from tasks.aftercare.advice import LANES, commands_for, next_run
-from tasks.aftercare.explain import explain, explanation_document
-from tasks.engine.policy.decision import Lane, Rules
-from tasks.ledger import STATES, Hint, Ledger, State, keep_hint, open_ledger
+from callsheet.deployments.cli import carry_out
+from callsheet.deployments.parser import build_parser
+from callsheet.tasks.aftercare.advice import LANES, commands_for, next_run
+from callsheet.tasks.aftercare.explain import explain, explanation_document
+from callsheet.tasks.engine.policy.decision import Lane, Rules
+from callsheet.tasks.ledger import STATES, Hint, Ledger, State, keep_hint, open_ledger
 from tests.campaigns import NOW, Stage, brief
 
 

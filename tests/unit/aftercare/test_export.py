@@ -15,10 +15,10 @@ import openpyxl
 import pytest
 from pyarrow import parquet
 
-from tasks.aftercare.export import COLUMNS, FORMATS, export, format_of, whole_file
-from tasks.brief import Brief
-from tasks.errors import BadInput
-from tasks.ledger import (
+from callsheet.tasks.aftercare.export import COLUMNS, FORMATS, export, format_of, whole_file
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import (
     Ledger,
     Quoted,
     accept,
@@ -28,7 +28,7 @@ from tasks.ledger import (
     review,
     settle,
 )
-from tasks.ledger.keep_rates import keep_rates
+from callsheet.tasks.ledger.keep_rates import keep_rates
 from tests.campaigns import FILM, NOW, Stage, brief
 
 T0 = 1_750_000_000.0

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tasks.aftercare.differences import (
+from callsheet.tasks.aftercare.differences import (
     Adopt,
     Book,
     Carry,
@@ -17,13 +17,13 @@ from tasks.aftercare.differences import (
     VideoStatus,
     compare,
 )
-from tasks.aftercare.reconcile import apply_changes
-from tasks.aftercare.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
-from tasks.brief import CREATE, digest_of
-from tasks.errors import Parked, SpendRefused
-from tasks.key import DIRECT, idempotency_key
-from tasks.ledger import Campaign, CampaignRow, Ledger
-from tasks.service import Video
+from callsheet.tasks.aftercare.reconcile import apply_changes
+from callsheet.tasks.aftercare.unrecorded import find_unrecorded, keys_of_briefs, keys_of_rows
+from callsheet.tasks.brief import CREATE, digest_of
+from callsheet.tasks.errors import Parked, SpendRefused
+from callsheet.tasks.key import DIRECT, idempotency_key
+from callsheet.tasks.ledger import Campaign, CampaignRow, Ledger
+from callsheet.tasks.service import Video
 from tests.campaigns import NOW, Stage, a_row, brief, sums
 from tests.leasing import acquire_lease
 

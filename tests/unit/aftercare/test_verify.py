@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.aftercare.verify import Audit, AuditedFile, audit_document
+from callsheet.tasks.aftercare.verify import Audit, AuditedFile, audit_document
 from tests.campaigns import FILM, a_row
 
 ROW = a_row("delivered")

@@ -8,9 +8,9 @@ from decimal import Decimal
 
 import pytest
 
-from tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
-from tasks.errors import MovedOn, SpendRefused
-from tasks.ledger import Ledger, Quoted, ask_to_cancel, ensure_campaign, record_quote
+from callsheet.tasks.aftercare.waiting import approve_waiting, waiting_plan, waiting_rows
+from callsheet.tasks.errors import MovedOn, SpendRefused
+from callsheet.tasks.ledger import Ledger, Quoted, ask_to_cancel, ensure_campaign, record_quote
 from tests.campaigns import NOW, Stage, brief
 
 

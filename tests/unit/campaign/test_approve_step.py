@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from tasks.campaign.hold import hold_campaign
-from tasks.campaign.plan import plan_sheet, priced
-from tasks.campaign.run import Run, open_run
-from tasks.campaign.steps import approve_step
-from tasks.campaign.values import Plan, RunOptions
-from tasks.engine.lanes.price import Price
-from tasks.errors import MovedOn, SpendRefused
-from tasks.ledger import (
+from callsheet.tasks.campaign.hold import hold_campaign
+from callsheet.tasks.campaign.plan import plan_sheet, priced
+from callsheet.tasks.campaign.run import Run, open_run
+from callsheet.tasks.campaign.steps import approve_step
+from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.engine.lanes.price import Price
+from callsheet.tasks.errors import MovedOn, SpendRefused
+from callsheet.tasks.ledger import (
     Ledger,
     ask_to_cancel,
     ensure_campaign,
 )
-from tasks.settings import load_settings
-from tasks.sheet import SheetOptions, read_sheet
+from callsheet.tasks.settings import load_settings
+from callsheet.tasks.sheet import SheetOptions, read_sheet
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import release_lease, take_over
 from tests.programs import simple_sheet

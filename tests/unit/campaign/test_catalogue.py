@@ -12,13 +12,13 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.campaign.catalogue import DAY, compared, compared_offline, told_anew
-from tasks.catalogue import Catalogue
-from tasks.errors import SheetError
-from tasks.ledger import Ledger, catalogue_of, keep_catalogue
-from tasks.service import VideoService
-from tasks.settings import Settings, load_settings
-from tasks.sheet import Sheet, parse_sheet
+from callsheet.tasks.campaign.catalogue import DAY, compared, compared_offline, told_anew
+from callsheet.tasks.catalogue import Catalogue
+from callsheet.tasks.errors import SheetError
+from callsheet.tasks.ledger import Ledger, catalogue_of, keep_catalogue
+from callsheet.tasks.service import VideoService
+from callsheet.tasks.settings import Settings, load_settings
+from callsheet.tasks.sheet import Sheet, parse_sheet
 from tests.campaigns import Stage
 
 BASE = "https://s.test/api/v1"

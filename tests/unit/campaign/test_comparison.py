@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tasks.campaign.comparison import compare
-from tasks.catalogue import Catalogue
-from tasks.sheet import parse_sheet
-from tasks.sheet.findings import Findings
+from callsheet.tasks.campaign.comparison import compare
+from callsheet.tasks.catalogue import Catalogue
+from callsheet.tasks.sheet import parse_sheet
+from callsheet.tasks.sheet.findings import Findings
 
 LAUNCH = {"id": "product-launch", "fields": [{"name": "product"}, {"name": "audience"}]}
 QUIZ = {

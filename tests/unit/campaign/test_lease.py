@@ -13,10 +13,10 @@ from functools import partial
 
 import pytest
 
-from tasks.campaign.lease import LAPSE, leased
-from tasks.engine import owner
-from tasks.errors import LedgerError, Parked
-from tasks.ledger import Ledger, campaign_lease, leases
+from callsheet.tasks.campaign.lease import LAPSE, leased
+from callsheet.tasks.engine import owner
+from callsheet.tasks.errors import LedgerError, Parked
+from callsheet.tasks.ledger import Ledger, campaign_lease, leases
 from tests.campaigns import Stage
 from tests.leasing import acquire_lease, let_lapse, release_lease, take_over
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.campaign.manifest import read_manifest
+from callsheet.tasks.campaign.manifest import read_manifest
 
 FILE = {"kind": "mp4", "uri": "s3://films/a.mp4", "sha256": "ab", "bytes": 9}
 ROW: dict[str, Any] = {

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.brief import Brief
-from tasks.campaign.match import match_sheet, name_campaign, note_ledger
-from tasks.campaign.plan import plan_sheet
-from tasks.campaign.values import RunOptions
-from tasks.ledger import (
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.campaign.match import match_sheet, name_campaign, note_ledger
+from callsheet.tasks.campaign.plan import plan_sheet
+from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.ledger import (
     Ledger,
     State,
     ensure_campaign,
@@ -21,9 +21,9 @@ from tasks.ledger import (
     paid_elsewhere,
     set_apart,
 )
-from tasks.origin import SheetOrigin, origin_of
-from tasks.settings import load_settings
-from tasks.sheet import Sheet
+from callsheet.tasks.origin import SheetOrigin, origin_of
+from callsheet.tasks.settings import load_settings
+from callsheet.tasks.sheet import Sheet
 from tests.campaigns import NOW, Stage, brief
 
 OPTIONS = RunOptions(sheet="s.csv")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.campaign.plan import (
+from callsheet.tasks.campaign.plan import (
     check_retirement,
     check_saved_plan,
     plan_document,
@@ -19,14 +19,14 @@ from tasks.campaign.plan import (
     said_in,
     save_plan,
 )
-from tasks.campaign.quote import check_budget
-from tasks.campaign.values import Plan, PlanLine, RunOptions
-from tasks.credits import parse_credits
-from tasks.engine.lanes.price import Price
-from tasks.errors import BadInput, SpendRefused
-from tasks.ledger import Ledger, Unsynced, find_campaign, sync_sheet
-from tasks.ledger.reports import FEW
-from tasks.sheet import Sheet
+from callsheet.tasks.campaign.quote import check_budget
+from callsheet.tasks.campaign.values import Plan, PlanLine, RunOptions
+from callsheet.tasks.credits import parse_credits
+from callsheet.tasks.engine.lanes.price import Price
+from callsheet.tasks.errors import BadInput, SpendRefused
+from callsheet.tasks.ledger import Ledger, Unsynced, find_campaign, sync_sheet
+from callsheet.tasks.ledger.reports import FEW
+from callsheet.tasks.sheet import Sheet
 from tests.campaigns import NOW, Stage, brief
 
 OPTIONS = RunOptions(sheet="s.csv")

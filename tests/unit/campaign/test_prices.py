@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from tasks.brief import Brief
-from tasks.campaign.prices import KEPT, TROUBLED, ask_prices
-from tasks.engine.lanes.price import Price
-from tasks.errors import (
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.campaign.prices import KEPT, TROUBLED, ask_prices
+from callsheet.tasks.engine.lanes.price import Price
+from callsheet.tasks.errors import (
     BadRequest,
     CallsheetError,
     ConfigurationError,
@@ -21,7 +21,7 @@ from tasks.errors import (
     ServerTrouble,
     Unauthenticated,
 )
-from tasks.service import Quote
+from callsheet.tasks.service import Quote
 from tests.campaigns import brief
 from tests.model.virtual_time import VirtualLoop, VirtualTime
 from tests.unit.engine.test_poll import told

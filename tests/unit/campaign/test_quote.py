@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from tasks.campaign.quote import is_within
-from tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.campaign.quote import is_within
+from callsheet.tasks.campaign.values import Plan, PlanLine
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, update
 
-from tasks.brief import Brief
-from tasks.campaign.report_files import write_manifest, write_report
-from tasks.engine.context import Context, connect
-from tasks.ledger import (
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.campaign.report_files import write_manifest, write_report
+from callsheet.tasks.engine.context import Context, connect
+from callsheet.tasks.ledger import (
     Quoted,
     Reported,
     add_delivery,
@@ -25,9 +25,9 @@ from tasks.ledger import (
     record_quotes,
     remark,
 )
-from tasks.ledger.reports import FEW
-from tasks.ledger.schema import campaigns
-from tasks.settings import load_settings
+from callsheet.tasks.ledger.reports import FEW
+from callsheet.tasks.ledger.schema import campaigns
+from callsheet.tasks.settings import load_settings
 from tests.campaigns import FILM, NOW, Stage
 
 #: Names that are hard to tell apart, and ones that JSON and CSV write in a way of their own.

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.campaign.run import current_run, open_run
-from tasks.campaign.values import Plan, RunOptions
-from tasks.errors import CallsheetError
-from tasks.settings import load_settings
+from callsheet.tasks.campaign.run import current_run, open_run
+from callsheet.tasks.campaign.values import Plan, RunOptions
+from callsheet.tasks.errors import CallsheetError
+from callsheet.tasks.settings import load_settings
 
 
 async def nobody(plan: Plan) -> str:

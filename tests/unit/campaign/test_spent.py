@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from deployments.cli import _tell
-from tasks.campaign.hold import count_from_here
-from tasks.campaign.run import Run, no_approval, open_run
-from tasks.campaign.values import RunOptions
-from tasks.errors import (
+from callsheet.deployments.cli import _tell
+from callsheet.tasks.campaign.hold import count_from_here
+from callsheet.tasks.campaign.run import Run, no_approval, open_run
+from callsheet.tasks.campaign.values import RunOptions
+from callsheet.tasks.errors import (
     BadInput,
     CallsheetError,
     LedgerDamaged,
@@ -26,7 +26,7 @@ from tasks.errors import (
     RunStopped,
     StoreUnusable,
 )
-from tasks.settings import load_settings
+from callsheet.tasks.settings import load_settings
 from tests.campaigns import Stage, brief
 
 MIDDLE = [

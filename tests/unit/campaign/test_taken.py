@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tasks.campaign.taken import Taken
+from callsheet.tasks.campaign.taken import Taken
 
 Way = Callable[[Taken], Awaitable[list[object]]]
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deployments.direct.session import ending
-from tasks.errors import (
+from callsheet.deployments.direct.session import ending
+from callsheet.tasks.errors import (
     BadRequest,
     CallsheetError,
     FilmError,

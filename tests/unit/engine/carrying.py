@@ -17,14 +17,20 @@ from typing import Any, cast
 
 from sqlalchemy import Connection, insert, update
 
-from tasks.engine.context import Context
-from tasks.engine.engine import Engine
-from tasks.engine.lanes.evidence import Baseline
-from tasks.engine.pages import Work
-from tasks.ledger import Campaign, ensure_campaign, find_campaign, open_ledger, rows_to_carry
-from tasks.ledger.schema import rows, takes
-from tasks.service import Created, Gate, Pace, Video
-from tasks.settings import load_settings
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.engine import Engine
+from callsheet.tasks.engine.lanes.evidence import Baseline
+from callsheet.tasks.engine.pages import Work
+from callsheet.tasks.ledger import (
+    Campaign,
+    ensure_campaign,
+    find_campaign,
+    open_ledger,
+    rows_to_carry,
+)
+from callsheet.tasks.ledger.schema import rows, takes
+from callsheet.tasks.service import Created, Gate, Pace, Video
+from callsheet.tasks.settings import load_settings
 
 NAME = "spring"
 REQUEST = {"topic": "a kettle that hums in tune " * 20, "duration_seconds": 5}

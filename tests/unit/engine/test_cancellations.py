@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from tasks.engine.policy.decide import decide
-from tasks.engine.policy.decision import Memory, Rules
-from tasks.engine.policy.observations import (
+from callsheet.tasks.engine.policy.decide import decide
+from callsheet.tasks.engine.policy.decision import Memory, Rules
+from callsheet.tasks.engine.policy.observations import (
     Accepted,
     FilmReady,
     Missing,
@@ -21,8 +21,8 @@ from tasks.engine.policy.observations import (
     Unmade,
     Unreached,
 )
-from tasks.ledger import CampaignRow
-from tasks.ledger.states import State
+from callsheet.tasks.ledger import CampaignRow
+from callsheet.tasks.ledger.states import State
 from tests.campaigns import T0, a_row
 
 NOW = T0 + 30

@@ -10,10 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.engine.policy.creates import LOST_LIMIT
-from tasks.engine.policy.decide import CORRUPT_LIMIT, DELIVERY_LIMIT, UNASKED_LIMIT, decide
-from tasks.engine.policy.decision import LAST_CREATE, SPREAD, Memory, Rules, backoff
-from tasks.engine.policy.observations import (
+from callsheet.tasks.engine.policy.creates import LOST_LIMIT
+from callsheet.tasks.engine.policy.decide import (
+    CORRUPT_LIMIT,
+    DELIVERY_LIMIT,
+    UNASKED_LIMIT,
+    decide,
+)
+from callsheet.tasks.engine.policy.decision import LAST_CREATE, SPREAD, Memory, Rules, backoff
+from callsheet.tasks.engine.policy.observations import (
     Accepted,
     AccessDenied,
     Busy,
@@ -32,10 +37,10 @@ from tasks.engine.policy.observations import (
     Unmade,
     Unreached,
 )
-from tasks.engine.policy.polling import POLL_MAX, POLL_MIN, told_interval
-from tasks.engine.policy.renders import GRACE, ODD_POLLS, ODD_SPAN
-from tasks.ledger import STATES, TRANSITIONS, FilmFindings, State
-from tasks.service.sending import LONGEST
+from callsheet.tasks.engine.policy.polling import POLL_MAX, POLL_MIN, told_interval
+from callsheet.tasks.engine.policy.renders import GRACE, ODD_POLLS, ODD_SPAN
+from callsheet.tasks.ledger import STATES, TRANSITIONS, FilmFindings, State
+from callsheet.tasks.service.sending import LONGEST
 from tests.campaigns import FILM, T0, a_row
 
 RULES = Rules(horizon=86400, deadline=10800, captions_wait=120)

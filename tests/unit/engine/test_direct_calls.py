@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from tasks.engine.direct_calls import journaled
-from tasks.errors import Conflict, NotSent, OutcomeUnknown, RunStopped, SpendRefused
-from tasks.ledger import Ledger, open_ledger, unsettled_calls
+from callsheet.tasks.engine.direct_calls import journaled
+from callsheet.tasks.errors import Conflict, NotSent, OutcomeUnknown, RunStopped, SpendRefused
+from callsheet.tasks.ledger import Ledger, open_ledger, unsettled_calls
 from tests.campaigns import NOW
 
 

@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import pytest
 
-from tasks.engine.context import Context
-from tasks.engine.engine import Engine
-from tasks.engine.lanes.evidence import Baseline
-from tasks.errors import Conflict
-from tasks.ledger import Ledger
-from tasks.service import SignedUrl, Video
-from tasks.settings import load_settings
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.engine import Engine
+from callsheet.tasks.engine.lanes.evidence import Baseline
+from callsheet.tasks.errors import Conflict
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.service import SignedUrl, Video
+from callsheet.tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 
 

@@ -6,13 +6,13 @@ import asyncio
 from collections import Counter
 from typing import cast
 
-from tasks.engine.context import Context
-from tasks.engine.engine import Engine
-from tasks.engine.policy.decision import Memory
-from tasks.engine.policy.observations import FilesStored, Observation
-from tasks.errors import Conflict
-from tasks.ledger import CampaignRow
-from tasks.service import SignedUrl, Video
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.engine import Engine
+from callsheet.tasks.engine.policy.decision import Memory
+from callsheet.tasks.engine.policy.observations import FilesStored, Observation
+from callsheet.tasks.errors import Conflict
+from callsheet.tasks.ledger import CampaignRow
+from callsheet.tasks.service import SignedUrl, Video
 from tests.campaigns import FILM, NOW, Stage, brief
 from tests.model.virtual_time import VirtualTime, run_virtually
 from tests.unit.engine.test_stop import Play, Service

@@ -10,16 +10,16 @@ from typing import Any, cast
 
 import pytest
 
-from tasks.brief import CREATE
-from tasks.engine.carried import Deliver
-from tasks.engine.context import Context
-from tasks.engine.engine import Engine
-from tasks.engine.pages import NAMED, Batch, Pages, Queue, Work
-from tasks.engine.policy.decision import Memory
-from tasks.engine.policy.observations import FilesStored, Observation
-from tasks.engine.progress import Snapshot
-from tasks.ledger import CampaignRow, RowToCarry, State, ask_to_cancel, rows_to_carry
-from tasks.service import Created, SignedUrl, Video
+from callsheet.tasks.brief import CREATE
+from callsheet.tasks.engine.carried import Deliver
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.engine import Engine
+from callsheet.tasks.engine.pages import NAMED, Batch, Pages, Queue, Work
+from callsheet.tasks.engine.policy.decision import Memory
+from callsheet.tasks.engine.policy.observations import FilesStored, Observation
+from callsheet.tasks.engine.progress import Snapshot
+from callsheet.tasks.ledger import CampaignRow, RowToCarry, State, ask_to_cancel, rows_to_carry
+from callsheet.tasks.service import Created, SignedUrl, Video
 from tests.campaigns import FILM, NOW, Stage, brief
 from tests.model.virtual_time import run_virtually
 from tests.unit.engine.test_stop import Play, Service

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from tasks.engine.context import Context
-from tasks.engine.lanes.poll import poll
-from tasks.engine.lanes.price import ask_price, before_spending
-from tasks.engine.policy.decision import Memory
-from tasks.engine.policy.observations import (
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.poll import poll
+from callsheet.tasks.engine.lanes.price import ask_price, before_spending
+from callsheet.tasks.engine.policy.decision import Memory
+from callsheet.tasks.engine.policy.observations import (
     Closed,
     FilmReady,
     Missing,
@@ -21,9 +21,16 @@ from tasks.engine.policy.observations import (
     Polled,
     Troubled,
 )
-from tasks.errors import Conflict, NotFound, Parked, RateLimited, ServerTrouble, ServiceError
-from tasks.service import SignedUrl, Video
-from tasks.settings import load_settings
+from callsheet.tasks.errors import (
+    Conflict,
+    NotFound,
+    Parked,
+    RateLimited,
+    ServerTrouble,
+    ServiceError,
+)
+from callsheet.tasks.service import SignedUrl, Video
+from callsheet.tasks.settings import load_settings
 from tests.campaigns import T0, a_row, brief
 
 FILM = "https://film.example/a?signature=s"

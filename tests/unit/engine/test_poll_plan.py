@@ -10,20 +10,20 @@ from statistics import mean
 
 import pytest
 
-from tasks.engine.policy.decide import decide
-from tasks.engine.policy.decision import Memory, Rules
-from tasks.engine.policy.observations import Accepted, Polled
-from tasks.engine.policy.polling import (
+from callsheet.tasks.engine.policy.decide import decide
+from callsheet.tasks.engine.policy.decision import Memory, Rules
+from callsheet.tasks.engine.policy.observations import Accepted, Polled
+from callsheet.tasks.engine.policy.polling import (
     AFTER_HINT,
     POLL_MAX,
     SAFETY_NET,
     first_interval,
     poll_interval,
 )
-from tasks.engine.policy.render_times import RenderTimes, kind_of
-from tasks.engine.policy.renders import wait_to_poll
-from tasks.engine.poll_plan import SCOUTS, PollPlan
-from tasks.ledger.values import CampaignRow
+from callsheet.tasks.engine.policy.render_times import RenderTimes, kind_of
+from callsheet.tasks.engine.policy.renders import wait_to_poll
+from callsheet.tasks.engine.poll_plan import SCOUTS, PollPlan
+from callsheet.tasks.ledger.values import CampaignRow
 from tests.unit.engine.test_decide import T0, a_row
 
 RULES = Rules()

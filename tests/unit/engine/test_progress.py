@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-from tasks.engine.progress import OVERDUE, SLOWER, Progress, Speeds
-from tasks.ledger import Tally
+from callsheet.tasks.engine.progress import OVERDUE, SLOWER, Progress, Speeds
+from callsheet.tasks.ledger import Tally
 from tests.campaigns import FILM, a_row
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.brief import Brief, Json
-from tasks.engine.policy.refusal import in_columns
+from callsheet.tasks.brief import Brief, Json
+from callsheet.tasks.engine.policy.refusal import in_columns
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,20 @@ import httpx
 import pytest
 from sqlalchemy import Connection, event
 
-from tasks.clock import utc_now
-from tasks.engine.context import Context
-from tasks.engine.lanes.evidence import Baseline
-from tasks.engine.lanes.submit import submit
-from tasks.engine.lanes.submit_unkeyed import submit_unkeyed
-from tasks.engine.policy.observations import Accepted
-from tasks.engine.shared_pace import AFTER_FAULT, EVERY, LedgerPace, following_pace, rate_of
-from tasks.ledger import (
+from callsheet.tasks.clock import utc_now
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.lanes.evidence import Baseline
+from callsheet.tasks.engine.lanes.submit import submit
+from callsheet.tasks.engine.lanes.submit_unkeyed import submit_unkeyed
+from callsheet.tasks.engine.policy.observations import Accepted
+from callsheet.tasks.engine.shared_pace import (
+    AFTER_FAULT,
+    EVERY,
+    LedgerPace,
+    following_pace,
+    rate_of,
+)
+from callsheet.tasks.ledger import (
     KeptPace,
     Ledger,
     close_gate,
@@ -30,10 +36,10 @@ from tasks.ledger import (
     open_ledger,
     pace_of,
 )
-from tasks.ledger.gathering import carry_out
-from tasks.service import Gate, VideoService
-from tasks.service.pacing import RECOVERY, Rate
-from tasks.settings import load_settings
+from callsheet.tasks.ledger.gathering import carry_out
+from callsheet.tasks.service import Gate, VideoService
+from callsheet.tasks.service.pacing import RECOVERY, Rate
+from callsheet.tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 
 

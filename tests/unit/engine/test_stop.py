@@ -10,15 +10,22 @@ from typing import Any, cast
 
 import pytest
 
-from tasks.engine.context import Context
-from tasks.engine.engine import Engine
-from tasks.engine.lanes.evidence import Baseline
-from tasks.errors import Conflict, LedgerError, NotFound, RunStopped, ServerTrouble, ServiceError
-from tasks.ledger import CampaignRow, unsettled_calls
-from tasks.service import Created, Gate, Pace, SignedUrl, Video
-from tasks.service.pace import Turns
-from tasks.service.pacing import Rate
-from tasks.settings import load_settings
+from callsheet.tasks.engine.context import Context
+from callsheet.tasks.engine.engine import Engine
+from callsheet.tasks.engine.lanes.evidence import Baseline
+from callsheet.tasks.errors import (
+    Conflict,
+    LedgerError,
+    NotFound,
+    RunStopped,
+    ServerTrouble,
+    ServiceError,
+)
+from callsheet.tasks.ledger import CampaignRow, unsettled_calls
+from callsheet.tasks.service import Created, Gate, Pace, SignedUrl, Video
+from callsheet.tasks.service.pace import Turns
+from callsheet.tasks.service.pacing import Rate
+from callsheet.tasks.settings import load_settings
 from tests.campaigns import NOW, Stage, brief
 from tests.model.plain_ledger import PlainLedger
 from tests.model.virtual_time import Fuse, VirtualTime, run_virtually

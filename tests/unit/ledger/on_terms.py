@@ -6,10 +6,10 @@ from decimal import Decimal
 
 from sqlalchemy import Connection, func, select
 
-from tasks.credits import from_micro
-from tasks.key import frozen_body
-from tasks.ledger import Account, CampaignRow, Take, Terms, all_accounts, open_take
-from tasks.ledger.schema import takes
+from callsheet.tasks.credits import from_micro
+from callsheet.tasks.key import frozen_body
+from callsheet.tasks.ledger import Account, CampaignRow, Take, Terms, all_accounts, open_take
+from callsheet.tasks.ledger.schema import takes
 from tests.campaigns import NOW, Stage, key_of
 
 

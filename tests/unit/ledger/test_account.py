@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tasks.brief import Brief
-from tasks.ledger import (
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.ledger import (
     Ledger,
     Terms,
     accept,
@@ -25,8 +25,8 @@ from tasks.ledger import (
     settle,
     tally_of,
 )
-from tasks.ledger.figures import NAMES, figures_of
-from tasks.ledger.moves import UnknownMove
+from callsheet.tasks.ledger.figures import NAMES, figures_of
+from callsheet.tasks.ledger.moves import UnknownMove
 from tests.campaigns import FILM, NOW, Stage, brief, sums
 from tests.unit.ledger.on_terms import account_sums, open_on
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import text
 
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     Account,
     Ledger,
     Quoted,
@@ -23,8 +23,8 @@ from tasks.ledger import (
     settle,
     tally_of,
 )
-from tasks.ledger import schema as tables
-from tasks.ledger.database import insert_unless_there, ledger_url, make_engine
+from callsheet.tasks.ledger import schema as tables
+from callsheet.tasks.ledger.database import insert_unless_there, ledger_url, make_engine
 from tests.campaigns import NOW, Stage, brief
 from tests.leasing import acquire_lease
 from tests.unit.ledger.on_terms import account_sums, open_on
@@ -304,7 +304,7 @@ async def test_takes_of_an_older_ledger_are_counted(ledger: Ledger):
     before = await accounts(stage)
 
     def again(connection) -> None:
-        from tasks.ledger.migrations.versions.m0004_accounts import count_takes
+        from callsheet.tasks.ledger.migrations.versions.m0004_accounts import count_takes
 
         connection.execute(text("DELETE FROM accounts"))
         connection.execute(text("UPDATE takes SET day = NULL, cost_center = NULL"))

@@ -21,13 +21,13 @@ import pytest
 from sqlalchemy import Connection, create_engine, insert, literal, select, text, update
 from sqlalchemy.engine import make_url
 
-from tasks import crash
-from tasks.errors import BadInput, LedgerError
-from tasks.ledger import all_campaigns, ensure_campaign, open_ledger
-from tasks.ledger.backup import back_up, restore
-from tasks.ledger.leases import name_in_sql
-from tasks.ledger.maintenance import check_ledger, upgrade_ledger, vacuum_ledger
-from tasks.ledger.schema import REVISION, campaigns, events, leases, metadata
+from callsheet.tasks import crash
+from callsheet.tasks.errors import BadInput, LedgerError
+from callsheet.tasks.ledger import all_campaigns, ensure_campaign, open_ledger
+from callsheet.tasks.ledger.backup import back_up, restore
+from callsheet.tasks.ledger.leases import name_in_sql
+from callsheet.tasks.ledger.maintenance import check_ledger, upgrade_ledger, vacuum_ledger
+from callsheet.tasks.ledger.schema import REVISION, campaigns, events, leases, metadata
 from tests.board.filmed import filmed
 from tests.databases import PostgresServer
 from tests.programs import ROOT
@@ -194,7 +194,7 @@ async def test_a_file_that_somebody_has_open_is_not_replaced(tmp_path: Path) -> 
 #: What somebody does who opens a ledger in the moment when another takes its place, or who dies.
 OPEN = """
 import asyncio, sys
-from tasks.ledger import all_campaigns, open_ledger
+from callsheet.tasks.ledger import all_campaigns, open_ledger
 async def main():
     async with await open_ledger(sys.argv[1]) as ledger:
         await ledger.read(all_campaigns)
@@ -204,7 +204,7 @@ asyncio.run(main())
 WRITE = """
 import asyncio, os, sys
 from functools import partial
-from tasks.ledger import ensure_campaign, open_ledger
+from callsheet.tasks.ledger import ensure_campaign, open_ledger
 async def main():
     ledger = await open_ledger(sys.argv[1])
     add = partial(ensure_campaign, name="autumn", at=1.0, sheet="a.csv", sheet_digest="d")
@@ -215,8 +215,8 @@ asyncio.run(main())
 DIE = """
 import os, signal, sys
 from pathlib import Path
-from tasks.crash import arm
-from tasks.ledger.backup import restore
+from callsheet.tasks.crash import arm
+from callsheet.tasks.ledger.backup import restore
 arm(lambda name, _: name == sys.argv[3] and os.kill(os.getpid(), signal.SIGKILL))
 restore(sys.argv[1], Path(sys.argv[2]), by="Ann", at=1_800_000_000.0, instead=True)
 """
@@ -563,8 +563,8 @@ async def test_a_file_is_not_made_smaller_while_a_run_is_at_work(ledger_address:
 DIE_COPYING = """
 import os, signal, sys
 from pathlib import Path
-from tasks.crash import arm
-from tasks.ledger.backup import back_up
+from callsheet.tasks.crash import arm
+from callsheet.tasks.ledger.backup import back_up
 arm(lambda name, _: os.kill(os.getpid(), signal.SIGKILL))
 back_up(sys.argv[1], Path(sys.argv[2]), by="Ann", at=1.0)
 """

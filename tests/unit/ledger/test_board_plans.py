@@ -13,11 +13,11 @@ import pytest
 from sqlalchemy import Connection, create_engine, select
 from sqlalchemy.exc import OperationalError
 
-from tasks.aftercare.approval import approve_on_board
-from tasks.campaign.board_plan import PlanTerms
-from tasks.campaign.plan_keeping import ask_plan, replace_plan
-from tasks.errors import AllowanceSpent, MovedOn, NotApproved
-from tasks.ledger import (
+from callsheet.tasks.aftercare.approval import approve_on_board
+from callsheet.tasks.campaign.board_plan import PlanTerms
+from callsheet.tasks.campaign.plan_keeping import ask_plan, replace_plan
+from callsheet.tasks.errors import AllowanceSpent, MovedOn, NotApproved
+from callsheet.tasks.ledger import (
     KeptPlan,
     Ledger,
     PlanKind,
@@ -38,12 +38,12 @@ from tasks.ledger import (
     run_again,
     run_for,
 )
-from tasks.ledger.database import ledger_url
-from tasks.ledger.leases import run_lease
-from tasks.ledger.people import Role, invite_person, revoke_person
-from tasks.ledger.plans import drop_old_plans, extend_plan
-from tasks.ledger.reviews import review
-from tasks.ledger.schema_board import people
+from callsheet.tasks.ledger.database import ledger_url
+from callsheet.tasks.ledger.leases import run_lease
+from callsheet.tasks.ledger.people import Role, invite_person, revoke_person
+from callsheet.tasks.ledger.plans import drop_old_plans, extend_plan
+from callsheet.tasks.ledger.reviews import review
+from callsheet.tasks.ledger.schema_board import people
 from tests.board.filmed import filmed
 from tests.campaigns import Stage
 from tests.databases import empty_ledger

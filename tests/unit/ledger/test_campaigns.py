@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     Campaign,
     Ledger,
     all_campaigns,

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     CancelMark,
     Ledger,
     Quoted,
@@ -19,7 +19,7 @@ from tasks.ledger import (
     end_cancel,
     wake_stalled,
 )
-from tasks.ledger.states import State
+from callsheet.tasks.ledger.states import State
 from tests.campaigns import NOW, Stage, brief
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.ledger import ACTIONS, STATES, TRANSITIONS, UNDER_WAY, Ledger, State, diff_row
+from callsheet.tasks.ledger import ACTIONS, STATES, TRANSITIONS, UNDER_WAY, Ledger, State, diff_row
 from tests.campaigns import Stage, brief
 
 TEA, COFFEE = brief(), brief(topic="Coffee")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tasks.ledger import Ledger
-from tasks.ledger.earlier import (
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.ledger.earlier import (
     EarlierTake,
     allow_to_pay,
     earlier_of,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from tasks.campaign.report import row_documents
-from tasks.ledger import (
+from callsheet.tasks.campaign.report import row_documents
+from callsheet.tasks.ledger import (
     Delivered,
     Ledger,
     Quoted,

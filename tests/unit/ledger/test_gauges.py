@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.ledger import Ledger, keeping_counts, open_ledger
-from tasks.ledger.gauges import MOST, RECENT, Gauging, LedgerGauges
-from tasks.measures import Measures
+from callsheet.tasks.ledger import Ledger, keeping_counts, open_ledger
+from callsheet.tasks.ledger.gauges import MOST, RECENT, Gauging, LedgerGauges
+from callsheet.tasks.measures import Measures
 from tests.campaigns import NOW as CREATED
 from tests.campaigns import Stage, brief
 from tests.statements import statements

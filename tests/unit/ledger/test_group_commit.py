@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from sqlalchemy import event, func, select, text
 
-from tasks.errors import LedgerError
-from tasks.ledger import (
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.ledger import (
     AtLimit,
     Ledger,
     Terms,
@@ -27,7 +27,7 @@ from tasks.ledger import (
     set_budget,
     settle,
 )
-from tasks.ledger.schema import campaigns, events, leases
+from callsheet.tasks.ledger.schema import campaigns, events, leases
 from tests.campaigns import NOW, Stage, brief, sums
 from tests.leasing import acquire_lease
 from tests.unit.ledger.on_terms import account_sums, open_on

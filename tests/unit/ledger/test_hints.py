@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     Hint,
     Ledger,
     count_hints,
@@ -22,7 +22,7 @@ from tasks.ledger import (
     listening,
     open_ledger,
 )
-from tasks.ledger.hints import KEPT
+from callsheet.tasks.ledger.hints import KEPT
 
 T0 = 1_800_000_000.0
 HINT = Hint(digest="a" * 64, nonce="n1", videos=frozenset({"vid_1", "vid_2"}), event_id="evt_1")

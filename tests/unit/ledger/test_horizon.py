@@ -11,10 +11,10 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, insert, select
 
-from tasks.ledger import Ledger, events_between
-from tasks.ledger.database import ledger_url, make_engine
-from tasks.ledger.horizon import Horizon, horizon
-from tasks.ledger.schema import events
+from callsheet.tasks.ledger import Ledger, events_between
+from callsheet.tasks.ledger.database import ledger_url, make_engine
+from callsheet.tasks.ledger.horizon import Horizon, horizon
+from callsheet.tasks.ledger.schema import events
 from tests.campaigns import NOW, Stage, brief
 
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from tasks.ledger import Ledger, review
-from tasks.ledger.keep_rates import By, KeepRate, keep_rates
+from callsheet.tasks.ledger import Ledger, review
+from callsheet.tasks.ledger.keep_rates import By, KeepRate, keep_rates
 from tests.board.filmed import another_take, filmed
 from tests.campaigns import Stage
 

@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.ledger import FilmFindings, StoredPicture, deliver, find_take_film, review, review_all
+from callsheet.tasks.ledger import (
+    FilmFindings,
+    StoredPicture,
+    deliver,
+    find_take_film,
+    review,
+    review_all,
+)
 from tests.campaigns import FILM, NOW, Stage, brief
 
 WRONG = FilmFindings(

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tasks.ledger import Ledger, campaign_lease, open_ledger, owns
-from tasks.ledger.campaigns import campaign_at_work
-from tasks.ledger.leases import Lease, acquire, database_now, find, holds, release, renew
+from callsheet.tasks.ledger import Ledger, campaign_lease, open_ledger, owns
+from callsheet.tasks.ledger.campaigns import campaign_at_work
+from callsheet.tasks.ledger.leases import Lease, acquire, database_now, find, holds, release, renew
 from tests.campaigns import Stage
 from tests.leasing import let_lapse
 

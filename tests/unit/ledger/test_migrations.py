@@ -15,7 +15,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.engine import make_url
 
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     all_campaigns,
     open_ledger,
     schema_board,  # noqa: F401
@@ -23,8 +23,8 @@ from tasks.ledger import (
     takes_of,
     unsettled_calls,
 )
-from tasks.ledger.maintenance import upgrade_ledger
-from tasks.ledger.schema import REVISION, VERSION_TABLE, metadata
+from callsheet.tasks.ledger.maintenance import upgrade_ledger
+from callsheet.tasks.ledger.schema import REVISION, VERSION_TABLE, metadata
 
 
 async def test_migrations_produce_the_schema(ledger_address: str):
@@ -53,7 +53,7 @@ def is_used(one: Any, name: str, kind: str, reflected: bool, known: Any) -> bool
 
 def scripts() -> ScriptDirectory:
     config = Config()
-    config.set_main_option("script_location", "tasks.ledger:migrations")
+    config.set_main_option("script_location", "callsheet.tasks.ledger:migrations")
     config.set_main_option("path_separator", "os")
     return ScriptDirectory.from_config(config)
 
@@ -74,7 +74,7 @@ def make_older(address: str, revision: str, *statements: str) -> None:
     url = make_url(address)
     url = url if url.drivername == "sqlite" else url.set(drivername="postgresql+psycopg")
     config = Config()
-    config.set_main_option("script_location", "tasks.ledger:migrations")
+    config.set_main_option("script_location", "callsheet.tasks.ledger:migrations")
     config.set_main_option("path_separator", "os")
     engine = create_engine(url)
     with engine.begin() as connection:

@@ -10,8 +10,8 @@ from functools import partial
 
 import pytest
 
-from tasks.ledger import STATES, TRANSITIONS, Ledger, State, move, remark
-from tasks.ledger.moves import UnknownMove
+from callsheet.tasks.ledger import STATES, TRANSITIONS, Ledger, State, move, remark
+from callsheet.tasks.ledger.moves import UnknownMove
 from tests.campaigns import Stage, brief
 
 
@@ -103,7 +103,7 @@ def test_from_every_state_a_film_can_still_be_delivered(state: State):
 _RACE = """
 import asyncio, sys
 from functools import partial
-from tasks.ledger import move, open_ledger, rows_of
+from callsheet.tasks.ledger import move, open_ledger, rows_of
 async def main():
     async with await open_ledger(sys.argv[1]) as ledger:
         rows = await ledger.read(partial(rows_of, campaign_id=1))

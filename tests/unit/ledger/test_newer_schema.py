@@ -12,8 +12,8 @@ import psycopg
 import pytest
 from sqlalchemy import Engine
 
-from tasks.errors import LedgerError, LedgerNewer
-from tasks.ledger import (
+from callsheet.tasks.errors import LedgerError, LedgerNewer
+from callsheet.tasks.ledger import (
     Ledger,
     all_campaigns,
     ensure_campaign,
@@ -21,12 +21,12 @@ from tasks.ledger import (
     open_ledger,
     renew_batches,
 )
-from tasks.ledger.backup import back_up, schema_of
-from tasks.ledger.database import ledger_url, make_engine
-from tasks.ledger.maintenance import check_ledger, upgrade_ledger
-from tasks.ledger.migrate import TRIES, upgrade
-from tasks.ledger.schema import REVISION
-from tasks.ledger.schema_version import order_of
+from callsheet.tasks.ledger.backup import back_up, schema_of
+from callsheet.tasks.ledger.database import ledger_url, make_engine
+from callsheet.tasks.ledger.maintenance import check_ledger, upgrade_ledger
+from callsheet.tasks.ledger.migrate import TRIES, upgrade
+from callsheet.tasks.ledger.schema import REVISION
+from callsheet.tasks.ledger.schema_version import order_of
 from tests.campaigns import Stage, brief
 from tests.databases import PostgresServer
 from tests.leasing import acquire_lease

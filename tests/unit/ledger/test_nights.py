@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tasks.errors import SpendRefused
-from tasks.ledger import Lease, Ledger, ensure_campaign, open_ledger
-from tasks.ledger.acts import note_act
-from tasks.ledger.inbox_sheets import (
+from callsheet.tasks.errors import SpendRefused
+from callsheet.tasks.ledger import Lease, Ledger, ensure_campaign, open_ledger
+from callsheet.tasks.ledger.acts import note_act
+from callsheet.tasks.ledger.inbox_sheets import (
     SweptSheet,
     begin_campaign,
     end_sheet,
@@ -22,8 +22,8 @@ from tasks.ledger.inbox_sheets import (
     sheets_in,
     sheets_under_way,
 )
-from tasks.ledger.leases import night_lease
-from tasks.ledger.nights import (
+from callsheet.tasks.ledger.leases import night_lease
+from callsheet.tasks.ledger.nights import (
     LEFT,
     KeptNight,
     Pause,
@@ -38,7 +38,7 @@ from tasks.ledger.nights import (
     resume,
     skip_night,
 )
-from tasks.ledger.restore import PastTake, restore_take
+from callsheet.tasks.ledger.restore import PastTake, restore_take
 from tests.campaigns import Stage, brief
 from tests.leasing import let_lapse
 

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from tasks.ledger import Ledger
-from tasks.ledger.notices import (
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.ledger.notices import (
     TAKEN,
     Notice,
     keep_notices,

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from tasks.errors import LedgerError
-from tasks.ledger import all_campaigns, ensure_campaign, open_ledger
-from tasks.ledger.schema import REVISION
+from callsheet.tasks.errors import LedgerError
+from callsheet.tasks.ledger import all_campaigns, ensure_campaign, open_ledger
+from callsheet.tasks.ledger.schema import REVISION
 from tests.databases import PostgresServer
 
 
@@ -226,7 +226,7 @@ async def test_a_group_waits_for_a_lock_once_and_not_once_for_each(made_ledger, 
 _OPEN = """
 import asyncio, sys
 from functools import partial
-from tasks.ledger import ensure_campaign, open_ledger
+from callsheet.tasks.ledger import ensure_campaign, open_ledger
 async def main():
     print("ready", flush=True)
     sys.stdin.readline()

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event
 
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     Ledger,
     RowFilter,
     count_shown,
@@ -27,7 +27,7 @@ from tasks.ledger import (
     shown_rows,
     whole_row,
 )
-from tasks.ledger.horizon import horizon
+from callsheet.tasks.ledger.horizon import horizon
 from tests.bench.large_ledger import make_large_ledger
 
 SIZES = (300, 3_000)

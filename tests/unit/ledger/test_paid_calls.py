@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     Ledger,
     accept,
     close_call,

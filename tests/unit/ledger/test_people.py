@@ -11,12 +11,18 @@ import pytest
 from sqlalchemy import Connection, create_engine, select
 from sqlalchemy.exc import OperationalError
 
-from tasks.errors import BadInput
-from tasks.ledger import Ledger, ensure_campaign, open_ledger
-from tasks.ledger.acts import acts_of, note_act
-from tasks.ledger.database import ledger_url
-from tasks.ledger.kept_answers import ABANDONED, KEPT, claim_answer, drop_answer, keep_answer
-from tasks.ledger.people import (
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import Ledger, ensure_campaign, open_ledger
+from callsheet.tasks.ledger.acts import acts_of, note_act
+from callsheet.tasks.ledger.database import ledger_url
+from callsheet.tasks.ledger.kept_answers import (
+    ABANDONED,
+    KEPT,
+    claim_answer,
+    drop_answer,
+    keep_answer,
+)
+from callsheet.tasks.ledger.people import (
     Person,
     all_people,
     find_person,
@@ -27,8 +33,8 @@ from tasks.ledger.people import (
     revoke_person,
     whose_login,
 )
-from tasks.ledger.schema_board import people
-from tasks.ledger.sessions import (
+from callsheet.tasks.ledger.schema_board import people
+from callsheet.tasks.ledger.sessions import (
     all_links,
     close_session,
     enter,

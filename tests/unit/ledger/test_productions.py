@@ -8,10 +8,10 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, event, select
 
-from tasks.campaign.crew import terms_of
-from tasks.campaign.crews import check_workers
-from tasks.errors import ConfigurationError, Parked
-from tasks.ledger import (
+from callsheet.tasks.campaign.crew import terms_of
+from callsheet.tasks.campaign.crews import check_workers
+from callsheet.tasks.errors import ConfigurationError, Parked
+from callsheet.tasks.ledger import (
     ClaimedBatch,
     Headway,
     Ledger,
@@ -31,8 +31,8 @@ from tasks.ledger import (
     states_by_crew,
     stop_production,
 )
-from tasks.ledger.leases import find, worker_lease
-from tasks.ledger.schema import rows
+from callsheet.tasks.ledger.leases import find, worker_lease
+from callsheet.tasks.ledger.schema import rows
 from tests.campaigns import NOW, Stage, brief, key_of
 from tests.leasing import acquire_lease, let_lapse, take_over
 
@@ -304,7 +304,7 @@ async def test_crews_learn_whether_webhooks_tell_of_films(stage: Stage):
     ],
 )
 def test_what_crews_need_is_said(count: int, ledger_address: str, words: str):
-    from tasks.settings import load_settings
+    from callsheet.tasks.settings import load_settings
 
     settings = load_settings(environ={"CALLSHEET_LEDGER": ledger_address})
     with pytest.raises(ConfigurationError, match=words):

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from tasks.errors import MovedOn
-from tasks.ledger import Ledger, Quoted, approve, hold_unpaid, record_quote, record_quotes
+from callsheet.tasks.errors import MovedOn
+from callsheet.tasks.ledger import Ledger, Quoted, approve, hold_unpaid, record_quote, record_quotes
 from tests.campaigns import NOW, Stage, brief
 
 LATER = {"tolerance": Decimal(0), "at": NOW + 1}

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from tasks.ledger import Ledger, adopt_video, give_up, takes_of, tracked_videos
+from callsheet.tasks.ledger import Ledger, adopt_video, give_up, takes_of, tracked_videos
 from tests.campaigns import NOW, Stage, brief, key_of
 
 

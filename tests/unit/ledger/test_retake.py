@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     Ledger,
     Quoted,
     accept,
@@ -19,7 +19,7 @@ from tasks.ledger import (
     settle,
     takes_of,
 )
-from tasks.ledger.states import State
+from callsheet.tasks.ledger.states import State
 from tests.campaigns import FILM, NOW, Stage, brief, key_of, sums
 
 AGAIN: list[State] = ["failed", "stalled", "delivered", "uncertain"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tasks.errors import BadInput
-from tasks.ledger import (
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import (
     Ledger,
     Quoted,
     Review,
@@ -23,7 +23,7 @@ from tasks.ledger import (
     review_of,
     reviews_of,
 )
-from tasks.ledger.database import ledger_url, make_engine
+from callsheet.tasks.ledger.database import ledger_url, make_engine
 from tests.campaigns import NOW, Stage, brief
 
 

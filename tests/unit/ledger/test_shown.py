@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, update
 
-from tasks.brief import Brief
-from tasks.errors import BadInput
-from tasks.ledger import (
+from callsheet.tasks.brief import Brief
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.ledger import (
     SORTS,
     Ledger,
     Quoted,
@@ -31,7 +31,7 @@ from tasks.ledger import (
     variety_of,
     whole_row,
 )
-from tasks.ledger.schema import takes
+from callsheet.tasks.ledger.schema import takes
 from tests.campaigns import FILM, NOW, Stage
 
 STATES = ["planned", "failed", "delivered", "delivered", "held", "delivered", "rendering"]
@@ -227,7 +227,7 @@ async def test_a_row_shows_its_newest_film_and_what_was_said_of_that(ledger: Led
 
 
 def _step(change: str, row: Any) -> Callable[[Connection], Any]:
-    from tasks.ledger import accept, settle
+    from callsheet.tasks.ledger import accept, settle
 
     if change == "rendering":
         return partial(accept, row=row, take=row.take, video_id="vid_2", at=NOW)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event
 
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     CampaignRow,
     Ledger,
     Quoted,

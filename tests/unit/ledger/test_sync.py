@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from tasks.ledger import STATES, TRANSITIONS, Ledger, cells_of, diff_sheet, takes_of
+from callsheet.tasks.ledger import STATES, TRANSITIONS, Ledger, cells_of, diff_sheet, takes_of
 from tests.campaigns import Stage, brief
 
 

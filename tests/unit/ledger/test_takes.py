@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from tasks.ledger import (
+from callsheet.tasks.ledger import (
     Ledger,
     accept,
     deliver,
@@ -226,7 +226,7 @@ async def test_opens_of_two_programs_at_once_never_pass_the_budget(
     stage = await Stage.set(ledger, *map(brief, names), budget=budget)
     for name in names:
         await stage.quote(name, 7)
-    from tasks.ledger import approve
+    from callsheet.tasks.ledger import approve
 
     await stage.write(approve, await stage.rows(), by="Alice", at=NOW)
     async with await open_ledger(made_address) as other:

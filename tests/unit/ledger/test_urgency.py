@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tasks.ledger import Ledger, State, note, urgent_rows
+from callsheet.tasks.ledger import Ledger, State, note, urgent_rows
 from tests.campaigns import NOW, Stage, brief
 
 STATES: tuple[State, ...] = ("delivered", "rendering", "failed", "delivered", "held", "delivered")

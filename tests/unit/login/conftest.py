@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import pytest
 from aiohttp import web
 
-from tasks.service.login import Endpoints, Exchange, endpoints_of
+from callsheet.tasks.service.login import Endpoints, Exchange, endpoints_of
 
 KEY = "mav_canary0key0of0the0tests"
 GRANTED = {"access_token": KEY, "token_type": "Bearer", "scope": "read write ai"}

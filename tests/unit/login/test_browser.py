@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import pytest
 
-from tasks.errors import ConfigurationError, LoginError, Parked
-from tasks.redact import redact
-from tasks.service.login import endpoints_of, log_in_by_browser
+from callsheet.tasks.errors import ConfigurationError, LoginError, Parked
+from callsheet.tasks.redact import redact
+from callsheet.tasks.service.login import endpoints_of, log_in_by_browser
 from tests.unit.login.conftest import GRANTED, KEY
 
 REGISTER, TOKEN = "/api/oauth/register", "/api/oauth/token"

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tasks.errors import LoginError, Parked
-from tasks.service.login import Claim, UserCode, log_in_by_claim
+from callsheet.tasks.errors import LoginError, Parked
+from callsheet.tasks.service.login import Claim, UserCode, log_in_by_claim
 from tests.unit.login.conftest import GRANTED, KEY, PENDING
 
 BEGIN, FRESH, TOKEN = "/agent/identity", "/agent/identity/claim", "/api/oauth/token"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.launcher import Process, launcher
+from tests.launcher import IMPORTS, Process, launcher
 from tests.unit.login.conftest import GRANTED, KEY, PENDING, AuthServer
-from tests.unit.login.test_keyring import BACKEND, ROOT
+from tests.unit.login.test_keyring import BACKEND
 
 DEVICE, TOKEN = "/api/oauth/device_authorization", "/api/oauth/token"
 IDENTITY, FRESH, REVOKE = "/agent/identity", "/agent/identity/claim", "/api/oauth/revoke"
@@ -68,7 +68,7 @@ def machine(server: AuthServer, tmp_path: Path) -> Machine:
         tmp_path,
         {
             **clean,
-            "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}",
+            "PYTHONPATH": f"{IMPORTS}{os.pathsep}{tmp_path}",
             "CALLSHEET_BASE_URL": f"{server.url}/api/v1",
             "CALLSHEET_CREDENTIALS": "file",
             "XDG_CONFIG_HOME": str(tmp_path / "config"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.credentials import (
+from callsheet.tasks.credentials import (
     Login,
     PendingClaim,
     choose_place,
@@ -26,7 +26,7 @@ from tasks.credentials import (
     read_claim,
     read_register,
 )
-from tasks.errors import ConfigurationError
+from callsheet.tasks.errors import ConfigurationError
 
 KEY = "mav_canary0key0of0the0tests"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.errors import LoginError, Parked
-from tasks.service.login import log_in_by_device
+from callsheet.tasks.errors import LoginError, Parked
+from callsheet.tasks.service.login import log_in_by_device
 from tests.unit.login.conftest import GRANTED, KEY, PENDING
 
 BEGIN, TOKEN = "/api/oauth/device_authorization", "/api/oauth/token"

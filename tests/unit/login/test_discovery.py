@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.errors import ConfigurationError, Parked
-from tasks.service.login import auth_url_beside, discover, endpoints_of, find_auth_url
+from callsheet.tasks.errors import ConfigurationError, Parked
+from callsheet.tasks.service.login import auth_url_beside, discover, endpoints_of, find_auth_url
 
 METADATA = "/.well-known/oauth-authorization-server"
 RESOURCE = "/mcp/.well-known/oauth-protected-resource"

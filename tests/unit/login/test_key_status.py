@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.service.login import Owner, key_status, owner_of
+from callsheet.tasks.service.login import Owner, key_status, owner_of
 from tests.unit.login.conftest import KEY
 
 VIDEOS, ME = "/api/v1/videos", "/api/v1/me"

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.launcher import IMPORTS
+
 ROOT = Path(__file__).parent.parent.parent.parent
 KEY = "mav_canary0key0of0the0tests"
 BACKEND = """
@@ -32,8 +34,8 @@ class Keyring(KeyringBackend):
 PROGRAM = """
 import sys
 from pathlib import Path
-from tasks.credentials import *
-from tasks.errors import CallsheetError
+from callsheet.tasks.credentials import *
+from callsheet.tasks.errors import CallsheetError
 from datetime import UTC, datetime
 folder = Path({folder!r})
 def login(kept_in): return Login(profile="default", base_url="https://api.test/api/v1",
@@ -57,7 +59,7 @@ class Machine:
         (folder / "studio_keyring.py").write_text(BACKEND)
         self.environ = {
             **os.environ,
-            "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}",
+            "PYTHONPATH": f"{IMPORTS}{os.pathsep}{folder}",
             "PYTHON_KEYRING_BACKEND": "studio_keyring.Keyring",
             "XDG_CONFIG_HOME": str(folder / "config"),
         }
@@ -67,7 +69,7 @@ class Machine:
         return self._call([sys.executable, "-c", program], environ)
 
     def callsheet(self, *words: str, **environ: str) -> str:
-        return self._call([sys.executable, "-m", "deployments.cli", *words], environ)
+        return self._call([sys.executable, "-m", "callsheet.deployments.cli", *words], environ)
 
     @property
     def credentials(self) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.service.login import revoke
+from callsheet.tasks.service.login import revoke
 from tests.unit.login.conftest import KEY
 
 METADATA, REVOKE = "/.well-known/oauth-authorization-server", "/api/oauth/revoke"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.credentials import Login, file_of, keep
-from tasks.errors import ConfigurationError
-from tasks.settings import credentials_folder, load_settings
+from callsheet.tasks.credentials import Login, file_of, keep
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.settings import credentials_folder, load_settings
+from tests.launcher import IMPORTS
 
 KEY = "mav_canary0key0of0the0tests"
 BASE, AUTH, MCP = "https://api.test/api/v1", "https://auth.test", "https://mcp.test"
@@ -136,12 +137,13 @@ def test_a_setting_of_the_login_that_cannot_work_is_named(load, name, value, wor
 
 def test_without_a_login_nothing_is_loaded_to_find_that_out(environ, tmp_path: Path):
     program = (
-        "import sys; from tasks.settings import load_settings; load_settings();"
-        "print([m for m in sys.modules if m == 'keyring' or m.startswith('tasks.credentials')])"
+        "import sys; from callsheet.tasks.settings import load_settings; load_settings();"
+        "names = 'keyring', 'callsheet.tasks.credentials';"
+        "print([m for m in sys.modules if m.startswith(names)])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={**environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        env={**environ, "PYTHONPATH": IMPORTS},
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -8,6 +8,7 @@ import pty
 import sys
 from pathlib import Path
 
+from tests.launcher import IMPORTS
 from tests.unit.login.conftest import GRANTED, AuthServer
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -20,13 +21,13 @@ async def test_a_code_that_ran_out_is_replaced_at_a_terminal(server: AuthServer,
     server.on("/api/v1/videos", {"data": []})
     environ = {name: v for name, v in os.environ.items() if not name.startswith("CALLSHEET_")}
     environ |= {
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": IMPORTS,
         "CALLSHEET_BASE_URL": f"{server.url}/api/v1",
         "CALLSHEET_CREDENTIALS": "file",
         "XDG_CONFIG_HOME": str(tmp_path),
     }
     primary, secondary = pty.openpty()
-    words = [sys.executable, "-m", "deployments.cli", "login", "--device"]
+    words = [sys.executable, "-m", "callsheet.deployments.cli", "login", "--device"]
     process = await asyncio.create_subprocess_exec(
         *words, env=environ, cwd=tmp_path, stdin=secondary, stderr=secondary,
         stdout=asyncio.subprocess.PIPE,

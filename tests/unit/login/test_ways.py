@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.service.login import fitting_way
+from callsheet.tasks.service.login import fitting_way
 
 
 @pytest.mark.parametrize(

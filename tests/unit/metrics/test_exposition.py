@@ -9,9 +9,9 @@ import pytest
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
-from tasks.ledger import Ledger, keeping_counts, open_ledger
-from tasks.metrics import METRICS, Exposition, publish
-from tasks.metrics.exposition import FRESH
+from callsheet.tasks.ledger import Ledger, keeping_counts, open_ledger
+from callsheet.tasks.metrics import METRICS, Exposition, publish
+from callsheet.tasks.metrics.exposition import FRESH
 from tests.campaigns import Stage, brief
 from tests.unit.metrics.gateway import gateway
 

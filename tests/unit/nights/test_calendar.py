@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from prefect.server.schemas.schedules import CronSchedule
 
-from tasks.errors import ConfigurationError
-from tasks.nights.calendar import (
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.nights.calendar import (
     check_schedule,
     five_fields,
     last_due,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.nights.lines import (
+from callsheet.deployments.nights.lines import (
     Job,
     calendar_events,
     crontab_lines,

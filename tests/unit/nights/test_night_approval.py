@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tasks.campaign.values import Plan, PlanLine
-from tasks.errors import SpendRefused
-from tasks.ledger import Ledger, PaidElsewhere, PricedRow
-from tasks.ledger.inbox_sheets import see_sheets
-from tasks.ledger.nights import KeptNight, claim_night, find_night
-from tasks.nights.inboxes import Inbox
-from tasks.nights.night_approval import NightApproval
+from callsheet.tasks.campaign.values import Plan, PlanLine
+from callsheet.tasks.errors import SpendRefused
+from callsheet.tasks.ledger import Ledger, PaidElsewhere, PricedRow
+from callsheet.tasks.ledger.inbox_sheets import see_sheets
+from callsheet.tasks.ledger.nights import KeptNight, claim_night, find_night
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.nights.night_approval import NightApproval
 
 INBOX = Inbox(name="spring", place="/in", approval="auto", per_night=Decimal(100))
 NIGHT = KeptNight(

@@ -7,11 +7,11 @@ from functools import partial
 
 import pytest
 
-from tasks.ledger import Ledger, State, review
-from tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in
-from tasks.ledger.leases import night_lease
-from tasks.ledger.nights import claim_night
-from tasks.nights.records import canary_of, close
+from callsheet.tasks.ledger import Ledger, State, review
+from callsheet.tasks.ledger.inbox_sheets import SweptSheet, see_sheets, sheets_in
+from callsheet.tasks.ledger.leases import night_lease
+from callsheet.tasks.ledger.nights import claim_night
+from callsheet.tasks.nights.records import canary_of, close
 from tests.campaigns import Stage, brief
 from tests.leasing import let_lapse
 

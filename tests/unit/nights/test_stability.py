@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.ledger.inbox_sheets import SweptSheet
-from tasks.nights.places import SheetFile, is_sheet
-from tasks.nights.stability import (
+from callsheet.tasks.ledger.inbox_sheets import SweptSheet
+from callsheet.tasks.nights.places import SheetFile, is_sheet
+from callsheet.tasks.nights.stability import (
     OLD,
     STILL,
     is_as_dealt,

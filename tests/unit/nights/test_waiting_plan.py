@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tasks.campaign.values import Plan, PlanLine, RunOptions
-from tasks.ledger import Ledger, plans_of
-from tasks.nights.waiting_plan import WAITS, keep_plan
-from tasks.settings import load_settings
-from tasks.sheet import SheetOptions, parse_sheet
+from callsheet.tasks.campaign.values import Plan, PlanLine, RunOptions
+from callsheet.tasks.ledger import Ledger, plans_of
+from callsheet.tasks.nights.waiting_plan import WAITS, keep_plan
+from callsheet.tasks.settings import load_settings
+from callsheet.tasks.sheet import SheetOptions, parse_sheet
 from tests.programs import simple_sheet
 
 NOW = 1_800_000_000.0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.nights.inboxes import Inbox
-from tasks.settings import Settings, load_settings
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.settings import Settings, load_settings
 from tests.hearing_of_nights import Mailbox, Watcher, mailbox, watcher
 
 

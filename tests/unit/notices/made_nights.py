@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, insert
 
-from tasks.ledger import Ledger
-from tasks.ledger.schema_nights import nights
-from tasks.nights.values import NightReport, SheetReport
+from callsheet.tasks.ledger import Ledger
+from callsheet.tasks.ledger.schema_nights import nights
+from callsheet.tasks.nights.values import NightReport, SheetReport
 
 BERLIN = "Europe/Berlin"
 

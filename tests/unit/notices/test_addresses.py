@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import ConfigurationError
-from tasks.notices.addresses import read_address, read_ping
-from tasks.redact import redact
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.notices.addresses import read_address, read_ping
+from callsheet.tasks.redact import redact
 
 #: An address -> how it is shown, and what of it may never be said.
 SHOWN = [

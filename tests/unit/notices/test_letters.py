@@ -10,12 +10,12 @@ from html import unescape
 
 import pytest
 
-from tasks.nights.inboxes import Inbox
-from tasks.notices.letters import alarm_letter, digest_letter
-from tasks.notices.matters import matters_of
-from tasks.notices.sample import sample_letter
-from tasks.notices.send import chat_text
-from tasks.notices.values import CampaignFigures, Contents, Expiring, Letter, NewFilm
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.notices.letters import alarm_letter, digest_letter
+from callsheet.tasks.notices.matters import matters_of
+from callsheet.tasks.notices.sample import sample_letter
+from callsheet.tasks.notices.send import chat_text
+from callsheet.tasks.notices.values import CampaignFigures, Contents, Expiring, Letter, NewFilm
 from tests.unit.notices.made_nights import BROKEN, DEAR, FAILED, at, night
 
 BOARD = "https://board.example"

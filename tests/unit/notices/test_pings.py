@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.nights.inboxes import Inbox
-from tasks.notices import ping
+from callsheet.tasks.nights.inboxes import Inbox
+from callsheet.tasks.notices import ping
 from tests.hearing_of_nights import Watcher
 
 

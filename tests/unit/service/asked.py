@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.service import VideoService
-from tasks.service.operations import Money
+from callsheet.tasks.service import VideoService
+from callsheet.tasks.service.operations import Money
 
 READ, KEYED, GENTLE, ONCE = Money.READ, Money.KEYED, Money.GENTLE, Money.ONCE
 

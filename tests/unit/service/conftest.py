@@ -18,7 +18,7 @@ import httpx
 import pytest
 from httpx_aiohttp import AiohttpTransport
 
-from tasks.service import VideoService
+from callsheet.tasks.service import VideoService
 
 KEY = "mav_canary0secret"
 

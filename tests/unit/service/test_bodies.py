@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.errors import BadInput
-from tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
-from tasks.service.bodies import RegenerateScene, RegenerateVoice, Report, body_of
+from callsheet.tasks.errors import BadInput
+from callsheet.tasks.requests import CharacterSwap, ImageToVideo, TalkingAvatar
+from callsheet.tasks.service.bodies import RegenerateScene, RegenerateVoice, Report, body_of
 
 
 @pytest.mark.parametrize("seconds", [None, 5, 10])

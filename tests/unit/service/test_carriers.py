@@ -10,8 +10,8 @@ from contextlib import suppress
 import pytest
 from httpx_aiohttp import AiohttpTransport
 
-from tasks.errors import ConfigurationError, NotSent, ServiceError
-from tasks.service.transport import default_transport
+from callsheet.tasks.errors import ConfigurationError, NotSent, ServiceError
+from callsheet.tasks.service.transport import default_transport
 from tests.certificates import certificate
 
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'

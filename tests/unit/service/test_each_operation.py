@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tasks.service import OPERATIONS, VideoService
+from callsheet.tasks.service import OPERATIONS, VideoService
 from tests.unit.service.asked import ASKED, TABLE
 
 

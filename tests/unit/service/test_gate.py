@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from tasks.errors import OutcomeUnknown, RateLimited
-from tasks.service import Gate
+from callsheet.tasks.errors import OutcomeUnknown, RateLimited
+from callsheet.tasks.service import Gate
 
 OK = (200, {"data": {"id": "vid_1", "url": "https://f.test/x"}, "error": None, "meta": {}})
 BODY = b'{"idempotency_key":"cs1_k"}'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.errors import ShapeError
+from callsheet.tasks.errors import ShapeError
 
 ONE, TWO = {"id": "vid_1", "status": "draft"}, {"id": "vid_2"}
 

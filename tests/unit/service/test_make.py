@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tasks.errors import BadInput, OutcomeUnknown
-from tasks.service import MAKING, VideoService
+from callsheet.tasks.errors import BadInput, OutcomeUnknown
+from callsheet.tasks.service import MAKING, VideoService
 
 MADE = (202, {"data": {"id": "vid_1", "status": "generating", "poll_after_seconds": 9}})
 KEYED = b'{"clip":"https://f.test/c.mp4","idempotency_key":"cs1_k"}'

@@ -9,9 +9,9 @@ import aiohttp
 import httpx
 import pytest
 
-from tasks import errors
-from tasks.service.failures import CLASSES
-from tasks.service.outcome import Outcome, of_exception, of_status
+from callsheet.tasks import errors
+from callsheet.tasks.service.failures import CLASSES
+from callsheet.tasks.service.outcome import Outcome, of_exception, of_status
 
 NEVER_LEFT = {
     "ConnectError": Outcome.UNREACHED,

@@ -8,7 +8,7 @@ import re
 import httpx
 import pytest
 
-from tasks.errors import (
+from callsheet.tasks.errors import (
     BadInput,
     BadRequest,
     ConfigurationError,
@@ -20,8 +20,8 @@ from tasks.errors import (
     ShapeError,
     Unauthenticated,
 )
-from tasks.service import OPERATIONS, VideoService
-from tasks.service.operations import Money
+from callsheet.tasks.service import OPERATIONS, VideoService
+from callsheet.tasks.service.operations import Money
 
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
 

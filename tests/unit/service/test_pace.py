@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tasks.errors import RateLimited
-from tasks.service import Gate, Pace
-from tasks.service.pace import Turns
-from tasks.service.pacing import FIRST, Rate, turns
+from callsheet.tasks.errors import RateLimited
+from callsheet.tasks.service import Gate, Pace
+from callsheet.tasks.service.pace import Turns
+from callsheet.tasks.service.pacing import FIRST, Rate, turns
 
 BODY = b'{"idempotency_key":"cs1_k"}'
 MADE = (202, {"data": {"id": "vid_1"}, "error": None, "meta": {}})

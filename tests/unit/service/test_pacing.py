@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tasks.service.pacing import (
+from callsheet.tasks.service.pacing import (
     DOUBLING,
     FASTEST,
     RECOVERY,

@@ -7,8 +7,8 @@ import socket
 
 import pytest
 
-from tasks.errors import NotSent, OtherRefusal, OutcomeUnknown, ServerTrouble, ShapeError
-from tasks.service import VideoService
+from callsheet.tasks.errors import NotSent, OtherRefusal, OutcomeUnknown, ServerTrouble, ShapeError
+from callsheet.tasks.service import VideoService
 
 BODY = b'{"idempotency_key":"cs1_k","topic":"x"}'
 CREATED = {"data": {"id": "vid_1", "status": "generating"}, "error": None, "meta": {}}

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.redact import PATTERNS, RedactingFilter, install, redact, register_secret, unsigned
+from callsheet.tasks.redact import (
+    PATTERNS,
+    RedactingFilter,
+    install,
+    redact,
+    register_secret,
+    unsigned,
+)
 
 
 @pytest.mark.parametrize(

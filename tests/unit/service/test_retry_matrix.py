@@ -7,7 +7,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from tasks.errors import (
+from callsheet.tasks.errors import (
     BadRequest,
     Conflict,
     Forbidden,
@@ -22,12 +22,12 @@ from tasks.errors import (
     ShapeError,
     Unauthenticated,
 )
-from tasks.service.gate import Gate
-from tasks.service.operations import Money, Operation
-from tasks.service.outcome import MATRIX, Outcome, Verdict
-from tasks.service.request import Request, Wire
-from tasks.service.response import Shapeless
-from tasks.service.sending import Sender
+from callsheet.tasks.service.gate import Gate
+from callsheet.tasks.service.operations import Money, Operation
+from callsheet.tasks.service.outcome import MATRIX, Outcome, Verdict
+from callsheet.tasks.service.request import Request, Wire
+from callsheet.tasks.service.response import Shapeless
+from callsheet.tasks.service.sending import Sender
 
 OK = httpx.Response(200, json={"data": {"id": "vid_1"}, "meta": {}})
 MISSING = httpx.Response(202, json={"data": {}, "meta": {}})

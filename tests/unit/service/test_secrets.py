@@ -9,8 +9,8 @@ import httpx
 import pytest
 from httpx_aiohttp import AiohttpTransport
 
-from tasks.errors import ServiceError
-from tasks.service import SignedUrl
+from callsheet.tasks.errors import ServiceError
+from callsheet.tasks.service import SignedUrl
 
 KEY = "mav_canary0secret"
 SIGNED = "https://files.test/film.mp4?X-Amz-Signature=canary1&Expires=1"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tasks.errors import NotSent, OutcomeUnknown, RateLimited, Refused
-from tasks.service import OPERATIONS, Money
+from callsheet.tasks.errors import NotSent, OutcomeUnknown, RateLimited, Refused
+from callsheet.tasks.service import OPERATIONS, Money
 
 VIDEO = {"data": {"id": "vid_1", "status": "generating"}, "error": None, "meta": {}}
 HOOK = {"data": {"id": "wh_1", "secret": "whsec_once"}, "error": None, "meta": {}}

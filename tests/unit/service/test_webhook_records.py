@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.errors import (
+from callsheet.tasks.errors import (
     BadInput,
     BadRequest,
     Forbidden,
@@ -12,7 +12,7 @@ from tasks.errors import (
     OutcomeUnknown,
     ShapeError,
 )
-from tasks.redact import redact
+from callsheet.tasks.redact import redact
 
 HOOK = {
     "id": "wh_1",

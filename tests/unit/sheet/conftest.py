@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from openpyxl import Workbook
 
-from tasks.errors import SheetError
-from tasks.sheet import Sheet, SheetOptions, parse_sheet
+from callsheet.tasks.errors import SheetError
+from callsheet.tasks.sheet import Sheet, SheetOptions, parse_sheet
 
 
 def _parse(content: str | bytes, name: str, folder: Path | None, options: Any) -> Sheet:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("module", ["tasks.sheet", "deployments.cli"])
+@pytest.mark.parametrize("module", ["callsheet.tasks.sheet", "callsheet.deployments.cli"])
 def test_importing_it_imports_nothing_heavy(module):
     heavy = {"pandas", "openpyxl", "boto3", "httpx", "pydantic", "ruamel.yaml", "asyncio"}
     code = f"import sys, {module}; print(sorted({heavy!r} & set(sys.modules)))"

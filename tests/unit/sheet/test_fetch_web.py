@@ -2,9 +2,9 @@
 
 import pytest
 
-from tasks.errors import SheetError
-from tasks.sheet import SheetOptions, read_sheet
-from tasks.sheet.limits import MAX_BYTES
+from callsheet.tasks.errors import SheetError
+from callsheet.tasks.sheet import SheetOptions, read_sheet
+from callsheet.tasks.sheet.limits import MAX_BYTES
 from tests.web import Quiet, serving
 
 CSV = b"id,tool\nr1,explainer\n"

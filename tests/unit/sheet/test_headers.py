@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.sheet.headers import canonical_header
+from callsheet.tasks.sheet.headers import canonical_header
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
-from deployments.cli import carry_out
-from tasks.errors import SheetError
-from tasks.sheet import parse_sheet
-from tasks.sheet.json_schema import sheet_schema
-from tasks.sheet.text import plain
+from callsheet.deployments.cli import carry_out
+from callsheet.tasks.errors import SheetError
+from callsheet.tasks.sheet import parse_sheet
+from callsheet.tasks.sheet.json_schema import sheet_schema
+from callsheet.tasks.sheet.text import plain
 from tests.unit.sheet.spellings import READ
 from tests.unit.sheet.spellings import REFUSED as REFUSALS
 

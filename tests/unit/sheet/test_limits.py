@@ -1,6 +1,6 @@
 """Huge and hostile sheets end in a sentence."""
 
-from tasks.sheet import limits
+from callsheet.tasks.sheet import limits
 
 
 def test_it_refuses_too_many_bytes(refuse):

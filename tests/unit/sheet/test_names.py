@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.sheet import template_problem
+from callsheet.tasks.sheet import template_problem
 
 
 def test_a_template_with_the_row_in_it_names_every_film():

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openpyxl import Workbook
 
-from tasks.errors import SheetError
-from tasks.sheet import parse_sheet
+from callsheet.tasks.errors import SheetError
+from callsheet.tasks.sheet import parse_sheet
 
 HEADERS = ["id", "tool", "script", "title", "fields.offer", "aspect_ratio", "duration_seconds"]
 _LETTERS = st.characters(exclude_categories=("Cc", "Cs", "Co", "Cn"))

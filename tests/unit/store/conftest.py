@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.store import Fetcher
+from callsheet.tasks.store import Fetcher
 from tests.unit.store.film_server import FilmServer
 
 

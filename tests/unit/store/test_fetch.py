@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.crash import arm
-from tasks.errors import StoreError
-from tasks.store import Fetcher
-from tasks.store.spool import BLOCK
+from callsheet.tasks.crash import arm
+from callsheet.tasks.errors import StoreError
+from callsheet.tasks.store import Fetcher
+from callsheet.tasks.store.spool import BLOCK
 from tests.unit.store.film_server import (
     Answer,
     FilmServer,

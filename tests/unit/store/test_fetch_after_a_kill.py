@@ -8,13 +8,13 @@ import signal
 import sys
 from pathlib import Path
 
-from tasks.store.spool import Part, Source
+from callsheet.tasks.store.spool import Part, Source
 from tests.unit.store.film_server import FilmServer, answer, cut
 
 DOWNLOAD = """
 import asyncio, sys
 from pathlib import Path
-from tasks.store import Fetcher
+from callsheet.tasks.store import Fetcher
 
 async def main():
     async def url(): return sys.argv[2]

@@ -7,8 +7,8 @@ import traceback
 
 import pytest
 
-from tasks.errors import FilmError, StoreError
-from tasks.store import Fetcher
+from callsheet.tasks.errors import FilmError, StoreError
+from callsheet.tasks.store import Fetcher
 from tests.unit.store.film_server import Answer, always, answer, cut
 
 PAGE = b"<!DOCTYPE html><title>Sign in</title>"
@@ -77,7 +77,7 @@ async def test_redirects_to_strange_places(fetcher, server, location) -> None:
 async def test_a_redirect_from_https_to_http() -> None:
     from yarl import URL
 
-    from tasks.store.redirects import check_address
+    from callsheet.tasks.store.redirects import check_address
 
     with pytest.raises(StoreError, match="not https"):
         check_address("http://b.example/", allow_http=True, base=URL("https://a.example/"))

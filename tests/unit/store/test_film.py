@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import FilmError
-from tasks.store import Film, inspect_film
-from tasks.store.film import _check_units, check_boxes
+from callsheet.tasks.errors import FilmError
+from callsheet.tasks.store import Film, inspect_film
+from callsheet.tasks.store.film import _check_units, check_boxes
 
 
 def _file(tmp_path: Path, data: bytes) -> Path:

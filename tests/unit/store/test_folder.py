@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import ConfigurationError, StoreError, StoreUnusable
-from tasks.store import File, StoredFile, open_store
-from tasks.store.disk import SharedSync, open_locked
-from tasks.store.folder_writer import FolderWriter
-from tasks.store.temporary_file import TemporaryFile
+from callsheet.tasks.errors import ConfigurationError, StoreError, StoreUnusable
+from callsheet.tasks.store import File, StoredFile, open_store
+from callsheet.tasks.store.disk import SharedSync, open_locked
+from callsheet.tasks.store.folder_writer import FolderWriter
+from callsheet.tasks.store.temporary_file import TemporaryFile
 
 NAME = "spring/ad-1/ad-1-take1.mp4"
 

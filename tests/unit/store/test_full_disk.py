@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import StoreError
-from tasks.store import Fetcher, open_store
+from callsheet.tasks.errors import StoreError
+from callsheet.tasks.store import Fetcher, open_store
 
 LIMITED = """
 import asyncio, resource, signal, sys
 from pathlib import Path
-from tasks.errors import StoreError
-from tasks.store import open_store
+from callsheet.tasks.errors import StoreError
+from callsheet.tasks.store import open_store
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))

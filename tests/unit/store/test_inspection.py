@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tasks.errors import FilmError
-from tasks.store.checks import judge_captions, judge_length
-from tasks.store.inspection import inspect_closely
+from callsheet.tasks.errors import FilmError
+from callsheet.tasks.store.checks import judge_captions, judge_length
+from callsheet.tasks.store.inspection import inspect_closely
 from tests.unit.store.made_films import (
     frozen_from,
     make_film,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.errors import ConfigurationError
-from tasks.settings import KNOWN
-from tasks.store import object_name
+from callsheet.tasks.errors import ConfigurationError
+from callsheet.tasks.settings import KNOWN
+from callsheet.tasks.store import object_name
 
 DEFAULT_TEMPLATE = KNOWN["names"][0] or ""
 NAME = {"campaign": "spring", "row": "ad-1", "take": 2}

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from tasks.errors import FilmError, StoreError
-from tasks.store import File, Film, SecondProcess, inspect_apart, open_store
-from tasks.store.inspection import inspect_closely_apart
-from tasks.store.second_process.frames import load_answer
+from callsheet.tasks.errors import FilmError, StoreError
+from callsheet.tasks.store import File, Film, SecondProcess, inspect_apart, open_store
+from callsheet.tasks.store.inspection import inspect_closely_apart
+from callsheet.tasks.store.second_process.frames import load_answer
 from tests.programs import ROOT
 
 HERE = "done here"
@@ -193,8 +193,8 @@ async def test_an_answer_calls_nothing(second: SecondProcess, tmp_path: Path, ca
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("tasks.store.second_process.asking", "subprocess.Popen"),
-        ("tasks.store.folder", "Path"),
+        ("callsheet.tasks.store.second_process.asking", "subprocess.Popen"),
+        ("callsheet.tasks.store.folder", "Path"),
         ("this", "OSError"),
     ],
 )
@@ -268,7 +268,7 @@ async def test_it_hears_no_signal_of_the_terminal_and_sees_no_secret(
 async def test_it_dies_with_its_parent() -> None:
     code = (
         "import asyncio, os, time\n"
-        "from tasks.store import SecondProcess\n"
+        "from callsheet.tasks.store import SecondProcess\n"
         "async def main():\n"
         "    second = SecondProcess('yes')\n"
         "    print(await second.do(os.getpid, here=None), flush=True)\n"

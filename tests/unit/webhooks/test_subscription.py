@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.credentials import WebhookSecret
-from tasks.ledger import (
+from callsheet.tasks.credentials import WebhookSecret
+from callsheet.tasks.ledger import (
     Hint,
     Ledger,
     Subscription,
@@ -26,11 +26,11 @@ from tasks.ledger import (
     pings_heard,
     plan_subscription,
 )
-from tasks.service import VideoService, Webhook
-from tasks.settings import load_settings
-from tasks.webhooks import Subscriber, new_nonce
-from tasks.webhooks.inventory import CREATE_TIMEOUT, READY, compare
-from tasks.webhooks.ping import missed_events, ping
+from callsheet.tasks.service import VideoService, Webhook
+from callsheet.tasks.settings import load_settings
+from callsheet.tasks.webhooks import Subscriber, new_nonce
+from callsheet.tasks.webhooks.inventory import CREATE_TIMEOUT, READY, compare
+from callsheet.tasks.webhooks.ping import missed_events, ping
 
 NOW = 1_700_000_000.0
 BASE = "https://hooks.example.com/callsheet"

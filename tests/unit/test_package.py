@@ -1,0 +1,64 @@
+"""The one package, `callsheet`: what programs import from it, and what hides nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import callsheet
+from tests.launcher import IMPORTS
+from tests.programs import ROOT
+
+#: What keeps its name within a major version: take nothing from this list.
+PROMISED = {
+    "CampaignResult",
+    "CreditsResult",
+    "PlanResult",
+    "approve_campaign",
+    "cancel_campaign",
+    "carry_approved",
+    "carry_batches",
+    "carry_on",
+    "plan_campaign",
+    "reconcile_ledger",
+    "retake_rows",
+    "run_campaign",
+    "sweep_inbox",
+    "tell_digest",
+}
+
+
+def test_every_promised_name_is_there() -> None:
+    assert set(callsheet.__all__) == PROMISED
+    assert all(getattr(callsheet, name) for name in PROMISED)
+    with pytest.raises(AttributeError, match="has no attribute 'produce'"):
+        callsheet.produce  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["tasks", "flows", "deployments"])
+def test_a_package_of_somebody_else_is_in_nobodys_way(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text("WHOSE = 'theirs'\n")
+    program = f"import callsheet.deployments.cli, {name}; print({name}.WHOSE)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{IMPORTS}"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "theirs\n", done.stderr
+
+
+def test_no_process_of_ours_looks_for_packages_in_the_folder_that_people_work_in() -> None:
+    """`python -m` does, unless it is told not to: beside a sheet there may be anything."""
+    found = subprocess.run(
+        ["git", "grep", "-n", "-E", r"(sys\.executable|python), \"-m\"", "--",
+         "tasks", "flows", "deployments"],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert found.stdout == ""
