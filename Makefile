@@ -17,9 +17,10 @@ install: $(VENV)/.installed
 	@echo "Then, beside a sheet of your own: callsheet run SHEET --sandbox"
 
 # Runtime only: what a person needs to make films, and the sandbox to try it with.
-$(VENV)/.installed: constraints.txt constraints-sandbox.txt pyproject.toml $(VENV)/.uv
+$(VENV)/.installed: constraints.txt constraints-analysis.txt constraints-sandbox.txt pyproject.toml \
+		$(VENV)/.uv
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes \
-		-r constraints.txt -r constraints-sandbox.txt
+		-r constraints.txt -r constraints-analysis.txt -r constraints-sandbox.txt
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
 	@touch $@
 
@@ -49,8 +50,10 @@ demo: $(VENV)/.installed
 	@echo "Look at the films in a browser, keep them or have them made again:"
 	@echo "  $(BIN)/callsheet board --sandbox --open"
 
+# Programs are started from the wheel, as somebody has it who installs it.
 test: $(VENV)/.installed-dev $(VENV)/.browser
-	$(BIN)/python -m pytest -n 6 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
+	$(BIN)/python -m tests.wheel $(VENV)/wheel
+	TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest -n 6 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
 
 # Two thousand rows by four workers, which die, stop and lose their servers: five minutes.
 test-cluster: $(VENV)/.installed-dev $(VENV)/.postgres
@@ -119,7 +122,7 @@ lock: $(VENV)/.uv
 		-o constraints-dev.txt
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate pyproject.toml -c constraints-dev.txt -o constraints.txt
-	for extra in sandbox demo otel; do $(BIN)/python -m tests.containers.extra $$extra | $(UV) pip \
+	for extra in analysis sandbox demo otel; do $(BIN)/python -m tests.containers.extra $$extra | $(UV) pip \
 		compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate - -c constraints-dev.txt -o constraints-$$extra.txt; done
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \

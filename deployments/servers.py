@@ -21,7 +21,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,6 +33,7 @@ from callsheet.deployments.prefect_address import (
 )
 from callsheet.deployments.up.what_is_up import prefect_kept, sandbox_kept
 from callsheet.tasks.errors import CallsheetError, ConfigurationError
+from callsheet.tasks.extras import check_extra
 
 #: How long a server may take to come up; the first time it makes its database.
 START_LIMIT = 90.0
@@ -218,11 +218,7 @@ def sandbox(
     if kept := sandbox_kept(state.parent):
         yield kept
         return
-    if find_spec("imageio_ffmpeg") is None:
-        raise ConfigurationError(
-            "the sandbox's encoder is not installed; nothing was spent",
-            remedy="pip install 'callsheet[sandbox]' brings it, as `make install` does",
-        )
+    check_extra("sandbox", "imageio_ffmpeg", use="the sandbox")
     state.mkdir(parents=True, exist_ok=True)
     port = _port_before(state) if keep_port else 0
     command = [

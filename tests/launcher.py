@@ -36,9 +36,14 @@ from typing import IO, Any
 ROOT = Path(__file__).parent.parent
 
 
+#: Names the folder that a wheel is unpacked in: programs are started from there (`tests.wheel`).
+WHEEL = "TESTED_WHEEL"
+
+
 def imports_of(root: Path) -> str:
     """Return the PYTHONPATH by which tests and program of a checkout are imported."""
-    return os.pathsep.join((str(root), str(root / "src")))
+    wheel = os.environ.get(WHEEL) if root == ROOT else None
+    return os.pathsep.join((str(root), wheel or str(root / "src")))
 
 
 IMPORTS = imports_of(ROOT)

@@ -24,6 +24,7 @@ from sqlalchemy import Connection
 from callsheet.tasks.aftercare.costs import ANALYSIS, CHARGEBACK, analysis, chargeback
 from callsheet.tasks.credits import as_number
 from callsheet.tasks.errors import BadInput
+from callsheet.tasks.extras import check_extra
 from callsheet.tasks.ledger import Campaign
 from callsheet.tasks.ledger.extracts import (
     event_lines,
@@ -74,7 +75,14 @@ _FREE = ("reason", "words", "title", "notes", "review_note", "checks")
 def export(
     connection: Connection, campaign: Campaign, out: IO[bytes], *, what: What, format: Format
 ) -> int:
-    """Write every line to `out` as it is read; return how many there were."""
+    """Write every line to `out` as it is read; return how many there were.
+
+    Raises ConfigurationError where the libraries for it are not installed.
+    """
+    if what == "analysis":
+        check_extra("analysis", "pandas", use="the analysis of costs")
+    if format == "parquet":
+        check_extra("analysis", "pyarrow", use="a Parquet file")
     columns = ("campaign", *COLUMNS[what])
     lines = _told(campaign.name, columns, _LINES[what](connection, campaign.id))
     return WRITE[format](out, columns, lines)

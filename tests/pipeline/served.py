@@ -20,10 +20,8 @@ PROGRAM = """
 from prefect import flow
 from prefect.runner import Runner
 from prefect.states import Completed
-from callsheet.flows.approve import approve_campaign
-from callsheet.flows.campaign import run_campaign
+from callsheet import approve_campaign, plan_campaign, run_campaign
 from callsheet.flows.parameters import Approve, NeedsPerson
-from callsheet.flows.plan import plan_campaign
 from callsheet.tasks.errors import NeedsPerson as NeedsPersonError
 
 @flow
@@ -129,7 +127,7 @@ def ask_server(client: httpx.Client, method: str, path: str, body: Any = None) -
 
 
 @contextmanager
-def served(desk: Desk, server: PrefectServer) -> Iterator[Server]:
+def served(desk: Desk, server: PrefectServer, *, python: str = sys.executable) -> Iterator[Server]:
     """Serve the flows of the program above in the folder of a desk."""
     (desk.folder / "mine.py").write_text(PROGRAM)
     own = {
@@ -141,7 +139,7 @@ def served(desk: Desk, server: PrefectServer) -> Iterator[Server]:
     }
     with open(desk.folder / "served.log", "w") as log:
         process = subprocess.Popen(
-            [sys.executable, "mine.py"],
+            [python, "mine.py"],
             cwd=desk.folder,
             env={**desk.environment(), **own},
             stdout=log,
