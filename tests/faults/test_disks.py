@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import sqlite3
 import time
 from pathlib import Path
@@ -35,11 +37,17 @@ def test_a_ledger_whose_disk_fills_up_in_the_middle_says_what_was_paid(
         # The ledger has all rows, and the first of them is made.
         production.run("--select", "r001")
         before = production.count("reserve")
-        grow(f"{_used(production.ledger.parent) + 320}k")
+        # In the middle, however fast the machine is: some are paid for, and none is ready.
+        production.service.plan_fault(on="render", do="slow", every=1, seconds=1)
+        run = production.start()
+        production.waits_for(lambda: production.count("reserve") > before)
+        os.kill(run.pid, signal.SIGSTOP)
+        grow(f"{_used(production.ledger.parent) + 64}k")
+        os.kill(run.pid, signal.SIGCONT)
 
-        stopped = production.run()
+        out, err = run.communicate(timeout=120)
+        stopped = Finished(run.returncode or 0, out, err)
 
-        assert production.count("reserve") > before, stopped.err
         assert stopped.status == 1, stopped.err
         assert "the run stopped" in stopped.err
         assert "nothing was spent" not in stopped.err + stopped.out

@@ -67,7 +67,6 @@ def test_a_place_that_is_well_is_said_to_be(here: Here) -> None:
     parts = found(here, 0)
     assert {part: {one["verdict"] for one in all_} for part, all_ in parts.items()} == {
         "versions": {"ok"},
-        "packages": {"ok"},
         "files": {"ok"},
         # The ledger and the videos are in one folder.
         "disk": {"ok", "note"},
@@ -312,7 +311,7 @@ def test_what_is_broken_is_named_and_the_rest_is_looked_at(
 
     told = [one for one in parts[part] if one["verdict"] == verdict]
     assert any(words in one["words"] and remedy in one["remedy"] for one in told), parts
-    assert {"versions", "packages", "disk", "ledger", "service", "store", "prefect"} <= {*parts}
+    assert {"versions", "disk", "ledger", "service", "store", "prefect"} <= {*parts}
     assert contents(here.folder) == before
 
 
