@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from callsheet.deployments.servers import PrefectServer
+from tests.databases import take_ledger
 from tests.pipeline.served import Server, served
 from tests.programs import ROOT, Desk, Sandbox, simple_sheet
 
@@ -45,6 +46,7 @@ def test_what_a_run_has_priced_is_approved_without_its_sheet(
     desk: Desk, page: Server, service: Sandbox, name: str
 ) -> None:
     before = service.calls().get("create", 0)
+    take_ledger(desk.folder)
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2, title=name))
     planned = page.rest(page.start("plan", sheet=sheet, budget=20))
     assert planned["state_name"] == "Completed", planned["state"]

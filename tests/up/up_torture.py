@@ -155,7 +155,7 @@ def test_what_was_approved_is_made_and_paid_once_whatever_is_killed(desk: Desk) 
 
 
 def test_a_damaged_history_is_the_end_with_its_last_words(desk: Desk) -> None:
-    history = desk.folder / ".callsheet" / "prefect" / "history.db"
+    history = desk.folder / ".callsheet" / "prefect-sandbox" / "history.db"
     history.parent.mkdir(parents=True)
     history.write_text("no database at all" * 1000)
 
