@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from callsheet.deployments.file_lock import try_lock
+from callsheet.deployments.listening import listen_on, origin_of
 from callsheet.deployments.prefect_address import (
     MEND,
     PrefectAddress,
@@ -37,6 +39,8 @@ from callsheet.tasks.extras import check_extra
 
 #: How long a server may take to come up; the first time it makes its database.
 START_LIMIT = 90.0
+#: How many callers wait to be heard while it starts.
+BACKLOG = 128
 #: How long one that was up may give no answer until it is taken for gone, in seconds.
 GONE = 30.0
 
@@ -67,13 +71,14 @@ class PrefectServer:
 
     def is_up(self) -> bool:
         """Return whether it answers by now; raise CallsheetError if it will not come up."""
-        if self.answers():
-            return True
+        # First of all: once ours is gone, whoever answers there is somebody else.
         if self._child is not None and self._child.poll() is not None:
             raise CallsheetError(
                 "the Prefect server of this run did not start",
                 remedy="see .callsheet/prefect/server.log, or add --without-prefect",
             )
+        if self.answers():
+            return True
         if time.monotonic() > self._deadline:
             log = "" if self._child is None else "see .callsheet/prefect/server.log, or "
             raise CallsheetError(
@@ -159,12 +164,21 @@ NOT_INHERITED = ("CALLSHEET_", "PREFECT_API_", "PREFECT_SERVER_", "PREFECT_PROFI
 def _start(home: Path) -> PrefectServer:
     home = home.absolute()
     home.mkdir(parents=True, exist_ok=True)
-    port = _free_port()
-    url = f"http://127.0.0.1:{port}/api"
-    command = [sys.executable, "-P", "-m", "callsheet.deployments.servers", *server_words(port)]
+    with listen_on(socket.AF_INET, ("127.0.0.1", 0), backlog=BACKLOG) as listening:
+        url = f"{origin_of(listening)}/api"
+        return PrefectServer(
+            PrefectAddress(url=url, stands_in="this run"), _serve_prefect(home, url, listening)
+        )
+
+
+def _serve_prefect(home: Path, url: str, listening: socket.socket) -> subprocess.Popen[bytes]:
+    words = server_words(listening)
     with (home / "server.log").open("ab") as log:
-        child = subprocess.Popen(
-            command,
+        if os.name == "nt":
+            listening.close()
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "callsheet.deployments.servers", *words],
+            pass_fds=() if os.name == "nt" else (listening.fileno(),),
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
@@ -174,13 +188,12 @@ def _start(home: Path) -> PrefectServer:
             # Ctrl-C in the terminal is for the run, which stops its server afterwards.
             start_new_session=True,
         )
-    return PrefectServer(PrefectAddress(url=url, stands_in="this run"), child)
 
 
-def server_words(port: int) -> list[str]:
-    """Return the module that serves Prefect on this machine, and its arguments."""
-    words = ["uvicorn", "--factory", "prefect.server.api.server:create_app", "--host", "127.0.0.1"]
-    return [*words, "--port", str(port), "--log-level", "error", "--timeout-graceful-shutdown", "2"]
+def server_words(listening: socket.socket) -> list[str]:
+    """Return the module that serves Prefect on a socket of this machine, and its argument."""
+    where = f"port:{listening.getsockname()[1]}" if os.name == "nt" else str(listening.fileno())
+    return ["callsheet.deployments.prefect_server", where]
 
 
 def server_environ(home: Path, url: str) -> dict[str, str]:
@@ -194,14 +207,12 @@ def server_environ(home: Path, url: str) -> dict[str, str]:
     }
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 #: A sandbox whose parent was killed ends by itself within this, in seconds.
 GONE_SANDBOX = 5.0
+#: In the folder of a sandbox that others may use as well: its settings.
+SHARED = "shared.json"
+#: How often is looked whether the sandbox of another run is gone, in seconds.
+LOOK = 0.2
 #: With --sandbox renders take seconds instead of minutes.
 TIME_SCALE = "20"
 
@@ -213,13 +224,52 @@ def sandbox(
     """Run a sandbox; yield the settings that point at it. It cannot outlive this process.
 
     With `keep_port` it is where the one before it was: a run that outlived that finds it again.
-    One that `callsheet up` keeps is used as it is.
+    One that `callsheet up` or a board keeps is used as it is; one of another run is waited for,
+    since it ends with that.
     """
     if kept := sandbox_kept(state.parent):
         yield kept
         return
     check_extra("sandbox", "imageio_ffmpeg", use="the sandbox")
     state.mkdir(parents=True, exist_ok=True)
+    with _alone_with(state) as shared:
+        if shared is not None:
+            yield shared
+            return
+        with _sandbox_of_our_own(state, time_scale, keep_port=keep_port) as settings:
+            yield settings
+
+
+@contextmanager
+def _alone_with(state: Path) -> Iterator[dict[str, str] | None]:
+    """Be the only one with a sandbox here; yield the settings of one that is there to be shared."""
+    file = os.open(state / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        found = _wait_for_our_turn(state, file)
+        yield found
+    finally:
+        os.close(file)
+
+
+def _wait_for_our_turn(state: Path, file: int) -> dict[str, str] | None:
+    shared, said = state / SHARED, False
+    while not try_lock(file):
+        with contextlib.suppress(OSError, ValueError):
+            return dict(json.loads(shared.read_text("utf-8")))
+        if not said:
+            words = "another command has the sandbox of this folder: waiting until it ends"
+            print(words, file=sys.stderr)
+            said = True
+        time.sleep(LOOK)
+    # Of one before that was killed.
+    shared.unlink(missing_ok=True)
+    return None
+
+
+@contextmanager
+def _sandbox_of_our_own(
+    state: Path, time_scale: str | None, *, keep_port: bool
+) -> Iterator[dict[str, str]]:
     port = _port_before(state) if keep_port else 0
     command = [
         sys.executable,
@@ -244,8 +294,11 @@ def sandbox(
         settings = _settings(child, state)
         if keep_port:
             (state / "port").write_text(f"{urlsplit(settings['base_url']).port}")
+            (state / SHARED).touch(mode=0o600)
+            (state / SHARED).write_text(json.dumps(settings), "utf-8")
         yield settings
     finally:
+        (state / SHARED).unlink(missing_ok=True)
         _end(child)
 
 

@@ -80,14 +80,14 @@ async def _up(args: Namespace, settings: Settings, console: Console) -> None:
         await asyncio.to_thread(end_leftovers, before.mark)
     now = WhatIsUp(pid=os.getpid(), mark=secrets.token_hex(8), folder=str(Path.cwd()))
     watch = Supervisor(settings.home, now, partial(_tell, console))
-    parts = Parts(_wanted(args), settings, watch)
+    parts = Parts(_wanted(args), settings, watch, lambda words: console.print(plain(words)))
     with on_signal(watch.stop):
         # The terminal is closed.
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, watch.stop)
         try:
-            if await parts.start():
+            if await parts.start(on_board=partial(_tell_board, watch, console)):
                 watch.change(ready=True)
-                await _tell_ready(args, settings, watch, console, parts.notes)
+                await _tell_ready(args, settings, watch, console)
                 tell_systemd("READY=1")
                 watch.let_speak()
                 await watch.ending
@@ -111,16 +111,20 @@ def _wanted(args: Namespace) -> WantedParts:
     )
 
 
+def _tell_board(watch: Supervisor, console: Console) -> None:
+    """Say where the board is before the rest is up: it is what people wait for."""
+    where = watch.said("board").get("login") or watch.now.address("board")
+    console.print(plain(f"the board is up: log in at {where}; the rest takes some seconds more"))
+
+
 async def _tell_ready(
-    args: Namespace, settings: Settings, watch: Supervisor, console: Console, notes: list[str]
+    args: Namespace, settings: Settings, watch: Supervisor, console: Console
 ) -> None:
     said = watch.said("board")
     ways = said.get("login"), said.get("token")
     if args.json:
         print_json(ready_document(watch.now, ways))
         sys.stdout.flush()
-    for note in notes:
-        console.print(plain(note))
     tell_ready(console, watch.now, ways[0])
     if not args.sandbox and not settings.base_url:
         console.print(

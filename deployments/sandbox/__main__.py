@@ -31,6 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     option = parser.add_argument
     option("--host", default=usual.host, help="a loopback address")
     option("--port", type=int, default=usual.port, help="0 takes any free one")
+    option("--fd", type=int, metavar="NUMBER", help=argparse.SUPPRESS)
     option("--origin", metavar="URL", help="how others reach it; --host may then be any address")
     option("--key-file", type=Path, metavar="FILE", help="with the key that holds every scope")
     option("--state", type=Path, default=usual.state, help="where it keeps itself")

@@ -102,6 +102,8 @@ class _SandboxServer(uvicorn.Server):
 
 
 def _listen(options: Options) -> socket.socket:
+    if options.fd is not None:
+        return socket.socket(fileno=options.fd)
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     # The protocol is named because asyncio turns off Nagle's delay, 40 ms an answer, only then.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -3,19 +3,22 @@
     python -m callsheet.deployments.up.deploy PREFECT_YAML NOTE
 
 It is told anew only where something has changed: to deploy again turns schedules on that somebody
-has paused, and drops flow runs that are late. NOTE is where that is remembered. Imports nothing of
-Prefect.
+has paused, and drops flow runs that are late. NOTE is where that is remembered. Imports Prefect
+only where there is something to deploy, and does so while the server starts.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
-import subprocess
+import runpy
 import sys
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +33,8 @@ TEMPLATE = Path(__file__).parents[1] / "work-pools" / "process.json"
 AUTOMATIONS = ["zombie"]
 #: How long the server may take for an answer, in seconds.
 WITHIN = 10.0
+#: How long it is waited for while it starts, and how often it is asked, in seconds.
+START_LIMIT, ASK = 150.0, 0.25
 
 
 def main() -> int:
@@ -37,29 +42,45 @@ def main() -> int:
     file, note = Path(sys.argv[1]), Path(sys.argv[2])
     at = prefect_address()
     assert at is not None, "whoever starts this says where the server is"
+    wanted, deployments = _digest(file), deployments_in(file)
+    if _read(note) != wanted:
+        _import_what_is_deployed(deployments)
+    _wait_for(at)
     make_pool(at)
-    wanted, names = _digest(file), deployments_in(file)
-    if _read(note) == wanted and _is_there(at, names):
-        print(f"{len(names)} deployments are there as before")
+    if _read(note) == wanted and _is_there(at, list(deployments)):
+        print(f"{len(deployments)} deployments are there as before")
         return 0
     note.unlink(missing_ok=True)
-    words = ["--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "prefect", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        print(done.stdout)
-        return 1
+    if status := _deploy(file):
+        return status
     status = load_automations(AUTOMATIONS)
     if status == 0:
         note.write_text(wanted)
-        print(f"deployed: {', '.join(names)}")
+        print(f"deployed: {', '.join(deployments)}")
     # Its own 2 is for options, which are not somebody's here.
     return min(status, 1)
+
+
+def _import_what_is_deployed(deployments: Mapping[str, str]) -> None:
+    for module in ("prefect.cli.deploy", *(one.rpartition(".")[0] for one in deployments.values())):
+        importlib.import_module(module)
+
+
+def _wait_for(at: PrefectAddress) -> None:
+    """Wait until the server answers; what is asked of it later says so where it does not."""
+    until = time.monotonic() + START_LIMIT
+    while not at.answers() and time.monotonic() < until:
+        time.sleep(ASK)
+
+
+def _deploy(file: Path) -> int:
+    """Carry out `prefect deploy` in this process, which has its imports; return its status."""
+    sys.argv = ["prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
+    try:
+        runpy.run_module("prefect", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        return int(bool(end.code))
+    return 0
 
 
 def make_pool(at: PrefectAddress, name: str = POOL) -> None:
@@ -73,11 +94,11 @@ def make_pool(at: PrefectAddress, name: str = POOL) -> None:
             raise
 
 
-def deployments_in(file: Path) -> list[str]:
-    """Return the names of the deployments in a `prefect.yaml`."""
+def deployments_in(file: Path) -> dict[str, str]:
+    """Return the entry point of each deployment in a `prefect.yaml`, by its name."""
     from ruamel.yaml import YAML
 
-    return [one["name"] for one in YAML(typ="safe").load(file)["deployments"]]
+    return {one["name"]: one["entrypoint"] for one in YAML(typ="safe").load(file)["deployments"]}
 
 
 def ask_prefect(at: PrefectAddress, path: str, body: object = None) -> Any:

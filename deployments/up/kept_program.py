@@ -119,6 +119,7 @@ class KeptProgram:
         """Start it, and return how it ended."""
         started = time.time()
         self._logged = self.log.size()
+        listening = self.program.listening
         with self.log.path.open("ab") as log:
             self._process = process = await asyncio.create_subprocess_exec(
                 sys.executable, *self.program.words,
@@ -128,6 +129,7 @@ class KeptProgram:
                 stdout=asyncio.subprocess.PIPE if self.program.says else log,
                 stderr=log,
                 start_new_session=True,
+                pass_fds=() if listening is None else (listening.fileno(),),
             )  # fmt: skip
         self._move("starting")
         ended = asyncio.create_task(process.wait())
@@ -183,8 +185,10 @@ class KeptProgram:
         await self.up.wait()
         silences = 0
         while self.program.page is not None:
-            await asyncio.sleep(self._listen)
+            # No answer takes its time, too: that is part of the interval.
+            interval = asyncio.create_task(asyncio.sleep(self._listen))
             there = await asyncio.to_thread(is_there, self.program.page)
+            await interval
             silences = 0 if there else silences + 1
             if silences == SILENCES:
                 self._tell(self.program.name, f"it hangs: asked {SILENCES} times, no answer")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 
-from callsheet.deployments.listening import origin_at
+from callsheet.deployments.listening import origin_at, origin_of
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.servers import SERVER, server_environ, server_words
 from callsheet.deployments.up.deploy import POOL, WITHIN, ask_prefect
@@ -52,6 +52,8 @@ class Program:
     once: bool = False
     #: The address, on this machine, of a page that it answers as long as it does not hang.
     page: str | None = None
+    #: What it listens on: bound here, so that nobody else can have the port first or meanwhile.
+    listening: socket.socket | None = field(default=None, repr=False, compare=False)
     answers: Callable[[float], bool] | None = field(default=None, repr=False)
 
 
@@ -78,6 +80,11 @@ class Surroundings:
         the worker of the next `up` would have it paid for.
         """
         return self.home / ("prefect-sandbox" if self.is_trial else "prefect")
+
+    @property
+    def environment(self) -> str:
+        """What this one is called among others on the same server: profile, sandbox or folder."""
+        return "sandbox" if self.is_trial else self.profile or self.folder.name
 
     def environ(self, **own: str) -> dict[str, str]:
         """Return the environment of a program of ours, which leads to the server kept up."""
@@ -114,11 +121,12 @@ def auth_string() -> str | None:
     return os.environ.get("PREFECT_SERVER_API_AUTH_STRING") or None
 
 
-def prefect_server(around: Surroundings, port: int) -> Program:
+def prefect_server(around: Surroundings, listening: socket.socket) -> Program:
     """Return Prefect's server, on this machine alone, with its history under `.callsheet/`."""
     home = around.history
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    origin = f"http://127.0.0.1:{port}"
+    origin = origin_of(listening)
+    port = listening.getsockname()[1]
     environ = {
         **around.environ(),
         **server_environ(home, f"{origin}/api"),
@@ -135,7 +143,8 @@ def prefect_server(around: Surroundings, port: int) -> Program:
         environ["PREFECT_SERVER_API_AUTH_STRING"] = said
     return Program(
         name="prefect",
-        words=("-m", *server_words(port)),
+        words=("-m", *server_words(listening)),
+        listening=listening,
         environ=environ,
         address=origin,
         # Not its tracebacks, which fill a screen for a heartbeat that came too late.
@@ -145,21 +154,24 @@ def prefect_server(around: Surroundings, port: int) -> Program:
     )
 
 
-def deployments(around: Surroundings, *, needs: tuple[str, ...]) -> Program:
-    """Return what tells the server of the work pool and of every deployment of `prefect.yaml`."""
+def deployments(around: Surroundings) -> Program:
+    """Return what tells the server of the work pool and of every deployment of `prefect.yaml`.
+
+    It needs the server, and waits for that by itself: meanwhile it imports what it deploys.
+    """
     note = around.home / "up" / ("deployed-sandbox" if around.is_trial else "deployed")
     return Program(
         name="deployments",
         words=("-m", "callsheet.deployments.up.deploy", str(PREFECT_FILE), str(note)),
         environ=around.environ(),
-        needs=needs,
         once=True,
     )
 
 
 def worker(around: Surroundings, at: PrefectAddress, *, needs: tuple[str, ...]) -> Program:
     """Return the worker, which carries flow runs as processes of this machine."""
-    name = f"callsheet-{socket.gethostname()}"
+    # On a server that several use, it is told apart from that of another folder or environment.
+    name = f"callsheet-{socket.gethostname()}-{around.environment}"
     start = ("-m", "callsheet.deployments.prefect_worker", "--pool", POOL, "--type", "process")
     words = (*start, "--name", name, "--install-policy", "never")
     return Program(
@@ -200,24 +212,18 @@ def receiver(around: Surroundings, host: str, port: int, *, tells_prefect: bool)
     )
 
 
-def sandbox(around: Surroundings, port: int, *, time_scale: str) -> Program:
+def sandbox(around: Surroundings, listening: socket.socket, *, time_scale: str) -> Program:
     """Return the sandbox, in the place of the video service."""
     state = around.home / "sandbox"
-    words = (
-        "-m",
-        "callsheet.deployments.sandbox",
-        "--port",
-        str(port),
-        "--json",
-        "--state",
-        str(state),
-    )
+    where = ("--fd", str(listening.fileno()), "--json", "--state", str(state))
+    words = ("-m", "callsheet.deployments.sandbox", *where)
     return Program(
         name="sandbox",
         words=(*words, "--allow-loopback-webhooks", "--time-scale", time_scale),
         environ=around.environ(),
         says=True,
-        page=f"{origin_at('127.0.0.1', port)}{PAGES['sandbox']}",
+        page=f"{origin_of(listening)}{PAGES['sandbox']}",
+        listening=listening,
     )
 
 

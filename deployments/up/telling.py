@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,24 @@ def tell_ready(console: Console, now: WhatIsUp, login: str | None) -> None:
     for name, part in now.parts.items():
         if part.state in ("up", "done"):
             console.print(plain(f"  {name:<12}{_of(name, part, now)}"))
+    if now.sandbox is not None:
+        console.print("commands here find the sandbox with --sandbox; for other programs:")
+        for line in exports(now):
+            console.print(plain(f"  {line}"), soft_wrap=True)
     if login:
         console.print(plain(f"log in once, within the hour, at {login}"))
+
+
+def exports(now: WhatIsUp) -> list[str]:
+    """Return the lines of a shell by which programs use this sandbox and this Prefect server."""
+    sandbox, prefect = now.sandbox or {}, now.address("prefect")
+    values = {
+        "CALLSHEET_BASE_URL": sandbox.get("base_url"),
+        "CALLSHEET_API_KEY": sandbox.get("api_key"),
+        "CALLSHEET_SANDBOX": sandbox.get("sandbox"),
+        "PREFECT_API_URL": prefect and f"{prefect}/api",
+    }
+    return [f"export {name}={shlex.quote(value)}" for name, value in values.items() if value]
 
 
 def _of(name: str, part: KeptPart, now: WhatIsUp) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from callsheet.deployments.listening import listen_on, origin_of
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
 from callsheet.deployments.receiver.endpoint import name_of, split_address, who_is_there
-from callsheet.deployments.servers import TIME_SCALE, sandbox_settings
+from callsheet.deployments.servers import BACKLOG, TIME_SCALE, sandbox_settings
 from callsheet.deployments.up import programs
 from callsheet.deployments.up.programs import Surroundings
 from callsheet.deployments.up.supervisor import Supervisor
@@ -42,7 +45,13 @@ class WantedParts:
 class Parts:
     """Starts the parts one after the other, each with the addresses of those before it."""
 
-    def __init__(self, wanted: WantedParts, settings: Settings, watch: Supervisor) -> None:
+    def __init__(
+        self,
+        wanted: WantedParts,
+        settings: Settings,
+        watch: Supervisor,
+        explain: Callable[[str], None],
+    ) -> None:
         self._wanted = wanted
         self._settings = settings
         self._watch = watch
@@ -53,13 +62,14 @@ class Parts:
             profile=wanted.profile,
             is_trial=wanted.sandbox is not None,
         )
-        #: What is to be said of ports that were taken, or of a part that is there already.
-        self.notes: list[str] = []
+        #: Is told of ports that were taken, and of a part that is there already.
+        self._explain = explain
 
-    async def start(self) -> bool:
+    async def start(self, *, on_board: Callable[[], None]) -> bool:
         """Start all of them and wait until they are up; False when told to stop before that.
 
-        Raises CallsheetError for a part that does not stay up, ConfigurationError for a port.
+        `on_board` is called once the board is up, which is before the others are. Raises
+        CallsheetError for a part that does not stay up, ConfigurationError for a port.
         """
         parts = self._wanted.parts
         if "prefect" in parts:
@@ -74,18 +84,22 @@ class Parts:
             self._start_board()
         if (at := self._prefect()) is not None:
             if "deployments" in parts:
-                self._watch.keep(programs.deployments(self._around, needs=("prefect",)))
+                self._watch.keep(programs.deployments(self._around))
             if "worker" in parts:
                 # Of another server it may not have the work pool yet, nor what it is to be like.
                 needs = ("prefect",) if self._around.api else ("deployments",)
                 self._watch.keep(programs.worker(self._around, at, needs=needs))
+        if "board" in parts:
+            if not await self._watch.are_up("board"):
+                return False
+            on_board()
         return await self._watch.are_up()
 
     async def _start_sandbox(self) -> bool:
         """Start the sandbox, and have everything after it speak to that."""
-        port = self._port("127.0.0.1", None, SANDBOX_PORT, "the sandbox")
+        listening = self._listen("127.0.0.1", None, SANDBOX_PORT, "the sandbox")
         scale = self._wanted.sandbox or TIME_SCALE
-        self._watch.keep(programs.sandbox(self._around, port, time_scale=scale))
+        self._watch.keep(programs.sandbox(self._around, listening, time_scale=scale))
         if not await self._watch.are_up("sandbox"):
             return False
         settings = sandbox_settings(self._watch.said("sandbox"))
@@ -110,9 +124,10 @@ class Parts:
             )
 
     def _start_prefect(self) -> None:
-        port = self._port("127.0.0.1", self._wanted.prefect_port, PREFECT_PORT, "Prefect")
-        self._around = replace(self._around, api=f"http://127.0.0.1:{port}/api")
-        self._watch.keep(programs.prefect_server(self._around, port))
+        asked = self._wanted.prefect_port
+        listening = self._listen("127.0.0.1", asked, PREFECT_PORT, "Prefect")
+        self._around = replace(self._around, api=f"{origin_of(listening)}/api")
+        self._watch.keep(programs.prefect_server(self._around, listening))
 
     def _prefect(self) -> PrefectAddress | None:
         """Return the server that is kept up, or the one that is configured."""
@@ -126,7 +141,7 @@ class Parts:
         host, port = split_address(self._settings.receiver)
         there = await asyncio.to_thread(who_is_there, host, port)
         if there == name_of(self._settings.ledger):
-            self.notes.append(f"a receiver is at work at {self._settings.receiver}: it hears on")
+            self._explain(f"a receiver is at work at {self._settings.receiver}: it hears on")
             return
         port = self._port(host, None, port, "the receiver")
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -158,31 +173,37 @@ class Parts:
 
     def _port(self, host: str, asked: int | None, usual: int, who: str) -> int:
         """Return the port that was asked for, else the usual one or, where taken, another."""
+        with self._listen(host, asked, usual, who) as listening:
+            return int(listening.getsockname()[1])
+
+    def _listen(self, host: str, asked: int | None, usual: int, who: str) -> socket.socket:
+        """Listen on the port that was asked for, else the usual one or, where taken, another.
+
+        Raises ConfigurationError where that is not possible.
+        """
         wanted = usual if asked is None else asked
-        port = _free_port(host, wanted)
-        if port == wanted or wanted == 0:
-            return port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            return listen_on(family, (host, wanted), backlog=BACKLOG)
+        except OverflowError:
+            raise ConfigurationError(f"there is no port {wanted}") from None
+        except OSError as error:
+            refusal = error
         if asked is not None:
             raise ConfigurationError(
-                f"{who} cannot listen on {host}:{asked}: somebody has that",
+                f"{who} cannot listen on {host}:{asked}: {_why(refusal)}",
                 remedy="0 takes a port that is free",
-            )
-        self.notes.append(f"port {usual} is taken: {who} is at {port}")
-        return port
+            ) from refusal
+        try:
+            listening = listen_on(family, (host, 0), backlog=BACKLOG)
+        except OSError as error:
+            words = f"nothing can listen on {host}: {error.strerror}"
+            raise ConfigurationError(words) from error
+        port = listening.getsockname()[1]
+        self._explain(f"port {usual} is taken by another program, so {who} is at port {port}")
+        return listening
 
 
-def _free_port(host: str, wanted: int) -> int:
-    """Return the port that is wanted, or another where somebody has it."""
-    refusal = OSError()
-    for port in (wanted, 0):
-        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-            # As the servers do: what was used a moment ago is free.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((host, port))
-                return int(probe.getsockname()[1])
-            except OSError as error:
-                refusal = error
-            except OverflowError:
-                raise ConfigurationError(f"there is no port {port}") from None
-    raise ConfigurationError(f"nothing can listen on {host}: {refusal.strerror}") from refusal
+def _why(refusal: OSError) -> str:
+    taken = refusal.errno == errno.EADDRINUSE
+    return "another program has that port" if taken else str(refusal.strerror)

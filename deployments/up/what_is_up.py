@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from callsheet.deployments.file_lock import try_lock
 from callsheet.tasks.errors import CallsheetError, ConfigurationError
 
 #: `waiting` is for a part that it needs, or for its next try.
@@ -113,7 +114,7 @@ def holding(home: Path) -> Iterator[None]:
         raise ConfigurationError(f"cannot write to {folder}: {error.strerror}") from error
     try:
         until = time.monotonic() + LOOKED_AT
-        while not _lock(file):
+        while not try_lock(file):
             if time.monotonic() > until:
                 raise UpAlready
             time.sleep(0.05)
@@ -140,21 +141,9 @@ def _is_held(folder: Path) -> bool:
     except OSError:
         return False
     try:
-        return not _lock(file)
+        return not try_lock(file)
     finally:
         os.close(file)
-
-
-def _lock(file: int) -> bool:
-    """Take the lock if it is free; it is given back when the file is closed."""
-    # Windows has none of it, and no `up`.
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _file(home: Path) -> Path:

@@ -34,6 +34,7 @@ from tests.bench.singles import (
     ledger_figures,
     plan_figures,
     start_figures,
+    up_figures,
 )
 from tests.bench.table import heading, text_tables
 
@@ -118,6 +119,10 @@ class Bench:
         """Measure how long it is to the first paid request."""
         return start_figures(self.folder / "start", self.sizes.starts, quick=self.sizes == QUICK)
 
+    def up(self) -> list[Figure]:
+        """Measure how long it takes until all that `up` keeps is ready."""
+        return up_figures(self.folder / "up", self.sizes.starts)
+
     def plan(self) -> list[Figure]:
         """Measure a plan at a service whose answers take a while."""
         return plan_figures(self.folder / "plan", self.sizes.planned)
@@ -140,6 +145,7 @@ PARTS: dict[str, Callable[[Bench], list[Figure]]] = {
     "loop": Bench.loop,
     "scale": Bench.scale,
     "start": Bench.start,
+    "up": Bench.up,
     "plan": Bench.plan,
     "films": Bench.films,
     "crews": Bench.crews,

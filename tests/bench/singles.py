@@ -10,6 +10,7 @@ from tests.bench.figures import Figure, missing
 from tests.bench.large_ledger import measure_large_ledger
 from tests.bench.plans import measure_plan
 from tests.bench.start import ROWS, Start, measure_start
+from tests.bench.up import measure_up
 
 #: What was asked for of commands on a ledger was asked for at so many rows.
 LARGE_LEDGER = 1_000_000
@@ -76,6 +77,35 @@ def start_figures(folder: Path, turns: int, *, quick: bool) -> list[Figure]:
         if way in found
         else missing("start", f"first paid request, {words}", "too long for the quick table")
         for way, (words, _) in STARTS.items()
+    ]
+
+
+#: How long `up` may take to be ready, in seconds.
+READY = 20.0
+
+
+def up_figures(folder: Path, turns: int) -> list[Figure]:
+    """Return how long `callsheet up` takes to be ready, in a new folder and again."""
+    found = measure_up(folder, turns)
+    return [
+        Figure(
+            part="up",
+            what=f"callsheet up --sandbox until all is ready, {words}, beside a new Prefect server",
+            unit="s",
+            ours=median(moments),
+            peer=median(one.prefect for one in found),
+            ratio=median(ours / one.prefect for ours, one in zip(moments, found, strict=True)),
+            target=READY,
+            judged="ours",
+            better="less",
+            least=min(moments),
+            most=max(moments),
+            turns=turns,
+        )
+        for words, moments in (
+            ("the first time", [one.first for one in found]),
+            ("again", [one.again for one in found]),
+        )
     ]
 
 

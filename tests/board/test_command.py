@@ -18,6 +18,8 @@ import pytest
 from tests.launcher import Process
 from tests.programs import Desk, sandbox, simple_sheet
 
+TRIAL = ("--sandbox", "--time-scale", "200", "--yes", "--json", "--without-prefect")
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
@@ -200,3 +202,28 @@ def test_open_brings_a_browser_along_that_is_logged_in(desk: Desk) -> None:
     finally:
         process.terminate()
         process.communicate(timeout=60)
+
+
+def test_a_run_with_a_sandbox_shares_that_of_the_board(desk: Desk) -> None:
+    sheet = desk.sheet("tea.csv", simple_sheet(1))
+    with board(desk, "--sandbox"):
+        shared = desk.folder / ".callsheet" / "sandbox" / "shared.json"
+        assert stat.S_IMODE(shared.stat().st_mode) == 0o600
+        ended = desk.run(sheet, "--sandbox")
+        assert ended.status == 0, ended.err
+        assert shared.exists()
+    assert not shared.exists()
+    # What was made in a sandbox is shown without a word about it.
+    for words in ("status tea", "rows tea", "explain tea r001", "export tea"):
+        shown = desk.call(*words.split())
+        assert shown.status == 0, shown.err
+        assert "r001" in shown.out or words == "status tea"
+
+
+def test_two_runs_with_a_sandbox_take_turns(desk: Desk) -> None:
+    first = desk.start("run", desk.sheet("one.csv", simple_sheet(2)), *TRIAL)
+    second = desk.start("run", desk.sheet("two.csv", simple_sheet(2, title="two")), *TRIAL)
+    said = [process.communicate(timeout=120) for process in (first, second)]
+    assert [process.returncode for process in (first, second)] == [0, 0], said
+    words = "another command has the sandbox of this folder: waiting until it ends"
+    assert sum(words in err for _, err in said) == 1

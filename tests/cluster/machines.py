@@ -23,6 +23,7 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from callsheet.deployments.automations.__main__ import read
+from callsheet.deployments.listening import listen_on
 from callsheet.deployments.servers import server_environ, server_words
 from callsheet.deployments.up.deploy import POOL
 from tests.cluster.postgres import Postgres, postgres
@@ -60,9 +61,14 @@ class PrefectOnPostgres:
             **server_environ(self._folder, self.url),
             "PREFECT_SERVER_DATABASE_CONNECTION_URL": shown,
         }
-        with (self._folder / "server.log").open("ab") as log:
+        place = ("127.0.0.1", self._port)
+        with (
+            (self._folder / "server.log").open("ab") as log,
+            listen_on(socket.AF_INET, place, backlog=128) as listening,
+        ):
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", *server_words(self._port)],
+                [sys.executable, "-P", "-m", *server_words(listening)],
+                pass_fds=(listening.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import socket
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from callsheet.deployments.up.leftovers import marked
 from callsheet.deployments.up.programs import Surroundings, deployments, prefect_server
@@ -52,16 +55,26 @@ def test_it_is_up_with_nothing_configured_and_down_again(desk: Desk) -> None:
     assert desk.call("up", "--down").status == 0
 
 
-def test_what_is_scheduled_with_a_sandbox_is_kept_apart(tmp_path: Path) -> None:
+@pytest.fixture
+def taken() -> Iterator[socket.socket]:
+    """A socket that listens on a port of this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening
+
+
+def test_what_is_scheduled_with_a_sandbox_is_kept_apart(
+    tmp_path: Path, taken: socket.socket
+) -> None:
     around = Surroundings(home=tmp_path, folder=tmp_path, mark="m", api="http://127.0.0.1:4200/api")
     trial = replace(around, is_trial=True)
     for name in ("PREFECT_HOME", "PREFECT_SERVER_DATABASE_CONNECTION_URL"):
         assert (
-            prefect_server(trial, 4200).environ[name] != prefect_server(around, 4200).environ[name]
+            prefect_server(trial, taken).environ[name]
+            != prefect_server(around, taken).environ[name]
         )
     assert trial.environ()["PREFECT_HOME"] != around.environ()["PREFECT_HOME"]
     # One server knowing of its deployments says nothing of the other.
-    assert deployments(trial, needs=()).words != deployments(around, needs=()).words
+    assert deployments(trial).words != deployments(around).words
 
 
 def test_a_sandbox_carries_nothing_that_another_server_schedules(desk: Desk) -> None:
@@ -85,4 +98,4 @@ def test_a_port_that_was_named_has_to_be_free(desk: Desk) -> None:
         refused = desk.call("up", "--port", port, "--without", "prefect", "--without", "receiver")
 
     assert refused.status == 2
-    assert f"127.0.0.1:{port}: somebody has that" in refused.err
+    assert f"127.0.0.1:{port}: another program has that port" in refused.err

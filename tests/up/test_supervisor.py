@@ -12,8 +12,10 @@ from dataclasses import replace
 import psutil
 import pytest
 
+from callsheet.deployments.listening import listen_on, origin_of
 from callsheet.deployments.up.kept_program import SILENCES
 from callsheet.deployments.up.leftovers import marked
+from callsheet.deployments.up.programs import is_answering
 from callsheet.deployments.up.what_is_up import last_up
 from callsheet.tasks.errors import BadInput, CallsheetError
 from tests.up.conftest import Kept, until
@@ -154,6 +156,36 @@ async def test_a_program_that_hangs_is_started_again(kept: Kept) -> None:
     hangs = "board | it hangs: asked 10 times, no answer"
     again = "board | it was ended by SIGKILL; it is started again in 0 s"
     assert kept.told[:3] == ["board | is up", hangs, again]
+
+
+SERVES = """
+import socket, sys, time
+listening = socket.socket(fileno=int(sys.argv[1]))
+answered, _ = listening.accept()
+answered.recv(1000)
+answered.sendall(b"HTTP/1.1 200 OK\\r\\ncontent-length: 0\\r\\n\\r\\n")
+time.sleep(600)
+"""
+
+
+async def test_a_port_is_ours_before_the_program_is_there_and_while_it_is_started_again(
+    kept: Kept,
+) -> None:
+    with listen_on(socket.AF_INET, ("127.0.0.1", 0), backlog=9) as listening:
+        page = f"{origin_of(listening)}/api/health"
+        program = kept.program("prefect", SERVES, answers=lambda _: is_answering(page))
+        words = (*program.words, str(listening.fileno()))
+        kept.watch.keep(replace(program, words=words, listening=listening))
+        for restarts in range(2):
+            # Somebody else's server never has it, however long ours takes.
+            with pytest.raises(OSError, match="in use"):
+                listen_on(socket.AF_INET, listening.getsockname(), backlog=9)
+            await until(lambda n=restarts: kept.watch.now.parts["prefect"].restarts == n)
+            await kept.watch.are_up()
+            pid = kept.watch.now.parts["prefect"].pid
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+            await until(lambda n=restarts: kept.watch.now.parts["prefect"].restarts > n)
 
 
 async def test_a_program_in_trouble_that_answers_does_not_hang(kept: Kept) -> None:
