@@ -19,8 +19,8 @@ from callsheet.tasks.errors import BadInput
 from callsheet.tasks.garbage import no_search
 from callsheet.tasks.ledger import KeptSheet
 from callsheet.tasks.settings import Settings
-from callsheet.tasks.sheet import Sheet, SheetOptions, parse_sheet
-from callsheet.tasks.sheet.fill import FoundColumn, columns_found
+from callsheet.tasks.sheet import Sheet, SheetOptions
+from callsheet.tasks.sheet.fill import FoundSheet, find_sheet_in
 
 #: Characters of a sheet's name that are kept at most, its suffix included.
 LONGEST = 100
@@ -68,6 +68,13 @@ def read_kept(settings: Settings, kept: KeptSheet) -> bytes:
     return content
 
 
+def size_of(settings: Settings, kept: KeptSheet) -> int:
+    """Return how many bytes a handed-in sheet has; 0 where they are gone."""
+    with suppress(OSError):
+        return _file(settings, kept.name, kept.digest).stat().st_size
+    return 0
+
+
 def bytes_of(settings: Settings, sheets: Iterable[KeptSheet]) -> int:
     """Return how many bytes the files of uploaded sheets have together."""
     files = {_file(settings, one.name, one.digest) for one in sheets}
@@ -84,11 +91,11 @@ def forget(settings: Settings, sheets: Iterable[KeptSheet]) -> None:
             file.parent.rmdir()
 
 
-def parse_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> Sheet:
-    """Return the sheet that was handed in; raise SheetError with every problem it has."""
+def find_in_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> FoundSheet:
+    """Return what is in a handed-in sheet; raise BadInput where its bytes are gone or others."""
     content = read_kept(settings, kept)
     with no_search():
-        return parse_sheet(
+        return find_sheet_in(
             content,
             name=kept.name,
             options=options,
@@ -97,11 +104,9 @@ def parse_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> Sh
         )
 
 
-def columns_kept(
-    settings: Settings, kept: KeptSheet, options: SheetOptions
-) -> tuple[int, tuple[FoundColumn, ...]]:
-    """Return how many rows a handed-in sheet has, and its columns."""
-    return columns_found(read_kept(settings, kept), name=kept.name, options=options)
+def parse_kept(settings: Settings, kept: KeptSheet, options: SheetOptions) -> Sheet:
+    """Return the sheet that was handed in; raise SheetError with every problem it has."""
+    return find_in_kept(settings, kept, options).good()
 
 
 def _file(settings: Settings, name: str, digest: str) -> Path:

@@ -16,6 +16,7 @@ from typing import Any
 from callsheet.tasks.sheet.findings import Findings
 from callsheet.tasks.sheet.grid import Grid
 from callsheet.tasks.sheet.header_line import SEARCHED, known_names
+from callsheet.tasks.sheet.limits import MAX_LINES
 from callsheet.tasks.sheet.line import Line
 from callsheet.tasks.sheet.table import Table
 
@@ -32,6 +33,8 @@ def read_delimited(text: str, findings: Findings, *, delimiter: str | None = Non
     announced = None
     if sep := _SEP.match(lines):
         announced, first, lines = sep[1], 2, lines[sep.end() :]
+    if lines.count("\n") > MAX_LINES:
+        findings.give_up(f"has more than {MAX_LINES:,} lines: split it, or delete the blank ones")
     chosen = _given(delimiter, findings) or announced or _guess(lines)
     return Grid(findings, exact=True).table(_lines(lines, chosen, first, findings))
 

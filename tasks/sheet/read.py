@@ -52,14 +52,28 @@ def parse_sheet(
     The suffix of `name` tells the format, else the content does. `folder` is where `@file`
     scripts are looked for; without one they are refused.
     """
-    from callsheet.tasks.sheet.hidden_rows import hidden_among, note_hidden, without_hidden
-    from callsheet.tasks.sheet.rows import to_briefs
-
     findings = Findings(name)
     if len(content) > MAX_BYTES:
         limit = say_bytes(MAX_BYTES)
         findings.give_up(f"has {say_bytes(len(content))}; a sheet may have {limit}: split it")
     table = read_table(content, options, findings)
+    return sheet_of(table, findings, content, options=options, folder=folder, address=address)
+
+
+def sheet_of(
+    table: Table,
+    findings: Findings,
+    content: bytes,
+    *,
+    options: SheetOptions,
+    folder: Path | None,
+    address: str | None,
+) -> Sheet:
+    """Return the sheet that the table of `content` is; raise SheetError with every problem."""
+    from callsheet.tasks.sheet.hidden_rows import hidden_among, note_hidden, without_hidden
+    from callsheet.tasks.sheet.rows import to_briefs
+
+    name = findings.file
     note_hidden(table, options.hidden_rows, findings)
     skipped: frozenset[str] = frozenset()
     if options.hidden_rows == "skip":

@@ -6,26 +6,24 @@ import io
 import re
 import warnings
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
-from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from callsheet.tasks.errors import SheetError
 from callsheet.tasks.plural import say_bytes
 from callsheet.tasks.sheet.findings import Findings
 from callsheet.tasks.sheet.grid import Grid
-from callsheet.tasks.sheet.limits import (
-    MAX_COLUMNS,
-    MAX_LINES,
-    MAX_UNZIP_RATIO,
-    MAX_UNZIPPED_BYTES,
-)
+from callsheet.tasks.sheet.limits import MAX_UNZIP_RATIO, MAX_UNZIPPED_BYTES
 from callsheet.tasks.sheet.line import Line
 from callsheet.tasks.sheet.table import Table
 from callsheet.tasks.sheet.worksheet_choice import choose_worksheet
-from callsheet.tasks.sheet.worksheet_shape import filled_down, read_shape
+from callsheet.tasks.sheet.worksheet_shape import Shape, filled_down, read_shape
+
+if TYPE_CHECKING:
+    from callsheet.tasks.sheet.worksheet_cells import Row
 
 _RETURN = re.compile("_x000[dD]_\n?")
 _EXACT = 10**15
@@ -42,82 +40,83 @@ def read_workbook(
 ) -> Table:
     """Return the table of one worksheet: the one named, else the one that has known columns."""
     _refuse_bomb(content, findings)
+    with warnings.catch_warnings():
+        # openpyxl warns of validations and styles it does not know; none of them matter.
+        warnings.simplefilter("ignore")
+        with _readable(findings):
+            title, shape, lines = _open(content, findings, worksheet)
+        grid = Grid(
+            findings,
+            exact=False,
+            locate=_locator(title),
+            hidden_columns=shape.hidden_columns,
+            skip_hidden=skip_hidden,
+        )
+        # Line by line: a sheet with too many is refused before all of them are built.
+        return replace(grid.table(_guarded(lines, findings)), worksheet=title)
+
+
+@contextmanager
+def _readable(findings: Findings) -> Iterator[None]:
+    """Refuse what is damaged: that fails in many ways in zipfile, the XML parser and openpyxl."""
     try:
-        with warnings.catch_warnings():
-            # openpyxl warns of validations and styles it does not know; none of them matter.
-            warnings.simplefilter("ignore")
-            title, lines, hidden = _read(content, findings, worksheet)
-    except SheetError:
+        yield
+    except (SheetError, GeneratorExit):
         raise
     except Exception:
-        # A damaged workbook fails in many ways inside zipfile, the XML parser and openpyxl.
         findings.give_up("is not a workbook that can be read; save it again as .xlsx or as CSV")
-    grid = Grid(
-        findings,
-        exact=False,
-        locate=_locator(title),
-        hidden_columns=hidden,
-        skip_hidden=skip_hidden,
-    )
-    return replace(grid.table(lines), worksheet=title)
 
 
-def _read(
+def _guarded(lines: Iterator[Line], findings: Findings) -> Iterator[Line]:
+    while True:
+        with _readable(findings):
+            line = next(lines, None)
+        if line is None:
+            return
+        yield line
+
+
+def _open(
     content: bytes, findings: Findings, worksheet: str | None
-) -> tuple[str, list[Line], Collection[int]]:
+) -> tuple[str, Shape, Iterator[Line]]:
+    """Return a worksheet's title, its shape, and its lines, each read when it is asked for."""
     from openpyxl import load_workbook
 
-    values = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-    formulas = load_workbook(io.BytesIO(content), read_only=True, data_only=False)
-    title = choose_worksheet(values, findings, worksheet)
-    rows = _rows(values[title], findings)
-    twins = _rows(formulas[title], findings)
-    sheet: Any = values[title]
+    from callsheet.tasks.sheet.worksheet_cells import rows_of
+
+    book = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+    title = choose_worksheet(book, findings, worksheet)
+    sheet: Any = book[title]
     with sheet._get_source() as source:
-        shape = read_shape(source)
+        shape = read_shape(source, findings)
     lines = (
-        _line(number, row, twin or (), hidden=number in shape.hidden_lines)
-        for number, (row, twin) in enumerate(zip_longest(rows, twins, fillvalue=()), start=1)
+        _line(number, row, hidden=number in shape.hidden_lines)
+        for number, row in rows_of(sheet, findings)
     )
-    return title, list(filled_down(lines, shape.spans)), shape.hidden_columns
+    return title, shape, filled_down(lines, shape.spans)
 
 
-def _rows(sheet: Any, findings: Findings) -> Iterator[tuple[Any, ...]]:
-    # The size a workbook declares may be wrong, so it is not believed.
-    sheet.reset_dimensions()
-    for count, row in enumerate(sheet.iter_rows(), start=1):
-        if count > MAX_LINES:
-            findings.give_up(f"has more than {MAX_LINES:,} lines")
-        # Cells that hold nothing but a colour are common far to the right.
-        while row and row[-1].value is None and row[-1].data_type != "str":
-            row = row[:-1]
-        if len(row) > MAX_COLUMNS * 4:
-            findings.give_up(f"uses {len(row)} columns; {MAX_COLUMNS} is the limit", line=count)
-        yield row
-
-
-def _line(number: int, row: tuple[Any, ...], twins: tuple[Any, ...], *, hidden: bool) -> Line:
+def _line(number: int, row: Row, *, hidden: bool) -> Line:
     texts: list[str] = []
     faults: dict[int, str] = {}
     dates: set[int] = set()
     shown: dict[int, str] = {}
-    for position, (cell, twin) in enumerate(zip_longest(row, twins)):
-        value = None if cell is None else cell.value
-        if twin is not None and twin.data_type == "f" and value is None:
-            # A formula whose result is the empty text is saved as text; one never calculated not.
-            empty = cell is not None and cell.data_type == "str"
-            texts.append("" if empty else _formula(twin.value))
-            if not empty:
-                faults[position] = (
-                    "is a formula without a result: open the workbook in a spreadsheet and save it"
-                )
+    for position, cell in enumerate(row):
+        if cell is None:
+            texts.append("")
             continue
-        text, fault = _text(cell, value)
+        if cell.formula is not None:
+            texts.append(_formula(cell.formula))
+            faults[position] = (
+                "is a formula without a result: open the workbook in a spreadsheet and save it"
+            )
+            continue
+        text, fault = _text(cell, cell.value)
         texts.append(text)
-        if isinstance(value, date):
+        if isinstance(cell.value, date):
             dates.add(position)
-        elif isinstance(value, time):
-            shown[position] = _clock(value, str(cell.number_format))
+        elif isinstance(cell.value, time):
+            shown[position] = _clock(cell.value, cell.number_format)
         if fault:
             faults[position] = fault
     return Line(number, tuple(texts), faults, hidden=hidden, dates=dates, shown=shown)
@@ -136,7 +135,7 @@ def _text(cell: Any, value: Any) -> tuple[str, str | None]:
     if isinstance(value, bool):
         return str(value).upper(), None
     if isinstance(value, int | float):
-        return _number(value, str(cell.number_format))
+        return _number(value, cell.number_format)
     if isinstance(value, datetime) and value.time() == time():
         value = value.date()
     if isinstance(value, date | time):

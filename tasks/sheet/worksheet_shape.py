@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import IO
 from xml.parsers import expat
 
-from callsheet.tasks.sheet.limits import MAX_COLUMNS
+from callsheet.tasks.sheet.findings import Findings
+from callsheet.tasks.sheet.limits import MAX_CELLS, MAX_COLUMNS, MAX_ROWS
 from callsheet.tasks.sheet.line import Line, Span, is_blank
 
 
@@ -23,14 +24,22 @@ class Shape:
     spans: list[Span] = field(default_factory=list)
 
 
-def read_shape(source: IO[bytes]) -> Shape:
-    """Return the shape of a worksheet from its XML (ECMA-376 part 1, 18.3.1)."""
+def read_shape(source: IO[bytes], findings: Findings) -> Shape:
+    """Return the shape of a worksheet from its XML (ECMA-376 part 1, 18.3.1).
+
+    Raises SheetError for one with more cells or merged cells than anybody fills, before any is
+    built.
+    """
     shape = Shape()
-    line = 0
+    line = cells = 0
 
     def begin(tag: str, said: Mapping[str, str]) -> None:
-        nonlocal line
+        nonlocal line, cells
         match tag.rpartition(":")[2]:
+            case "c":
+                cells += 1
+                if cells > MAX_CELLS:
+                    findings.give_up(f"has more than {MAX_CELLS:,} cells; split it")
             case "row":
                 line = int(said.get("r", line + 1))
                 if _truth(said.get("hidden")):
@@ -40,6 +49,8 @@ def read_shape(source: IO[bytes]) -> Shape:
                 shape.hidden_columns.update(range(int(said["min"]) - 1, last))
             case "mergeCell":
                 shape.spans.append(_span(said["ref"]))
+                if len(shape.spans) > MAX_ROWS:
+                    findings.give_up(f"has more than {MAX_ROWS:,} merged cells; split it")
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = begin
@@ -65,7 +76,8 @@ def filled_down(lines: Iterable[Line], spans: Iterable[Span]) -> Iterator[Line]:
             if span.first_line != line.number or not text.strip():
                 continue
             if span.last_column > n:
-                beside |= dict.fromkeys(range(n, span.last_column + 1), span)
+                last = min(span.last_column, MAX_COLUMNS * 4)
+                beside |= dict.fromkeys(range(n, last + 1), span)
             elif span.last_line > line.number:
                 reaching[n] = (span, text, line.faults.get(n))
         below = {n: one for n, one in reaching.items() if one[0].first_line < line.number}

@@ -14,10 +14,13 @@ import httpx
 import pytest
 from sqlalchemy import update
 
+from callsheet.deployments.board.board import ReadingLimits
 from callsheet.deployments.board.quota import DAY, LIFETIME, SHEETS
-from callsheet.tasks.ledger import KeptSheet, begin_plan, keep_sheet
+from callsheet.deployments.board.sheet_reading import found_in
+from callsheet.tasks.ledger import KeptSheet, begin_plan, find_sheet, keep_sheet
 from callsheet.tasks.ledger.plans import sheets_by
 from callsheet.tasks.ledger.schema_board import sheets
+from callsheet.tasks.sheet import SheetOptions, parse_sheet
 from callsheet.tasks.sheet.limits import MAX_BYTES
 from callsheet.tasks.sheet.public_network import is_public
 from tests.board.conftest import OpenBoard, board_at
@@ -233,3 +236,48 @@ async def test_an_upload_without_a_plan_has_a_lifetime(open_board: OpenBoard) ->
     assert {file.name for file in folder.rglob("*.csv")} == {"planned.csv", "new.csv"}
     kept = await open_board.ledger.read(partial(sheets_by, person="Rita", since=0.0))
     assert {one.name for one in kept} == {"planned.csv", "new.csv"}
+
+
+def _rows(count: int) -> str:
+    return simple_sheet(count, title="A title that takes some room in the file of the sheet")
+
+
+async def test_a_large_sheet_is_read_apart_and_is_the_same(open_board: OpenBoard) -> None:
+    text = _rows(1500)
+    assert len(text) > ReadingLimits().large
+    seen = await hand_in(open_board.admin, "large.csv", text)
+    assert (seen["rows"], seen["problems"], seen["actions"]) == (1500, [], {"make": 1500})
+    kept = await open_board.ledger.read(partial(find_sheet, sheet_id=seen["sheet"]))
+    assert kept is not None
+    found = await found_in(open_board.board, kept, SheetOptions())
+    assert found.good() == parse_sheet(text.encode(), name="large.csv", address=kept.place)
+
+    wrong = await hand_in(open_board.admin, "wrong.csv", text.replace("\nr007,", "\nr006,"))
+    assert [one["line"] for one in wrong["problems"]] == [8]
+
+
+async def test_large_sheets_of_one_person_do_not_hold_up_others(
+    open_board: OpenBoard,
+) -> None:
+    open_board.board.reading["Ada"] = 2
+    answers = [
+        await who.post(f"{API}/sheets", files={"file": ("large.csv", _rows(1500).encode())})
+        for who in (open_board.admin, open_board.approver)
+    ]
+    assert [answer.status_code for answer in answers] == [429, 201]
+    assert "2 of your large sheets are being read" in answers[0].json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (ReadingLimits(seconds=0.01), "takes longer than 0.01 seconds to read: split it"),
+        (ReadingLimits(memory=64 * 1024**2), "takes more than 64 MiB of memory to read: split it"),
+    ],
+)
+async def test_a_sheet_that_takes_too_much_is_given_up(
+    tmp_path: Path, limits: ReadingLimits, words: str
+) -> None:
+    async with board_at(tmp_path, reading_limits=limits) as board:
+        seen = await hand_in(board.admin, "large.csv", _rows(1500))
+    assert [one["words"] for one in seen["problems"]] == [words]

@@ -16,11 +16,12 @@ from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.fetching import InboxFile, fetch_address, list_inbox
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.quota import make_room
+from callsheet.deployments.board.sheet_reading import found_in
 from callsheet.deployments.board.who import Person
 from callsheet.tasks.campaign.board_plan import PlanTerms
-from callsheet.tasks.campaign.handed_in import columns_kept, fit_name, keep_bytes, parse_kept
+from callsheet.tasks.campaign.handed_in import fit_name, keep_bytes
 from callsheet.tasks.campaign.priced_plan import plan_unpriced
-from callsheet.tasks.errors import Problem, SheetError, SpendRefused
+from callsheet.tasks.errors import Problem, SpendRefused
 from callsheet.tasks.ledger import Action, KeptSheet, find_sheet, keep_sheet, note_act
 from callsheet.tasks.plural import say_bytes
 from callsheet.tasks.redact import unsigned
@@ -98,7 +99,7 @@ async def hand_in(
     words = f"{name}, {say_bytes(len(content))}"
     note = partial(note_act, act="sheet", by=person.name, at=kept.added_at, words=words)
     await board.write(note)
-    return await _view(board, kept)
+    return await _view(board, person, kept)
 
 
 async def _keep(
@@ -148,7 +149,7 @@ async def hand_in_from_inbox(board: Board, person: Person, name: str) -> SheetVi
 
 async def see_sheet(board: Board, person: Person, sheet_id: str) -> SheetView:
     """Look at a sheet that was handed in; raises ProblemDetails (404) for none."""
-    return await _view(board, await kept_sheet(board, sheet_id))
+    return await _view(board, person, await kept_sheet(board, sheet_id))
 
 
 async def kept_sheet(board: Board, sheet_id: str) -> KeptSheet:
@@ -161,20 +162,17 @@ async def kept_sheet(board: Board, sheet_id: str) -> KeptSheet:
 
 async def parsed(board: Board, kept: KeptSheet, terms: PlanTerms) -> Sheet:
     """Return a sheet as it is read on these terms; raises SheetError with all its problems."""
-    options = terms.sheet_options(board.settings)
-    return await asyncio.to_thread(parse_kept, board.settings, kept, options)
+    return (await found_in(board, kept, terms.sheet_options(board.settings))).good()
 
 
-async def _view(board: Board, kept: KeptSheet) -> SheetView:
+async def _view(board: Board, person: Person, kept: KeptSheet) -> SheetView:
     terms = PlanTerms(sandbox=board.sandbox)
     options = terms.sheet_options(board.settings)
-    rows, columns = await asyncio.to_thread(columns_kept, board.settings, kept, options)
-    seen = partial(SheetView, kept=kept, rows=rows, columns=columns)
-    try:
-        sheet = await parsed(board, kept, terms)
-    except SheetError as error:
-        return seen(problems=error.problems, notes=error.notes)
-    found = await plan_unpriced(board.ledger, sheet, terms.options(kept), board.settings)
+    read = await found_in(board, kept, options, person=person)
+    seen = partial(SheetView, kept=kept, rows=read.rows, columns=read.columns)
+    if read.sheet is None:
+        return seen(problems=read.problems, notes=read.notes)
+    found = await plan_unpriced(board.ledger, read.sheet, terms.options(kept), board.settings)
     return seen(
         campaign=found.sheet.campaign,
         advice=found.sheet.advice,

@@ -13,6 +13,12 @@ def test_it_refuses_too_many_rows(refuse):
     assert refuse(text) == ["campaign.csv has more than 100,000 rows; split it"]
 
 
+def test_it_refuses_too_many_lines(refuse):
+    assert refuse("id,tool\n" + "\n" * limits.MAX_LINES + "r1,t\n") == [
+        "campaign.csv has more than 1,048,576 lines: split it, or delete the blank ones"
+    ]
+
+
 def test_it_refuses_too_many_columns(refuse):
     text = ",".join(["id", "tool", *(f"x_{n}" for n in range(limits.MAX_COLUMNS))]) + "\n"
     assert refuse(text) == ["campaign.csv has 202 columns; 200 is the limit"]

@@ -3,6 +3,7 @@
 import datetime as dt
 import io
 import re
+import tracemalloc
 import zipfile
 
 import pytest
@@ -272,6 +273,38 @@ def test_it_refuses_a_zip_bomb_before_unpacking_it(refuse, workbook):
     with zipfile.ZipFile(bomb, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/media/zeros.bin", b"\0" * 30_000_000)
     assert "times its size" in only(refuse(bomb.getvalue(), "c.xlsx"))
+
+
+TEXT = '<row r="{line}"><c r="{cell}{line}" t="inlineStr"><is><t>x</t></is></c></row>'
+MERGED = '<mergeCell ref="A3:XFD3"/>'
+#: Small workbooks that mean a great deal: what is put below their rows, and what is said of them.
+FAR = {
+    "a cell at the end of the worksheet": (
+        TEXT.format(line=1_048_576, cell="XFD"), "uses 16384 columns; 200 is the limit",
+    ),
+    "a gap of a million lines": (
+        TEXT.format(line=1_048_576, cell="A"), 'c.xlsx:1048576 row "x"',
+    ),
+    "a line beyond the last": (TEXT.format(line=1_048_577, cell="A"), "more than 1,048,576 lines"),
+    "merged cells without end": (
+        f"</sheetData><mergeCells>{MERGED * 100_001}</mergeCells><sheetData>",
+        "more than 100,000 merged cells",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FAR)
+def test_what_is_far_away_costs_no_memory(refuse, workbook, what):
+    below, words = FAR[what]
+    book = workbook([HEAD, ["r1", "t", "One", "1:1"]])
+    far = rewritten(book, sheet1=lambda xml: xml.replace("</sheetData>", below + "</sheetData>"))
+    tracemalloc.start()
+    problems = refuse(far, "c.xlsx")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert words in problems[0]
+    # A million lines took a gigabyte.
+    assert peak < 100 * 1024 * 1024
 
 
 def test_it_refuses_xml_entities(refuse, workbook):
