@@ -50,7 +50,7 @@ def _back_up(args: Namespace, settings: Settings) -> int:
 def _restore(args: Namespace, settings: Settings) -> int:
     backup = Path(args.file)
     found = restore(settings.ledger, backup, by=_me(), at=time.time(), instead=args.instead)
-    words = f"the ledger is what {backup} says: {found.lines:,} lines"
+    words = f"the ledger is what {backup} says: {found.lines:,} lines, and one about this restore"
     before = None if found.before is None else str(found.before)
     if before:
         words += f"; the one before it is in {before}"

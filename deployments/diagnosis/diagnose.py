@@ -8,7 +8,7 @@ from pathlib import Path
 
 from callsheet.deployments.diagnosis.film_store import store
 from callsheet.deployments.diagnosis.finding import TROUBLE, PlaceFinding, all_of, each_of, wrong_by
-from callsheet.deployments.diagnosis.kept_ledger import ledger
+from callsheet.deployments.diagnosis.kept_ledger import ledger, lost
 from callsheet.deployments.diagnosis.place import files, nights, remarks, room, versions
 from callsheet.deployments.diagnosis.prefect import PrefectStarts, prefect, wanted_of
 from callsheet.deployments.diagnosis.service import service, webhooks
@@ -34,6 +34,7 @@ async def diagnose(profile: str | None, folder: Path) -> list[PlaceFinding]:
     found += each_of("files", lambda: files(settings))
     found += each_of("disk", lambda: room(settings))
     found += await asyncio.to_thread(each_of, "ledger", lambda: ledger(settings.ledger))
+    found += await all_of("ledger", lost(settings))
     found += await all_of("service", service(settings))
     found += await all_of("webhooks", webhooks(settings))
     found += await all_of("store", store(settings))

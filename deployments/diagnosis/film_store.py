@@ -9,6 +9,7 @@ from pathlib import Path
 from callsheet.deployments.diagnosis.finding import PlaceFinding, note, ok, wrong
 from callsheet.tasks.settings import Settings
 from callsheet.tasks.store import open_store
+from callsheet.tasks.store.open import open_inventory
 
 _NO_HASTE = (
     "it works; a store that knows If-None-Match and checks digests spares a look or a read for "
@@ -30,6 +31,19 @@ async def store(settings: Settings) -> AsyncIterator[PlaceFinding]:
     yield ok("store", f"films can be written to {address} and read back")
     for words in lacks:
         yield note("store", words, _NO_HASTE)
+
+
+async def manifests(settings: Settings) -> list[str]:
+    """Return the campaigns that the store has a manifest of; raises StoreError where nobody can."""
+    inventory = open_inventory(settings.store)
+    try:
+        place = settings.store.rstrip("/")
+        if "://" not in place:
+            place = str(Path(place).expanduser().absolute())
+        found = await inventory.below(place)
+    finally:
+        await inventory.aclose()
+    return sorted(one.uri.split("/")[-2] for one in found if one.uri.endswith("/manifest.json"))
 
 
 def _to_be_made(folder: Path) -> PlaceFinding:

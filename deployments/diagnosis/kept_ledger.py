@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
+from callsheet.deployments.diagnosis.film_store import manifests
 from callsheet.deployments.diagnosis.finding import RUNBOOK, PlaceFinding, note, ok, wrong, wrong_by
-from callsheet.tasks.errors import CallsheetError, LedgerNewer
-from callsheet.tasks.ledger.backup import opened, schema_of
+from callsheet.tasks.errors import CallsheetError, LedgerNewer, shorten
+from callsheet.tasks.ledger import all_campaigns
+from callsheet.tasks.ledger.backup import check_file_system, check_writable, opened, schema_of
 from callsheet.tasks.ledger.maintenance import LedgerCheck, check_ledger, size_of_ledger
 from callsheet.tasks.ledger.migrate import MAKE_ONE, contracts
 from callsheet.tasks.ledger.productions import left_held
 from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.ledger.schema_version import SchemaVersion, works_until
 from callsheet.tasks.plural import count, say_bytes
+from callsheet.tasks.settings import Settings
 
 #: A ledger that is larger, in bytes, takes a while to be looked through.
 LARGE = 200 * 10**6
@@ -29,11 +33,13 @@ _DAMAGE = "stop what runs, then `callsheet ledger restore FILE --instead`: docs/
 def ledger(address: str, *, huge: int = HUGE) -> Iterator[PlaceFinding]:
     """Look through the ledger; one of another schema is left as it is."""
     try:
+        check_file_system(address)
         version = schema_of(address)
         if version.is_older:
             yield _older(version)
             return
         version.check()
+        check_writable(address)
         size = size_of_ledger(address)
         found = check_ledger(address, thorough=size <= LARGE)
         with opened(address, writes=False) as engine, engine.connect() as connection:
@@ -77,3 +83,30 @@ def _soundness(found: LedgerCheck) -> Iterator[PlaceFinding]:
         looked = "it adds up" if found.thorough else "`callsheet ledger check` looks through it"
         words = f"it is {found.address}: {say_bytes(found.size)}, schema {found.schema.number}"
         yield ok("ledger", f"{words}; {looked}")
+
+
+async def lost(settings: Settings) -> AsyncIterator[PlaceFinding]:
+    """Say so where the store has campaigns, and the ledger, which made them, is not there."""
+    if await asyncio.to_thread(_knows_campaigns, settings.ledger):
+        return
+    if names := await manifests(settings):
+        words = (
+            f"it has no campaign, but the store {settings.store} has the manifest of "
+            f"{shorten(', '.join(names))}: this is not the ledger that those videos were made with"
+        )
+        remedy = (
+            "set CALLSHEET_LEDGER to that ledger, or `callsheet ledger restore FILE`; a run with "
+            "this one takes in what the manifest and the service's list still show"
+        )
+        yield wrong("ledger", words, remedy)
+
+
+def _knows_campaigns(address: str) -> bool:
+    try:
+        if schema_of(address).is_older:
+            return True
+        with opened(address, writes=False, upgrades=False) as engine, engine.connect() as reading:
+            return bool(all_campaigns(reading))
+    except CallsheetError as error:
+        # What else keeps it from being read has been said.
+        return error.remedy != MAKE_ONE

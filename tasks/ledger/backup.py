@@ -7,6 +7,7 @@ a ledger that nobody has open; that one is kept beside it. Moments are Unix seco
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import sqlite3
@@ -62,7 +63,8 @@ class Restored:
 def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
     """Copy the ledger at `address` into a new file, or into a folder under a name of its moment.
 
-    An SQLite ledger of an older schema is copied as it is, so that its program can use the copy.
+    An SQLite ledger of an older schema is copied as it is, so that its program can use the copy. In
+    one on a file system that is read-only, the backup is not noted.
 
     Nothing appears there before it is whole, proved and on the disk. Raises BadInput where a file
     is there already, LedgerError where there is no ledger, or it cannot be read or written.
@@ -73,13 +75,58 @@ def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
             f"{path} is there already, and a backup replaces no other; nothing was written",
             remedy="name another file, or a folder: the name is made of the moment then",
         )
-    remove_left(path.parent, at=at)
+    with _room_at(path.parent):
+        remove_left(path.parent, at=at)
+        file = ledger_file(ledger_url(address))
+        if file is not None and file.exists() and is_read_only(file):
+            lines = _copy_at_rest(file, path)
+            return Backup(path=path, size=path.stat().st_size, lines=lines)
+        return _back_up(address, path, by=by, at=at)
+
+
+def _back_up(address: str, path: Path, *, by: str, at: float) -> Backup:
     with opened(address, upgrades=False) as source:
         lines = _copy_into(path, source)
         with source.begin() as connection:
             if inspect(connection).has_table("acts"):
                 note_act(connection, act="backup", by=by, at=at, words=f"{lines} lines")
     return Backup(path=path, size=path.stat().st_size, lines=lines)
+
+
+@contextmanager
+def _room_at(folder: Path) -> Iterator[None]:
+    """Say of a disk that is full which one it is: the copy is made there."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise LedgerError(
+            f"the disk of {folder} is full; no copy was left there, and the ledger is as it was",
+            remedy="make room there, or name a file on another disk",
+        ) from error
+
+
+def is_read_only(path: Path) -> bool:
+    """Whether a path is on a file system that nobody writes to, mounted so or after a fault."""
+    if not hasattr(os, "statvfs"):
+        return False
+    there = next(one for one in (path, *path.parents) if one.exists())
+    return bool(os.statvfs(there).f_flag & os.ST_RDONLY)
+
+
+def _copy_at_rest(file: Path, path: Path) -> int:
+    """Copy an SQLite ledger that nobody can write to, with its log; return how many lines it has.
+
+    SQLite itself does not open one there: it would make files beside it.
+    """
+    with temporary(path) as copy:
+        shutil.copyfile(file, copy)
+        if (log := file.with_name(f"{file.name}-wal")).exists():
+            shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))
+        with contextlib.closing(sqlite3.connect(copy)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return _named(copy, path)
 
 
 def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) -> Restored:
@@ -94,6 +141,20 @@ def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) ->
     url = ledger_url(address)
     file = ledger_file(url)
     folder = file.parent if file else backup.parent
+    with _room_at(folder):
+        return _restore(address, file, backup, folder, by=by, at=at, instead=instead)
+
+
+def _restore(
+    address: str,
+    file: Path | None,
+    backup: Path,
+    folder: Path,
+    *,
+    by: str,
+    at: float,
+    instead: bool,
+) -> Restored:
     remove_left(folder, at=at)
     with _taken_for_copy(backup, folder) as copy:
         if file is None:
@@ -155,7 +216,8 @@ def schema_of(address: str) -> SchemaVersion:
     """Return the schema of the ledger at an address. Raises LedgerError where there is none."""
     url = ledger_url(address)
     file = ledger_file(url)
-    if file is not None and not file.exists():
+    # To open an empty file would have SQLite write to it.
+    if file is not None and not (file.exists() and file.stat().st_size):
         raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
     engine = make_engine(url, writes=False)
     try:
@@ -165,6 +227,25 @@ def schema_of(address: str) -> SchemaVersion:
         raise trouble(error, shown_address(url)) from error
     finally:
         engine.dispose()
+
+
+def check_file_system(address: str) -> None:
+    """Raise LedgerError where the file of a ledger is where nobody can write."""
+    file = ledger_file(ledger_url(address))
+    if file is not None and is_read_only(file):
+        raise LedgerError(
+            f"the ledger {file} is on a file system that is read-only",
+            remedy="mount it for writing; where the disk failed, back the ledger up first "
+            "(`callsheet ledger backup FILE` can) and move it to another disk",
+        )
+
+
+def check_writable(address: str) -> None:
+    """Raise LedgerError where the ledger cannot be written to; nothing of it changes."""
+    with opened(address, upgrades=False) as engine, engine.connect() as connection:
+        # It changes no line, and takes every right and lock that a change would.
+        connection.execute(update(campaigns).values(name=campaigns.c.name).where(text("1 = 0")))
+        connection.rollback()
 
 
 def copy_aside(address: str, *, at: float) -> tuple[SchemaVersion, Path | None]:
@@ -222,8 +303,9 @@ def _copy_file(file: Path, copy: Path) -> None:
         try:
             source.backup(target)
         except sqlite3.Error as error:
-            # What can be wrong with a file that is new is that it has no room.
-            raise trouble(error, str(copy.parent if "full" in str(error) else file)) from error
+            if "full" in str(error):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(copy)) from error
+            raise trouble(error, str(file)) from error
     sync_file(copy)
 
 
@@ -280,10 +362,12 @@ def _taken_for_copy(backup: Path, folder: Path) -> Iterator[Path]:
 
 
 def _count(copy: Path, *, by: str, at: float, backup: Path) -> int:
-    """Note in a copy that it was restored, with nobody at work on it; return its lines."""
+    """Note in a copy that it was restored, with nobody at work on it; return the backup's lines."""
     with opened(f"sqlite:///{copy}") as engine, engine.begin() as connection:
+        lines = count_lines(connection)
         _note(connection, by=by, at=at, backup=backup)
-    return _prove(copy)
+    _prove(copy)
+    return lines
 
 
 def _note(connection: Connection, *, by: str, at: float, backup: Path) -> None:

@@ -58,6 +58,33 @@ def test_a_ledger_whose_disk_fills_up_in_the_middle_says_what_was_paid(
         production.ends_well()
 
 
+def test_a_ledger_on_a_disk_that_is_read_only_is_named_and_can_be_backed_up(
+    production: Production,
+) -> None:
+    assert production.asks_for(1).run().status == 0
+    with read_only(production.ledger.parent):
+        found = production.desk.call("doctor")
+        assert found.status == 2
+        assert "is on a file system that is read-only" in found.out
+        backup = production.desk.call("ledger", "backup", "rescued.db", "--json")
+        assert backup.status == 0, backup.err
+    shutil.rmtree(production.ledger.parent)
+    restored = production.desk.call("ledger", "restore", "rescued.db", "--json")
+    assert restored.json["lines"] == backup.json["lines"]
+    production.ends_well()
+
+
+def test_a_backup_that_has_no_room_names_the_disk(production: Production) -> None:
+    assert production.asks_for(1).run().status == 0
+    elsewhere = production.desk.folder / "backups"
+    with small_disk(elsewhere, "64k"):
+        refused = production.desk.call("ledger", "backup", str(elsewhere))
+        assert refused.status == 2, refused.err
+        assert f"the disk of {elsewhere} is full; no copy was left there" in refused.err
+        assert list(elsewhere.iterdir()) == []
+    production.ends_well()
+
+
 def _used(folder: Path) -> int:
     """Return how many kilobytes of a disk are used."""
     disk = shutil.disk_usage(folder)

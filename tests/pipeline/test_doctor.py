@@ -244,6 +244,16 @@ def _replace_by_a_folder(file: Path) -> None:
     file.mkdir()
 
 
+def a_ledger_that_was(how: Callable[[Path], object]) -> Callable[[Here, Sandbox], None]:
+    def make(here: Here, _: Sandbox) -> None:
+        manifest = here.folder / "deliveries" / "spring" / "manifest.json"
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text("{}")
+        how(here.folder / ".callsheet" / "ledger.db")
+
+    return make
+
+
 def nights_with_a_slip(here: Here, _: Sandbox) -> None:
     (here.folder / "nights.toml").write_text('[inbox.spring]\nplaec = "inbox"\n')
 
@@ -294,6 +304,16 @@ BROKEN: Mapping[str, tuple[Callable[[Here, Sandbox], None], str, str, str, str]]
         a_setting("WEBHOOK_URL", "https://nobody.invalid/hooks"),
         "webhooks", "note", "nobody answers", "callsheet receive",
     ),
+    **{
+        f"a ledger that was {how}, and a store with videos": (
+            a_ledger_that_was(spoil), "ledger", "wrong", "has the manifest of spring",
+            "callsheet ledger restore FILE",
+        )
+        for how, spoil in (
+            ("lost", Path.unlink), ("emptied", lambda file: file.write_bytes(b"")),
+            ("made anew", lambda file: None),
+        )
+    },
     "a slip in nights.toml": (nights_with_a_slip, "nights", "wrong", "plaec", ""),
 }  # fmt: skip
 
