@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from callsheet.deployments.parser import parse
+from callsheet.tasks.visible import say
 
 if TYPE_CHECKING:
     from callsheet.tasks.errors import CallsheetError, Problem
@@ -61,7 +62,7 @@ def carry_out(words: Sequence[str]) -> int:
         _tell(error, args)
         return error.exit_status
     except KeyboardInterrupt:
-        print("stopped; run the same command again to go on", file=sys.stderr)
+        say("stopped; run the same command again to go on")
         return 5
     except BrokenPipeError:
         # Whoever read our output has enough of it (`callsheet rows | head`).
@@ -82,21 +83,21 @@ def _tell(error: CallsheetError, args: argparse.Namespace) -> None:
     found = (error.problems, error.notes) if isinstance(error, SheetError) else ((), ())
     problems, notes = ([visible(redact(str(one))) for one in kind] for kind in found)
     for note in notes:
-        print(f"note {note}", file=sys.stderr)
+        say(f"note {note}")
     for problem in problems:
         if problem not in str(error):
-            print(problem, file=sys.stderr)
+            say(str(problem))
     words = visible(redact(str(error)).rstrip("."))
     # Known, and not concluded from the exit status.
     if error.spent == 0 and NOTHING_SPENT not in words:
         words += f"; {NOTHING_SPENT}"
-    print(f"callsheet: {words}", file=sys.stderr)
+    say(f"callsheet: {words}")
     if isinstance(error, Parked):
         from callsheet.deployments.moments import say_moment
 
-        print(f"  not before {say_moment(error.until, up=True)}", file=sys.stderr)
+        say(f"  not before {say_moment(error.until, up=True)}")
     if error.remedy:
-        print(indent(visible(redact(_filled(error.remedy, args))), "  "), file=sys.stderr)
+        say(indent(visible(redact(_filled(error.remedy, args))), "  "))
     if getattr(args, "json", False):
         told = {"error": words, "exit": error.exit_status, "spent": as_number(error.spent)}
         document: dict[str, object] = {**error.document, **told}
@@ -147,11 +148,10 @@ def _tell_fault(error: Exception, args: argparse.Namespace) -> int:
         return 1
     if args.verbose:
         _tell_where(error)
-    print(
+    say(
         f"callsheet: a fault in Callsheet: {visible(redact(str(error) or repr(error)))}\n"
         "  What was paid for is in the ledger (`callsheet status`). Run again with -v to see "
-        "where it happened.",
-        file=sys.stderr,
+        "where it happened."
     )
     return 1
 
@@ -161,9 +161,8 @@ def _tell_where(error: Exception) -> None:
     import traceback
 
     from callsheet.tasks.redact import redact
-    from callsheet.tasks.visible import visible
 
-    print(visible(redact("".join(traceback.format_exception(error)))), file=sys.stderr)
+    say(redact("".join(traceback.format_exception(error))))
 
 
 if __name__ == "__main__":

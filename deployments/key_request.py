@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from callsheet.deployments.terminal import at_terminal, read_line, say
+from callsheet.deployments.terminal import at_terminal, read_line
 from callsheet.tasks.credentials import (
     PendingClaim,
     drop_claim,
@@ -42,6 +42,7 @@ from callsheet.tasks.service.login import (
     revoke,
 )
 from callsheet.tasks.settings import Settings
+from callsheet.tasks.visible import say
 
 CLIENT_NAME = "Callsheet"
 

@@ -10,7 +10,6 @@ import asyncio
 import importlib
 import logging
 import os
-import sys
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -28,6 +27,7 @@ from callsheet.tasks.duration import say_duration
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.redact import redact
 from callsheet.tasks.settings import Settings
+from callsheet.tasks.visible import say
 
 #: How often it is asked whether it is there, in seconds.
 ASK = 2.0
@@ -117,7 +117,7 @@ class PrefectBeside:
             task = asyncio.current_task()
             assert task is not None
             task.uncancel()
-            print("left before Prefect had all of this run", file=sys.stderr)
+            say("left before Prefect had all of this run")
 
     async def _show(self, run: Run, begun: asyncio.Event) -> None:
         await begun.wait()
@@ -138,9 +138,9 @@ class PrefectBeside:
         except Exception as error:
             # Whatever it is, it is no reason to leave films where they are.
             words = redact(str(error) or repr(error))
-            print(f"no Prefect for this run, which goes on without it: {words}", file=sys.stderr)
+            say(f"no Prefect for this run, which goes on without it: {words}")
             if remedy := getattr(error, "remedy", None):
-                print(f"  {remedy}", file=sys.stderr)
+                say(f"  {remedy}")
             return
         assert run.campaign is not None
         arguments = {**self._asked, "campaign": run.campaign.name}
@@ -170,13 +170,10 @@ class PrefectBeside:
         try:
             await asyncio.wait({flow, loss}, return_when=asyncio.FIRST_COMPLETED)
             if not flow.done():
-                print(
-                    f"the Prefect server at {server.url} is gone: the run goes on without it",
-                    file=sys.stderr,
-                )
+                say(f"the Prefect server at {server.url} is gone: the run goes on without it")
             elif run.outcome is not None and (words := _trouble_of(flow)):
                 # What befell the run itself is told by the run.
-                print(f"Prefect does not show the end of it: {redact(words)}", file=sys.stderr)
+                say(f"Prefect does not show the end of it: {redact(words)}")
         finally:
             loss.cancel()
             if not flow.done():

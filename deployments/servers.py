@@ -36,6 +36,7 @@ from callsheet.deployments.prefect_address import (
 from callsheet.deployments.up.what_is_up import prefect_kept, sandbox_kept
 from callsheet.tasks.errors import CallsheetError, ConfigurationError
 from callsheet.tasks.extras import check_extra
+from callsheet.tasks.visible import say
 
 #: How long a server may take to come up; the first time it makes its database.
 START_LIMIT = 90.0
@@ -118,7 +119,7 @@ def find_or_start(home: Path) -> PrefectServer:
             words, remedy = configured.refusal(), f"\n  {MEND}"
         else:
             words, remedy = f"the Prefect server at {configured.url} does not answer", ""
-        print(f"{words}: {instead}{remedy}", file=sys.stderr)
+        say(f"{words}: {instead}{remedy}")
     return kept or _start(home / "prefect")
 
 
@@ -258,7 +259,7 @@ def _wait_for_our_turn(state: Path, file: int) -> dict[str, str] | None:
             return dict(json.loads(shared.read_text("utf-8")))
         if not said:
             words = "another command has the sandbox of this folder: waiting until it ends"
-            print(words, file=sys.stderr)
+            say(words)
             said = True
         time.sleep(LOOK)
     # Of one before that was killed.

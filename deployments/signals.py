@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from callsheet.tasks.visible import say
 
 if TYPE_CHECKING:
     from callsheet.tasks.campaign.crews import Crews
@@ -79,7 +80,7 @@ def stopping(run: Run) -> Iterator[Callable[[Snapshot], None]]:
         if run.engine is None or run.engine.parked_because or run.outcome is not None:
             main.cancel()
         else:
-            print(f"stopping: {_waits_for(run.engine)}", file=sys.stderr)
+            say(f"stopping: {_waits_for(run.engine)}")
             run.stop(STOPPED)
 
     with on_signal(stop) as arm:

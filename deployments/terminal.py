@@ -22,7 +22,7 @@ from rich.table import Table
 from callsheet.tasks.errors import SpendRefused
 from callsheet.tasks.log_lines import log_for_people
 from callsheet.tasks.suggest import again_with
-from callsheet.tasks.visible import visible, visible_json
+from callsheet.tasks.visible import say, visible, visible_json
 
 #: A colour a state; the word is always there too.
 COLOURS = {
@@ -101,11 +101,6 @@ def state_text(state: str) -> str:
 def plain(text: object) -> str:
     """Return text that rich does not take for markup."""
     return escape(str(text))
-
-
-def say(words: str) -> None:
-    """Say something to whoever sits here, whoever reads stdout."""
-    print(visible(words), file=sys.stderr, flush=True)
 
 
 def at_terminal() -> bool:

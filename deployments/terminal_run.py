@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
@@ -27,7 +26,6 @@ from callsheet.deployments.terminal import (
     console_for,
     plain,
     print_json,
-    say,
 )
 from callsheet.flows.pipeline import PLAIN, followed, run_pipeline
 from callsheet.tasks.campaign.plan import check_retirement, check_saved_plan
@@ -40,6 +38,7 @@ from callsheet.tasks.plural import count
 from callsheet.tasks.redact import unsigned
 from callsheet.tasks.settings import Settings
 from callsheet.tasks.suggest import suggest, suggest_run
+from callsheet.tasks.visible import say
 from callsheet.tasks.webhooks.listener import check_address
 
 
@@ -196,5 +195,5 @@ async def _receiver_beside(run: Run) -> AsyncIterator[None]:
         except ConfigurationError as error:
             if wait == "webhook":
                 raise
-            print(f"no receiver of webhooks beside this run: {error}", file=sys.stderr)
+            say(f"no receiver of webhooks beside this run: {error}")
         yield

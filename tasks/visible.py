@@ -7,6 +7,7 @@ that change the direction of text can make it read as something else. Newlines a
 from __future__ import annotations
 
 import re
+import sys
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _INSTEAD = "\ufffd"
@@ -20,6 +21,11 @@ def visible(text: str) -> str:
 def visible_json(document: str) -> str:
     """Return JSON with an escape for each control character: programs read the same text."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+
+
+def say(words: str) -> None:
+    """Say something to whoever sits here, whoever reads stdout."""
+    print(visible(words), file=sys.stderr, flush=True)
 
 
 def control_fault(text: str) -> str | None:

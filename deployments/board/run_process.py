@@ -27,6 +27,7 @@ from callsheet.tasks.errors import CallsheetError
 from callsheet.tasks.file_limit import raise_file_limit
 from callsheet.tasks.log_lines import DATED, log_as, log_for_people
 from callsheet.tasks.redact import redact
+from callsheet.tasks.visible import say
 
 #: How often progress is written into the log, in seconds.
 PACE = 10.0
@@ -42,11 +43,11 @@ def main(run_id: str) -> int:
     try:
         end = asyncio.run(carry_out(run_id, settings, PLAIN, place=place, watch=_watched))
     except CallsheetError as error:
-        print(redact(str(error)), file=sys.stderr)
+        say(redact(str(error)))
         return error.exit_status
     if end is None:
         return 0
-    print(redact(f"ended with {end.exit_status}: {end.words or 'all is said'}"), file=sys.stderr)
+    say(redact(f"ended with {end.exit_status}: {end.words or 'all is said'}"))
     return end.exit_status
 
 
@@ -60,9 +61,9 @@ async def _watched(run: Run) -> AsyncIterator[None]:
         now = time.monotonic()
         if now - last >= PACE or snapshot.done == snapshot.to_do:
             last = now
-            print(redact(log_line(snapshot, datetime.now().astimezone())), file=sys.stderr)
+            say(redact(log_line(snapshot, datetime.now().astimezone())))
 
-    run.on_wait = lambda words: print(redact(f"{words}: waiting for it"), file=sys.stderr)
+    run.on_wait = lambda words: say(redact(f"{words}: waiting for it"))
     with stopping(run) as hear:
         run.listeners += [hear, write]
         yield

@@ -26,6 +26,7 @@ from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.errors import ConfigurationError
 from callsheet.tasks.ledger import Ledger, open_ledger
 from callsheet.tasks.settings import Settings
+from callsheet.tasks.visible import say
 
 #: How long the login that is printed waits for a browser, in seconds.
 LOGIN = 3600.0
@@ -85,9 +86,9 @@ async def _hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[None]:
 
             try:
                 receiver = await stack.enter_async_context(hearing(ledger, settings))
-                print(f"hearing webhooks at {receiver.address}", file=sys.stderr)
+                say(f"hearing webhooks at {receiver.address}")
             except AlreadyReceiving as there:
-                print(f"{there}: that one goes on hearing", file=sys.stderr)
+                say(f"{there}: that one goes on hearing")
         yield
 
 
@@ -101,10 +102,9 @@ async def _refuse_strangers(args: Namespace, board: Board, ledger: Ledger) -> No
             remedy="`callsheet board invite NAME --role admin` invites somebody first",
         )
     if not args.behind_proxy:
-        print(
+        say(
             "without https in front of it (--behind-proxy) tokens and films cross the network in "
-            "the clear",
-            file=sys.stderr,
+            "the clear"
         )
 
 
@@ -130,4 +130,4 @@ async def open_browser(login: str) -> None:
     import webbrowser
 
     if not await asyncio.to_thread(webbrowser.open, login):
-        print(f"no browser opens here; log in at {login}", file=sys.stderr)
+        say(f"no browser opens here; log in at {login}")

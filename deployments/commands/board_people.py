@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ from callsheet.tasks.home import make_home
 from callsheet.tasks.ledger import open_ledger
 from callsheet.tasks.ledger.people import Invited, all_people
 from callsheet.tasks.ledger.sessions import Link, all_links
+from callsheet.tasks.visible import say
 
 #: Who invites on the command line: whoever has the ledger.
 BY = "the command line"
@@ -126,7 +126,7 @@ def _say_reach(board: Board) -> None:
     """Warn about an address that other people cannot open."""
     if board.is_here_only:
         remedy = "Add --url https://board.example to name the address that other people use."
-        print(f"{HERE_ONLY} {remedy}", file=sys.stderr)
+        say(f"{HERE_ONLY} {remedy}")
 
 
 def _link_document(one: Link) -> dict[str, Any]:

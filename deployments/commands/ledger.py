@@ -13,7 +13,7 @@ from getpass import getuser
 from pathlib import Path
 
 from callsheet.deployments.commands.options import settings_of
-from callsheet.deployments.terminal import console_for, plain, print_json, say
+from callsheet.deployments.terminal import console_for, plain, print_json
 from callsheet.tasks.duration import parse_duration
 from callsheet.tasks.errors import BadInput
 from callsheet.tasks.ledger.backup import back_up, restore
@@ -27,6 +27,7 @@ from callsheet.tasks.ledger.schema_version import works_until
 from callsheet.tasks.plural import say_bytes
 from callsheet.tasks.redact import redact
 from callsheet.tasks.settings import Settings
+from callsheet.tasks.visible import say
 
 Document = dict[str, object]
 

@@ -15,13 +15,14 @@ from typing import Any
 from callsheet.deployments.key_destination import Destination, choose_destination
 from callsheet.deployments.key_request import Obtained, Order, obtain, take_back
 from callsheet.deployments.signals import run_command
-from callsheet.deployments.terminal import console_for, print_json, say
+from callsheet.deployments.terminal import console_for, print_json
 from callsheet.tasks.credentials import Login, fingerprint, profile_name
 from callsheet.tasks.errors import BadInput, ConfigurationError, LoginError, Parked
 from callsheet.tasks.redact import register_secret
 from callsheet.tasks.service.login import Grant, KeyStatus, is_key, key_status, owner_of
 from callsheet.tasks.settings import Settings, credentials_folder, load_settings
 from callsheet.tasks.suggest import suggest
+from callsheet.tasks.visible import say, visible
 
 SCOPES = ("read", "write", "ai")
 _LACKS = {
@@ -165,8 +166,8 @@ def _show_outcome(outcome: LoginResult, settings: Settings, *, json: bool) -> No
         print_json(_document(outcome))
     else:
         scopes = "of unknown scopes" if login.scopes is None else f"for {', '.join(login.scopes)}"
-        print(f"logged in to {login.base_url} with {login.fingerprint} {scopes}")
-        print(f"the key is {destination.outcome}")
+        print(visible(f"logged in to {login.base_url} with {login.fingerprint} {scopes}"))
+        print(visible(f"the key is {destination.outcome}"))
     for words in _to_heed(outcome, settings):
         say(words)
 

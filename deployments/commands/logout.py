@@ -11,11 +11,12 @@ from typing import Any
 
 from callsheet.deployments.key_request import auth_url_of
 from callsheet.deployments.signals import run_command
-from callsheet.deployments.terminal import console_for, print_json, say
+from callsheet.deployments.terminal import console_for, print_json
 from callsheet.tasks.credentials import Login, forget, key_of, profile_name
 from callsheet.tasks.errors import CallsheetError
 from callsheet.tasks.service.login import Exchange, key_status, revoke
 from callsheet.tasks.settings import Settings, credentials_folder, load_settings
+from callsheet.tasks.visible import say, visible
 
 
 def main(args: Namespace) -> int:
@@ -91,7 +92,7 @@ def _print(args: Namespace, document: dict[str, Any], base_url: str | None, word
         print_json({"profile": profile_name(args.profile), "base_url": base_url, **document})
         say(words)
     else:
-        print(words)
+        print(visible(words))
 
 
 def _tell_of_others(settings: Settings, gone: Login | None) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from callsheet.deployments.commands.options import budget_of, sandbox_for, settings_of
 from callsheet.deployments.new_ledger import prepare_ledger
 from callsheet.deployments.signals import STOPPED, on_signal, run_command
-from callsheet.deployments.terminal import console_for, plain, print_json, say, table
+from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.flows.night import hold_night
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.credits import as_number, as_text, in_credits
@@ -26,6 +26,7 @@ from callsheet.tasks.nights.values import BY_GRAVITY, NightReport, SheetReport
 from callsheet.tasks.plural import count
 from callsheet.tasks.redact import redact
 from callsheet.tasks.settings import Settings
+from callsheet.tasks.visible import say
 
 
 def main(args: Namespace) -> int:

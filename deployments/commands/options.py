@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from callsheet.tasks.log_lines import log_as
 from callsheet.tasks.origin import origin_of
 from callsheet.tasks.redact import unsigned
 from callsheet.tasks.settings import Settings, load_settings
+from callsheet.tasks.visible import say
 
 if TYPE_CHECKING:
     # Only commands that are given a sheet pay for reading one.
@@ -38,7 +38,7 @@ def settings_of(args: Namespace, overrides: Mapping[str, str] | None = None) -> 
 @cache
 def _note(words: str) -> None:
     """Say something once, however often the settings are asked for."""
-    print(f"note {words}", file=sys.stderr)
+    say(f"note {words}")
 
 
 def ledger_note(settings: Settings, sheet: str) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from callsheet.deployments.commands.options import (
 from callsheet.deployments.plan_table import show_plan
 from callsheet.deployments.progress_view import ProgressView
 from callsheet.deployments.signals import run_command
-from callsheet.deployments.terminal import console_for, print_json, say
+from callsheet.deployments.terminal import console_for, print_json
 from callsheet.tasks.campaign.plan import plan_document, save_plan
 from callsheet.tasks.campaign.priced_plan import PricedPlan, plan_from
 from callsheet.tasks.campaign.prices import Tell
@@ -29,6 +28,7 @@ from callsheet.tasks.errors import CallsheetError, SpendRefused
 from callsheet.tasks.redact import unsigned
 from callsheet.tasks.settings import Settings
 from callsheet.tasks.suggest import suggest_run
+from callsheet.tasks.visible import say
 
 
 def main(args: Namespace) -> int:
@@ -59,7 +59,7 @@ def _main(args: Namespace) -> int:
         if args.output:
             save_plan(plan, Path(args.output))
             carry = _run_of(args, plan, "--plan", args.output)
-            print(f"saved; `{carry}` does what it says, or nothing", file=sys.stderr)
+            say(f"saved; `{carry}` does what it says, or nothing")
         check_budget(plan, part=f"`{_run_of(args, plan, '--at-limit', 'fit')}`")
     except SpendRefused as refusal:
         refusal.document = document

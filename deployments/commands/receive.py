@@ -23,6 +23,7 @@ from callsheet.tasks.errors import CallsheetError
 from callsheet.tasks.ledger import Ledger, open_ledger
 from callsheet.tasks.redact import redact, redacted
 from callsheet.tasks.settings import Settings
+from callsheet.tasks.visible import say
 
 
 def main(args: Namespace) -> int:
@@ -59,7 +60,7 @@ async def hearing(ledger: Ledger, settings: Settings) -> AsyncIterator[Receiver]
 
             telling = telling_metrics(ledger, settings.metrics)
             receiver.metrics = await stack.enter_async_context(telling)
-            print(f"metrics are at {receiver.metrics}", file=sys.stderr)
+            say(f"metrics are at {receiver.metrics}")
         yield receiver
 
 
@@ -90,13 +91,12 @@ def _tell(receiver: Receiver, settings: Settings, console: Console) -> None:
     try:
         secrets = LiveSecrets(settings.webhook_secrets, settings.webhook_secret, clock=time.time)()
     except CallsheetError as error:
-        print(f"no delivery can be checked: {error}\n  {error.remedy}", file=sys.stderr)
+        say(f"no delivery can be checked: {error}\n  {error.remedy}")
         return
     if not secrets:
-        print(
+        say(
             "there is no secret yet, so that every delivery is refused: `callsheet webhooks "
-            "ensure` makes a subscription with one, which is taken up here at once",
-            file=sys.stderr,
+            "ensure` makes a subscription with one, which is taken up here at once"
         )
 
 

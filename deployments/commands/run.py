@@ -18,6 +18,7 @@ from callsheet.deployments.signals import run_command
 from callsheet.tasks.duration import parse_duration
 from callsheet.tasks.errors import BadInput
 from callsheet.tasks.settings import Settings
+from callsheet.tasks.visible import say
 
 
 def main(args: Namespace) -> int:
@@ -28,7 +29,7 @@ def main(args: Namespace) -> int:
         _check_workers(args, found)
     prepare_ledger(found, sandbox=args.sandbox)
     if note := ledger_note(found, args.sheet):
-        print(note, file=sys.stderr)
+        say(str(note))
     with ExitStack() as stack:
         overrides = None
         if args.sandbox:

@@ -15,7 +15,7 @@ from callsheet.deployments.direct.answer_view import show_records
 from callsheet.deployments.direct.session import ending
 from callsheet.deployments.new_ledger import prepare_ledger
 from callsheet.deployments.signals import run_command
-from callsheet.deployments.terminal import console_for, plain, print_json, say, table
+from callsheet.deployments.terminal import console_for, plain, print_json, table
 from callsheet.tasks.campaign.catalogue import day_told, is_young, known_catalogue, told_anew
 from callsheet.tasks.campaign.comparison import meant
 from callsheet.tasks.campaign.example_row import example_csv, example_yaml
@@ -25,6 +25,7 @@ from callsheet.tasks.engine.context import open_service
 from callsheet.tasks.errors import BadInput
 from callsheet.tasks.ledger import open_ledger
 from callsheet.tasks.settings import Settings
+from callsheet.tasks.visible import say, visible
 
 #: The lists beside the tools, and what their entries are likely to say of themselves.
 LISTS = {
@@ -127,7 +128,7 @@ def _show_tool(tool: Tool, console: Console) -> dict[str, Any]:
     for kind, text in examples.items():
         console.print(f"a sheet to begin with, as {kind.upper()}:\n")
         # As it is: a line that is broken, or read as markup, would be another sheet.
-        print(text, file=console.file)
+        print(visible(text), file=console.file)
     return {"tool": _tool_document(tool), "example": examples}
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from callsheet.deployments.commands.login import SCOPES
 from callsheet.deployments.signals import run_command
-from callsheet.deployments.terminal import console_for, print_json, say
+from callsheet.deployments.terminal import console_for, print_json
 from callsheet.tasks.credentials import fingerprint, profile_name
 from callsheet.tasks.service.login import KeyStatus, Owner, key_status, owner_of
 from callsheet.tasks.settings import Settings, load_settings
+from callsheet.tasks.visible import say, visible
 
 
 def main(args: Namespace) -> int:
@@ -92,7 +93,7 @@ def _show(document: dict[str, Any]) -> None:
         "accepted": accepted,
     }
     for name, value in lines.items():
-        print(f"{name:<13}{value}")
+        print(visible(f"{name:<13}{value}"))
 
 
 def _advise(settings: Settings, status: KeyStatus) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ from callsheet.tasks.errors import Forbidden, OutcomeUnknown, ServiceError
 from callsheet.tasks.ledger import NEW
 from callsheet.tasks.service import Created, Operation, Started
 from callsheet.tasks.suggest import suggest
+from callsheet.tasks.visible import say
 
 T = TypeVar("T")
 #: Makes the error of an unknown outcome from what is known of it.
@@ -118,7 +118,7 @@ def _first_signal_waits(sending: asyncio.Future[Any]) -> Iterator[None]:
             return
         warned = True
         words = "the call is under way and its answer is waited for; once more leaves it"
-        print(words, file=sys.stderr)
+        say(words)
 
     with on_signal(stop):
         yield
@@ -152,7 +152,7 @@ async def _search(
     at: Session, call: UnkeyedCall, earlier: _StateBefore
 ) -> Created | Started | None:
     """Return what the call made or began, once that is certain; None when it is not."""
-    print("the answer was lost: looking for what the call has done", file=sys.stderr)
+    say("the answer was lost: looking for what the call has done")
     for _ in range(SEARCHES):
         with suppress(ServiceError):
             found = await _effect_of(at, call, earlier)

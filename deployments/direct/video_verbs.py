@@ -17,6 +17,7 @@ from callsheet.tasks.service import Video
 from callsheet.tasks.service.bodies import Report, body_of
 from callsheet.tasks.service.shapes import record_of
 from callsheet.tasks.suggest import suggest
+from callsheet.tasks.visible import visible
 
 #: What a template, a tool or an export is likely to say of itself; its shape is not shown.
 CATALOG = ("id", "slug", "name", "title", "category", "description", "fields")
@@ -136,7 +137,7 @@ async def share(at: Session) -> Document:
     """Make a public link and print it: whoever has it can see the film until it expires."""
     link = await at.service.share(at.args.id, request_body.completed({}, at.args) or None)
     # As it is: markup or a line break would make another address of it.
-    print(link.url, file=at.console.file)
+    print(visible(link.url), file=at.console.file)
     return {"video_id": at.args.id, "url": link.url, "raw": redacted(link.raw)}
 
 

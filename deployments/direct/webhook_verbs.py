@@ -18,6 +18,7 @@ from callsheet.tasks.errors import BadInput
 from callsheet.tasks.redact import redact, redacted
 from callsheet.tasks.service import Webhook
 from callsheet.tasks.service import operations as ops
+from callsheet.tasks.visible import visible
 from callsheet.tasks.webhooks.inventory import READY
 
 
@@ -169,7 +170,7 @@ def _say_secret(at: Session, secret: str) -> None:
     at.console.print("its secret, which will not be shown again:")
     # As it is: markup would take brackets out of it. With --json it is in the document alone.
     if not at.args.json:
-        print(secret, file=at.console.file)
+        print(visible(secret), file=at.console.file)
 
 
 def _active(webhook: Webhook) -> str:

@@ -43,6 +43,7 @@ from callsheet.tasks.nights.calendar import check_schedule, name_of, next_due, r
 from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.nights_file import FILES, listed_inboxes
 from callsheet.tasks.settings import Settings
+from callsheet.tasks.visible import say
 
 #: The flows, by their modules.
 NIGHTLY, DIGEST = "callsheet.flows.nightly.sweep_inbox", "callsheet.flows.digest.tell_digest"
@@ -114,7 +115,7 @@ def _scheduled(args: Namespace, settings: Settings) -> tuple[Path, list[Inbox]]:
         # Without a zone a schedule would be another one on another machine.
         zone = {} if inbox.timezone or args.timezone else {"timezone": _own_zone()}
         if write_terms(file, inbox, {**terms, **zone}):
-            print(f"{file} says now when {inbox.name} is swept", file=sys.stderr)
+            say(f"{file} says now when {inbox.name} is swept")
     listed = {inbox.name: inbox for inbox in listed_inboxes(Path.cwd(), file)}
     return file, [listed[inbox.name] for inbox in found]
 

@@ -1,5 +1,6 @@
 """Nothing from outside steers a terminal: not in tables, errors, logs or review notes."""
 
+import ast
 import io
 import json
 import logging
@@ -9,12 +10,13 @@ import pytest
 from rich.text import Text
 
 from callsheet.deployments import cli
-from callsheet.deployments.terminal import console_for, print_json, say, table
+from callsheet.deployments.terminal import console_for, print_json, table
 from callsheet.tasks.errors import BadInput
 from callsheet.tasks.ledger.reviews import _said
 from callsheet.tasks.log_lines import JsonLines, log_for_people
 from callsheet.tasks.redact import install
-from callsheet.tasks.visible import control_fault, visible
+from callsheet.tasks.visible import control_fault, say, visible
+from tests.programs import ROOT
 
 ATTACK = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\x9b31md\u202ee\u2066f"
 SAFE = "a\ufffd]52;c;aGk=\ufffdb\ufffd[2Jc\ufffd31md\ufffde\ufffdf"
@@ -67,3 +69,34 @@ def test_a_note_with_a_control_is_refused(note):
 
 def test_a_note_of_several_lines_is_fine():
     assert control_fault("one\r\ntwo\n\tthree") is None
+
+
+#: Programs whose words are their own: constants, and names from Callsheet's own files.
+OWN_WORDS = (
+    "deployments/sandbox",
+    "deployments/container",
+    "deployments/automations",
+    "deployments/up",
+)
+
+
+def test_every_print_of_a_command_is_made_visible():
+    unsafe = []
+    for top in ("flows", "tasks", "deployments"):
+        for path in (ROOT / top).rglob("*.py"):
+            name = str(path.relative_to(ROOT))
+            if name.startswith(OWN_WORDS):
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                match node:
+                    case ast.Call(
+                        func=ast.Name(id="print"), args=[ast.Call(func=ast.Name(id=how))]
+                    ):
+                        safe = how in ("visible", "visible_json")
+                    case ast.Call(func=ast.Name(id="print")):
+                        safe = "visible(" in ast.unparse(node) or "version(" in ast.unparse(node)
+                    case _:
+                        continue
+                if not safe:
+                    unsafe.append(f"{name}:{node.lineno}")
+    assert unsafe == [], "`say` and `visible` (tasks/visible.py) print text from outside"
