@@ -31,6 +31,9 @@ def nightly(parser: ArgumentParser) -> None:
         "--max-wait", metavar="2h", help="park what is not finished after this long"
     )
     parser.add_argument("--nights", metavar="FILE", help="nights.toml, where it is another file")
+    parser.add_argument(
+        "--without-prefect", action="store_true", help="as always: a sweep brings no Prefect along"
+    )
     parser.add_argument("--sandbox", action="store_true", help="films that cost nothing, to try it")
     parser.add_argument("--time-scale", metavar="X", help="with --sandbox: X times faster")
 

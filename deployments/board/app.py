@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
+from fastapi.routing import APIRoute
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
@@ -118,7 +119,7 @@ def make_app(board: Board) -> FastAPI:
 @cache
 def _routes() -> list[BaseRoute]:
     """Every page and call; nothing in them is of one board, and to put them together takes long."""
-    router = APIRouter()
+    router = APIRouter(generate_unique_id_function=_operation)
     for one in PAGES:
         router.include_router(one.router, include_in_schema=False)
     # Pages show films by the same addresses that programs fetch them by.
@@ -126,6 +127,11 @@ def _routes() -> list[BaseRoute]:
     for call in CALLS:
         router.include_router(call.router, prefix=API, dependencies=[Depends(known_query)])
     return router.routes
+
+
+def _operation(route: APIRoute) -> str:
+    """Return what programs call an operation that are made from the document: `list_campaigns`."""
+    return route.name
 
 
 class _Static(StaticFiles):

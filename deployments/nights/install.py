@@ -237,11 +237,26 @@ def _lines(
             "systemd": systemd_line(job, units),
             "windows": windows_line(job),
         }
+        ways["variables"] = lacking = _variables(start.inbox)
         told.append(ways)
         _show_ways(console, start, ways)
+        if lacking:
+            words = (
+                f"  they do not have {', '.join(lacking)}, which the addresses of nights.toml name:"
+            )
+            console.print(plain(words))
+            console.print(plain("  set it above the line, or write the address as file:PATH"))
     console.print(plain(f"one of them will do; it goes to {folder} first, where the ledger is,"))
     console.print(plain("and needs the settings that a run needs: a login, or a profile"))
     return {"lines": told}
+
+
+def _variables(inbox: Inbox) -> list[str]:
+    """Return the variables of the environment that an inbox's addresses are in."""
+    addresses = [*inbox.notify, *(one for those in inbox.notify_of.values() for one in those)]
+    if inbox.ping:
+        addresses.append(inbox.ping)
+    return sorted({one.removeprefix("env:") for one in addresses if one.startswith("env:")})
 
 
 def _show_ways(console: Console, start: Start, ways: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ ones, are answered as it says, on every operation; nothing made up is a fault of
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -75,3 +76,12 @@ def test_every_call_but_none_asks_for_somebody(ready: dict[str, Any]) -> None:
         assert answer.status_code == 401, (method, path, answer.text)
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_operations_have_names_that_a_client_can_use(ready: dict[str, Any]) -> None:
+    found = httpx.get(f"{ready['url']}/api/v1/openapi.json").json()["paths"]
+    names = [operation["operationId"] for one in found.values() for operation in one.values()]
+    assert len(names) == len(set(names)) > 20
+    # A verb and what it acts on.
+    assert [name for name in names if not re.fullmatch("[a-z]+(_[a-z]+)+", name)] == []
+    assert {"list_campaigns", "upload_sheet", "make_plan", "approve_plan", "get_run"} <= {*names}

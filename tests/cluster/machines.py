@@ -211,6 +211,14 @@ class Cluster:
             return connection.execute(text, values).fetchall()  # type: ignore[call-overload,no-any-return]
 
 
+def takes_so_many(service: Sandbox, creates: int | None = None) -> None:
+    """Have the service answer as slowly as a real one, and take so many creates, if given."""
+    service.clear_faults()
+    if creates is not None:
+        service.plan_fault(on="create", do="limited", nth=f"{creates + 1}-1000000")
+    service.plan_fault(on="*", do="slow", every=1, seconds=LATENCY)
+
+
 @contextmanager
 def cluster(folder: Path, settings: Mapping[str, str]) -> Iterator[Cluster]:
     """Run everything but the workers, deployed; end all of it afterwards."""
@@ -219,7 +227,7 @@ def cluster(folder: Path, settings: Mapping[str, str]) -> Iterator[Cluster]:
     with ExitStack() as stack:
         server = stack.enter_context(postgres())
         service = stack.enter_context(sandbox(folder / "service", "--credits", "10000000"))
-        service.plan_fault(on="*", do="slow", every=1, seconds=LATENCY)
+        takes_so_many(service)
         prefect = PrefectOnPostgres(folder / "prefect", server.new_database("prefect"))
         stack.callback(prefect.stop)
         prefect.start()

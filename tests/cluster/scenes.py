@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tests.cluster.findings import Findings
-from tests.cluster.machines import Cluster, Machine
+from tests.cluster.machines import Cluster, Machine, takes_so_many
 from tests.cluster.stage import WITHIN, Stage, wait_until
 
 #: How long a crew may take to let go once its machine is told to stop, in seconds.
@@ -133,6 +133,8 @@ def cancelled(cluster: Cluster, findings: Findings, rows: int) -> None:
     cluster.start_machines(4)
     findings.scene = f"{rows:,} rows by the deployment `campaign`, cancelled in the middle"
     stage = Stage(cluster, findings, "cancelled", rows)
+    # However slow the machine is, the rest has not begun when the run is cancelled.
+    takes_so_many(cluster.service, rows // 2)
     prefect = cluster.prefect
     deployment = prefect.ask("deployments/name/campaign/campaign")["id"]
     asked = {"sheet": "cancelled.csv", "approve": "yes", "workers": 2}
@@ -155,6 +157,7 @@ def cancelled(cluster: Cluster, findings: Findings, rows: int) -> None:
         f"{state['name']} after {time.monotonic() - began:.0f} s: {state['message']}",
     )
     wait_until(lambda: all(one["state_type"] in OVER for one in stage.crews()), within=60)
+    takes_so_many(cluster.service)
     named = Counter(one["state_name"] for one in stage.crews())
     findings.must("so have its crews ended", True, _words(named))
     paid = stage.charged().total()

@@ -76,7 +76,8 @@ def test_the_lines_to_paste_go_to_the_folder(nights: Here) -> None:
 
 
 def test_a_digest_of_its_own_hour_is_started_too(nights: Here) -> None:
-    more = 'notify = ["mailto://somebody@example.test"]\ndigest_at = "08:05"\n'
+    more = 'notify = ["env:NIGHT_MAIL"]\ndigest_at = "08:05"\n'
+    nights.monkeypatch.setenv("NIGHT_MAIL", "mailto://somebody@example.test")
     (nights.folder / "nights.toml").write_text(TOML + more)
     named = ("--nights", "nights.toml", "--profile", "studio")
     (nights.folder / "configs" / "profiles").mkdir(parents=True)
@@ -88,6 +89,8 @@ def test_a_digest_of_its_own_hour_is_started_too(nights: Here) -> None:
     night, digest = done.json["lines"]
     file = nights.folder / "nights.toml"
     assert (night["name"], digest["name"]) == ("nightly-autumn", "digest-autumn")
+    assert digest["variables"] == ["NIGHT_MAIL"]
+    assert "they do not have NIGHT_MAIL, which the addresses of nights.toml name" in done.err
     assert "5 8 * * * cd" in digest["cron"][1]
     assert f"nights digest autumn --nights {file} --profile studio" in digest["cron"][1]
 

@@ -72,7 +72,7 @@ class CampaignPage(BaseModel):
 
 
 @router.get("")
-async def campaigns(
+async def list_campaigns(
     board: TheBoard,
     person: Viewer,
     after: Annotated[str | None, Query(description="`next` of the page before")] = None,
@@ -89,7 +89,7 @@ async def campaigns(
 
 
 @router.get("/{campaign}")
-async def one_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> WholeCampaign:
+async def get_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> WholeCampaign:
     """Say of one campaign how it stands, and how its films do."""
     tally = await board.read(partial(tally_of, campaign=known))
     counts = await board.read(partial(counts_of, campaign_id=known.id))

@@ -33,7 +33,7 @@ class CancelOut(BaseModel):
 
 
 @router.post("", status_code=202, response_model=CancelOut)
-async def post_cancel(
+async def cancel_rows(
     campaign: CampaignName, board: TheBoard, person: Approver, asked: CancelAsked | None = None
 ) -> dict[str, Any]:
     """Cancel rows: what has not begun at once, what is under way as soon as that can be."""

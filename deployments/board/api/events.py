@@ -39,7 +39,7 @@ def begin_of(
 
 
 @router.get("/events", response_class=EventSourceResponse)
-async def events(
+async def follow_events(
     board: TheBoard,
     person: Viewer,
     one: OneStream,

@@ -45,7 +45,7 @@ TheFilms = Annotated[Films, Depends(films_of)]
 
 @router.head("/films/{campaign}/{row}/{name}", include_in_schema=False)
 @router.get("/films/{campaign}/{row}/{name}", responses=_ANSWERS, response_class=Response)
-async def film(
+async def get_video(
     request: Request,
     person: Sees,
     films: TheFilms,

@@ -54,7 +54,7 @@ class Activity(BaseModel):
 
 
 @router.get("/health")
-async def health(request: Request, person: Viewer) -> Checked:
+async def get_health(request: Request, person: Viewer) -> Checked:
     """Say how every part is; a look never waits for a check."""
     parts = await request.app.state.health.parts()
     return Checked(
@@ -64,7 +64,7 @@ async def health(request: Request, person: Viewer) -> Checked:
 
 
 @router.get("/activity")
-async def activity(
+async def list_activity(
     board: TheBoard,
     person: Viewer,
     campaign: str | None = None,

@@ -116,19 +116,19 @@ class Gone(BaseModel):
 
 
 @router.get("/me")
-async def me(person: Viewer) -> Somebody:
+async def who_am_i(person: Viewer) -> Somebody:
     """Say whose token this is."""
     return _somebody(person)
 
 
 @router.get("/people")
-async def everybody(board: TheBoard, person: Admin) -> Everybody:
+async def list_people(board: TheBoard, person: Admin) -> Everybody:
     """List everybody who was ever invited."""
     return Everybody(people=[_listed(one) for one in await board.read(all_people)])
 
 
 @router.post("/people", status_code=201)
-async def invite(board: TheBoard, person: Admin, wanted: Invite) -> Invitation:
+async def invite_person(board: TheBoard, person: Admin, wanted: Invite) -> Invitation:
     """Invite somebody."""
     made = await people.invite(board, person.name, **wanted.model_dump())
     return Invitation(
@@ -140,7 +140,7 @@ async def invite(board: TheBoard, person: Admin, wanted: Invite) -> Invitation:
 
 
 @router.delete("/people/{name}")
-async def revoke(board: TheBoard, person: Admin, name: str) -> Gone:
+async def revoke_person(board: TheBoard, person: Admin, name: str) -> Gone:
     """Let somebody in no more."""
     if name == person.name:
         raise ProblemDetails(409, "you cannot revoke yourself: another admin can")

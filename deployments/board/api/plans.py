@@ -116,7 +116,7 @@ class ApprovedOut(BaseModel):
 
 
 @router.post("", status_code=202, response_model=PlanBegun)
-async def post_plan(asked: PlanAsked, board: TheBoard, person: Reviewer) -> dict[str, str]:
+async def make_plan(asked: PlanAsked, board: TheBoard, person: Reviewer) -> dict[str, str]:
     """Have a plan made: what would happen to every row, and its price. Spends nothing."""
     terms = PlanTerms(**asked.model_dump(exclude={"sheet"}))
     return {"plan": await plan_of_sheet(board, person, asked.sheet, terms), "state": "quoting"}
@@ -129,7 +129,7 @@ async def get_plan(plan: PlanId, board: TheBoard, person: Viewer) -> dict[str, A
 
 
 @router.post("/{plan}/approve", status_code=202, response_model=ApprovedOut)
-async def post_approve(
+async def approve_plan(
     plan: PlanId, board: TheBoard, person: Approver, asked: ApproveAsked | None = None
 ) -> dict[str, str]:
     """Approve a plan as it was shown, and have it carried out; sent again, the same answer."""

@@ -30,7 +30,7 @@ class RetakesAsked(BaseModel):
 
 
 @router.post("", status_code=202, response_model=PlanBegun)
-async def post_retakes(
+async def plan_retakes(
     campaign: CampaignName, asked: RetakesAsked, board: TheBoard, person: Reviewer
 ) -> dict[str, str]:
     """Have other takes of rows priced; approving the plan pays for them."""

@@ -166,7 +166,7 @@ Filters = Annotated[AskedRows, Depends(filters)]
 
 
 @router.get("")
-async def rows(
+async def list_rows(
     board: TheBoard,
     person: Viewer,
     known: TheCampaign,
@@ -197,7 +197,7 @@ async def rows(
 
 
 @router.get("/{row}")
-async def one_row(board: TheBoard, person: Viewer, known: TheCampaign, row: str) -> WholeRowLine:
+async def get_row(board: TheBoard, person: Viewer, known: TheCampaign, row: str) -> WholeRowLine:
     """Say everything that is known of one row."""
     found = await board.read(partial(whole_row, campaign_id=known.id, row=row))
     if found is None:

@@ -45,6 +45,6 @@ async def get_run(run: RunId, board: TheBoard, person: Viewer) -> dict[str, Any]
 
 
 @router.post("/{run}/carry-on", status_code=202, response_model=RunOut)
-async def post_carry_on(run: RunId, board: TheBoard, person: Approver) -> dict[str, Any]:
+async def carry_run_on(run: RunId, board: TheBoard, person: Approver) -> dict[str, Any]:
     """Resume a run that has ended or whose lease lapsed; it pays for what was approved, at most."""
     return asdict(await carry_on(board, person, run))

@@ -97,7 +97,7 @@ _BODY: dict[str, Any] = {
 
 
 @router.post("", status_code=201, response_model=SheetOut, openapi_extra=_BODY)
-async def post_sheet(request: Request, board: TheBoard, person: Reviewer) -> dict[str, Any]:
+async def upload_sheet(request: Request, board: TheBoard, person: Reviewer) -> dict[str, Any]:
     """Hand in a sheet: every problem is named, with its line and column; nothing is spent."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
@@ -113,7 +113,7 @@ async def post_sheet(request: Request, board: TheBoard, person: Reviewer) -> dic
 
 
 @router.get("/inbox", response_model=list[InboxSheet])
-async def get_inbox(board: TheBoard, person: Reviewer) -> Any:
+async def list_inbox(board: TheBoard, person: Reviewer) -> Any:
     """List the sheets that lie in the inbox, if the settings name one."""
     return await inbox_sheets(board, person)
 
