@@ -45,13 +45,18 @@ $(VENV)/.postgres: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.cluster.postgres
 	@touch $@
 
+# Alert rules are tested by Prometheus' own checker; a machine without apt brings its own.
+$(VENV)/.promtool: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.promtool
+	@touch $@
+
 demo: $(VENV)/.installed
 	$(BIN)/callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400
 	@echo "Look at the films in a browser, keep them or have them made again:"
 	@echo "  $(BIN)/callsheet board --sandbox --open"
 
 # Programs are started from the wheel, as somebody has it who installs it.
-test: $(VENV)/.installed-dev $(VENV)/.browser
+test: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool
 	$(BIN)/python -m tests.wheel $(VENV)/wheel
 	TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest -n 6 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
 

@@ -20,7 +20,7 @@ from callsheet.tasks.credits import from_micro
 from callsheet.tasks.ledger.accounts import day_of
 from callsheet.tasks.ledger.counters import counts_kept
 from callsheet.tasks.ledger.hints import latest_heard
-from callsheet.tasks.ledger.schema import accounts, campaigns, events, rows
+from callsheet.tasks.ledger.schema import accounts, campaigns, events, rows, subscriptions
 from callsheet.tasks.ledger.schema_board import acts
 from callsheet.tasks.ledger.schema_nights import nights
 from callsheet.tasks.ledger.states import STATES, UNDER_WAY, State
@@ -112,7 +112,7 @@ class Gauging:
             accounts=_accounts(connection, now),
             nights=_nights(connection, now),
             counts=counts_kept(connection),
-            heard_at=latest_heard(connection),
+            heard_at=_heard_at(connection),
             backup_at=_backup_at(connection),
             size=size_of(_engine(connection)),
         )
@@ -203,6 +203,13 @@ def _nights(connection: Connection, now: float) -> list[NightGauges]:
     for one in connection.execute(query.order_by(nights.c.ended_at)):
         latest[one.inbox] = NightGauges(inbox=one.inbox, ended_at=one.ended_at, exit=one.exit)
     return sorted(latest.values(), key=lambda one: one.ended_at, reverse=True)[:MOST_INBOXES]
+
+
+def _heard_at(connection: Connection) -> float | None:
+    """Return when a webhook was heard last; before the first, since when one is waited for."""
+    since = select(func.max(subscriptions.c.made_at)).where(subscriptions.c.retired_at.is_(None))
+    heard, waited = latest_heard(connection), connection.scalar(since)
+    return heard if heard is not None else waited
 
 
 def _backup_at(connection: Connection) -> float | None:

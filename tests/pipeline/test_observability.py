@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from callsheet.tasks.ledger.states import NEEDS_PERSON, UNDER_WAY
 from callsheet.tasks.metrics import METRICS
 from tests.here import Here
 from tests.programs import ROOT, simple_sheet
+from tests.promtool import find_promtool
 
 FOLDER = ROOT / "deployments" / "observability"
 DASHBOARD: dict[str, Any] = json.loads((FOLDER / "dashboard.json").read_text())
@@ -74,7 +76,7 @@ def test_an_expression_is_one_and_names_what_there_is(where: str) -> None:
         labels = set(re.findall(r"(\w+)(?:=~|!~|!=|=)\"", matchers))
         assert labels <= LABELS[metric], f"{metric} has no {labels - LABELS[metric]}"
     for grouped in re.findall(r"\b(?:by|without) \(([\w, ]+)\)", expression):
-        every = {"instance", "job"}.union(*(LABELS[metric] for metric, _ in used))
+        every = {"instance", "job", "environment"}.union(*(LABELS[metric] for metric, _ in used))
         assert set(grouped.split(", ")) <= every
 
 
@@ -95,7 +97,8 @@ def test_every_metric_is_on_the_dashboard_or_in_a_rule() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in RULES])
 def test_an_alert_leads_to_what_it_means_and_what_to_type(rule: dict[str, Any]) -> None:
-    file, anchor = rule["annotations"]["runbook_url"].split("#")
+    address = rule["annotations"]["runbook_url"]
+    file, anchor = address.removeprefix("{{ $externalLabels.callsheet_docs }}").split("#")
     page = (ROOT / file).read_text()
     titles = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
     anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-"): title for title in titles}
@@ -130,3 +133,15 @@ def test_the_files_are_shipped_and_told_of() -> None:
 
     for file in FOLDER.iterdir():
         assert Path(file).relative_to(ROOT).as_posix() in page
+
+
+def test_alerts_fire_when_they_have_to_and_at_no_other_time(tmp_path: Path) -> None:
+    promtool = find_promtool()
+    if promtool is None:
+        pytest.skip("there is no promtool, and apt has none here")
+    text = Path(__file__).with_name("alerts.test.yaml").read_text()
+    file = tmp_path / "alerts.test.yaml"
+    file.write_text(text.replace("ALERTS", str(FOLDER / "alerts.yaml")))
+    for words in (("check", "rules", str(FOLDER / "alerts.yaml")), ("test", "rules", str(file))):
+        done = subprocess.run([promtool, *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
