@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,7 +62,8 @@ def of_kind(documents: Mapping[str, list[Document]], kind: str) -> dict[str, Doc
 def pods(documents: Mapping[str, list[Document]]) -> dict[str, Document]:
     """Return what every pod is, by the name of its component."""
     found = of_kind(documents, "Deployment") | of_kind(documents, "Job")
-    return {name: one["spec"]["template"]["spec"] for name, one in found.items()}
+    jobs = {name: one["spec"]["jobTemplate"] for name, one in of_kind(documents, "CronJob").items()}
+    return {name: one["spec"]["template"]["spec"] for name, one in (found | jobs).items()}
 
 
 def containers(pod: Document) -> list[Document]:
@@ -89,7 +91,11 @@ def with_prefects_chart(place: Path) -> Path:
 
 
 def _documents(text: str) -> list[Document]:
-    # As Kubernetes reads it: 0440 is octal.
+    # As Kubernetes reads it: 0440 is octal, in every document.
+    return [dict(one) for part in re.split(r"^---$", text, flags=re.M) if (one := _read(part))]
+
+
+def _read(text: str) -> Any:
     yaml = YAML(typ="safe", pure=True)
     yaml.version = (1, 1)
-    return [dict(one) for one in yaml.load_all(text) if one]
+    return yaml.load(text)

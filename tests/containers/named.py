@@ -21,6 +21,7 @@ PACKAGES = Path("/opt/callsheet/lib/python3.11/site-packages")
 #: Boto's own, and what the Python and the system in the image know.
 OTHERS = {
     "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_ENDPOINT_URL_S3", "AWS_REGION",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
     "PATH", "HOME", "NO_COLOR", "DO_NOT_TRACK", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED",
     "PYTHONSAFEPATH", "PIP_NO_CACHE_DIR", "PIP_DISABLE_PIP_VERSION_CHECK", "PIP_ROOT_USER_ACTION",
 }  # fmt: skip

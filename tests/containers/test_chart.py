@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from copy import deepcopy
 from pathlib import Path
@@ -34,7 +37,7 @@ MOST: dict[str, Any] = {
     **LEAST,
     "image": {"digest": "sha256:" + "0" * 64, "pullSecrets": [{"name": "registry"}]},
     "settings": {**LEAST["settings"], "webhook_url": "https://hooks.example", "submits": 12},
-    "env": {"AWS_REGION": "eu-central-1"},
+    "env": {"AWS_REGION": "eu-central-1", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.example:4318"},
     "secrets": {
         "name": "callsheet",
         "keys": {
@@ -66,11 +69,33 @@ MOST: dict[str, Any] = {
     "nodeSelector": {"disk": "ssd"},
     "tolerations": [{"key": "films", "operator": "Exists"}],
     "priorityClassName": "low",
+    "backup": {"enabled": True, "timeZone": "Europe/Berlin", "keep": 3, "storageClass": "slow"},
+    "nightly": {
+        "runs": [
+            {"name": "spring", "inbox": "sheets/spring", "schedule": "0 2 * * *",
+             "timeZone": "Europe/Berlin", "options": ["--approve-up-to", 200]},
+            {"name": "all", "inbox": "sheets/nights.toml", "schedule": "0 4 * * 1-5"},
+        ],
+    },
+    "spread": {"keys": ["kubernetes.io/hostname"], "whenUnsatisfiable": "DoNotSchedule"},
+}  # fmt: skip
+WITHOUT_RECEIVER: dict[str, Any] = {
+    **LEAST,
+    "receiver": {"enabled": False},
+    "metrics": {"enabled": True, "serviceMonitor": True, "token": {"name": "viewer"}},
+    "backup": {"enabled": True, "existingClaim": "backups"},
+    "spread": {"keys": []},
 }
+OPEN = {**LEAST["settings"], "metrics_open": "yes"}
 CASES: dict[str, tuple[dict[str, Any], bool]] = {
     "the least that has to be said": (LEAST, False),
     "its upgrade": (LEAST, True),
     "figures by annotations": ({**LEAST, "metrics": {"enabled": True}}, False),
+    "metrics without the receiver": (WITHOUT_RECEIVER, False),
+    "open metrics without the receiver": (
+        {**LEAST, "settings": OPEN, "receiver": {"enabled": False}, "metrics": {"enabled": True}},
+        False,
+    ),
     "everything": (MOST, False),
     "its own upgrade": (MOST, True),
 }
@@ -132,7 +157,7 @@ def test_secrets_are_files_that_others_cannot_read(documents: dict[str, Any]) ->
 
 
 def test_a_role_is_asked_at_its_own_address(documents: dict[str, Any]) -> None:
-    for name in COMPONENTS:
+    for name in COMPONENTS & pods(documents).keys():
         (container,) = pods(documents)[name]["containers"]
         port = container["ports"][0]
         for probe in ("startupProbe", "livenessProbe"):
@@ -142,7 +167,9 @@ def test_a_role_is_asked_at_its_own_address(documents: dict[str, Any]) -> None:
 
 
 def test_a_role_has_time_to_stop(documents: dict[str, Any]) -> None:
-    assert all(pods(documents)[name]["terminationGracePeriodSeconds"] >= 30 for name in COMPONENTS)
+    for name, pod in pods(documents).items():
+        if name in COMPONENTS or name.startswith("nightly"):
+            assert pod["terminationGracePeriodSeconds"] >= 30, name
 
 
 def test_selectors_find_their_pods(documents: dict[str, Any]) -> None:
@@ -161,7 +188,8 @@ def test_selectors_find_their_pods(documents: dict[str, Any]) -> None:
                 assert wanted.items() <= own.items()
                 continue
             met = {n for n, own in labels.items() if wanted.items() <= own.items()}
-            expected = {"receiver"} if name == "metrics" else {name} if name else COMPONENTS
+            told = {"receiver"} & labels.keys() or {"board"}
+            expected = told if name == "metrics" else {name} if name else labels.keys()
             assert met == expected, (kind, name)
 
 
@@ -185,9 +213,9 @@ def test_nobody_gets_in_but_by_the_ports_that_serve(documents: dict[str, Any]) -
     rules = of_kind(documents, "NetworkPolicy")
 
     assert rules[""]["spec"]["ingress"] == []
-    for name in ("board", "receiver"):
+    for name in {"board", "receiver"} & rules.keys():
         into = [port["port"] for rule in rules[name]["spec"]["ingress"] for port in rule["ports"]]
-        assert into in ([ROLES[name][0]], [8790, 9790])
+        assert into in ([ROLES[name][0]], [8790, 9790], [8788, 8788])
 
 
 def test_figures_are_at_a_port_that_no_ingress_leads_to() -> None:
@@ -209,6 +237,93 @@ def test_figures_are_at_a_port_that_no_ingress_leads_to() -> None:
         "http"
     ]
     assert "CALLSHEET_METRICS" not in str(all_of(without))
+
+
+def test_the_board_answers_prometheus_where_there_is_no_receiver() -> None:
+    made = render(WITHOUT_RECEIVER)
+    service, monitor = of_kind(made, "Service")["metrics"], of_kind(made, "ServiceMonitor")
+
+    assert service["spec"]["selector"]["app.kubernetes.io/component"] == "board"
+    assert service["spec"]["ports"][0]["targetPort"] == "http"
+    (endpoint,) = monitor["metrics"]["spec"]["endpoints"]
+    assert endpoint["authorization"] == {"credentials": {"name": "viewer", "key": "token"}}
+    assert endpoint["relabelings"] == [
+        {"targetLabel": "environment", "replacement": "films/spring"}
+    ]
+    values, _ = CASES["open metrics without the receiver"]
+    board = of_kind(render(values), "Deployment")["board"]["spec"]["template"]["metadata"]
+    assert board["annotations"]["prometheus.io/port"] == "8788"
+    assert "annotations" not in str(of_kind(render(LEAST), "Deployment")["board"]["spec"])
+
+
+def test_the_network_policy_opens_push_and_otlp_only_where_they_are_used() -> None:
+    def out(values: dict[str, Any]) -> dict[int, list[Any]]:
+        rules = of_kind(render(values), "NetworkPolicy")[""]["spec"]["egress"]
+        return {
+            port["port"]: rule.get("to", []) for rule in rules for port in rule.get("ports", [])
+        }
+
+    collector = {"podSelector": {"matchLabels": {"app": "collector"}}}
+    narrow = {"otlp": {"port": 4319, "to": [collector]}}
+    assert set(out(LEAST)) == {53, 443, 5432, 4200}
+    assert set(out(MOST)) == {53, 443, 5432, 4200, 9091, 4318}
+    assert out({**MOST, "networkPolicy": narrow})[4319] == [collector]
+
+
+def test_pods_of_a_component_are_spread_over_nodes_and_zones() -> None:
+    both = {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
+    one_key = set(MOST["spread"]["keys"])
+    for values, keys in ((LEAST, both), (MOST, one_key), (WITHOUT_RECEIVER, set())):
+        for one in of_kind(render(values), "Deployment").values():
+            template = one["spec"]["template"]
+            spread = template["spec"].get("topologySpreadConstraints", [])
+            assert {each["topologyKey"] for each in spread} == keys
+            for each in spread:
+                wanted = each["labelSelector"]["matchLabels"]
+                assert wanted == one["spec"]["selector"]["matchLabels"]
+                assert wanted.items() <= template["metadata"]["labels"].items()
+
+
+def test_nightly_runs_are_cron_jobs_with_their_own_terms() -> None:
+    jobs = of_kind(render(MOST), "CronJob")
+    spring = jobs["nightly-spring"]["spec"]
+
+    assert set(jobs) == {"nightly-spring", "nightly-all", "backup"}
+    assert (spring["schedule"], spring["timeZone"]) == ("0 2 * * *", "Europe/Berlin")
+    assert {one["spec"]["concurrencyPolicy"] for one in jobs.values()} == {"Forbid"}
+    (container,) = spring["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    assert container["args"] == ["callsheet", "nightly", "sheets/spring", "--approve-up-to", "200"]
+    assert of_kind(render(LEAST), "CronJob") == {}
+
+
+def test_backups_are_made_and_the_oldest_removed(tmp_path: Path) -> None:
+    (backup,) = pods(render(MOST))["backup"]["containers"]
+    assert {"name": "backups", "mountPath": "/backups"} in backup["volumeMounts"]
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    old = [folder / f"ledger-2026-01-0{day}T00-00-00Z.db" for day in range(1, 6)]
+    other = folder / "other.db"
+    for file in (*old, other):
+        file.touch()
+    words = [word.replace("/backups/", f"{folder}/") for word in backup["args"]]
+    environ = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "CALLSHEET_LEDGER": f"sqlite:///{tmp_path}/ledger.db",
+    }
+
+    def call(*called: str) -> int:
+        return subprocess.run(called, env=environ, cwd=tmp_path, capture_output=True).returncode
+
+    # Without a ledger there is no backup, and nothing is removed.
+    assert call(*words) != 0
+    assert all(file.exists() for file in old)
+    assert call("callsheet", "ledger", "upgrade", "--make") == 0
+    assert call(*words) == 0
+    left = sorted(file.name for file in folder.glob("ledger-*.db"))
+    assert len(left) == 3
+    assert left[:2] == [file.name for file in old[-2:]]
+    assert other.exists()
 
 
 def test_prefects_own_chart_comes_along_where_it_is_wanted(tmp_path: Path) -> None:
@@ -255,8 +370,14 @@ REFUSED = {
     "no time to stop": ({"worker": {"terminationGracePeriodSeconds": 5}}, "terminationGrace"),
     "no service": ({"settings": {"base_url": ""}}, "base_url"),
     "no board": ({"board": {"url": ""}}, "board.url"),
+    "metrics that nothing serves": (
+        {"metrics": {"enabled": True}, "receiver": {"enabled": False}}, "metrics.token.name",
+    ),
+    "a schedule that is none": ({"backup": {"schedule": "daily"}}, "schedule"),
+    "no backup to keep": ({"backup": {"keep": 0}}, "keep"),
+    "a nightly run of nothing": ({"nightly": {"runs": [{"name": "spring"}]}}, "inbox"),
     "no Prefect": ({"prefectApiUrl": ""}, "prefectApiUrl"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -60,6 +60,15 @@ def test_a_service_may_do_nothing_that_it_need_not(name: str) -> None:
     assert any(one.startswith("/tmp") for one in service["tmpfs"])
 
 
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_fills_neither_disk_nor_memory(name: str) -> None:
+    service = SERVICES[name]
+
+    assert service["logging"]["driver"] == "json-file"
+    assert service["logging"]["options"] == {"max-size": "10m", "max-file": "5"}
+    assert set(service["deploy"]["resources"]["limits"]) == {"memory", "pids"}
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_every_variable_is_a_setting_of_somebody(name: str) -> None:
     said = OURS[name].get("environment") or {}

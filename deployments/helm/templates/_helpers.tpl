@@ -132,7 +132,8 @@ volumeMounts:
 {{- end -}}
 
 {{/* What a pod is, beside its containers. Takes the chart's context, the room for downloads, and
-`stateless` of one that needs nothing of what the others share. */}}
+`stateless` of one that needs nothing of what the others share, and the `component` whose pods are
+spread over nodes. */}}
 {{- define "callsheet.pod" -}}
 {{- $ := .context -}}
 automountServiceAccountToken: false
@@ -161,6 +162,18 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with $.Values.priorityClassName }}
 priorityClassName: {{ . }}
+{{- end }}
+{{- if and .component $.Values.spread.keys }}
+{{- $component := .component }}
+topologySpreadConstraints:
+  {{- range $.Values.spread.keys }}
+  - maxSkew: 1
+    topologyKey: {{ . | quote }}
+    whenUnsatisfiable: {{ $.Values.spread.whenUnsatisfiable }}
+    labelSelector:
+      matchLabels: {{- include "callsheet.selector" $ | nindent 8 }}
+        app.kubernetes.io/component: {{ $component }}
+  {{- end }}
 {{- end }}
 volumes:
   - name: tmp
@@ -192,6 +205,21 @@ initContainers:
     resources: {{- toYaml .Values.migrate.resources | nindent 6 }}
     {{- include "callsheet.container" . | nindent 4 }}
 {{- end }}
+{{- end -}}
+
+{{/* Which component answers Prometheus, and at which port: the receiver, or else the board. */}}
+{{- define "callsheet.metricsFrom" -}}
+{{- if .Values.receiver.enabled -}}
+receiver
+{{- else if not .Values.board.enabled -}}
+{{- fail "metrics.enabled needs the receiver or the board: enable one of them" -}}
+{{- else if eq (toString .Values.settings.metrics_open) "yes" -}}
+board
+{{- else if and .Values.metrics.serviceMonitor .Values.metrics.token.name -}}
+board
+{{- else -}}
+{{- fail "without the receiver, the board answers Prometheus: name the Secret with a viewer's token (metrics.token.name, with metrics.serviceMonitor), or set settings.metrics_open to yes" -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Annotations of a pod; `port` is the one that has figures, where it has any. */}}
