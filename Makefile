@@ -40,14 +40,14 @@ $(VENV)/.browser: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.browser
 	@touch $@
 
+# The unit tests of the alert rules are Prometheus' own.
+$(VENV)/.promtool: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.promtool
+	@touch $@
+
 # Prefect keeps its history in a PostgreSQL with extensions, which no package of Python's brings.
 $(VENV)/.postgres: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.cluster.postgres
-	@touch $@
-
-# Alert rules are tested by Prometheus' own checker; a machine without apt brings its own.
-$(VENV)/.promtool: $(VENV)/.installed-dev
-	@$(BIN)/python -m tests.promtool
 	@touch $@
 
 demo: $(VENV)/.installed

@@ -9,6 +9,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 #: Names on the path, then where a Mac keeps its programs.
 PLACES = (
@@ -70,6 +72,29 @@ def from_apt(package: str) -> bool:
     root = ["env"] if os.geteuid() == 0 else ["sudo", "env"]
     quiet = (*root, "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq")
     return _ran(*quiet, "update") and _ran(*quiet, "install", "-y", package)
+
+
+def program_from_apt(package: str, program: str, to: Path) -> bool:
+    """Take one program out of a package where there is apt; nothing is installed or started."""
+    if not shutil.which("apt-get"):
+        return False
+    print(f"trying {program} from apt's {package}", flush=True)
+    root = [] if os.geteuid() == 0 else ["sudo"]
+    with tempfile.TemporaryDirectory() as name:
+        download = ("env", "-C", name, "apt-get", "-qq", "download", package)
+        # A new machine has no lists of packages yet.
+        update = (*root, "apt-get", "-qq", "update")
+        if not _ran(*download) and not (_ran(*update) and _ran(*download)):
+            return False
+        folder = Path(name)
+        unpacked = [_ran("dpkg-deb", "-x", str(one), name) for one in folder.glob("*.deb")]
+        found = folder / "usr" / "bin" / program
+        if not any(unpacked) or not found.exists():
+            return False
+        # Renamed in its folder, so that no half of it is ever found.
+        shutil.copy2(found, to / f".{program}.new")
+        (to / f".{program}.new").replace(to / program)
+    return True
 
 
 def _ran(*words: str) -> bool:

@@ -1,53 +1,40 @@
-"""Prometheus' own checker of rules: from the path, else out of Debian's package.
+"""Prometheus' own promtool, which runs the unit tests of the alert rules.
 
-python -m tests.promtool FOLDER     finds one, or puts one there, and says which
+python -m tests.promtool    finds one or takes it from a Debian package, and says which
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-#: Where `make test` puts it, below the environment that the tests run in.
-OWN = Path(sys.prefix) / "promtool"
-UNPACK = "dpkg-deb -x prometheus_*.deb ."
-#: A download may hang where there is no network, in seconds.
-LONGEST = 180
+from tests.browser import program_from_apt
+
+#: Where `make` puts it.
+OWN = Path(sys.prefix) / "bin"
 
 
 def find_promtool() -> str | None:
-    """Return where it is; None where there is none."""
-    return shutil.which("promtool") or (str(OWN) if OWN.exists() else None)
+    """Return where it is: what PROMTOOL says, else one on the path, else the one of `make`."""
+    return os.environ.get("PROMTOOL") or shutil.which("promtool", path=_places())
 
 
 def main() -> None:
-    """Make sure that there is one, where apt can be asked; without it, its tests are skipped."""
-    if find_promtool() is None and shutil.which("apt-get"):
-        with tempfile.TemporaryDirectory(prefix="callsheet-promtool-") as folder:
-            _from_apt(Path(folder))
-    print(f"alert rules are tested with {find_promtool() or 'nothing: install promtool'}")
+    """Make sure that there is one; without it, the alerts' tests are skipped and say so."""
+    for get in (lambda: True, lambda: program_from_apt("prometheus", "promtool", OWN)):
+        if get() and (which := find_promtool()):
+            version = subprocess.run([which, "--version"], capture_output=True, text=True)
+            print(f"alerts are tested by {which} ({version.stdout.split(' (')[0]})")
+            return
+    print("there is no promtool: the unit tests of the alerts are skipped. Install Prometheus, or "
+          "say where it is with PROMTOOL=/path/to/it", file=sys.stderr)  # fmt: skip
 
 
-def _from_apt(folder: Path) -> None:
-    """Take it out of the package: installed, that would start a server."""
-    for words in (
-        ["apt-get", "-qq", "download", "prometheus"],
-        ["sh", "-c", "dpkg-deb -x *.deb ."],
-    ):
-        try:
-            done = subprocess.run(
-                words, cwd=folder, capture_output=True, text=True, timeout=LONGEST, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            print(f"  that failed: {error}", file=sys.stderr)
-            return
-        if done.returncode:
-            print(f"  that failed: {done.stderr.strip()[-200:]}", file=sys.stderr)
-            return
-    shutil.copy(folder / "usr" / "bin" / "promtool", OWN)
+def _places() -> str:
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), str(OWN)])
 
 
 if __name__ == "__main__":

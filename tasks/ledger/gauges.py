@@ -81,6 +81,7 @@ class LedgerGauges:
     nights: Sequence[NightGauges]
     counts: Counts
     heard_at: float | None
+    subscriptions: int
     backup_at: float | None
     size: int
 
@@ -112,7 +113,8 @@ class Gauging:
             accounts=_accounts(connection, now),
             nights=_nights(connection, now),
             counts=counts_kept(connection),
-            heard_at=_heard_at(connection),
+            heard_at=latest_heard(connection),
+            subscriptions=_subscriptions(connection),
             backup_at=_backup_at(connection),
             size=size_of(_engine(connection)),
         )
@@ -205,11 +207,9 @@ def _nights(connection: Connection, now: float) -> list[NightGauges]:
     return sorted(latest.values(), key=lambda one: one.ended_at, reverse=True)[:MOST_INBOXES]
 
 
-def _heard_at(connection: Connection) -> float | None:
-    """Return when a webhook was heard last; before the first, since when one is waited for."""
-    since = select(func.max(subscriptions.c.made_at)).where(subscriptions.c.retired_at.is_(None))
-    heard, waited = latest_heard(connection), connection.scalar(since)
-    return heard if heard is not None else waited
+def _subscriptions(connection: Connection) -> int:
+    asked = select(func.count()).where(subscriptions.c.retired_at.is_(None))
+    return int(connection.execute(asked).scalar_one())
 
 
 def _backup_at(connection: Connection) -> float | None:

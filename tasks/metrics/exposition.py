@@ -145,6 +145,7 @@ def _samples(found: LedgerGauges, ledger: Ledger) -> dict[str, list[Sample]]:
             add(f"{names[name]}_total", label.split(), value)
     add("polls_total", (), found.counts.get((POLLS, ""), 0.0))
     add("hint_heard_timestamp_seconds", (), found.heard_at)
+    add("webhook_subscriptions", (), found.subscriptions)
     add("ledger_bytes", (), found.size)
     add("ledger_backup_timestamp_seconds", (), found.backup_at)
     add("ledger_waiting_changes", (), ledger.waiting)

@@ -57,9 +57,10 @@ METRICS: tuple[Metric, ...] = (
         "callsheet_hints_total", "counter", ("outcome",),
         "webhooks: heard, repeated, or refused",
     ),
+    Metric("callsheet_hint_heard_timestamp_seconds", "gauge", (), "when one was heard last"),
     Metric(
-        "callsheet_hint_heard_timestamp_seconds", "gauge", (),
-        "when one was heard last; before the first, since when there is a subscription",
+        "callsheet_webhook_subscriptions", "gauge", (),
+        "active webhook subscriptions; 0: only polls find videos",
     ),
     Metric(
         "callsheet_delivery_seconds", "histogram", (),
