@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine
 
+from tasks.ledger.gauges import Gauging
 from tests.databases import take_ledger
 from tests.here import Here
 from tests.programs import Desk, Finished, Sandbox, sandbox
@@ -169,6 +171,8 @@ def test_a_subscription_is_made_once_by_whoever_comes_first(office: Here) -> Non
     assert first.json["webhook_id"] in told.out
     assert "a ping was heard" in told.out
     assert _webhooks(office) == [first.json["webhook_id"]]
+    with create_engine(f"sqlite:///{office.folder}/.callsheet/ledger.db").connect() as connection:
+        assert Gauging().ask(connection).subscriptions == 1
     _says_no_secret(office, first, again, told)
 
 
