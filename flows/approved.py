@@ -44,7 +44,7 @@ async def carry_approved(run: str, profile: str | None = None) -> State[dict[str
 
 async def _carry(run: str, profile: str | None) -> State[Any]:
     redact_prefect_logs()
-    suggest_for(profile)
+    suggest_for(profile, flow=True)
     settings = load_settings(profile=profile)
     place = f"prefect:{flow_run.id}"
     end = await carry_out(run, settings, AS_TASKS, place=place, watch=_watch)

@@ -138,13 +138,13 @@ async def _run(
 ) -> State[Any]:
     """Run a campaign, or go along with the run that is open already, and show how far it is."""
     redact_prefect_logs()
-    suggest_for(profile)
     settings = load_settings(profile=profile, sheet=options.sheet)
     if needs_person is not None:
         settings = settings.model_copy(update={"prefect_needs_person": needs_person})
     options = _whole(options, saved, max_wait, settings)
     async with open_run(options, settings, no_approval) as run:
         if run.taken is None:
+            suggest_for(profile, flow=True)
             consent = Consent(run, approve, saved=saved)
             run.approval, run.before_approval = consent.approve, consent.see
             if options.workers is not None:
@@ -196,7 +196,7 @@ async def run_of(
     SpendRefused for one that is made with a sandbox where films cost, or the reverse.
     """
     redact_prefect_logs()
-    suggest_for(profile)
+    suggest_for(profile, flow=True)
     wait = None if max_wait is None else parse_duration(max_wait)
     options = RunOptions(sheet=campaign, max_wait=wait)
     async with open_run(options, load_settings(profile=profile), no_approval) as run:

@@ -63,7 +63,7 @@ async def cancel_campaign(
 
 async def _cancel(name: str, select: str | None, profile: str | None) -> State[Any]:
     redact_prefect_logs()
-    suggest_for(profile)
+    suggest_for(profile, flow=True)
     settings = load_settings(profile=profile)
     async with await open_ledger(settings.ledger, create=False) as ledger:
         campaign = await ledger.read(partial(find_campaign, name=name))

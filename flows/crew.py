@@ -47,7 +47,7 @@ async def carry_batches(
 
 async def _carry(production: str, number: int, profile: str | None) -> State[Any]:
     redact_prefect_logs()
-    suggest_for(profile)
+    suggest_for(profile, flow=True)
     async with connect(load_settings(profile=profile)) as at:
         crew = Crew(at, production, number)
         async with _obeying(crew) as told:

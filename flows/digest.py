@@ -39,7 +39,7 @@ async def tell_digest(
         profile: settings from a TOML profile.
     """
     redact_prefect_logs()
-    suggest_for(profile)
+    suggest_for(profile, flow=True)
     return await ended(_tell(inbox, nights, profile))
 
 

@@ -108,7 +108,7 @@ async def sweep_inbox(
         profile: settings from a TOML profile.
     """
     redact_prefect_logs()
-    suggest_for(profile)
+    suggest_for(profile, flow=True)
     terms = partial(
         with_terms,
         approval="plan-only" if plan_only else "auto" if approve_up_to is not None else None,

@@ -81,7 +81,7 @@ async def plan_campaign(
 
 async def _plan(options: RunOptions, profile: str | None) -> State[Any]:
     redact_prefect_logs()
-    suggest_for(profile)
+    suggest_for(profile, flow=True)
     settings = load_settings(profile=profile, sheet=options.sheet)
     options = replace(options, sandbox=settings.sandbox)
     reading = SheetOptions(

@@ -49,7 +49,7 @@ async def reconcile_ledger(
 
 async def _reconcile(campaign: str | None, profile: str | None) -> State[Any]:
     redact_prefect_logs()
-    suggest_for(profile)
+    suggest_for(profile, flow=True)
     settings = load_settings(profile=profile)
     comparison = await _compare(campaign, settings)
     shown: list[dict[str, Any]] = [one.as_json() for one in comparison.differences[:SHOWN]]

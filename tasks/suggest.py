@@ -6,15 +6,25 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import PurePath
+from typing import Literal
 
 #: The options that every command needs here; of the process, since its threads suggest as well.
 _always: list[str] = []
 
 
-def suggest_for(profile: str | None) -> None:
-    """Have every suggestion from now on name the profile that its reader works with."""
+#: Who reads: a person at a command, once one was typed in this process, or on Prefect's page.
+_reader: list[Literal["command", "flow"]] = ["command"]
+
+
+def suggest_for(profile: str | None, *, flow: bool = False) -> None:
+    """Have every suggestion from now on name the profile that its reader works with.
+
+    For a `flow` that Prefect runs, what is to be added is a parameter and no option.
+    """
     _always[:] = [] if profile is None else ["--profile", profile]
+    _reader[0] = "flow" if flow else "command"
 
 
 def suggest(command: str, *words: str) -> str:
@@ -28,9 +38,20 @@ def suggest(command: str, *words: str) -> str:
 
 
 def again_with(*words: str) -> str:
-    """Return that the same command is to be run again, with these options."""
+    """Return that the same command is to be run again, with these options; or the flow so."""
+    if _reader[0] == "flow":
+        return f"run the flow again{_parameters(words)}"
     added = f" with `{' '.join(shlex.quote(word) for word in words)}`" if words else ""
     return f"run the same command again{added}"
+
+
+def _parameters(words: Sequence[str]) -> str:
+    """Return options as the parameters of a flow: `--budget 50` is `budget=50`."""
+    if not words:
+        return ""
+    option, *value = words
+    name = option.removeprefix("--").replace("-", "_")
+    return f" with `{name}={value[0] if value else 'true'}`"
 
 
 def suggest_run(sheet: str | None, campaign: str, *words: str) -> str:

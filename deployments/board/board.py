@@ -40,7 +40,7 @@ class ReadingLimits:
     seconds: float = 60.0
     memory: int = 2 * 1024**3
     at_once: int = 2
-    of_a_person: int = 2
+    of_a_person: int = 1
     #: Held while one is read.
     slots: asyncio.Semaphore = field(init=False, repr=False, compare=False)
 

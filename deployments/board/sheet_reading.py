@@ -9,8 +9,10 @@ pickled: nobody else has either. Small sheets are read in a thread, within two s
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,9 +23,14 @@ from callsheet.deployments.board.who import Person
 from callsheet.tasks.campaign.handed_in import find_in_kept, size_of
 from callsheet.tasks.errors import BadInput, Problem
 from callsheet.tasks.ledger import KeptSheet
-from callsheet.tasks.plural import say_bytes
+from callsheet.tasks.plural import count, say_bytes
 from callsheet.tasks.sheet.fill import FoundSheet
 from callsheet.tasks.sheet.values import SheetOptions
+
+log = logging.getLogger("callsheet.board")
+
+#: How the process ends that has no memory left.
+OUT_OF_MEMORY = 7
 
 
 async def found_in(
@@ -50,9 +57,9 @@ def _counted(board: Board, person: Person | None) -> Iterator[None]:
     if board.reading[person.name] >= most:
         raise ProblemDetails(
             429,
-            f"{most} of your large sheets are being read; this one was not",
+            f"{count(most, 'large sheet')} of yours is being read; this one was not",
             title="Too many sheets at once",
-            remedy="try again when they are read",
+            remedy="try again when it is read",
         )
     board.reading[person.name] += 1
     try:
@@ -66,22 +73,25 @@ async def _read_apart(board: Board, kept: KeptSheet, options: SheetOptions) -> F
         *(sys.executable, "-P", "-m", "callsheet.deployments.board.sheet_reading"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
     )
     limits = board.reading_limits
     asked = pickle.dumps((limits.memory, board.settings, kept, options))
     try:
         async with asyncio.timeout(limits.seconds):
-            said, _ = await process.communicate(asked)
+            said, errors = await process.communicate(asked)
     except TimeoutError:
         return _not_read(kept, f"takes longer than {limits.seconds:g} seconds to read: split it")
     finally:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-    if process.returncode:
+    if process.returncode in (OUT_OF_MEMORY, -signal.SIGKILL):
         words = f"takes more than {say_bytes(limits.memory)} of memory to read: split it"
         return _not_read(kept, words)
+    if process.returncode:
+        log.error("a sheet was not read: %s", errors.decode(errors="replace")[-2000:])
+        return _not_read(kept, "could not be read because of a fault in Callsheet; see its log")
     found: FoundSheet | BadInput = pickle.loads(said)
     if isinstance(found, BadInput):
         raise found
@@ -104,6 +114,8 @@ def main() -> None:
         found = find_in_kept(settings, kept, options)
     except BadInput as error:
         found = BadInput(str(error), remedy=error.remedy)
+    except MemoryError:
+        raise SystemExit(OUT_OF_MEMORY) from None
     pickle.dump(found, sys.stdout.buffer)
 
 

@@ -61,7 +61,7 @@ def _readable(findings: Findings) -> Iterator[None]:
     """Refuse what is damaged: that fails in many ways in zipfile, the XML parser and openpyxl."""
     try:
         yield
-    except (SheetError, GeneratorExit):
+    except (SheetError, GeneratorExit, MemoryError):
         raise
     except Exception:
         findings.give_up("is not a workbook that can be read; save it again as .xlsx or as CSV")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import re
 import runpy
@@ -31,6 +32,7 @@ from callsheet.flows.run_name import is_made_up
 from callsheet.tasks.campaign.run import Run
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.errors import BadInput, NotApproved
+from callsheet.tasks.suggest import again_with, suggest_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -172,3 +174,25 @@ def test_a_name_that_somebody_typed_is_told_from_one_that_prefect_made(
 
 def test_a_name_of_a_run_without_one_is_told() -> None:
     assert all(is_made_up(generate_slug(2)) for _ in range(50))
+
+
+@pytest.mark.parametrize(
+    ("words", "typed", "started"),
+    [
+        ((), "run the same command again", "run the flow again"),
+        (("--budget", "50"), "with `--budget 50`", "with `budget=50`"),
+        (("--pay-again",), "with `--pay-again`", "with `pay_again=true`"),
+        (("--at-limit", "fit"), "with `--at-limit fit`", "with `at_limit=fit`"),
+    ],
+)
+def test_advice_names_an_option_to_who_types_and_a_parameter_to_who_starts_a_flow(
+    words: tuple[str, ...], typed: str, started: str
+) -> None:
+    parameters = inspect.signature(_flows()["campaign"].fn).parameters
+    try:
+        suggest_for(None, flow=True)
+        assert started in again_with(*words)
+        assert not words or started.split("`")[1].partition("=")[0] in parameters
+    finally:
+        suggest_for(None)
+    assert typed in again_with(*words)

@@ -142,7 +142,7 @@ async def _check_run(board: Board, person: Person, plan: KeptPlan, terms: PlanTe
         seen = await hand_in_fetched(board, person, fetched=fetched, place=kept.place)
         words = [f"the sheet at {kept.place} has changed"]
         raise await _moved_on(board, person, plan, words, sheet_id=seen.kept.id)
-    sheet = await parsed(board, kept, terms)
+    sheet = await parsed(board, kept, terms, person)
     found = await plan_unpriced(board.ledger, sheet, terms.options(kept), board.settings)
     wanted = {line.row for line in found.plan.spending}
     asked = await _prices_now(board, [b for b in found.sheet.briefs if b.row in wanted])

@@ -107,7 +107,7 @@ async def plan_of_sheet(board: Board, person: Person, sheet_id: str, terms: Plan
     parse_selection(terms.select)
     terms = PlanTerms.read({**terms.as_json(), "sandbox": board.sandbox})
     try:
-        sheet = await parsed(board, kept, terms)
+        sheet = await parsed(board, kept, terms, person)
     except SheetError as error:
         problems = [problem_json(one) for one in error.problems]
         raise ProblemDetails(

@@ -160,9 +160,12 @@ async def kept_sheet(board: Board, sheet_id: str) -> KeptSheet:
     return kept
 
 
-async def parsed(board: Board, kept: KeptSheet, terms: PlanTerms) -> Sheet:
+async def parsed(
+    board: Board, kept: KeptSheet, terms: PlanTerms, person: Person | None = None
+) -> Sheet:
     """Return a sheet as it is read on these terms; raises SheetError with all its problems."""
-    return (await found_in(board, kept, terms.sheet_options(board.settings))).good()
+    options = terms.sheet_options(board.settings)
+    return (await found_in(board, kept, options, person=person)).good()
 
 
 async def _view(board: Board, person: Person, kept: KeptSheet) -> SheetView:
