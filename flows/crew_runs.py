@@ -17,7 +17,7 @@ from prefect import get_client
 from prefect.client.schemas.objects import State, StateType
 from prefect.deployments import arun_deployment
 from prefect.exceptions import ObjectNotFound, PrefectException
-from prefect.states import Cancelled
+from prefect.states import Cancelled, Scheduled
 
 from callsheet.tasks.campaign.crews import CrewsAtWork, check_workers
 from callsheet.tasks.errors import CallsheetError, ConfigurationError
@@ -42,10 +42,14 @@ async def crew_runs(count: int, settings: Settings, profile: str | None) -> Crew
 
 
 class CrewRuns:
-    """The crews of one run; `profile` is the one whose settings they read."""
+    """The crews of one run; `profile` is the one whose settings they read.
 
-    def __init__(self, profile: str | None) -> None:
+    `taken_up` is how long a worker may take to start one, in seconds.
+    """
+
+    def __init__(self, profile: str | None, *, taken_up: float = TAKEN_UP) -> None:
         self._profile = profile
+        self._taken_up = taken_up
         self._runs: set[UUID] = set()
 
     async def check(self) -> None:
@@ -88,7 +92,11 @@ class CrewRuns:
         self._runs.add(made.id)
 
     async def at_work(self) -> CrewsAtWork | None:
-        """Return how many crews wait for a worker, and how many Prefect says run."""
+        """Return how many crews wait for a worker, and how many Prefect says run.
+
+        A worker may have taken one up and not started it, because the server was away: then
+        another one is asked to.
+        """
         found = CrewsAtWork(0, 0)
         with suppress(httpx.HTTPError, PrefectException, OSError):
             async with get_client() as client:
@@ -96,7 +104,10 @@ class CrewRuns:
                     state = (await client.read_flow_run(run)).state
                     if state is None or state.is_final():
                         continue
-                    waits = _may_begin(state)
+                    if self._is_stuck(state):
+                        again: State[None] = Scheduled(name="AwaitingRetry", message=_STUCK)
+                        await client.set_flow_run_state(run, again, force=True)
+                    waits = state.type in _WAITING
                     found = CrewsAtWork(found.waiting + waits, found.running + (not waits))
             return found
         return None
@@ -111,12 +122,10 @@ class CrewRuns:
                         over: State[None] = Cancelled(message="the run that it was for is over")
                         await client.set_flow_run_state(run, over, force=True)
 
-
-def _may_begin(state: State[Any]) -> bool:
-    """Whether a crew waits for a machine, or is on its way to one."""
-    if state.type == StateType.PENDING:
-        return (datetime.now(UTC) - state.timestamp).total_seconds() < TAKEN_UP
-    return state.type == StateType.SCHEDULED
+    def _is_stuck(self, state: State[Any]) -> bool:
+        since = (datetime.now(UTC) - state.timestamp).total_seconds()
+        return state.type == StateType.PENDING and since >= self._taken_up
 
 
+_STUCK = "a worker took it up and did not start it; it waits for a worker again"
 _DEPLOY = "deploy what is in `prefect.yaml` (docs/deployments.md); `callsheet up` does so by itself"

@@ -9,11 +9,14 @@ import uuid
 
 import httpx
 import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from callsheet.deployments.prefect_address import PrefectAddress
 from callsheet.deployments.servers import PrefectServer
 from callsheet.deployments.up.worker import FLOW_RUN, settle_flow_runs
+from callsheet.flows.crew_runs import CrewRuns
+from callsheet.tasks.campaign.crews import CrewsAtWork
 
 pytestmark = [pytest.mark.prefect, pytest.mark.xdist_group("prefect")]
 
@@ -77,3 +80,42 @@ def make(client: httpx.Client, path: str, **what: object) -> str:
 def ask(client: httpx.Client, path: str, **what: object) -> httpx.Response:
     """Ask again where the server's database is busy with others, as Prefect's own client does."""
     return client.post(path, json=what).raise_for_status()
+
+
+async def test_a_crew_that_its_worker_never_started_waits_for_another_worker(
+    server: PrefectServer,
+) -> None:
+    pool = f"crews-{uuid.uuid4()}"
+    with (
+        httpx.Client(base_url=f"{server.url}/", timeout=30) as client,
+        temporary_settings({PREFECT_API_URL: server.url}),
+    ):
+        make(client, "work_pools/", name=pool, type="process")
+        flow = make(client, "flows/", name="crew")
+        deployed = make(client, "deployments/", name="crew", flow_id=flow, work_pool_name=pool)
+        try:
+            patient, runs = CrewRuns(None), CrewRuns(None, taken_up=0.0)
+            for one in (patient, runs):
+                await one.start(pool, 1, 0)
+            asked = {"flow_runs": {"deployment_id": {"any_": [deployed]}}}
+            (run,) = ask(client, "flow_runs/filter", **asked).json()
+            ask(client, f"flow_runs/{run['id']}/set_state", state={"type": "PENDING"}, force=True)
+
+            assert await patient.at_work() == CrewsAtWork(1, 0)
+            assert state_of(client, run["id"]) == "Pending"
+            assert await runs.at_work() == CrewsAtWork(1, 0)
+            assert state_of(client, run["id"]) == "AwaitingRetry"
+            await runs.end()
+            assert state_of(client, run["id"]) == "Cancelled"
+        finally:
+            forget(client, deployed)
+
+
+def state_of(client: httpx.Client, run: str) -> str:
+    """Return the name of the state that a flow run is in."""
+    return str(client.get(f"flow_runs/{run}").json()["state_name"])
+
+
+def forget(client: httpx.Client, deployment: str) -> None:
+    """Remove a deployment, whose name others have as well."""
+    client.delete(f"deployments/{deployment}")
