@@ -16,6 +16,7 @@ from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.nights_file import listed_inboxes
 from callsheet.tasks.plural import count, say_bytes
 from callsheet.tasks.settings import Settings, credentials_folder
+from callsheet.tasks.store.spool import RESERVE
 
 #: Less room than this, in bytes, is worth a word; less than that stops a run before long.
 SCARCE, TOO_LITTLE = 5 * 10**9, 5 * 10**8
@@ -80,6 +81,8 @@ def room(
         there = next(one for one in (path, *path.parents) if one.exists())
         free = shutil.disk_usage(there).free
         words = f"{say_bytes(free)} are free for {name}, at {path}"
+        if "downloads" in name:
+            words += f"; a download begins only if it leaves {say_bytes(RESERVE)} of them"
         if free < too_little:
             yield wrong("disk", words, "make room: a run stops when the disk is full")
         elif free < scarce:

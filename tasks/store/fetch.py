@@ -19,7 +19,7 @@ from callsheet.tasks.clock import Clock, Random, Sleep, utc_now
 from callsheet.tasks.errors import FilmError, StoreError
 from callsheet.tasks.retry import RetryPolicy, retry
 from callsheet.tasks.store.answer import Begin, Body, Complete, Trouble, check_whole, judge
-from callsheet.tasks.store.spool import BLOCK, Part, SpooledFile
+from callsheet.tasks.store.spool import BLOCK, RESERVE, Part, SpooledFile
 
 if TYPE_CHECKING:
     from callsheet.tasks.connections import Answer
@@ -48,7 +48,7 @@ class Fetcher:
         allow_http: bool = False,
         attempts: int = 5,
         stall_seconds: float = 30.0,
-        reserve: int = 32 * 1024 * 1024,
+        reserve: int = RESERVE,
         clock: Clock = utc_now,
         sleep: Sleep = asyncio.sleep,
         random: Random = chance.random,

@@ -27,6 +27,8 @@ from callsheet.tasks.store.disk import disk_trouble, make_private, require_room,
 BLOCK = 1024 * 1024
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _DISK = "the spool disk"
+#: What a download leaves free of that, in bytes: others write there as well.
+RESERVE = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True)
