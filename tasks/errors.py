@@ -135,6 +135,10 @@ class LedgerDamaged(LedgerError):
     """The ledger's file is damaged, or is no ledger; nothing was spent."""
 
 
+class LedgerFull(LedgerError):
+    """The disk of a ledger is full; what was recorded before is safe."""
+
+
 class LedgerNewer(LedgerError):
     """A later Callsheet has worked with this ledger; nothing was spent."""
 

@@ -10,7 +10,6 @@ import asyncio
 import secrets
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,31 +20,12 @@ from fastapi import Depends, Request
 
 from callsheet.deployments.board.hosts import is_loopback
 from callsheet.deployments.board.permission import Permission
+from callsheet.deployments.board.sheet_reading import SheetReader
 from callsheet.tasks.ledger import Ledger
 from callsheet.tasks.ledger.ledger import Change
 from callsheet.tasks.settings import Settings
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadingLimits:
-    """What a large sheet may take to be read: seconds, bytes of memory, processes at once.
-
-    `large` is from how many bytes on a sheet is read in a process: a workbook unpacks to 200 times
-    that. `of_a_person` of them are read at once for each person, `at_once` for all together.
-    """
-
-    large: int = 64 * 1024
-    seconds: float = 60.0
-    memory: int = 2 * 1024**3
-    at_once: int = 2
-    of_a_person: int = 1
-    #: Held while one is read.
-    slots: asyncio.Semaphore = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "slots", asyncio.Semaphore(self.at_once))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +54,8 @@ class Board:
     token: Callable[[], str] = lambda: secrets.token_urlsafe(24)
     #: Held while a sheet is stored, so that its size counts before the next one is looked at.
     uploads: asyncio.Lock = field(default_factory=asyncio.Lock)
-    #: What uploaded sheets may take to be read, and how many of each person's are being read.
-    reading_limits: ReadingLimits = field(default_factory=lambda: ReadingLimits())
-    reading: Counter[str] = field(default_factory=Counter)
+    #: Reads uploaded sheets within limits of time, memory and sheets at once.
+    reader: SheetReader = field(default_factory=SheetReader)
     #: Of the request that it was given to: who has to be allowed each change; None: Callsheet.
     permission: Permission | None = None
 

@@ -1,9 +1,9 @@
-"""Reads sheets that were uploaded: a large one in a process of its own, which can be ended.
+"""Reads sheets that were uploaded: a large one in a process of its own, which can be stopped.
 
     python -P -m callsheet.deployments.board.sheet_reading
 
-What is to be read comes on its standard input, what was found goes to its standard output, both
-pickled: nobody else has either. Small sheets are read in a thread, within two seconds at most.
+That process gets its task on standard input and answers on standard output, both pickled: no other
+program has either end. Knows no request and no plan.
 """
 
 from __future__ import annotations
@@ -14,69 +14,96 @@ import os
 import pickle
 import signal
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
-from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.who import Person
 from callsheet.tasks.campaign.handed_in import find_in_kept, size_of
 from callsheet.tasks.errors import BadInput, Problem
 from callsheet.tasks.ledger import KeptSheet
 from callsheet.tasks.plural import count, say_bytes
+from callsheet.tasks.settings import Settings
 from callsheet.tasks.sheet.fill import FoundSheet
 from callsheet.tasks.sheet.values import SheetOptions
 
 log = logging.getLogger("callsheet.board")
 
-#: How the process ends that has no memory left.
+#: Exit status of the process when it has no memory left.
 OUT_OF_MEMORY = 7
 
 
-async def found_in(
-    board: Board, kept: KeptSheet, options: SheetOptions, *, person: Person | None = None
-) -> FoundSheet:
-    """Return what is in an uploaded sheet; `person` waits for it, and is not to hold up others.
+@dataclass(frozen=True, kw_only=True)
+class ReadingLimits:
+    """What a large sheet may take to be read: seconds, bytes of memory, processes at once.
 
-    Raises BadInput where its bytes are gone or others, ProblemDetails (429) where too many of the
-    person's sheets are being read already.
+    A sheet of `large` bytes or more is read in a process: a workbook unpacks to 200 times that.
+    Each person can have `of_a_person` of them read at once, all people together `at_once`.
     """
-    if size_of(board.settings, kept) < board.reading_limits.large:
-        return await asyncio.to_thread(find_in_kept, board.settings, kept, options)
-    with _counted(board, person):
-        async with board.reading_limits.slots:
-            return await _read_apart(board, kept, options)
+
+    large: int = 64 * 1024
+    seconds: float = 60.0
+    memory: int = 2 * 1024**3
+    at_once: int = 2
+    of_a_person: int = 1
 
 
-@contextmanager
-def _counted(board: Board, person: Person | None) -> Iterator[None]:
-    if person is None:
-        yield
-        return
-    most = board.reading_limits.of_a_person
-    if board.reading[person.name] >= most:
-        raise ProblemDetails(
-            429,
-            f"{count(most, 'large sheet')} of yours is being read; this one was not",
-            title="Too many sheets at once",
-            remedy="try again when it is read",
-        )
-    board.reading[person.name] += 1
-    try:
-        yield
-    finally:
-        board.reading[person.name] -= 1
+class SheetReader:
+    """Reads uploaded sheets within limits, so that one person's sheets do not hold up others."""
+
+    def __init__(self, limits: ReadingLimits | None = None) -> None:
+        self._limits = limits or ReadingLimits()
+        self._slots = asyncio.Semaphore(self._limits.at_once)
+        #: How many large sheets of each person are being read.
+        self._large: Counter[str] = Counter()
+        #: Small sheets of one person are read one after another.
+        self._small: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def find(
+        self, settings: Settings, kept: KeptSheet, options: SheetOptions, *, person: Person | None
+    ) -> FoundSheet:
+        """Return what is in a stored sheet; `person` waits for it (None: Callsheet itself).
+
+        Raises BadInput where its bytes are gone or were changed, ProblemDetails (429) where too
+        many large sheets of the person are being read already.
+        """
+        name = "" if person is None else person.name
+        if size_of(settings, kept) < self._limits.large:
+            async with self._small[name]:
+                return await asyncio.to_thread(find_in_kept, settings, kept, options)
+        with self._counted(name):
+            async with self._slots:
+                return await _read_apart(self._limits, settings, kept, options)
+
+    @contextmanager
+    def _counted(self, name: str) -> Iterator[None]:
+        most = self._limits.of_a_person
+        if name and self._large[name] >= most:
+            raise ProblemDetails(
+                429,
+                f"{count(most, 'large sheet')} of yours is being read; this one was not",
+                title="Too many sheets at once",
+                remedy="try again when it is read",
+            )
+        self._large[name] += 1
+        try:
+            yield
+        finally:
+            self._large[name] -= 1
 
 
-async def _read_apart(board: Board, kept: KeptSheet, options: SheetOptions) -> FoundSheet:
+async def _read_apart(
+    limits: ReadingLimits, settings: Settings, kept: KeptSheet, options: SheetOptions
+) -> FoundSheet:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "callsheet.deployments.board.sheet_reading"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    limits = board.reading_limits
-    asked = pickle.dumps((limits.memory, board.settings, kept, options))
+    asked = pickle.dumps((limits.memory, settings, kept, options))
     try:
         async with asyncio.timeout(limits.seconds):
             said, errors = await process.communicate(asked)

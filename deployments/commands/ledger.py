@@ -44,7 +44,10 @@ def _back_up(args: Namespace, settings: Settings) -> int:
         raise BadInput(f"there is no folder {args.file}; nothing was written", remedy="make it")
     made = back_up(settings.ledger, to, by=_me(), at=time.time())
     words = f"{made.path}: {made.lines:,} lines, {say_bytes(made.size)}, whole and proved"
-    _tell(args, words, {"file": str(made.path), "bytes": made.size, "lines": made.lines})
+    if not made.noted:
+        words += "; the ledger is read-only, so it has no note of this backup"
+    document = {"file": str(made.path), "bytes": made.size, "lines": made.lines}
+    _tell(args, words, {**document, "noted": made.noted})
     return 0
 
 

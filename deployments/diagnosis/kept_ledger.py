@@ -10,9 +10,9 @@ from callsheet.deployments.diagnosis.film_store import manifests
 from callsheet.deployments.diagnosis.finding import RUNBOOK, PlaceFinding, note, ok, wrong, wrong_by
 from callsheet.tasks.errors import CallsheetError, LedgerNewer, shorten
 from callsheet.tasks.ledger import all_campaigns
-from callsheet.tasks.ledger.backup import check_file_system, check_writable, opened, schema_of
 from callsheet.tasks.ledger.maintenance import LedgerCheck, check_ledger, size_of_ledger
 from callsheet.tasks.ledger.migrate import MAKE_ONE, contracts
+from callsheet.tasks.ledger.opened import check_file_system, check_writable, opened, schema_of
 from callsheet.tasks.ledger.productions import left_held
 from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.ledger.schema_version import SchemaVersion, works_until

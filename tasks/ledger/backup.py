@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Engine, inspect, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from callsheet.tasks.crash import crashpoint
-from callsheet.tasks.errors import BadInput, LedgerDamaged, LedgerError, LedgerNewer
+from callsheet.tasks.errors import BadInput, LedgerDamaged, LedgerError, LedgerFull, LedgerNewer
 from callsheet.tasks.ledger.acts import note_act
 from callsheet.tasks.ledger.campaigns import campaign_at_work
 from callsheet.tasks.ledger.database import ledger_file, ledger_url, make_engine, shown_address
@@ -34,22 +34,29 @@ from callsheet.tasks.ledger.new_file import (
     sync_folder,
     temporary,
 )
+from callsheet.tasks.ledger.opened import is_read_only, opened, schema_of
 from callsheet.tasks.ledger.schema import REVISION, campaigns, leases
 from callsheet.tasks.ledger.schema_version import SchemaVersion, version_of
 from callsheet.tasks.ledger.soundness import unsound
 from callsheet.tasks.ledger.table_copy import copy_tables, count_lines, empty_tables
 from callsheet.tasks.ledger.trouble import trouble
 
+#: How often a file that changes meanwhile is copied.
+_TRIES = 3
 _INSTEAD = "--instead restores the backup in its place, and keeps what is there beside it"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backup:
-    """A backup that is whole on the disk: where, how many bytes, how many lines of all tables."""
+    """A complete backup on the disk: where, how many bytes, how many lines of all tables.
+
+    `noted` says whether the ledger has a note of it; a ledger that is read-only has none.
+    """
 
     path: Path
     size: int
     lines: int
+    noted: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +70,8 @@ class Restored:
 def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
     """Copy the ledger at `address` into a new file, or into a folder under a name of its moment.
 
-    An SQLite ledger of an older schema is copied as it is, so that its program can use the copy. In
-    one on a file system that is read-only, the backup is not noted.
+    An SQLite ledger of an older schema is copied as it is, so that its program can use the copy. A
+    ledger that is read-only is copied, too.
 
     Nothing appears there before it is whole, proved and on the disk. Raises BadInput where a file
     is there already, LedgerError where there is no ledger, or it cannot be read or written.
@@ -79,27 +86,32 @@ def back_up(address: str, to: Path, *, by: str, at: float) -> Backup:
         remove_left(path.parent, at=at)
         file = ledger_file(ledger_url(address))
         if file is not None and file.exists() and is_read_only(file):
-            lines = _copy_at_rest(file, path)
-            return Backup(path=path, size=path.stat().st_size, lines=lines)
-        return _back_up(address, path, by=by, at=at)
+            lines, noted = _copy_at_rest(file, path), False
+        else:
+            with opened(address, upgrades=False) as source:
+                lines = _copy_into(path, source)
+                noted = _note_backup(source, lines, by=by, at=at)
+        return Backup(path=path, size=path.stat().st_size, lines=lines, noted=noted)
 
 
-def _back_up(address: str, path: Path, *, by: str, at: float) -> Backup:
-    with opened(address, upgrades=False) as source:
-        lines = _copy_into(path, source)
+def _note_backup(source: Engine, lines: int, *, by: str, at: float) -> bool:
+    """Note a backup in its ledger. Return False where that fails: the backup is complete."""
+    try:
         with source.begin() as connection:
             if inspect(connection).has_table("acts"):
                 note_act(connection, act="backup", by=by, at=at, words=f"{lines} lines")
-    return Backup(path=path, size=path.stat().st_size, lines=lines)
+    except (DBAPIError, LedgerError):
+        return False
+    return True
 
 
 @contextmanager
 def _room_at(folder: Path) -> Iterator[None]:
-    """Say of a disk that is full which one it is: the copy is made there."""
+    """Raise LedgerError that names `folder`, where a copy is made, when its disk is full."""
     try:
         yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+    except (OSError, LedgerFull) as error:
+        if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise LedgerError(
             f"the disk of {folder} is full; no copy was left there, and the ledger is as it was",
@@ -107,26 +119,40 @@ def _room_at(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def is_read_only(path: Path) -> bool:
-    """Whether a path is on a file system that nobody writes to, mounted so or after a fault."""
-    if not hasattr(os, "statvfs"):
-        return False
-    there = next(one for one in (path, *path.parents) if one.exists())
-    return bool(os.statvfs(there).f_flag & os.ST_RDONLY)
-
-
 def _copy_at_rest(file: Path, path: Path) -> int:
-    """Copy an SQLite ledger that nobody can write to, with its log; return how many lines it has.
+    """Copy an SQLite ledger on a read-only mount, with its log; return how many lines it has.
 
     SQLite itself does not open one there: it would make files beside it.
     """
     with temporary(path) as copy:
-        shutil.copyfile(file, copy)
-        if (log := file.with_name(f"{file.name}-wal")).exists():
-            shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))
+        _copy_unchanged(file, copy)
         with contextlib.closing(sqlite3.connect(copy)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return _named(copy, path)
+
+
+def _copy_unchanged(file: Path, copy: Path) -> None:
+    """Copy a ledger's file and log while neither changes: another mount may write to them."""
+    log, copied_log = file.with_name(f"{file.name}-wal"), copy.with_name(f"{copy.name}-wal")
+    for _ in range(_TRIES):
+        before = _states(file, log)
+        copied_log.unlink(missing_ok=True)
+        # The log may go between two looks, where its program ends.
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(file, copy)
+            shutil.copyfile(log, copied_log)
+        if file.exists() and _states(file, log) == before:
+            return
+    raise LedgerError(
+        f"a program writes to the ledger {file} through another mount; no backup was made",
+        remedy="make the backup where the ledger is mounted for writing",
+    )
+
+
+def _states(*files: Path) -> list[tuple[int, int, int] | None]:
+    """Return what changes with each write to a file: inode, bytes, time; None where it is gone."""
+    found = [one.stat() if one.exists() else None for one in files]
+    return [one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
 def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) -> Restored:
@@ -141,111 +167,30 @@ def restore(address: str, backup: Path, *, by: str, at: float, instead: bool) ->
     url = ledger_url(address)
     file = ledger_file(url)
     folder = file.parent if file else backup.parent
-    with _room_at(folder):
-        return _restore(address, file, backup, folder, by=by, at=at, instead=instead)
-
-
-def _restore(
-    address: str,
-    file: Path | None,
-    backup: Path,
-    folder: Path,
-    *,
-    by: str,
-    at: float,
-    instead: bool,
-) -> Restored:
     remove_left(folder, at=at)
     with _taken_for_copy(backup, folder) as copy:
         if file is None:
             return _restore_server(address, copy, backup, by=by, at=at, instead=instead)
-        lines = _count(copy, by=by, at=at, backup=backup)
-        before = file.with_name(f"{file.name}.before-{_moment(at)}")
-        if not file.exists() or not file.stat().st_size:
-            # To open it would have SQLite remove a log that was left.
-            keep_logs(file, before)
-            file.unlink(missing_ok=True)
-            give_name(copy, file)
-            return Restored(lines=lines, before=None)
-        _check_place(file, instead=instead)
-        with made_way(file, before):
-            crashpoint("ledger: before a backup is put in its place")
-            os.replace(copy, file)
-        sync_folder(file.parent)
-        return Restored(lines=lines, before=before)
+        with _room_at(folder):
+            lines = _count(copy, by=by, at=at, backup=backup)
+            before = file.with_name(f"{file.name}.before-{_moment(at)}")
+            return Restored(lines=lines, before=_put(copy, file, before, instead=instead))
 
 
-@contextmanager
-def opened(
-    address: str, *, writes: bool = True, anyway: bool = False, upgrades: bool = True
-) -> Iterator[Engine]:
-    """Open the ledger at an address; one writes at a time.
-
-    It is brought to this program's schema first, unless `upgrades` is False; `anyway` does that
-    even while a run is at work that may not be able to go on.
-    """
-    url = ledger_url(address)
-    file = ledger_file(url)
-    shown = shown_address(url)
-    if file is not None and not file.exists():
-        raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
-    reader, writer = make_engine(url, writes=False), make_engine(url, writes=True)
-    try:
-        if upgrades:
-            upgrade(reader=reader, writer=writer, create=False, anyway=anyway)
-        else:
-            _check_readable(reader)
-        yield writer if writes else reader
-    except DBAPIError as error:
-        raise trouble(error, shown) from error
-    finally:
-        reader.dispose()
-        writer.dispose()
-
-
-def _check_readable(reader: Engine) -> None:
-    """Raise LedgerError for a database without a ledger, LedgerNewer for one of a later program."""
-    with reader.connect() as connection:
-        found = version_of(connection)
-    if found is None:
-        raise LedgerError("there is no ledger in this database yet", remedy=MAKE_ONE)
-    found.check()
-
-
-def schema_of(address: str) -> SchemaVersion:
-    """Return the schema of the ledger at an address. Raises LedgerError where there is none."""
-    url = ledger_url(address)
-    file = ledger_file(url)
-    # To open an empty file would have SQLite write to it.
-    if file is not None and not (file.exists() and file.stat().st_size):
-        raise LedgerError(f"there is no ledger at {file} yet", remedy=MAKE_ONE)
-    engine = make_engine(url, writes=False)
-    try:
-        with engine.connect() as connection:
-            return version_of(connection) or SchemaVersion(number=REVISION, works_with=REVISION)
-    except DBAPIError as error:
-        raise trouble(error, shown_address(url)) from error
-    finally:
-        engine.dispose()
-
-
-def check_file_system(address: str) -> None:
-    """Raise LedgerError where the file of a ledger is where nobody can write."""
-    file = ledger_file(ledger_url(address))
-    if file is not None and is_read_only(file):
-        raise LedgerError(
-            f"the ledger {file} is on a file system that is read-only",
-            remedy="mount it for writing; where the disk failed, back the ledger up first "
-            "(`callsheet ledger backup FILE` can) and move it to another disk",
-        )
-
-
-def check_writable(address: str) -> None:
-    """Raise LedgerError where the ledger cannot be written to; nothing of it changes."""
-    with opened(address, upgrades=False) as engine, engine.connect() as connection:
-        # It changes no line, and takes every right and lock that a change would.
-        connection.execute(update(campaigns).values(name=campaigns.c.name).where(text("1 = 0")))
-        connection.rollback()
+def _put(copy: Path, file: Path, before: Path, *, instead: bool) -> Path | None:
+    """Put a copy in the place of a ledger's file; return where that is now, if there was one."""
+    if not file.exists() or not file.stat().st_size:
+        # To open it would have SQLite remove a log that was left.
+        keep_logs(file, before)
+        file.unlink(missing_ok=True)
+        give_name(copy, file)
+        return None
+    _check_place(file, instead=instead)
+    with made_way(file, before):
+        crashpoint("ledger: before a backup is put in its place")
+        os.replace(copy, file)
+    sync_folder(file.parent)
+    return before
 
 
 def copy_aside(address: str, *, at: float) -> tuple[SchemaVersion, Path | None]:
@@ -349,16 +294,23 @@ def _taken_for_copy(backup: Path, folder: Path) -> Iterator[Path]:
             remedy="make one with `callsheet ledger backup FILE`",
         )
     with temporary(folder / backup.name) as copy:
-        try:
-            shutil.copyfile(backup, copy)
-            _prove(copy)
-        except LedgerError as error:
-            words = str(error).replace(str(copy), str(backup))
-            raise LedgerError(
-                f"{backup} cannot be restored: {words}; the ledger is as it was",
-                remedy="restore another backup; one of a later Callsheet needs that version",
-            ) from error
+        with _room_at(folder):
+            _copy_backup(backup, copy)
         yield copy
+
+
+def _copy_backup(backup: Path, copy: Path) -> None:
+    try:
+        shutil.copyfile(backup, copy)
+        _prove(copy)
+    except LedgerFull:
+        raise
+    except LedgerError as error:
+        words = str(error).replace(str(copy), str(backup))
+        raise LedgerError(
+            f"{backup} cannot be restored: {words}; the ledger is as it was",
+            remedy="restore another backup; one of a later Callsheet needs that version",
+        ) from error
 
 
 def _count(copy: Path, *, by: str, at: float, backup: Path) -> int:
@@ -422,8 +374,8 @@ def _restore_server(
             _check_free(writing, shown, instead=instead)
             if count_lines(writing) > 0:
                 # Nobody writes any more: nothing is removed that is not in it.
-                before = backup.with_name(f"ledger.before-{_moment(at)}.db")
-                with temporary(before) as kept:
+                before = backup.absolute().with_name(f"ledger.before-{_moment(at)}.db")
+                with _room_at(before.parent), temporary(before) as kept:
                     _copy_server(writing, kept)
                     _named(kept, before)
             empty_tables(writing)

@@ -290,7 +290,7 @@ def keeping_older(
     try:
         yield keep
     except BaseException:
-        from callsheet.tasks.ledger.backup import schema_of
+        from callsheet.tasks.ledger.opened import schema_of
 
         for _, path in kept:
             # It is what the ledger still is.

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from callsheet.tasks.errors import LedgerError
 from callsheet.tasks.ledger.acts import note_act
-from callsheet.tasks.ledger.backup import copy_aside, opened, schema_of
+from callsheet.tasks.ledger.backup import copy_aside
 from callsheet.tasks.ledger.campaigns import campaign_at_work
 from callsheet.tasks.ledger.database import (
     LOCK_WAIT,
@@ -21,6 +21,7 @@ from callsheet.tasks.ledger.database import (
     shown_address,
 )
 from callsheet.tasks.ledger.migrate import upgrade
+from callsheet.tasks.ledger.opened import opened, schema_of
 from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.ledger.schema_board import acts
 from callsheet.tasks.ledger.schema_version import SchemaVersion, version_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callsheet.tasks.errors import LedgerDamaged, LedgerError, shorten
+from callsheet.tasks.errors import LedgerDamaged, LedgerError, LedgerFull, shorten
 
 
 def trouble(error: Exception, address: str) -> LedgerError:
@@ -15,7 +15,7 @@ def trouble(error: Exception, address: str) -> LedgerError:
             remedy="let the other program finish (a backup, a database browser?), then run again",
         )
     if "disk is full" in low or "no space" in low:
-        return LedgerError(
+        return LedgerFull(
             f"the disk of the ledger {address} is full; what was recorded before is safe",
             remedy="make room, then run the same command again",
         )
@@ -27,7 +27,9 @@ def trouble(error: Exception, address: str) -> LedgerError:
     if "readonly" in low or "read-only" in low:
         return LedgerError(
             f"the ledger {address} is read-only",
-            remedy="give write access to the file and its folder",
+            remedy="give write access to the file and its folder"
+            if not address.startswith("postgresql")
+            else "give this user write access, and check that the server is not a standby",
         )
     if "not a database" in low or "malformed" in low:
         return LedgerDamaged(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callsheet.tasks.errors import SheetError
@@ -48,7 +49,7 @@ def read_workbook(
         grid = Grid(
             findings,
             exact=False,
-            locate=_locator(title),
+            locate=partial(_locate, title),
             hidden_columns=shape.hidden_columns,
             skip_hidden=skip_hidden,
         )
@@ -165,11 +166,12 @@ def _number(value: int | float, number_format: str) -> tuple[str, str | None]:
     return (short if "e" not in short else f"{value:.20f}".rstrip("0")), None
 
 
-def _locator(title: str) -> Any:
+def _locate(title: str, line: int, position: int) -> str:
+    """Name a cell as a spreadsheet does. Part of what is read: it has to be picklable."""
     from openpyxl.utils import get_column_letter
 
     shown = title if re.fullmatch(r"\w+", title) else f"'{title}'"
-    return lambda line, position: f"{shown}!{get_column_letter(position + 1)}{line}"
+    return f"{shown}!{get_column_letter(position + 1)}{line}"
 
 
 def _refuse_bomb(content: bytes, findings: Findings) -> None:

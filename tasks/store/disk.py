@@ -48,8 +48,9 @@ def require_room(what: str, folder: Path, needed: int, *, reserve: int) -> None:
         free = shutil.disk_usage(folder).free
     if free < needed + reserve:
         message = (
-            f"{what} is full: {say_bytes(needed)} are needed in {folder} and {say_bytes(free)} "
-            "are free; make room and run the same command again"
+            f"{what} is full: {say_bytes(needed)} are needed in {folder}, {say_bytes(reserve)} "
+            f"stay in reserve, and {say_bytes(free)} are free; make room and run the same command "
+            "again"
         )
         raise StoreError(message)
 

@@ -15,9 +15,10 @@ API = "/api/v1"
 LIMIT = 120.0
 
 
-async def hand_in(who: httpx.AsyncClient, name: str, text: str) -> dict[str, Any]:
-    """Hand in a sheet as a file."""
-    answer = await who.post(f"{API}/sheets", files={"file": (name, text.encode())})
+async def hand_in(who: httpx.AsyncClient, name: str, sheet: str | bytes) -> dict[str, Any]:
+    """Upload a sheet as a file."""
+    content = sheet.encode() if isinstance(sheet, str) else sheet
+    answer = await who.post(f"{API}/sheets", files={"file": (name, content)})
     assert answer.status_code == 201, answer.text
     return dict(answer.json())
 

@@ -339,6 +339,7 @@ DELIVERING = {
         _DISKS + "a_spool_without_room_leaves_the_film_to_a_later_run",
         _DISKS + "a_store_that_fills_up_keeps_no_half_a_film",
         _DISKS + "a_backup_that_has_no_room_names_the_disk",
+        _DISKS + "a_restore_that_has_no_room_names_the_disk",
         _FULL + "a_spool_that_fills_up_gives_its_room_back",
     ),
     "the bucket asks to slow down": _shown(
@@ -395,6 +396,7 @@ RUNNING = {
         _DISKS + "a_ledger_that_another_program_locks_for_a_while_is_waited_for",
         _DISKS + "a_ledger_that_cannot_be_written_stops_the_run_before_it_pays",
         _DISKS + "a_ledger_on_a_disk_that_is_read_only_is_named_and_can_be_backed_up",
+        _DISKS + "a_ledger_that_changes_while_its_files_are_copied_is_not_backed_up",
         _DISKS + "a_damaged_ledger_is_named_and_its_films_are_not_paid_again",
         _DISKS + "a_ledger_of_an_older_release_is_brought_up_to_date",
         _DISKS + "a_ledger_of_a_newer_release_is_refused",

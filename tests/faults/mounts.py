@@ -27,9 +27,16 @@ def small_disk(folder: Path, size: str) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
     """Let nobody write to what is in `folder`."""
-    _mount("--bind", str(folder), str(folder))
-    try:
+    with bound(folder, folder):
         _mount("-o", "remount,ro,bind", str(folder))
+        yield
+
+
+@contextmanager
+def bound(source: Path, folder: Path) -> Iterator[None]:
+    """Show what is in `source` at `folder`, too."""
+    _mount("--bind", str(source), str(folder))
+    try:
         yield
     finally:
         _unmount(folder)

@@ -8,12 +8,13 @@ import signal
 import sqlite3
 import time
 from pathlib import Path
+from threading import Event, Thread
 
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import create_engine
 
-from tests.faults.mounts import read_only, small_disk
+from tests.faults.mounts import bound, read_only, small_disk
 from tests.faults.production import A_WHILE, Production
 from tests.programs import Finished
 
@@ -83,6 +84,47 @@ def test_a_backup_that_has_no_room_names_the_disk(production: Production) -> Non
         assert f"the disk of {elsewhere} is full; no copy was left there" in refused.err
         assert list(elsewhere.iterdir()) == []
     production.ends_well()
+
+
+def test_a_restore_that_has_no_room_names_the_disk(production: Production) -> None:
+    assert production.asks_for(1).run().status == 0
+    backup = production.desk.call("ledger", "backup", "whole.db", "--json")
+    elsewhere = production.desk.folder / "elsewhere"
+    # The copy fits; its check and its note, which need a log, do not.
+    with small_disk(elsewhere, f"{-(-backup.json['bytes'] // 4096) * 4 + 4}k"):
+        production.desk.environ["CALLSHEET_LEDGER"] = f"sqlite:///{elsewhere}/ledger.db"
+        refused = production.desk.call("ledger", "restore", "whole.db")
+        assert refused.status == 2, refused.err
+        assert f"the disk of {elsewhere} is full; no copy was left there" in refused.err
+        assert list(elsewhere.iterdir()) == []
+
+
+def test_a_ledger_that_changes_while_its_files_are_copied_is_not_backed_up(
+    production: Production,
+) -> None:
+    assert production.asks_for(1).run().status == 0
+    folder = production.ledger.parent
+    mounted = production.desk.folder / "mounted"
+    mounted.mkdir()
+    shutil.copytree(folder, mounted, dirs_exist_ok=True)
+    done = Event()
+
+    def write() -> None:
+        while not done.is_set():
+            os.utime(mounted / production.ledger.name)
+
+    with bound(mounted, folder), read_only(folder):
+        writer = Thread(target=write)
+        writer.start()
+        try:
+            refused = production.desk.call("ledger", "backup", "torn.db")
+        finally:
+            done.set()
+            writer.join()
+        assert refused.status == 2, refused.err
+        assert "a program writes to the ledger" in refused.err
+        assert not (production.desk.folder / "torn.db").exists()
+        assert production.desk.call("ledger", "backup", "sound.db").status == 0
 
 
 def _used(folder: Path) -> int:

@@ -880,7 +880,7 @@ MUTATIONS = (
     Mutation(
         "a log that was left by a ledger that is gone is moved aside",
         "tasks/ledger/backup.py",
-        "            keep_logs(file, before)\n",
+        "        keep_logs(file, before)\n",
         "",
         BACKUP,
     ),

@@ -17,8 +17,8 @@ import pytest
 from callsheet.deployments.diagnosis.kept_ledger import ledger
 from callsheet.deployments.diagnosis.place import room
 from callsheet.tasks.ledger import claim_batch, open_ledger
-from callsheet.tasks.ledger.backup import schema_of
 from callsheet.tasks.ledger.maintenance import make_ledger
+from callsheet.tasks.ledger.opened import schema_of
 from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.settings import load_settings
 from tests.campaigns import Stage, brief

@@ -16,7 +16,6 @@ from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.fetching import InboxFile, fetch_address, list_inbox
 from callsheet.deployments.board.problem_details import ProblemDetails
 from callsheet.deployments.board.quota import make_room
-from callsheet.deployments.board.sheet_reading import found_in
 from callsheet.deployments.board.who import Person
 from callsheet.tasks.campaign.board_plan import PlanTerms
 from callsheet.tasks.campaign.handed_in import fit_name, keep_bytes
@@ -165,13 +164,13 @@ async def parsed(
 ) -> Sheet:
     """Return a sheet as it is read on these terms; raises SheetError with all its problems."""
     options = terms.sheet_options(board.settings)
-    return (await found_in(board, kept, options, person=person)).good()
+    return (await board.reader.find(board.settings, kept, options, person=person)).good()
 
 
 async def _view(board: Board, person: Person, kept: KeptSheet) -> SheetView:
     terms = PlanTerms(sandbox=board.sandbox)
     options = terms.sheet_options(board.settings)
-    read = await found_in(board, kept, options, person=person)
+    read = await board.reader.find(board.settings, kept, options, person=person)
     seen = partial(SheetView, kept=kept, rows=read.rows, columns=read.columns)
     if read.sheet is None:
         return seen(problems=read.problems, notes=read.notes)

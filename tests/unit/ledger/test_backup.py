@@ -27,6 +27,7 @@ from callsheet.tasks.ledger import all_campaigns, ensure_campaign, open_ledger
 from callsheet.tasks.ledger.backup import back_up, restore
 from callsheet.tasks.ledger.leases import name_in_sql
 from callsheet.tasks.ledger.maintenance import check_ledger, upgrade_ledger, vacuum_ledger
+from callsheet.tasks.ledger.opened import check_writable
 from callsheet.tasks.ledger.schema import REVISION, campaigns, events, leases, metadata
 from tests.board.filmed import filmed
 from tests.databases import PostgresServer
@@ -104,9 +105,29 @@ async def test_a_backup_is_one_whole_file_for_its_owner_alone(
     assert len(lines_of(f"sqlite:///{made.path}")["takes"]) == 2
     left = {path.name for path in tmp_path.iterdir()} - {"ledger.db"}
     assert left == {made.path.name}
+    assert made.noted
     assert check_ledger(ledger_address).backup_at == NOW
     with pytest.raises(BadInput, match="replaces no other"):
         back_up(ledger_address, made.path, **BY_ME)
+
+
+async def test_a_ledger_that_is_read_only_is_backed_up_and_diagnosed(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    address = str(postgres.new_database())
+    await with_films(address, 1)
+    with connected(address) as connection:
+        name = connection.execute(text("SELECT current_database()")).scalar_one()
+        connection.execute(text(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'))
+        connection.commit()
+
+    made = back_up(address, tmp_path / "kept.db", **BY_ME)
+
+    assert not made.noted
+    assert lines_of(f"sqlite:///{made.path}") == lines_of(address)
+    with pytest.raises(LedgerError, match="is read-only") as caught:
+        check_writable(address)
+    assert "give this user write access" in str(caught.value.remedy)
 
 
 async def test_a_backup_is_of_one_moment_while_others_write(
@@ -369,6 +390,8 @@ async def test_on_postgres_what_came_in_the_last_moment_is_kept(
     # Whoever came then waited, and has written into what was restored.
     names = [line[1] for line in lines_of(address)["campaigns"]]
     assert "autumn" in names
+    assert before is not None
+    assert before.is_absolute()
     assert "autumn" not in str(lines_of(f"sqlite:///{before}"))
 
 

@@ -21,10 +21,11 @@ from callsheet.tasks.ledger import (
     open_ledger,
     renew_batches,
 )
-from callsheet.tasks.ledger.backup import back_up, schema_of
+from callsheet.tasks.ledger.backup import back_up
 from callsheet.tasks.ledger.database import ledger_url, make_engine
 from callsheet.tasks.ledger.maintenance import check_ledger, upgrade_ledger
 from callsheet.tasks.ledger.migrate import TRIES, upgrade
+from callsheet.tasks.ledger.opened import schema_of
 from callsheet.tasks.ledger.schema import REVISION
 from callsheet.tasks.ledger.schema_version import order_of
 from tests.campaigns import Stage, brief
