@@ -10,7 +10,6 @@ interface; imports nothing of Prefect.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from ruamel.yaml import YAML
 
 from callsheet.deployments.prefect_address import prefect_address
 from callsheet.deployments.prefect_deployment import client_of
+from callsheet.tasks.visible import say, visible
 
 #: Where a file wants the id of a notification block.
 NOTIFY = "NOTIFY"
@@ -37,15 +37,15 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(f"there is no automation {', '.join(sorted(unknown))}")
     at = prefect_address()
     if at is None:
-        print("no Prefect server is configured: set PREFECT_API_URL", file=sys.stderr)
+        say("no Prefect server is configured: set PREFECT_API_URL")
         return 2
     try:
         with client_of(at) as client:
             block = _block(client, args.notify) if args.notify else None
             for path in (HERE / f"{name}.yaml" for name in args.names or known):
-                print(_load(client, path, block))
+                print(visible(_load(client, path, block)))
     except (httpx.HTTPError, LookupError) as error:
-        print(f"the Prefect server at {at.url} does not take it: {error}", file=sys.stderr)
+        say(f"the Prefect server at {at.url} does not take it: {error}")
         return 2
     return 0
 

@@ -17,6 +17,8 @@ import urllib.request
 from http.client import HTTPException
 from pathlib import Path
 
+from callsheet.tasks.visible import say, visible
+
 #: A role's port and the path that it answers at, whoever asks.
 ROLES: dict[str, tuple[int, str]] = {
     "board": (8788, "/live"),
@@ -35,12 +37,12 @@ _LISTENS = "0A"
 def main(words: list[str]) -> int:
     """Ask the role, or every one that listens; return 0 when all answer well."""
     if words and words[0] not in ROLES:
-        print(f"there is no role {words[0]}: {', '.join(ROLES)}", file=sys.stderr)
+        say(f"there is no role {words[0]}: {', '.join(ROLES)}")
         return 2
     asked = words[:1] or [role for role, (port, _) in ROLES.items() if port in listening()]
     troubles = {role: trouble_of(role) for role in asked}
     for role, trouble in troubles.items():
-        print(f"{role}: {trouble or 'alive'}")
+        print(visible(f"{role}: {trouble or 'alive'}"))
     return int(any(troubles.values()))
 
 

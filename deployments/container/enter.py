@@ -14,6 +14,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from callsheet.tasks.visible import say
+
 #: Prefect's settings that are secrets, or have a password in them.
 SECRETS = (
     "PREFECT_API_KEY",
@@ -35,14 +37,14 @@ MODULES = {
 def main(words: list[str]) -> int:
     """Become the command; return 2 where that is not possible."""
     if not words:
-        print("name a command, as `callsheet board`", file=sys.stderr)
+        say("name a command, as `callsheet board`")
         return 2
     try:
         environ = with_secrets(os.environ)
         command = command_of(words)
         os.execvpe(command[0], command, environ)
     except OSError as error:
-        print(f"callsheet: {error.filename or words[0]}: {error.strerror}", file=sys.stderr)
+        say(f"callsheet: {error.filename or words[0]}: {error.strerror}")
         return 2
 
 

@@ -13,6 +13,8 @@ import sys
 from getpass import getpass
 from pathlib import Path
 
+from callsheet.tasks.visible import visible
+
 
 def main() -> int:
     """Make what is missing; say what is there."""
@@ -26,7 +28,7 @@ def main() -> int:
         keep(args.folder / name, text)
     if not (args.folder / "api-key").exists():
         keep(args.folder / "api-key", getpass("the organisation's key for the service: "))
-    print(f"{args.folder}: {', '.join(sorted(one.name for one in args.folder.iterdir()))}")
+    print(visible(f"{args.folder}: {', '.join(sorted(one.name for one in args.folder.iterdir()))}"))
     return 0
 
 

@@ -26,6 +26,7 @@ from typing import Any
 
 from callsheet.deployments.automations.__main__ import main as load_automations
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
+from callsheet.tasks.visible import visible
 
 POOL = "callsheet"
 TEMPLATE = Path(__file__).parents[1] / "work-pools" / "process.json"
@@ -48,7 +49,7 @@ def main() -> int:
     _wait_for(at)
     make_pool(at)
     if _read(note) == wanted and _is_there(at, list(deployments)):
-        print(f"{len(deployments)} deployments are there as before")
+        print(visible(f"{len(deployments)} deployments are there as before"))
         return 0
     note.unlink(missing_ok=True)
     if status := _deploy(file):
@@ -56,7 +57,7 @@ def main() -> int:
     status = load_automations(AUTOMATIONS)
     if status == 0:
         note.write_text(wanted)
-        print(f"deployed: {', '.join(deployments)}")
+        print(visible(f"deployed: {', '.join(deployments)}"))
     # Its own 2 is for options, which are not somebody's here.
     return min(status, 1)
 

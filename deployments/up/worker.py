@@ -16,6 +16,7 @@ from typing import Any
 from callsheet.deployments.prefect_address import PrefectAddress, prefect_address
 from callsheet.deployments.up.deploy import POOL, ask_prefect, make_pool
 from callsheet.deployments.up.leftovers import processes_with
+from callsheet.tasks.visible import visible
 
 #: In the environment of every process that carries a flow run.
 FLOW_RUN = "PREFECT__FLOW_RUN_ID"
@@ -46,7 +47,7 @@ def settle_flow_runs(at: PrefectAddress, pool: str = POOL) -> None:
             state = _state_for(flow_run, _deployment_of(at, flow_run))
             told = {"state": state, "force": True}
             ask_prefect(at, f"flow_runs/{flow_run['id']}/set_state", told)
-            print(f"flow run {flow_run['name']} had no process any more: {state['name']}")
+            print(visible(f"flow run {flow_run['name']} had no process any more: {state['name']}"))
 
 
 def _deployment_of(at: PrefectAddress, flow_run: dict[str, Any]) -> str | None:
