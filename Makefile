@@ -16,7 +16,7 @@ install: $(VENV)/.installed
 	@echo '  export PATH="$$HOME/.local/bin:$$PATH"    # where ~/.local/bin is not on it yet'
 	@echo "Then, beside a sheet of your own: callsheet run SHEET --sandbox"
 
-# Runtime only: what a person needs to make films, and the sandbox to try it with.
+# Runtime only: what a person needs to make videos, and the sandbox to try it with.
 $(VENV)/.installed: constraints.txt constraints-analysis.txt constraints-sandbox.txt pyproject.toml \
 		$(VENV)/.uv
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes \
@@ -52,7 +52,7 @@ $(VENV)/.postgres: $(VENV)/.installed-dev
 
 demo: $(VENV)/.installed
 	$(BIN)/callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400
-	@echo "Look at the films in a browser, keep them or have them made again:"
+	@echo "Look at the videos in a browser, keep them or have them made again:"
 	@echo "  $(BIN)/callsheet board --sandbox --open"
 
 # Programs are started from the wheel, as somebody has it who installs it.

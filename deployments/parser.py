@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 EPILOG = """\
 to try a sheet of your own, on this machine and at no cost:
   callsheet check SHEET             every problem of it, each with its cell
-  callsheet run SHEET --sandbox     films of it, by a service of our own
+  callsheet run SHEET --sandbox     videos of it, by a service of our own
 
 exit status:
   0  everything delivered, or nothing to do     3  finished, some rows need a person
@@ -30,15 +30,15 @@ COMMANDS = {
     "tools": ("what the service's tools take, and a row to begin with", "sheet"),
     "schema": ("the JSON Schema of YAML and JSON sheets, for your editor", "sheet"),
     "status": ("campaigns, or one of them: rows by state, credits", "ledger"),
-    "rows": ("a line for every row: state, credits, where its film is", "ledger"),
+    "rows": ("a line for every row: state, credits, where its video is", "ledger"),
     "explain": ("everything that is known of one row, and why", "ledger"),
     "resolve": ("settle a paid call whose outcome nobody knows", "ledger"),
     "verify": ("is every delivery still in the store, and intact?", "ledger"),
     "reconcile": ("compare the ledger with what the service says", "ledger"),
     "export": ("rows, takes, events or costs, for spreadsheets and programs", "ledger"),
-    "review": ("keep or reject the film of a row, with a reason", "ledger"),
-    "contact-sheet": ("a campaign's films on one page or picture, to be sent", "ledger"),
-    "retake": ("another take of rows: a new film at a price that is asked about", "ledger"),
+    "review": ("keep or reject the video of a row, with a reason", "ledger"),
+    "contact-sheet": ("a campaign's videos on one page or picture, to be sent", "ledger"),
+    "retake": ("another take of rows: a new video at a price that is asked about", "ledger"),
     "ledger": ("back a ledger up, restore it, check it, make it small", "ledger"),
     "cancel": ("cancel rows or a whole campaign, also while a run is at work", "ledger"),
     "nightly": ("sweep an inbox of sheets: what is new or changed is made", "night"),
@@ -49,7 +49,7 @@ COMMANDS = {
     "logout": ("revoke the key that login got, and forget it", "key"),
     "whoami": ("which key is in force, where it comes from, what it may do", "key"),
     "up": ("start it all: Prefect, a worker, the board, the receiver; and keep it up", "server"),
-    "board": ("the dashboard: from a sheet to approved films, in a browser", "server"),
+    "board": ("the dashboard: from a sheet to approved videos, in a browser", "server"),
     "receive": ("hear webhooks until stopped: hints where to look, never believed", "server"),
     "sandbox": ("run the whole video service on this machine", "server"),
     "doctor": ("is everything here as Callsheet needs it? changes nothing", "server"),
@@ -60,7 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = _Parser(
         prog="callsheet",
-        description="A campaign sheet becomes finished films: quoted before a credit is spent, "
+        description="A campaign sheet becomes finished videos: quoted before a credit is spent, "
         "never paid for twice, delivered with proof.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

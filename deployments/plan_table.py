@@ -21,7 +21,7 @@ from callsheet.tasks.suggest import suggest
 
 #: Rows of a plan that are shown one by one; the rest is counted.
 SHOWN = 40
-#: Terminals from this width on have room for the titles of films.
+#: Terminals from this width on have room for the titles of videos.
 WIDE = 120
 #: What a row leaves to the service.
 AUTO = "auto"
@@ -54,7 +54,7 @@ def _show_table(plan: Plan, touched: Sequence[PlanLine], console: Console) -> No
     why = [why_of(line) for line in touched]
     same = {name: cells[0] for name, cells in columns.items() if _is_said_once(name, cells)}
     if console.is_terminal and console.width < WIDE:
-        del columns["film"]
+        del columns["video"]
     kept = [name for name in columns if name not in same]
     lines = [
         ListedLine(cells, words)
@@ -116,6 +116,6 @@ _COLUMNS: dict[str, Callable[[PlanLine], str]] = {
     "ratio": lambda line: _chosen(line.ratio, line),
     "lang": lambda line: _chosen(line.language, line),
     "credits": _credits,
-    "film": lambda line: line.title,
+    "video": lambda line: line.title,
 }
 _SAID_ONCE = ("what", "by", "length", "ratio", "lang")

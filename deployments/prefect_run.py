@@ -136,7 +136,7 @@ class PrefectBeside:
                     break
                 await asyncio.sleep(ASK_OUR_OWN)
         except Exception as error:
-            # Whatever it is, it is no reason to leave films where they are.
+            # Whatever it is, it is no reason to leave videos where they are.
             words = redact(str(error) or repr(error))
             say(f"no Prefect for this run, which goes on without it: {words}")
             if remedy := getattr(error, "remedy", None):

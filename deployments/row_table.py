@@ -1,4 +1,4 @@
-"""The one table of a campaign's rows: how each stands, what it has cost, where its film is."""
+"""The one table of a campaign's rows: how each stands, what it has cost, where its video is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     # Whoever shows rows need not pay for what a run is made of.
     from callsheet.tasks.campaign.run import Run
 
-COLUMNS = ("row", "state", "credits", "seconds", "film, or why there is none")
+COLUMNS = ("row", "state", "credits", "seconds", "video, or why there is none")
 #: Rows that are shown at the end of a run; the others are counted.
 SHOWN = 30
 #: What says of a row how it stands: `tasks.campaign.report.row_document` as JSON.
@@ -50,7 +50,7 @@ def show_rows(
     if any("(" in line.cells[2] for line in lines):
         console.print("(in brackets: set aside, not charged)")
     if folder:
-        console.print(Text(f"films are in {folder}"), soft_wrap=True)
+        console.print(Text(f"videos are in {folder}"), soft_wrap=True)
     if more:
         console.print(f"... and {count(more, 'more row', 'more rows')}: {rest}")
     console.print()
@@ -69,7 +69,7 @@ async def show_urgent_rows(run: Run, console: Console) -> None:
 
 
 def _shared_folder(lines: Sequence[ListedLine], console: Console) -> str:
-    """Return the folder of all films, with its slash, where their paths are too long to show."""
+    """Return the folder of all videos, with its slash, where their paths are too long to show."""
     paths = [line.path for line in lines if line.path is not None]
     if not console.is_terminal or max(map(cell_len, paths), default=0) <= console.width - 4:
         return ""
@@ -84,20 +84,22 @@ def _below(folder: str, line: ListedLine) -> ListedLine:
 
 
 def _line(row: CampaignRow, document: Mapping[str, Any]) -> ListedLine:
-    film = next((f["uri"] for f in document["deliveries"] if f["kind"] == "mp4"), None)
-    if film is not None:
+    video = next((f["uri"] for f in document["deliveries"] if f["kind"] == "mp4"), None)
+    if video is not None:
         # Below the current folder, as people would type it.
-        film = str(film).removeprefix(f"{Path.cwd()}/")
+        video = str(video).removeprefix(f"{Path.cwd()}/")
     words = row.reason or ""
-    if row.state == "delivered" and film:
+    if row.state == "delivered" and video:
         words = ""
-    elif film:
-        words = "; ".join(filter(None, (words, f"the film of take {document['film_take']} stays")))
+    elif video:
+        words = "; ".join(
+            filter(None, (words, f"the video of take {document['video_take']} stays"))
+        )
     colour = COLOURS.get(row.state)
     return ListedLine(
         (row.row, row.state, _credits(document), _seconds(row)),
-        words or ("" if film else "-"),
-        film,
+        words or ("" if video else "-"),
+        video,
         ((1, colour),) if colour else (),
     )
 

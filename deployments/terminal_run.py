@@ -65,7 +65,7 @@ async def run_here(
                     run.listeners += [hear, view.hear]
                     run.on_quotes = view.quoting
                     outcome = await run_pipeline(run, PLAIN if prefect is None else followed(run))
-                # Before Prefect has shown it all: nobody waits for that to see the films.
+                # Before Prefect has shown it all: nobody waits for that to see the videos.
                 await _tell(run, outcome, console)
     if args.json:
         print_json(outcome.as_json())
@@ -108,13 +108,13 @@ def _say_who_is_at_work(words: str) -> None:
 
 
 async def _hidden_wanted(args: Namespace, rows: Sequence[str]) -> bool:
-    """Ask whether films are wanted of rows that the workbook hides; a plan has said it already."""
+    """Ask whether videos are wanted of rows that the workbook hides; a plan has said it already."""
     if args.plan:
         return True
     if args.yes or not at_terminal():
         return await refuse_hidden(rows)
-    films = "a film of it" if len(rows) == 1 else "films of them"
-    answer = await ask(f"{say_hidden(rows)}. Make {films} too?")
+    videos = "a video of it" if len(rows) == 1 else "videos of them"
+    answer = await ask(f"{say_hidden(rows)}. Make {videos} too?")
     if answer is None:
         return await refuse_hidden(rows)
     if not answer:
@@ -130,7 +130,7 @@ async def _approve(args: Namespace, console: Console, tolerance: Decimal, plan: 
     credits = in_credits(plan.total)
     again = sum((one.credits for one in plan.elsewhere), Decimal(0))
     named = " and ".join(one.campaign for one in plan.elsewhere)
-    more = f", though {named} has paid {as_text(again)} for films of it" if plan.elsewhere else ""
+    more = f", though {named} has paid {as_text(again)} for videos of it" if plan.elsewhere else ""
     if not plan.needs_word:
         verb = "is" if plan.total == 1 else "are"
         return await consent(args, f"Spend {credits}{more}?", what=f"{credits} {verb}")
@@ -154,7 +154,7 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
     if run.plan.moves_anything:
         await show_urgent_rows(run, console)
     console.print(plain(say_outcome(outcome)))
-    console.print(plain(f"films: {run.at.store.address}"))
+    console.print(plain(f"videos: {run.at.store.address}"))
     if outcome.exit_status == 5:
         moment = outcome.parked_until
         when = f" not before {say_moment(moment, up=True)}" if moment else ""
@@ -174,7 +174,7 @@ async def _tell(run: Run, outcome: RunOutcome, console: Console) -> None:
 async def _receiver_beside(run: Run) -> AsyncIterator[None]:
     """Have webhooks heard while the run lasts, where there is an address for them.
 
-    With `--wait webhook` raises ConfigurationError where they cannot be; else films are found by
+    With `--wait webhook` raises ConfigurationError where they cannot be; else videos are found by
     looking for them, which is said.
     """
     settings, wait = run.at.settings, run.options.wait

@@ -31,7 +31,7 @@ from callsheet.tasks.redact import redact
 
 @flow(
     name="approve",
-    description="What a run of a campaign has priced is approved, and its films are made.",
+    description="What a run of a campaign has priced is approved, and its videos are made.",
     flow_run_name="approve {campaign}",
     retries=0,
 )
@@ -43,7 +43,7 @@ async def approve_campaign(
     max_wait: str | None = None,
     profile: str | None = None,
 ) -> CampaignResult:
-    """Approve the rows of a campaign that wait for it, and make their films.
+    """Approve the rows of a campaign that wait for it, and make their videos.
 
     Args:
         campaign: whose rows.
@@ -93,7 +93,7 @@ async def _approve_rows(
     if rows:
         await publish_plan(plan)
     if not is_within(plan, limit):
-        words = f"{in_credits(plan.total)} for {count(len(rows), 'film')}, and "
+        words = f"{in_credits(plan.total)} for {count(len(rows), 'video')}, and "
         words += f"{as_text(limit)} at most: not approved; nothing was spent"
         return not_approved(words, await unapproved(run))
     check_budget(plan)

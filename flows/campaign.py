@@ -1,4 +1,4 @@
-"""The flow people run: a campaign's sheet becomes films, seen and scheduled by Prefect.
+"""The flow people run: a campaign's sheet becomes videos, seen and scheduled by Prefect.
 
 The road itself is in `flows.pipeline`; this gives each step to Prefect as a task and shows how far
 it is. Prefect's records are not a ledger and are never read back.
@@ -43,7 +43,7 @@ from callsheet.tasks.webhooks.listener import check_address
 
 @flow(
     name="campaign",
-    description="A campaign sheet becomes finished films in the store.",
+    description="A campaign sheet becomes finished videos in the store.",
     flow_run_name=run_name,
     retries=0,
 )
@@ -85,12 +85,12 @@ async def run_campaign(
         plan: the file of a plan saved with `callsheet plan -o`; what is approved is what it says,
             or nothing.
         if_running: while another run has the campaign, wait for it, or leave.
-        wait: find films by webhooks where they come through (auto), by looking (poll), or not
+        wait: find videos by webhooks where they come through (auto), by looking (poll), or not
             without webhooks (webhook).
         worksheet: which worksheet of an XLSX.
         delimiter: what separates the cells of a CSV.
-        hidden_rows: leave out the rows that a workbook hides (skip), or make films of them (read).
-        new_campaign: make films again that another campaign has paid for.
+        hidden_rows: leave out the rows that a workbook hides (skip), or make videos of them (read).
+        new_campaign: make videos again that another campaign has paid for.
         same_campaign: the campaign goes on with this sheet, though it comes from elsewhere and
             differs.
         retire: retire rows that left the sheet, however many.
@@ -193,7 +193,7 @@ async def run_of(
     """Open a run of what the ledger has of a campaign, for which no sheet is needed.
 
     Nothing is approved in it. Raises BadInput for a campaign that the ledger does not know, and
-    SpendRefused for one that is made with a sandbox where films cost, or the reverse.
+    SpendRefused for one that is made with a sandbox where videos cost, or the reverse.
     """
     redact_prefect_logs()
     suggest_for(profile, flow=True)

@@ -51,7 +51,7 @@ SHOWN = 1000
 async def cancel_campaign(
     campaign: str, select: str | None = None, profile: str | None = None
 ) -> State[dict[str, Any]]:
-    """Cancel a campaign, or rows of it: also those whose films are rendering.
+    """Cancel a campaign, or rows of it: also those whose videos are rendering.
 
     Args:
         campaign: whose rows.

@@ -1,4 +1,4 @@
-"""Films that are under way, carried on as a Prefect flow: for when nobody else does.
+"""Videos that are under way, carried on as a Prefect flow: for when nobody else does.
 
 Begins nothing and pays for nothing, so that it needs neither the sheet nor an approval.
 """
@@ -24,7 +24,7 @@ from callsheet.tasks.ledger import UNDER_WAY, rows_of
 
 @flow(
     name="carry on",
-    description="Films that are under way reach the store; nothing new is begun.",
+    description="Videos that are under way reach the store; nothing new is begun.",
     flow_run_name="carry on {campaign}",
     retries=0,
     persist_result=False,
@@ -32,10 +32,10 @@ from callsheet.tasks.ledger import UNDER_WAY, rows_of
 async def carry_on(
     campaign: str, max_wait: str | None = None, profile: str | None = None
 ) -> State[dict[str, Any]]:
-    """Carry a campaign's films that are under way, unless a run is at work on it.
+    """Carry a campaign's videos that are under way, unless a run is at work on it.
 
     Args:
-        campaign: whose films.
+        campaign: whose videos.
         max_wait: park the run after this long, as `2h`.
         profile: settings from a TOML profile.
     """

@@ -63,7 +63,7 @@ log = logging.getLogger("callsheet.run")
 #: A run that parks without a moment is taken up again after this long, in seconds.
 PAUSE = 60.0
 LOOK = "look at the new plan and approve that"
-LOOK_HERE = "have a plan made with the service that is to make its films, and approve that"
+LOOK_HERE = "have a plan made with the service that is to make its videos, and approve that"
 OVERTAKEN = "another sheet of the campaign was run since; nothing more of this one is begun"
 
 #: What goes along with a run while it lasts: signals, progress.
@@ -104,7 +104,7 @@ async def carry_out(
             return None
         plan = await ledger.read(partial(find_plan, plan_id=run.plan_id))
         assert plan is not None, "a run has a plan"
-        # Its rows, too, are left as they are: their films are at the other service.
+        # Its rows, too, are left as they are: their videos are at the other service.
         end = _other_money(plan, settings)
         if end is None:
             carrier = _Carrier(ledger, settings, steps, run, plan, watch, clock)
@@ -136,7 +136,7 @@ def _renewing(
 
 
 def _other_money(plan: KeptPlan, settings: Settings) -> RunEnd | None:
-    """Return the end of a run whose plan a sandbox has priced where films cost, or the reverse."""
+    """Return the end of a run whose plan a sandbox has priced where videos cost, or the reverse."""
     try:
         check_money(PlanTerms.read(plan.terms).sandbox, settings.sandbox, look=LOOK_HERE)
     except SpendRefused as error:
@@ -249,7 +249,7 @@ class _Carrier:
         await self._ledger.write(partial(note_begun, run_id=self.run.id, at=self._clock()))
 
     async def _refused(self, error: SpendRefused) -> RunEnd:
-        """End a run that may not spend; films that it had begun before are still brought home."""
+        """End a run that may not spend; videos that it had begun before are still brought home."""
         # What a run has begun was paid for on its plan, which stays whose word that was.
         if isinstance(error, MovedOn) and self.run.begun_at is None:
             error.remedy = LOOK
@@ -279,7 +279,7 @@ class _Carrier:
             words = f"{words}; {_say(error)}"
             return RunEnd(exit_status=5, words=words, due_at=self._clock() + PAUSE)
         except CallsheetError as error:
-            # Both are said: what keeps its films away is mended before it is carried on.
+            # Both are said: what keeps its videos away is mended before it is carried on.
             words = f"{words}; what it had begun is not brought home: {_say(error)}"
             return RunEnd(exit_status=error.exit_status, words=words)
         return RunEnd(exit_status=4, words=words)

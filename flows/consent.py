@@ -49,7 +49,7 @@ QUESTION = "plan-"
 class PlanApproval(RunInput):
     """The form on Prefect's page: nothing is approved by leaving it as it is."""
 
-    approve: Literal["yes", "no"] = Field(description="make these films at this price, or none")
+    approve: Literal["yes", "no"] = Field(description="make these videos at this price, or none")
     budget: Credits | None = Field(
         default=None,
         description="credits the campaign may cost in all, over every run; empty: as it is",
@@ -185,9 +185,9 @@ def digest_of(plan: Plan) -> str:
 
 
 def _price_of(plan: Plan) -> str:
-    """Say what a plan costs: `126 credits for 42 films are`."""
-    films = count(len(plan.spending), "film")
-    words = f"{in_credits(plan.total)} for {films}" if plan.spending else ""
+    """Say what a plan costs: `126 credits for 42 videos are`."""
+    videos = count(len(plan.spending), "video")
+    words = f"{in_credits(plan.total)} for {videos}" if plan.spending else ""
     if plan.unpriced:
         words += f" ({plan.unpriced:,} without a readable price)"
     if plan.needs_word:
@@ -197,11 +197,11 @@ def _price_of(plan: Plan) -> str:
 
 def _question(plan: Plan, refusal: SpendRefused | None) -> str:
     """Return what stands above the form, in Markdown."""
-    films, *rest = sums_of(plan)
+    videos, *rest = sums_of(plan)
     said = [cell(words) for words in (*rest, *warnings_of(plan))]
     if refusal is not None:
         needed = as_text(plan.committed + plan.total)
         said.append(f"**that takes a budget of {needed}, to be given below**")
     said.append("every row with its price is in the run's artifacts")
-    head = f"**{cell(plan.campaign)}: {cell(films)}**"
+    head = f"**{cell(plan.campaign)}: {cell(videos)}**"
     return "\n".join([head, "", *(f"- {words}" for words in said)])

@@ -180,7 +180,7 @@ class NightSheet:
         except SheetError as error:
             self._problems = error.problems
             words = tuple(redact(str(one)) for one in error.problems)
-            # Nothing of it is approved any more: the next sheet need not wait for its films.
+            # Nothing of it is approved any more: the next sheet need not wait for its videos.
             approved()
             await self._run.bring_home(frozenset())
             return await self._report("invalid", error=error, problems=words)
@@ -241,7 +241,7 @@ class NightSheet:
             return await self._report("needs-person", status=3, outcome=outcome)
         if self._run.canary is not None:
             words = (
-                f"the film of {self._run.canary} is ready, and the others wait: once it is kept, "
+                f"the video of {self._run.canary} is ready, and the others wait: once it is kept, "
                 "the next night makes them"
             )
             return await self._report("not-approved", status=4, words=words, outcome=outcome)

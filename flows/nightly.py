@@ -78,7 +78,7 @@ def night_name() -> str:
 
 @flow(
     name="nightly",
-    description="The sheets of an inbox become films, on the terms of its standing approval.",
+    description="The sheets of an inbox become videos, on the terms of its standing approval.",
     flow_run_name=night_name,
     retries=0,
     persist_result=False,
@@ -102,7 +102,7 @@ async def sweep_inbox(
         approve_up_to: credits that may be approved in a night without asking.
         per_sheet: credits that may be approved of one sheet in a night.
         plan_only: approve nothing; a person is asked.
-        canary: make one film of a new campaign, and ask before the others.
+        canary: make one video of a new campaign, and ask before the others.
         budget: credits that a campaign may cost in all, over every night.
         max_wait: park the night after this long, as `2h`.
         profile: settings from a TOML profile.

@@ -56,8 +56,8 @@ async def plan_campaign(
         select: only these rows, as `tag:launch,language:en|de`.
         delimiter: what separates the cells of a CSV.
         worksheet: which worksheet of an XLSX.
-        hidden_rows: leave out the rows that a workbook hides (skip), or plan films of them (read).
-        new_campaign: make films again that another campaign has paid for.
+        hidden_rows: leave out the rows that a workbook hides (skip), or plan videos of them (read).
+        new_campaign: make videos again that another campaign has paid for.
         same_campaign: the campaign goes on with this sheet, though it comes from elsewhere and
             differs.
         retire: retire rows that left the sheet, however many.

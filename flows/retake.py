@@ -18,7 +18,7 @@ from callsheet.flows.parameters import Credits, amount_of
 from callsheet.flows.pipeline import carry
 from callsheet.flows.shown import publish_report, showing
 from callsheet.tasks.aftercare.begun import begun_rows, has_approved
-from callsheet.tasks.aftercare.retake import approve_offers, count_films, offers, plan_of
+from callsheet.tasks.aftercare.retake import approve_offers, count_videos, offers, plan_of
 from callsheet.tasks.campaign.hold import carry_only
 from callsheet.tasks.campaign.quote import check_budget, is_within
 from callsheet.tasks.campaign.run import Run
@@ -30,7 +30,7 @@ from callsheet.tasks.ledger import RETAKEABLE, Campaign, CampaignRow, Ledger, ke
 
 @flow(
     name="retake",
-    description="Another take of rows: a new film each, at a price that was agreed to.",
+    description="Another take of rows: a new video each, at a price that was agreed to.",
     flow_run_name="retake of {campaign}",
     retries=0,
     persist_result=False,
@@ -43,7 +43,7 @@ async def retake_rows(
     max_wait: str | None = None,
     profile: str | None = None,
 ) -> State[dict[str, Any]]:
-    """Make another film of every row chosen, and pay for it.
+    """Make another video of every row chosen, and pay for it.
 
     Args:
         campaign: whose rows.
@@ -91,7 +91,7 @@ async def _approve(
     check_budget(plan)
     if not is_within(plan, amount_of(at_most)):
         raise SpendRefused(
-            f"{in_credits(plan.total)} for {count_films(len(found))} are not approved; "
+            f"{in_credits(plan.total)} for {count_videos(len(found))} are not approved; "
             "nothing was spent",
             remedy="start the flow with `at_most` as high as that",
         )
@@ -106,7 +106,7 @@ async def _approve(
 async def _begun(ledger: Ledger, campaign: Campaign) -> list[str]:
     """Return the rows that are approved or under way; raise SpendRefused if there are none.
 
-    A flow run that has approved its takes before chooses none: films of these would be rows to be
+    A flow run that has approved its takes before chooses none: videos of these would be rows to be
     chosen, another take of them nobody has asked for, and what was failed then is not any more.
     """
     names = await begun_rows(ledger, campaign)

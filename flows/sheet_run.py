@@ -195,7 +195,7 @@ class SheetRun:
         return suggest_run(self._entry.address, campaign, *typed)
 
     async def _first_only(self, sheet: Sheet, options: RunOptions) -> RunOptions:
-        """Choose the canary of a new campaign: the one film that is made before the others."""
+        """Choose the canary of a new campaign: the one video that is made before the others."""
         at = self._at
         if not at.inbox.canary or at.inbox.approval == "plan-only":
             return options

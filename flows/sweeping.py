@@ -60,7 +60,7 @@ class Sweeping:
 
     @property
     def is_trial(self) -> bool:
-        """Whether the service is a sandbox, whose films and credits are not real."""
+        """Whether the service is a sandbox, whose videos and credits are not real."""
         return self.sandbox or self.settings.sandbox
 
     def knows(self, sheets: Iterable[SweptSheet]) -> None:

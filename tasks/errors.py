@@ -17,7 +17,7 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 ├── Parked                     exit 5   nothing to be done before a later moment
 ├── RunStopped                 exit 1   an error stopped a run after it began to pay
 ├── StoreError                          one write to the store did not succeed
-├── FilmError                           bytes that are not the film (or captions) we asked for
+├── VideoError                           bytes that are not the video (or captions) we asked for
 └── ServiceError                        a call to the video service did not succeed
     ├── NotSent                         proved: the request never left
     ├── OutcomeUnknown                  the request may have been carried out
@@ -212,8 +212,8 @@ class StoreError(CallsheetError):
         self.conflict = conflict
 
 
-class FilmError(CallsheetError):
-    """What was downloaded is not a playable film or not captions."""
+class VideoError(CallsheetError):
+    """What was downloaded is not a playable video or not captions."""
 
 
 class ServiceError(CallsheetError):

@@ -1,6 +1,6 @@
 """The idempotency key of a take, and the bytes it stands for.
 
-A key is a pure function, so the same wanted film has the same key from any machine, at any
+A key is a pure function, so the same wanted video has the same key from any machine, at any
 time, with or without the ledger. `cs1` names the recipe; changing it means a second charge.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from callsheet.tasks.brief import CREATE, Json, canonical_json
 
 RECIPE = "cs1"
-#: Stands for the campaign in the key of a film that was typed by hand and belongs to none.
+#: Stands for the campaign in the key of a video that was typed by hand and belongs to none.
 DIRECT = "callsheet video create"
 
 
@@ -31,7 +31,7 @@ def idempotency_key(*, campaign: str, row: str, operation: str, digest: str, nth
 def frozen_body(request: Mapping[str, Json], *, key: str | None, operation: str = CREATE) -> bytes:
     """Return the request body of a take: sent as it is, never made again from a sheet.
 
-    Without a `key`, which a film always has, it can be sent only once.
+    Without a `key`, which a video always has, it can be sent only once.
     """
     starts = {"start_generation": True} if operation == CREATE else {}
     return canonical_json({**request, **starts, **({"idempotency_key": key} if key else {})})

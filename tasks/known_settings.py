@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 from callsheet.tasks.credits import parse_credits
 from callsheet.tasks.duration import parse_duration
 from callsheet.tasks.errors import BadInput, ConfigurationError
-from callsheet.tasks.film_checks import CHECKS
+from callsheet.tasks.video_checks import CHECKS
 
 if TYPE_CHECKING:
     from callsheet.tasks.credentials import Login, Register
@@ -100,7 +100,7 @@ def _vendor(value: str) -> str | None:
     return value if value.isascii() and value.replace("-", "").isalnum() else None
 
 
-def _film_links(value: str) -> str | None:
+def _video_links(value: str) -> str | None:
     return value if value == "signed" else service_address(value)
 
 
@@ -154,7 +154,7 @@ LogLevel = Annotated[
 ]
 Checks = Annotated[frozenset[str], _read(_checks, f"no list of {', '.join(CHECKS)}")]
 Vendor = Annotated[str, _read(_vendor, "no part of a header name")]
-FilmLinks = Annotated[str, _read(_film_links, "neither signed nor an http(s) address")]
+VideoLinks = Annotated[str, _read(_video_links, "neither signed nor an http(s) address")]
 Secrets = Annotated[tuple[SecretStr, ...], _split(r"[\s,]")]
 Words = Annotated[frozenset[str], _split(",")]
 
@@ -180,17 +180,17 @@ class Settings(BaseModel):
         lambda above: f"sqlite:///{above['home'] / 'ledger.db'}",
         "SQLAlchemy URL of the ledger; default a SQLite file under .callsheet/",
     )
-    store: str = _setting("deliveries/", "where films go: s3://bucket/prefix or a folder")
+    store: str = _setting("deliveries/", "where videos go: s3://bucket/prefix or a folder")
     webhook_url: Url | None = _setting(
         None, "the receiver's public address, as the service sees it"
     )
     receiver: str = _setting("127.0.0.1:8790", "host:port the receiver binds to")
     names: str = _setting(
-        "{campaign}/{row}/{row}-take{take}.mp4", "template of a film's name in the store"
+        "{campaign}/{row}/{row}-take{take}.mp4", "template of a video's name in the store"
     )
     horizon: Seconds = _setting("24h", "how long the service is trusted to know an idempotency key")
     deadline: Seconds = _setting("3h", "how long a render may take before its row is stalled")
-    captions_wait: Seconds = _setting("2m", "how long captions may come later than their film")
+    captions_wait: Seconds = _setting("2m", "how long captions may come later than their video")
     submits: Count = _setting("8", "creates under way at once")
     watches: Count = _setting("16", "looks at renders under way at once")
     deliveries: Count = _setting("8", "downloads under way at once")
@@ -203,7 +203,7 @@ class Settings(BaseModel):
     )
     evidence_wait: Seconds = _setting("10m", "how long a clip is searched for after a lost answer")
     pictures: PicturesWanted = _setting(
-        "yes", "a poster and a strip beside each film: yes, full (all is decoded), poster, no"
+        "yes", "a poster and a strip beside each video: yes, full (all is decoded), poster, no"
     )
     checks: Checks = _setting(
         "", "what holds a row when it is found: black, frozen, silence, clipping, length, captions"
@@ -236,7 +236,7 @@ class Settings(BaseModel):
         None, "rows that a workbook hides: skip or read; default a run asks before it pays for one"
     )
     second_process: Use = _setting(
-        "auto", "a process beside a run that looks at films: yes, no, or auto, where many come"
+        "auto", "a process beside a run that looks at videos: yes, no, or auto, where many come"
     )
     second_process_timeout: Lease = _setting(
         "60s",
@@ -248,7 +248,7 @@ class Settings(BaseModel):
     )
     inbox: str | None = _setting(None, "folder whose sheets the board offers")
     sandbox: Truth = _setting(
-        "no", "yes says that the service is a sandbox, whose films and credits are not real"
+        "no", "yes says that the service is a sandbox, whose videos and credits are not real"
     )
     nights: str | None = _setting(
         None, "the file that lists inboxes of sheets; default nights.toml or configs/nights.toml"
@@ -263,10 +263,10 @@ class Settings(BaseModel):
     board_url: Url | None = _setting(
         None, "where people open the board, for links on Prefect's pages and in messages"
     )
-    film_links: FilmLinks | None = _setting(
+    video_links: VideoLinks | None = _setting(
         None,
-        "what a film is linked to on Prefect's pages: signed, or the address at which the store is "
-        "read; default the board",
+        "where a link to a video on Prefect's pages leads: signed, or the address at which the "
+        "store is read; default the board",
     )
     webhook_vendor: Vendor = _setting(
         "Service", "vendor part of the webhook headers' names, X-Service-Signature"

@@ -18,7 +18,7 @@ Counts = Mapping[tuple[str, str], float]
 REQUESTS, RETRIES = "requests", "retries"
 #: Looks at renders; webhooks by what became of them.
 POLLS, HINTS = "polls", "hints"
-#: Films by how long they took from the intent of their take, and all of their seconds.
+#: Videos by how long they took from the intent of their take, and all of their seconds.
 DELIVERIES, DELIVERY_SECONDS = "deliveries", "delivery_seconds"
 #: The bounds of `DELIVERIES`, in seconds: its labels, beside `+Inf`.
 BOUNDS = (15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14_400, 43_200, 86_400)
@@ -42,7 +42,7 @@ class Measures:
             self._counts[RETRIES, operation] += 1
 
     def delivered(self, seconds: float) -> None:
-        """Count a film that was delivered so many seconds after its take was intended."""
+        """Count a video that was delivered so many seconds after its take was intended."""
         self._counts[DELIVERIES, _LABELS[bisect_left(BOUNDS, seconds)]] += 1
         self._counts[DELIVERY_SECONDS, ""] += max(0.0, seconds)
 

@@ -32,7 +32,7 @@ _Shape = Annotated[
 _Language = Annotated[
     str | None, Field(description="The language that is spoken and written, like en or de.")
 ]
-_Clip = Annotated[str | None, Field(description="The address of the filmed clip.")]
+_Clip = Annotated[str | None, Field(description="The address of the recorded clip.")]
 
 
 class VideoRequest(BaseModel):
@@ -60,7 +60,7 @@ class VideoRequest(BaseModel):
 
 
 class CreateVideo(VideoRequest):
-    """A film, from a tool and its inputs or from a script: `POST /videos`."""
+    """A video, from a tool and its inputs or from a script: `POST /videos`."""
 
     needs = (("tool", "script"),)
 
@@ -109,7 +109,7 @@ class ImageToVideo(ClipRequest):
 
 
 class TalkingAvatar(ClipRequest):
-    """Your own filmed clip speaks another script: `POST /videos/talking-avatar`."""
+    """Your own recorded clip speaks another script: `POST /videos/talking-avatar`."""
 
     needs = (("clip",), ("script",))
 

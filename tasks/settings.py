@@ -98,7 +98,7 @@ class _Sources:
         for place in (self._given, self._in_environment, self._in_profile, self._kept):
             said = {**place(said), **said}
         if said.get("sandbox") == "yes":
-            # A sandbox's films are no reason to come back to its ledger.
+            # A sandbox's videos are no reason to come back to its ledger.
             said["notes"] = None
         return {**said, "remarks": tuple(self._remarks)}
 
@@ -138,7 +138,7 @@ class _Sources:
         named = "ledger" in self._origins
         found = {"key_source": source, "ledger_is_named": named}
         if not named and not is_here(self._home, self._folder):
-            # Films go on to where those before them are, whatever folder this is.
+            # Videos go on to where those before them are, whatever folder this is.
             found["store"] = f"{self._home.parent / 'deliveries'}/"
         return {**found, **_kept(self._register, above.get("base_url"))}
 

@@ -41,11 +41,11 @@ from callsheet.tasks.ledger.schema import campaigns, rows, takes
 
 NOW = 1_000.0
 T0 = 1_000_000.0
-FILM = Delivered(kind="mp4", uri="file:///film.mp4", sha256="a" * 64, bytes=9, seconds=2.0)
+VIDEO = Delivered(kind="mp4", uri="file:///video.mp4", sha256="a" * 64, bytes=9, seconds=2.0)
 
 
 def brief(row: str = "a", topic: str = "Tea", **own: Any) -> Brief:
-    """A brief for one row; two with the same topic want the same film."""
+    """A brief for one row; two with the same topic want the same video."""
     return Brief(row=row, request={"topic": topic, "aspect_ratio": "9:16"}, **own)
 
 
@@ -133,7 +133,7 @@ class Stage:
 
     async def delivered(self, row: str = "a") -> CampaignRow:
         ready = await self.ready(row)
-        await self.write(deliver, ready, ready.take, files=[FILM], at=NOW)
+        await self.write(deliver, ready, ready.take, files=[VIDEO], at=NOW)
         return await self.row(row)
 
     async def refused(self, row: str = "a", new: State = "rejected") -> CampaignRow:
@@ -174,7 +174,7 @@ class Stage:
             case "held":
                 await self.refused(row, "held")
             case "stalled":
-                await self.moved(await self.rendering(row), "stalled", "no film")
+                await self.moved(await self.rendering(row), "stalled", "no video")
             case "uncertain":
                 await self.moved(await self.submitting(row), "uncertain", "lost")
             case "cancelled":

@@ -201,8 +201,8 @@ class Sandbox:
         """Call an operation as somebody else of the organisation would; return its data."""
         return self._open(f"api/v1/{path}", body)["data"]
 
-    def film(self, video_id: str) -> str:
-        """Return the sha256 of a video's film, as the service hands it out."""
+    def video_digest(self, video_id: str) -> str:
+        """Return the sha256 of a video's video, as the service hands it out."""
         address = self._open(f"api/v1/videos/{video_id}/download")["data"]["url"]
         with urllib.request.urlopen(address, timeout=30) as answer:
             return hashlib.sha256(answer.read()).hexdigest()
@@ -236,7 +236,7 @@ class Sandbox:
 
 @contextmanager
 def sandbox(state: Path, *options: str) -> Iterator[Sandbox]:
-    """Run a sandbox; films are instant copies unless the options say otherwise."""
+    """Run a sandbox; videos are instant copies unless the options say otherwise."""
     words = ["--port", "0", "--json", "--exit-with-parent", "--state", str(state)]
     if "--render" not in options:
         words += ["--render", "instant"]
@@ -271,7 +271,7 @@ def _paid_side(service: Sandbox) -> int:
     return sum(count for name, count in service.calls().items() if name != "estimate")
 
 
-def simple_sheet(count: int, *, title: str = "Film", columns: str = "", cells: str = "") -> str:
+def simple_sheet(count: int, *, title: str = "Video", columns: str = "", cells: str = "") -> str:
     """Return a CSV of `count` short tool rows, `r001` on."""
     lines = [f"id,tool,fields.product,title,duration_seconds,aspect_ratio{columns}"]
     lines += [

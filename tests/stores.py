@@ -28,7 +28,7 @@ class S3Server:
     """Where a test's S3 server is and how to get in; `bucket` exists and is empty."""
 
     endpoint: str
-    bucket: str = "films"
+    bucket: str = "videos"
     access_key: str = "CALLSHEETTESTKEY"
     secret_key: str = "callsheet-test-secret"
     region: str = "us-east-1"
@@ -115,7 +115,7 @@ async def no_sleep(seconds: float) -> None:
     """Wait for nothing."""
 
 
-def bucket_store(prefix: str = "", *, bucket: str = "films") -> BucketStore:
+def bucket_store(prefix: str = "", *, bucket: str = "videos") -> BucketStore:
     """A bucket store, found by the environment, that does not pause between attempts."""
     return BucketStore(bucket, prefix, calls=S3Calls(bucket, sleep=no_sleep))
 

@@ -26,7 +26,7 @@ def _making(verbs: _Verbs) -> None:
         _takes_a_request(parser)
     create.add_argument("--draft", action="store_true", help="make it, but do not render it yet")
     create.add_argument(
-        "--another", type=int, default=1, metavar="N", help="the Nth film of this very request"
+        "--another", type=int, default=1, metavar="N", help="the Nth video of this very request"
     )
     create.add_argument("--max-credits", metavar="N", help="refuse at a higher price, or none")
 
@@ -52,7 +52,7 @@ def _looking(verbs: _Verbs) -> None:
     found.add_argument("--limit", type=int, default=20, metavar="N", help="20 unless told")
     show = verbs.of(_VIDEO, "show", "what the service says of a video")
     _takes_wait(show)
-    download = verbs.of(_VIDEO, "download", "fetch the film, checked before it is written")
+    download = verbs.of(_VIDEO, "download", "fetch the video, checked before it is written")
     _takes_output(download, otherwise="default ID.mp4 here")
     _takes_wait(download)
     captions = verbs.of(_VIDEO, "captions", "fetch the captions")
@@ -72,7 +72,7 @@ def _changing(verbs: _Verbs) -> None:
     _takes_members(edit)
     verbs.of(_VIDEO, "delete", "delete a video and its files", asks=True)
     verbs.of(_VIDEO, "cancel", "stop a running render; its reserved credits are released")
-    share = verbs.of(_VIDEO, "share", "make a public link to the film, which expires")
+    share = verbs.of(_VIDEO, "share", "make a public link to the video, which expires")
     _takes_members(share)
     report = verbs.of(_VIDEO, "report", "flag a video for review")
     report.add_argument("--reason", metavar="TEXT", required=True)
@@ -96,7 +96,7 @@ def _clips(verbs: _Verbs) -> None:
     animate.add_argument("image", metavar="IMAGE", help="where the image is")
     animate.add_argument("--seconds", type=int, metavar="5|10", help="how long it lasts")
     animate.add_argument("--narration", metavar=_SPEECH, help="what its subject says")
-    avatar = verbs.add("avatar", "have your own filmed clip speak a new script", asks=True)
+    avatar = verbs.add("avatar", "have your own recorded clip speak a new script", asks=True)
     avatar.add_argument("clip", metavar="CLIP", help="where the clip is")
     avatar.add_argument("--script", metavar=_SPEECH, required=True, help="what it says")
     swap = verbs.add("swap", "put a character, or who is in photos, into a clip", asks=True)
@@ -113,7 +113,7 @@ def _clips(verbs: _Verbs) -> None:
 def webhooks(command: ArgumentParser) -> None:
     """Give `callsheet webhooks` its verbs."""
     verbs = _Verbs(command)
-    verbs.add("ensure", "make or mend the one that runs learn of films by, and try it out")
+    verbs.add("ensure", "make or mend the one that runs learn of videos by, and try it out")
     verbs.add("rotate", "replace that one by one with a new secret; no delivery is lost")
     verbs.add("status", "what is heard of it, and what needs a person")
     verbs.add("list", "the subscriptions of the organisation")
@@ -194,8 +194,8 @@ def _takes_output(parser: ArgumentParser, *, otherwise: str) -> None:
 
 
 def _takes_wait(parser: ArgumentParser) -> None:
-    """Let a person wait for a film."""
-    parser.add_argument("--wait", action="store_true", help="wait until the film is there")
+    """Let a person wait for a video."""
+    parser.add_argument("--wait", action="store_true", help="wait until the video is there")
     parser.add_argument(
         "--max-wait", metavar="2h", help="wait so long at most; default CALLSHEET_DEADLINE"
     )

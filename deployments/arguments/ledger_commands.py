@@ -29,7 +29,7 @@ def rows(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--review",
         choices=("kept", "rejected", "none"),
-        help="only rows whose film somebody keeps, or rejected, or nobody has decided on",
+        help="only rows whose video somebody keeps, or rejected, or nobody has decided on",
     )
     parser.add_argument("--select", metavar="EXPR", help=SELECT)
 
@@ -75,7 +75,7 @@ def verify(parser: ArgumentParser) -> None:
 def reconcile(parser: ArgumentParser) -> None:
     """Give `callsheet reconcile` its arguments."""
     _take_campaign(parser)
-    parser.add_argument("--sheet", metavar="SHEET", help="look for films of this sheet, too")
+    parser.add_argument("--sheet", metavar="SHEET", help="look for videos of this sheet, too")
     parser.add_argument("--apply", action="store_true", help="set right what is free and certain")
     _take_sandbox(parser)
 
@@ -110,7 +110,7 @@ def review(parser: ArgumentParser) -> None:
         help="wording, picture, voice, captions, length, brand, other; or a few words of yours",
     )
     parser.add_argument("--note", metavar="TEXT", help="more, for whoever edits the brief")
-    parser.add_argument("--take", type=int, metavar="N", help="of the row, unless its newest film")
+    parser.add_argument("--take", type=int, metavar="N", help="of the row, unless its newest video")
     parser.add_argument("--select", metavar="EXPR", help=f"all undecided: {SELECT}")
     parser.add_argument("--by", metavar="NAME", help="who says so, unless you")
     parser.add_argument(
@@ -127,7 +127,7 @@ def retake(parser: ArgumentParser) -> None:
         help="the reason, for the row's history; the service gets the same brief again, without it",
     )
     parser.add_argument(
-        "--even-kept", action="store_true", help="also rows named here whose film somebody keeps"
+        "--even-kept", action="store_true", help="also rows named here whose video somebody keeps"
     )
     parser.add_argument("--budget", metavar="N", help=BUDGET)
     parser.add_argument(

@@ -22,7 +22,7 @@ def nightly(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--canary",
         action="store_true",
-        help="of a new campaign one film, the others once it is kept",
+        help="of a new campaign one video, the others once it is kept",
     )
     parser.add_argument(
         "--budget", metavar="N", help="credits a campaign may cost in its whole life"
@@ -34,7 +34,9 @@ def nightly(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--without-prefect", action="store_true", help="as always: a sweep brings no Prefect along"
     )
-    parser.add_argument("--sandbox", action="store_true", help="films that cost nothing, to try it")
+    parser.add_argument(
+        "--sandbox", action="store_true", help="videos that cost nothing, to try it"
+    )
     parser.add_argument("--time-scale", metavar="X", help="with --sandbox: X times faster")
 
 

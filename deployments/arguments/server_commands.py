@@ -10,7 +10,9 @@ def board(parser: ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="127.0.0.1: this machine alone")
     parser.add_argument("--port", type=int, default=8788, help="8788; 0 takes a free one")
     parser.add_argument("--open", action="store_true", help="open it in a browser, logged in")
-    parser.add_argument("--sandbox", action="store_true", help="films that cost nothing, to try it")
+    parser.add_argument(
+        "--sandbox", action="store_true", help="videos that cost nothing, to try it"
+    )
     parser.add_argument("--url", metavar="URL", help="how browsers reach it: https://board.example")
     parser.add_argument(
         "--behind-proxy", action="store_true", help="believe X-Forwarded-Proto, -Host and -For"
@@ -34,7 +36,7 @@ def _invite(parser: ArgumentParser) -> None:
 
 
 def _link(parser: ArgumentParser) -> None:
-    parser.add_argument("campaign", metavar="CAMPAIGN", help="whose films it opens")
+    parser.add_argument("campaign", metavar="CAMPAIGN", help="whose videos it opens")
     parser.add_argument("--name", required=True, metavar="NAME", help="who it is for")
     parser.add_argument(
         "--right", action="append", default=[], choices=("see", "decide", "download"),
@@ -55,7 +57,9 @@ def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> Ar
 
 def up(parser: ArgumentParser) -> None:
     """Give `callsheet up` its arguments."""
-    parser.add_argument("--sandbox", action="store_true", help="films that cost nothing, to try it")
+    parser.add_argument(
+        "--sandbox", action="store_true", help="videos that cost nothing, to try it"
+    )
     parser.add_argument("--time-scale", metavar="X", help="with --sandbox: renders X times faster")
     parser.add_argument("--open", action="store_true", help="open the board in a browser")
     parser.add_argument(
@@ -93,7 +97,7 @@ def sandbox(parser: ArgumentParser) -> None:
         help="how a 429 says when to come back; default both by turns",
     )  # fmt: skip
     parser.add_argument(
-        "--render", choices=("real", "instant"), default="real", help="instant: one film for all"
+        "--render", choices=("real", "instant"), default="real", help="instant: one video for all"
     )
     parser.add_argument(
         "--allow-loopback-webhooks", action="store_true", help="for tests on one machine"

@@ -33,7 +33,7 @@ def run(parser: ArgumentParser) -> None:
         "--wait",
         choices=("auto", "poll", "webhook"),
         default="auto",
-        help="how films are found: by webhooks where they come through, by looking, or not "
+        help="how videos are found: by webhooks where they come through, by looking, or not "
         "without webhooks",
     )
     parser.add_argument("--max-wait", metavar="2h", help="park the run after this long")
@@ -90,7 +90,7 @@ def _take_sheet(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--new-campaign",
         action="store_true",
-        help="make films again that another campaign has paid for",
+        help="make videos again that another campaign has paid for",
     )
     parser.add_argument(
         "--same-campaign",
@@ -113,7 +113,7 @@ def _take_sheet(parser: ArgumentParser) -> None:
 
 
 def _take_terms(parser: ArgumentParser) -> None:
-    """Take which rows are meant, what they may cost, and whose films they are."""
+    """Take which rows are meant, what they may cost, and whose videos they are."""
     parser.add_argument("--budget", metavar="N", help=BUDGET)
     parser.add_argument("--select", metavar="EXPR", help=SELECT)
     parser.add_argument("--sandbox", action="store_true", help="against a service of our own")

@@ -12,12 +12,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
 
-from callsheet.deployments.board.acts.films import Films
+from callsheet.deployments.board.acts.videos import Videos
 from callsheet.deployments.board.api import campaigns as campaign_calls
 from callsheet.deployments.board.api import cancel as cancel_calls
 from callsheet.deployments.board.api import document
 from callsheet.deployments.board.api import events as event_calls
-from callsheet.deployments.board.api import films as film_calls
 from callsheet.deployments.board.api import health as health_calls
 from callsheet.deployments.board.api import people as people_calls
 from callsheet.deployments.board.api import plans as plan_calls
@@ -26,6 +25,7 @@ from callsheet.deployments.board.api import reviews as review_calls
 from callsheet.deployments.board.api import rows as row_calls
 from callsheet.deployments.board.api import runs as run_calls
 from callsheet.deployments.board.api import sheets as sheet_calls
+from callsheet.deployments.board.api import videos as video_calls
 from callsheet.deployments.board.beside import Beside
 from callsheet.deployments.board.board import Board
 from callsheet.deployments.board.guard import Guard
@@ -35,7 +35,6 @@ from callsheet.deployments.board.pages import (
     activity,
     attention,
     campaigns,
-    films,
     health,
     live,
     login,
@@ -46,6 +45,7 @@ from callsheet.deployments.board.pages import (
     report,
     retakes,
     row,
+    videos,
 )
 from callsheet.deployments.board.refusals import add_refusals
 from callsheet.deployments.board.repeats import Repeats
@@ -60,7 +60,7 @@ PAGES = (
     plan,
     live,
     row,
-    films,
+    videos,
     retakes,
     attention,
     report,
@@ -76,7 +76,7 @@ CALLS = (
     row_calls,
     review_calls,
     event_calls,
-    film_calls,
+    video_calls,
     people_calls,
     health_calls,
     sheet_calls,
@@ -102,7 +102,7 @@ def make_app(board: Board) -> FastAPI:
     app.state.board = board
     app.state.beside = beside = Beside()
     app.state.health = Health(board, beside)
-    app.state.films = Films(board)
+    app.state.videos = Videos(board)
     app.state.exposition = Exposition(board.ledger)
     app.state.tries = Tries(board.clock, most=LOGINS)
     app.state.streams = Streams()
@@ -122,8 +122,8 @@ def _routes() -> list[BaseRoute]:
     router = APIRouter(generate_unique_id_function=_operation)
     for one in PAGES:
         router.include_router(one.router, include_in_schema=False)
-    # Pages show films by the same addresses that programs fetch them by.
-    router.include_router(film_calls.router, include_in_schema=False)
+    # Pages show videos by the same addresses that programs fetch them by.
+    router.include_router(video_calls.router, include_in_schema=False)
     for call in CALLS:
         router.include_router(call.router, prefix=API, dependencies=[Depends(known_query)])
     return router.routes

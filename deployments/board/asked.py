@@ -21,7 +21,7 @@ from callsheet.tasks.ledger.shown import MOST, PAGE
 
 #: Conditions that are a few words each, by their names in an address and in a filter.
 WORDS = ("tag", "q", "language", "ratio", "tool")
-TRUTHS = ("flagged", "film")
+TRUTHS = ("flagged", "video")
 MOMENTS = ("since", "until")
 FILTERS = ("state", "review", "row", "takes", *WORDS, *TRUTHS, *MOMENTS)
 #: What else an address says of a page of rows.
@@ -75,7 +75,7 @@ def filter_in(query: QueryParams, *also: str) -> RowFilter:
         takes=_number(query, "takes", least=1),
         **words,
         flagged=_truth(query, "flagged"),
-        film=_truth(query, "film"),
+        video=_truth(query, "video"),
         since=_moment(query, "since"),
         until=_moment(query, "until"),
     )
@@ -89,7 +89,7 @@ def pairs_of(which: RowFilter) -> list[tuple[str, str]]:
     for name in TRUTHS:
         value = getattr(which, name)
         found.append((name, None if value is None else "yes" if value else "no"))
-    # Every bit counts: it says which films somebody has seen.
+    # Every bit counts: it says which videos somebody has seen.
     found += [(name, getattr(which, name)) for name in MOMENTS]
     found += [("row", row) for row in which.rows]
     return [(name, f"{value}") for name, value in found if value is not None]

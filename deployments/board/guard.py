@@ -28,7 +28,7 @@ from callsheet.tasks.ledger.people import Person, person_of_token
 from callsheet.tasks.ledger.sessions import find_session, note_visit, person_of_session
 from callsheet.tasks.store.signed_addresses import origin_of_store
 
-#: No script, style, picture or film from anywhere else, nothing inline, and nobody frames it.
+#: No script, style, picture or video from anywhere else, nothing inline, and nobody frames it.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -46,7 +46,7 @@ HEADERS = {
 
 
 def headers_for(board: Board) -> dict[str, str]:
-    """Return the headers of every answer: films may come from the store itself, too."""
+    """Return the headers of every answer: videos may come from the store itself, too."""
     origin = origin_of_store(board.settings.store)
     policy = POLICY
     for kind in ("img-src", "media-src") if origin else ():

@@ -70,7 +70,7 @@ def _checked(request: Request, check: Callable[[Person], None]) -> Person:
 
 def _has_role(person: Person, role: Role) -> None:
     if person.guest is not None:
-        raise ProblemDetails(403, "your link opens the films of one campaign, and nothing else")
+        raise ProblemDetails(403, "your link opens the videos of one campaign, and nothing else")
     if not person.may(role):
         raise ProblemDetails(403, f"this takes a person of the role {role}, you are {person.role}")
 
@@ -79,7 +79,7 @@ def _has_right(person: Person, right: Right, role: Role, campaign: str | None) -
     if person.guest is None:
         _has_role(person, role)
     elif campaign != person.guest.campaign:
-        raise ProblemDetails(403, "your link opens the films of one campaign, and nothing else")
+        raise ProblemDetails(403, "your link opens the videos of one campaign, and nothing else")
     elif right not in person.guest.rights:
         raise ProblemDetails(403, f"your link does not let you {right}")
 
@@ -88,7 +88,7 @@ Viewer = Annotated[Person, Depends(at_least("viewer"))]
 Reviewer = Annotated[Person, Depends(at_least("reviewer"))]
 Approver = Annotated[Person, Depends(at_least("approver"))]
 Admin = Annotated[Person, Depends(at_least("admin"))]
-#: Of routes below `{campaign}` that a link may open, too: films, posters, captions, verdicts.
+#: Of routes below `{campaign}` that a link may open, too: videos, posters, captions, verdicts.
 Sees = Annotated[Person, Depends(with_right("see", "viewer"))]
 Decides = Annotated[Person, Depends(with_right("decide", "reviewer"))]
 Downloads = Annotated[Person, Depends(with_right("download", "viewer"))]

@@ -103,7 +103,7 @@ async def _refuse_strangers(args: Namespace, board: Board, ledger: Ledger) -> No
         )
     if not args.behind_proxy:
         say(
-            "without https in front of it (--behind-proxy) tokens and films cross the network in "
+            "without https in front of it (--behind-proxy) tokens and videos cross the network in "
             "the clear"
         )
 

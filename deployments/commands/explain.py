@@ -83,7 +83,7 @@ def _show_row(found: Explanation, console: Console) -> None:
         console.print(f"  {plain(row.reason)}")
     console.print(f"  {row.state} since {say_moment(row.since)}")
     if found.review is not None:
-        console.print(f"  take {found.document['film_take']} was {plain(found.review.words)}")
+        console.print(f"  take {found.document['video_take']} was {plain(found.review.words)}")
     console.print(f"  next run, if its line of the sheet is unchanged: {comes.means}")
     if comes.why:
         console.print(f"  because: {plain(comes.why)}")

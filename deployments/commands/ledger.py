@@ -60,7 +60,7 @@ def _restore(args: Namespace, settings: Settings) -> int:
         words += f"; the one before it is in {before}"
     _tell(args, words, {"lines": found.lines, "before": before})
     say(
-        "what was paid for since that backup is not in it: run each sheet again, and its films "
+        "what was paid for since that backup is not in it: run each sheet again, and its videos "
         "are found by their keys at no charge; `callsheet reconcile` shows what is left"
     )
     return 0

@@ -27,7 +27,7 @@ from callsheet.tasks.visible import say, visible
 SCOPES = ("read", "write", "ai")
 _LACKS = {
     "read": "nothing can be quoted, looked at or downloaded: `plan` and `run` need it",
-    "write": "no film can be made: `run` needs it",
+    "write": "no video can be made: `run` needs it",
     "ai": "`run` cannot make rows that animate an image, let an avatar speak or swap a character",
 }
 

@@ -100,7 +100,7 @@ async def _adopt(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take) 
         await ledger.write(partial(adopt_video, row=row, take=take, video_id=args.adopt, at=now)),
         row,
     )
-    return f"{row.row} is rendering as {args.adopt}: run the sheet again, its film costs no more"
+    return f"{row.row} is rendering as {args.adopt}: run the sheet again, its video costs no more"
 
 
 async def _give_up(args: Namespace, ledger: Ledger, row: CampaignRow, take: Take) -> str:

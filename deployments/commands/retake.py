@@ -26,7 +26,7 @@ from callsheet.deployments.terminal import (
 )
 from callsheet.flows.pipeline import PLAIN, carry
 from callsheet.tasks.aftercare.advice import run_line, service_of
-from callsheet.tasks.aftercare.retake import Offer, approve_offers, count_films, offers, plan_of
+from callsheet.tasks.aftercare.retake import Offer, approve_offers, count_videos, offers, plan_of
 from callsheet.tasks.campaign.hold import carry_only
 from callsheet.tasks.campaign.match import is_other_money
 from callsheet.tasks.campaign.quote import check_budget
@@ -67,7 +67,7 @@ class Choice:
     again: list[CampaignRow] = field(default_factory=list)
     as_is: list[CampaignRow] = field(default_factory=list)
     neither: list[CampaignRow] = field(default_factory=list)
-    #: Of those that are taken neither way, the ones whose film somebody keeps.
+    #: Of those that are taken neither way, the ones whose video somebody keeps.
     kept: frozenset[int] = frozenset()
 
 
@@ -129,7 +129,7 @@ async def _choose(args: Namespace) -> Choice:
         if not named:
             raise BadInput(
                 "--even-kept takes rows that are named; nothing was spent",
-                remedy="a film that somebody keeps is not taken again with others: name its row",
+                remedy="a video that somebody keeps is not taken again with others: name its row",
             )
         kept = frozenset()
     choice = Choice(campaign, kept=kept)
@@ -144,7 +144,7 @@ async def _choose(args: Namespace) -> Choice:
             choice.neither.append(row)
     if named and choice.neither:
         row = choice.neither[0]
-        why = "somebody keeps its film" if row.id in kept else f"it is {row.state}"
+        why = "somebody keeps its video" if row.id in kept else f"it is {row.state}"
         raise BadInput(f"{row.row} cannot be taken again, {why}; nothing was spent",
                        remedy=_why_not(choice, row))  # fmt: skip
     if args.run and choice.as_is:
@@ -161,7 +161,7 @@ def _nothing(choice: Choice, console: Console) -> dict[str, Any]:
     else:
         console.print("nothing to take again, 0 credits")
     if choice.kept and (left := [row for row in choice.neither if row.id in choice.kept]):
-        console.print(f"{count(len(left), 'film')} that somebody keeps stay as they are")
+        console.print(f"{count(len(left), 'video')} that somebody keeps stay as they are")
     return _document(choice, [], {}, None)
 
 
@@ -176,14 +176,14 @@ async def _approve(
     total = in_credits(plan.total)
     if plan.unpriced:
         total += f" and {plan.unpriced} at a price the service did not say"
-    films = count_films(len(approved))
+    videos = count_videos(len(approved))
     when = "made now" if args.run else "made by the next run"
-    console.print(f"{films} for {total}, {when}")
+    console.print(f"{videos} for {total}, {when}")
     console.print(SAME_BRIEF)
-    question = f"Spend {total} on {films}, {when}?"
+    question = f"Spend {total} on {videos}, {when}?"
     if not args.run:
-        question = f"Approve {films} for {total}, {when}?"
-    by = await consent(args, question, what=f"{total} for {films} are")
+        question = f"Approve {videos} for {total}, {when}?"
+    by = await consent(args, question, what=f"{total} for {videos} are")
     because = args.because
     how = {"by": by, "because": because, "budget": budget, "even_kept": args.even_kept}
     await approve_offers(run.at, campaign, approved, **how)
@@ -226,7 +226,7 @@ def _ways(choice: Choice, approved: Sequence[CampaignRow]) -> str:
 def _show_offers(campaign: Campaign, found: Sequence[Offer], console: Console) -> None:
     """Show a line for every row: its price, what it cost before, what becomes of that."""
     numbers = ("credits", "takes so far", "credits so far")
-    columns = ("row", "state", *numbers, "film", "what becomes of the old one")
+    columns = ("row", "state", *numbers, "video", "what becomes of the old one")
     made = table(f"Other takes for {plain(campaign.name)}", columns, numbers=numbers)
     for offer in found:
         row = offer.row
@@ -246,7 +246,7 @@ def _why_not(choice: Choice, row: CampaignRow) -> str:
     """Say why a row cannot be taken again, and what to do."""
     campaign = choice.campaign
     if row.id in choice.kept and row.state in RETAKEABLE:
-        return "its film is kept: name the row and say --even-kept to make another all the same"
+        return "its video is kept: name the row and say --even-kept to make another all the same"
     if row.state in RETAKEABLE and row.enabled:
         return "not taken again while others of them are under way: they are carried on first"
     if not row.enabled:

@@ -1,4 +1,4 @@
-"""`callsheet review`: keep or reject the film of a row, or of many, with a reason."""
+"""`callsheet review`: keep or reject the video of a row, or of many, with a reason."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from callsheet.tasks.ledger import (
     Reviewed,
     ReviewStands,
     Verdict,
-    film_of_take,
     review_of,
+    video_of_take,
 )
 from callsheet.tasks.plural import count
 from callsheet.tasks.suggest import suggest
@@ -67,7 +67,7 @@ async def _main(args: Namespace) -> dict[str, Any]:
         stand = partial(row_documents, campaign_id=wanted.campaign.id, numbers=numbers)
         document = await ledger.read(stand)
     _tell(args, wanted, words, console)
-    members = ("row", "film_take", "review", "review_reason", "review_note", "reviewed_by")
+    members = ("row", "video_take", "review", "review_reason", "review_note", "reviewed_by")
     lines = [document(row) for row in wanted.rows]
     return {
         "campaign": wanted.campaign.name,
@@ -120,7 +120,7 @@ async def _decide_on_one(
 
 async def _verdict_of(args: Namespace, ledger: Ledger, wanted: ToReview) -> Verdict | None:
     """Return the verdict that stands, which somebody takes back."""
-    find = partial(film_of_take, campaign_id=wanted.campaign.id, row=wanted.rows[0].row)
+    find = partial(video_of_take, campaign_id=wanted.campaign.id, row=wanted.rows[0].row)
     take_id = await ledger.read(partial(find, take=args.take))
     stands = await ledger.read(partial(review_of, take_id=take_id)) if take_id else None
     return stands.verdict if stands else None
@@ -133,7 +133,7 @@ async def _decide_on_many(
     change = _said(args, review_rows, campaign=wanted.campaign, names=names)
     done: Reviewed = await ledger.write(partial(change, verdict=wanted.verdict))
     said = _DONE[wanted.verdict or ""]
-    words = f"{count(done.made, 'film')} {said} now"
+    words = f"{count(done.made, 'video')} {said} now"
     if done.same:
         words += f", {done.same} before"
     if done.stood:

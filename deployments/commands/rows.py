@@ -46,11 +46,11 @@ async def _read(args: Namespace) -> tuple[str, list[CampaignRow], Document]:
     return campaign.name, rows, document
 
 
-#: What is said of the row's newest film; of a row without one nothing is to be decided.
+#: What is said of the row's newest video; of a row without one nothing is to be decided.
 _REVIEWS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "kept": lambda line: line["review"] == "keep",
     "rejected": lambda line: line["review"] == "reject",
-    "none": lambda line: line["film_take"] is not None and line["review"] is None,
+    "none": lambda line: line["video_take"] is not None and line["review"] is None,
 }
 
 

@@ -1,4 +1,4 @@
-"""`callsheet verify`: is every film and every caption file still in the store, and intact?"""
+"""`callsheet verify`: is every video and every caption file still in the store, and intact?"""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _show(audit: Audit, console: Console) -> None:
     console.print(f"{plain(audit.campaign)}: {files}; {words or 'none delivered'}")
     if audit.bare:
         anew = sum(one.made for one in audit.bare)
-        lacking = count(len(audit.bare) - anew, "film")
+        lacking = count(len(audit.bare) - anew, "video")
         console.print(f"pictures: {anew} made anew; {lacking} without, which `--repair` makes")
     if audit.extra:
         console.print(f"{len(audit.extra)} more below the campaign's folder, left alone:")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 
-from callsheet.deployments.direct import create, film_verbs, unquoted, video_verbs
+from callsheet.deployments.direct import create, unquoted, video_files, video_verbs
 from callsheet.deployments.direct.session import Verb, carry_out
 
 VERBS: Mapping[str, Verb] = {
@@ -16,8 +16,8 @@ VERBS: Mapping[str, Verb] = {
     "renders": video_verbs.renders,
     "templates": video_verbs.templates,
     "tools": video_verbs.tools,
-    "download": film_verbs.download,
-    "captions": film_verbs.captions,
+    "download": video_files.download,
+    "captions": video_files.captions,
     "edit": video_verbs.edit,
     "delete": video_verbs.delete,
     "cancel": video_verbs.cancel,

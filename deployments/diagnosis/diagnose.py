@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-from callsheet.deployments.diagnosis.film_store import store
 from callsheet.deployments.diagnosis.finding import TROUBLE, PlaceFinding, all_of, each_of, wrong_by
 from callsheet.deployments.diagnosis.kept_ledger import ledger, lost
 from callsheet.deployments.diagnosis.place import files, nights, remarks, room, versions
 from callsheet.deployments.diagnosis.prefect import PrefectStarts, prefect, wanted_of
 from callsheet.deployments.diagnosis.service import service, webhooks
+from callsheet.deployments.diagnosis.video_store import store
 from callsheet.deployments.prefect_address import prefect_address
 from callsheet.deployments.servers import prefect_of
 from callsheet.tasks.settings import Settings, load_settings

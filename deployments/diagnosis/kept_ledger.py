@@ -6,8 +6,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 
-from callsheet.deployments.diagnosis.film_store import manifests
 from callsheet.deployments.diagnosis.finding import RUNBOOK, PlaceFinding, note, ok, wrong, wrong_by
+from callsheet.deployments.diagnosis.video_store import manifests
 from callsheet.tasks.errors import CallsheetError, LedgerNewer, shorten
 from callsheet.tasks.ledger import all_campaigns
 from callsheet.tasks.ledger.maintenance import LedgerCheck, check_ledger, size_of_ledger

@@ -122,7 +122,7 @@ def _written(settings: Settings) -> dict[str, Path]:
     """Return the folders that a run writes to; those on one disk are one."""
     found = {"downloads": settings.spool}
     if "://" not in settings.store:
-        found["films"] = Path(settings.store).absolute()
+        found["videos"] = Path(settings.store).absolute()
     if (file := _ledger_file(settings)) is not None:
         found["the ledger"] = file.absolute()
     disks: dict[int, dict[str, Path]] = {}

@@ -55,9 +55,11 @@ def _scopes(words: str, scopes: Sequence[str] | None, *, may_read: bool) -> Plac
         return ok("service", f"{words} (what it may do, the service does not say)")
     held = ", ".join(scopes)
     if "write" not in scopes:
-        words += f", which has the scope {held} alone: it plans, quotes and brings films home that "
+        words += (
+            f", which has the scope {held} alone: it plans, quotes and brings videos home that "
+        )
         words += "are under way, and can neither make nor edit nor cancel any"
-        remedy = "`callsheet login`, or a key that has the scope write, where films are to be made"
+        remedy = "`callsheet login`, or a key that has the scope write, where videos are to be made"
         return note("service", words, remedy)
     lacks = "" if "ai" in scopes else "; without ai it makes no clips"
     return ok("service", f"{words} ({held}{lacks})")

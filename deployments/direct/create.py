@@ -1,4 +1,4 @@
-"""`callsheet video create` and `estimate`: one film, quoted, asked for once, paid for once.
+"""`callsheet video create` and `estimate`: one video, quoted, asked for once, paid for once.
 
 The key is a pure function of the request, so the same command typed twice gives the same video.
 """

@@ -29,7 +29,6 @@ from callsheet.tasks.errors import (
     BadInput,
     CallsheetError,
     ConfigurationError,
-    FilmError,
     NotSent,
     OutcomeUnknown,
     Parked,
@@ -39,6 +38,7 @@ from callsheet.tasks.errors import (
     ServiceError,
     ShapeError,
     StoreError,
+    VideoError,
 )
 from callsheet.tasks.ledger import Ledger, open_ledger
 from callsheet.tasks.ledger.database import ledger_file, ledger_url
@@ -109,7 +109,7 @@ async def _carry_out(args: Namespace, settings: Settings, verb: Verb, *, pays: b
                 # A process that is killed now has told it.
                 sys.stdout.flush()
             return document
-    except (ServiceError, FilmError, StoreError) as error:
+    except (ServiceError, VideoError, StoreError) as error:
         raise ending(error, time.time()) from error
 
 
@@ -135,7 +135,7 @@ def ending(error: CallsheetError, now: float) -> CallsheetError:
         return _ending_of_call(error, now)
     if isinstance(error, StoreError) and error.permanent:
         return BadInput(str(error), remedy=error.remedy)
-    # A film that is not whole, a disk that is full: the film itself is still there.
+    # A video that is not whole, a disk that is full: the video itself is still there.
     words = str(error) if isinstance(error, StoreError) else f"{error}; nothing was written"
     return Parked(words, until=_later(now), remedy=error.remedy)
 

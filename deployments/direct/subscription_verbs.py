@@ -1,4 +1,4 @@
-"""The verbs of `callsheet webhooks` for the subscription that runs learn of films by.
+"""The verbs of `callsheet webhooks` for the subscription that runs learn of videos by.
 
 `ensure` and `rotate` do what `tasks.webhooks` does for a run; `status` shows service, ledger,
 secrets, inbox and receiver together.
@@ -80,7 +80,7 @@ async def _tell(
         at.console.print(f"[bold]{plain(status.webhook_id)}[/] {where}: {_words(status)}")
     if status.missed:
         missed = count(len(status.missed), "event was", "events were")
-        at.console.print(f"{missed} not heard; a run finds their films by looking")
+        at.console.print(f"{missed} not heard; a run finds their videos by looking")
     document: Document = {**vars(status), "missed": list(status.missed), "exit": 0}
     document["url"] = None if status.url is None else redact(status.url)
     if status.trouble is not None:

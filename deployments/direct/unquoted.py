@@ -70,7 +70,7 @@ async def animate(at: Session) -> Document:
 
 
 async def avatar(at: Session) -> Document:
-    """Have a filmed clip speak a new script."""
+    """Have a recorded clip speak a new script."""
     words = request_body.speech(at.args.script, "--script")
     return await _make(at, ops.AVATAR, body_of(TalkingAvatar, clip=at.args.clip, script=words))
 
@@ -129,7 +129,7 @@ async def _pay(
     video_id, begun = call.video_id or made.video_id, "begun" if call.video_id else "accepted"
     at.console.print(f"{plain(video_id)}: {plain(made.status or begun)}")
     at.console.print(
-        f"`{suggest('video show', str(plain(video_id)), '--wait')}` waits for its film"
+        f"`{suggest('video show', str(plain(video_id)), '--wait')}` waits for its video"
     )
     return {
         "video_id": video_id,

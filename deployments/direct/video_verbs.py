@@ -6,8 +6,8 @@ from contextlib import aclosing, suppress
 
 from callsheet.deployments.direct import request_body
 from callsheet.deployments.direct.answer_view import show_record, show_records
-from callsheet.deployments.direct.film_verbs import UNSTARTED, wait_for_film
 from callsheet.deployments.direct.session import Document, Session
+from callsheet.deployments.direct.video_files import UNSTARTED, wait_for_video
 from callsheet.deployments.terminal import consent, plain, table
 from callsheet.tasks.brief import Json
 from callsheet.tasks.credits import as_number, as_text, in_credits
@@ -49,15 +49,15 @@ async def list_videos(at: Session) -> Document:
 
 
 async def show(at: Session) -> Document:
-    """Show a video; with `--wait` once its film is there, or will not come (exit 3)."""
+    """Show a video; with `--wait` once its video is there, or will not come (exit 3)."""
     if not at.args.wait:
         return _shown(at, await at.service.get(at.args.id))
-    video, ready = await wait_for_film(at, at.args.id)
+    video, ready = await wait_for_video(at, at.args.id)
     document = {**_shown(at, video), "ready": ready}
     if ready:
-        at.console.print(f"the film is there: `{suggest('video download', plain(video.id))}`")
+        at.console.print(f"the video is there: `{suggest('video download', plain(video.id))}`")
         return document
-    at.console.print(UNSTARTED.get(video.status or "", "there is no film and none is on its way"))
+    at.console.print(UNSTARTED.get(video.status or "", "there is no video and none is on its way"))
     return {**document, "exit": 3}
 
 
@@ -111,7 +111,7 @@ async def edit(at: Session) -> Document:
     at.console.print(f"{plain(args.id)}: changed {', '.join(sorted(changes))}")
     if "script" in changes:
         at.console.print(
-            f"the film stays as it is until `{suggest('video generate', plain(args.id))}`"
+            f"the video stays as it is until `{suggest('video generate', plain(args.id))}`"
         )
     return {**_after_change(args.id, video), "changed": sorted(changes)}
 
@@ -134,7 +134,7 @@ async def cancel(at: Session) -> Document:
 
 
 async def share(at: Session) -> Document:
-    """Make a public link and print it: whoever has it can see the film until it expires."""
+    """Make a public link and print it: whoever has it can see the video until it expires."""
     link = await at.service.share(at.args.id, request_body.completed({}, at.args) or None)
     # As it is: markup or a line break would make another address of it.
     print(visible(link.url), file=at.console.file)

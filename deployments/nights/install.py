@@ -150,7 +150,7 @@ def _starts(inbox: Inbox) -> list[Start]:
         entrypoint=NIGHTLY,
         words=("nightly", inbox.name),
         cron=inbox.cron,
-        about=f"The sheets of {inbox.name} become films",
+        about=f"The sheets of {inbox.name} become videos",
     )
     if inbox.digest_at is None or not (inbox.notify or inbox.notify_of):
         return [night]

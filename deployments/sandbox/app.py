@@ -21,9 +21,9 @@ from callsheet.deployments.sandbox.routes import (
     catalog,
     consent,
     control,
-    films,
     programs,
     remakes,
+    video_files,
     videos,
     webhooks,
 )
@@ -56,7 +56,7 @@ def create_app(container: Container) -> FastAPI:
             Exception: _fault,
         },
     )
-    service = (videos, remakes, films, webhooks, catalog)
+    service = (videos, remakes, video_files, webhooks, catalog)
     parts = (*service, control, programs, account, consent)
     routers = [part.router(container) for part in parts]
     for router in routers:

@@ -28,16 +28,16 @@ class Container:
 
     def __init__(self, options: Options, *, now: Callable[[], float] = time.time) -> None:
         instant = options.render == "instant"
-        films = options.state / "films"
+        videos = options.state / "videos"
         try:
-            films.mkdir(parents=True, exist_ok=True)
+            videos.mkdir(parents=True, exist_ok=True)
             given = options.key_file.read_text().strip() if options.key_file else None
             self.keyring = Keyring(options.state / "keys.json", given=given, now=now)
             self.database = Database(options.state / "state.sqlite3", credits=options.credits)
         except (OSError, KeyError, ValueError, sqlite3.Error) as error:
             raise OptionRefused(_trouble(options, error)) from error
         self.options = options
-        self.films = films
+        self.videos = videos
         self.now = now
         self.links = Links(self.keyring.signing, options.time_scale)
         self.lifetimes = Lifetimes(options.time_scale)
@@ -45,7 +45,7 @@ class Container:
         self.limits = Limits(options)
         self.render_pool = RenderPool(
             self.database,
-            films,
+            videos,
             instant=instant,
             now=now,
             strike=lambda video: self.faults.strike("render", video=video),

@@ -45,7 +45,7 @@ def quote(asked: CreateVideo) -> dict[str, int]:
 
 
 def price(asked: CreateVideo) -> int:
-    """Say what the film costs; each generate costs it again."""
+    """Say what the video costs; each generate costs it again."""
     return sum(quote(asked).values())
 
 
@@ -60,7 +60,7 @@ def scene_price(seconds: float) -> int:
 
 
 def voice_price(duration: int) -> int:
-    """Say what another voice over the whole film costs."""
+    """Say what another voice over the whole video costs."""
     return VOICE_PER_SECOND * duration
 
 

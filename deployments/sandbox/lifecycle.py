@@ -18,8 +18,8 @@ from typing import Any
 from callsheet.deployments.sandbox import credits, renders
 from callsheet.deployments.sandbox.credits import clip_price, price
 from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.film.film_plan import FilmPlan
 from callsheet.deployments.sandbox.limits import CallTerms
+from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
 from callsheet.deployments.sandbox.rendering import leave, refuse_if_generating, start
 from callsheet.deployments.sandbox.renders import RenderOrder
 from callsheet.deployments.sandbox.storyboard import (
@@ -136,42 +136,42 @@ def patch(db: sqlite3.Connection, video_id: str, changes: PatchVideo, *, now: fl
 def remake(
     db: sqlite3.Connection,
     video_id: str,
-    order_of: Callable[[Video, FilmPlan], RenderOrder],
+    order_of: Callable[[Video, VideoPlan], RenderOrder],
     call: CallTerms,
 ) -> Video:
-    """Make a part of a finished film again; 409 while a render runs, or without a film.
+    """Make a part of a finished video again; 409 while a render runs, or without a video.
 
-    It begins with the plan of the last finished film and changes what `order_of` does alone; a
+    It begins with the plan of the last finished video and changes what `order_of` does alone; a
     later generate begins with the script again.
     """
     video = get(db, video_id)
     refuse_if_generating(video)
     last = renders.last_finished(db, video_id)
     if last is None:
-        message = f"This video is {video.status} and has no finished film; generate it first."
+        message = f"This video is {video.status} and has no finished video; generate it first."
         raise Refusal(409, "not_finished", message)
-    order = order_of(video, FilmPlan.from_json(last.plan))
+    order = order_of(video, VideoPlan.from_json(last.plan))
     call.count()
     return start(db, video, order, call)
 
 
-def one_scene(_: Video, film: FilmPlan, *, number: int, asked: RegenerateScene) -> RenderOrder:
+def one_scene(_: Video, rendered: VideoPlan, *, number: int, asked: RegenerateScene) -> RenderOrder:
     """Order one scene again; 404 when there is no such scene."""
-    plan = with_scene_anew(film, number, asked.narration)
+    plan = with_scene_anew(rendered, number, asked.narration)
     seconds = plan.scenes[number - 1].end - plan.scenes[number - 1].start
     cost = credits.scene_price(seconds)
     return RenderOrder(kind="scene", plan=plan, credits=cost, seconds=seconds, scene=number)
 
 
-def another_voice(_: Video, film: FilmPlan, *, asked: ChangeVoice) -> RenderOrder:
+def another_voice(_: Video, rendered: VideoPlan, *, asked: ChangeVoice) -> RenderOrder:
     """Order the same with another voice; 409 when nothing is said."""
-    plan, cost = with_voice(film, asked.voice_id), credits.voice_price(film.duration)
+    plan, cost = with_voice(rendered, asked.voice_id), credits.voice_price(rendered.duration)
     return RenderOrder(kind="voice", plan=plan, credits=cost, seconds=plan.duration / 2)
 
 
-def another_export(video: Video, film: FilmPlan, *, asked: ExportAgain) -> RenderOrder:
+def another_export(video: Video, rendered: VideoPlan, *, asked: ExportAgain) -> RenderOrder:
     """Order the file again, with the titles and caption settings as they are edited now."""
-    plan = exported(film, video.asked, asked.aspect_ratio)
+    plan = exported(rendered, video.asked, asked.aspect_ratio)
     seconds = plan.duration / 3
     return RenderOrder(kind="export", plan=plan, credits=credits.EXPORT, seconds=seconds)
 

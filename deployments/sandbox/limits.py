@@ -22,7 +22,7 @@ class Timing:
         self._instant = instant
 
     def render_seconds(self, video_id: str, duration: float) -> float:
-        """Say how long it takes to make so many seconds of film; a video always takes the same."""
+        """Say how long it takes to make so many seconds of video; a video always takes the same."""
         if self._instant:
             return 0.0
         share = zlib.crc32(video_id.encode()) / 0xFFFFFFFF

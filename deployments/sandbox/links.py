@@ -1,4 +1,4 @@
-"""Owns the addresses of films: signed, good for one render of one video, and only for a while.
+"""Owns the addresses of videos: signed, good for one render of one video, and only for a while.
 
 A download is for who holds a key; a share is for people without an account and lasts some days.
 The specification shows neither the shape of a share nor how long it lasts (section 8).
@@ -58,7 +58,7 @@ class Links:
         return int(render)
 
     def share(self, video_id: str, render: int, *, now: float) -> SignedLink:
-        """Make the public link to one render's film."""
+        """Make the public link to one render's video."""
         expires = math.ceil(now + self.share_lifetime)
         said = f"{video_id}.{render}.{expires}"
         path = f"/share/{said}.{self._share_signature(said)}"

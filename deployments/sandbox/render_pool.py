@@ -1,5 +1,5 @@
-"""Owns renders under way: as many film processes at once as there are processors, every film
-finished when it is due and ready, and no film process left behind."""
+"""Owns renders under way: as many video processes at once as there are processors, every video
+finished when it is due and ready, and no video process left behind."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 from callsheet.deployments.sandbox import rendering
 from callsheet.deployments.sandbox.database import Database
 from callsheet.deployments.sandbox.faults.kinds import Fault
-from callsheet.deployments.sandbox.film.film_plan import FilmPlan
-from callsheet.deployments.sandbox.film_files import (
+from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
+from callsheet.deployments.sandbox.rendered_files import (
     RenderFailed,
     copy_marked,
     damage,
     fingerprint,
-    make_film,
+    make_video,
 )
 from callsheet.deployments.sandbox.rendering import RenderFault, kept_fault, strike_render
 from callsheet.deployments.sandbox.script import Scene
@@ -27,16 +27,16 @@ from callsheet.deployments.sandbox.video import Video, generating
 
 
 class RenderPool:
-    """Makes films in the background.
+    """Makes videos in the background.
 
     `strike` says what is to go wrong with the render of a video, if anything; `ready` is called
-    after a film was finished and that is on the disk.
+    after a video was finished and that is on the disk.
     """
 
     def __init__(
         self,
         database: Database,
-        films: Path,
+        videos: Path,
         *,
         instant: bool,
         now: Callable[[], float],
@@ -44,7 +44,7 @@ class RenderPool:
         ready: Callable[[], None],
     ) -> None:
         self._database = database
-        self._films = films
+        self._videos = videos
         self._instant = instant
         self._now = now
         self._strike = strike
@@ -55,7 +55,7 @@ class RenderPool:
 
     async def reopen(self) -> None:
         """Begin again what was under way when the sandbox stopped."""
-        for scrap in self._films.glob("*.part"):
+        for scrap in self._videos.glob("*.part"):
             scrap.unlink(missing_ok=True)
         for video in await self._database.run(generating):
             self._keep(video.id, self._begin_again(video))
@@ -75,7 +75,7 @@ class RenderPool:
     def discard(self, video_id: str) -> None:
         """Stop the render of a video and remove every file made for it."""
         self.stop(video_id)
-        for file in self._films.glob(f"{video_id}-*"):
+        for file in self._videos.glob(f"{video_id}-*"):
             file.unlink(missing_ok=True)
 
     async def close(self) -> None:
@@ -110,18 +110,23 @@ class RenderPool:
         try:
             if fault is not None and do == "fail":
                 await self._until(video.due_at)
-                raise RenderFailed(fault.message or "The film could not be made.")
+                raise RenderFailed(fault.message or "The video could not be made.")
             file = await self._make(video, own=do == "corrupt")
             if do == "corrupt":
-                await asyncio.to_thread(damage, self._films / file)
-            film = await asyncio.to_thread(fingerprint, self._films / file)
+                await asyncio.to_thread(damage, self._videos / file)
+            rendered = await asyncio.to_thread(fingerprint, self._videos / file)
         except (RenderFailed, OSError) as error:
             reason = str(error)
             await self._database.run(rendering.fail, video, reason=reason, now=self._now())
             return
         await self._until(video.due_at)
         finished = await self._database.run(
-            rendering.finish, video, file=file, sha256=film.sha256, size=film.bytes, now=self._now()
+            rendering.finish,
+            video,
+            file=file,
+            sha256=rendered.sha256,
+            size=rendered.bytes,
+            now=self._now(),
         )
         if finished:
             self._ready()
@@ -130,38 +135,38 @@ class RenderPool:
         await asyncio.sleep(max(0.0, moment - self._now()))
 
     async def _make(self, video: Video, *, own: bool) -> str:
-        """Make the film of a video's latest render; give the name of its file.
+        """Make the file of a video's latest render; give the name of its file.
 
-        Instant films are copies: first films of all videos share one, unless `own` is asked for.
+        Instant videos are copies: first videos of all videos share one, unless `own` is asked for.
         """
         assert video.plan is not None
-        plan = FilmPlan.from_json(video.plan)
+        plan = VideoPlan.from_json(video.plan)
         file = f"{video.id}-{video.render}.mp4"
         if not self._instant:
             async with self._desks:
-                await make_film(plan, self._films / file)
+                await make_video(plan, self._videos / file)
             return file
         sample = await self._sample(plan.aspect_ratio)
         if plan.render == 1 and plan.clip is None and not own:
             return sample
         mark = f"{video.id} render {plan.render}"
-        await asyncio.to_thread(copy_marked, self._films / sample, self._films / file, mark)
+        await asyncio.to_thread(copy_marked, self._videos / sample, self._videos / file, mark)
         return file
 
     async def _sample(self, aspect_ratio: str) -> str:
-        """Give the one film that stands in for all of this shape; make it the first time."""
+        """Give the one video that stands in for all of this shape; make it the first time."""
         file = f"sample-{aspect_ratio.replace(':', 'x')}.mp4"
-        if not (self._films / file).exists():
+        if not (self._videos / file).exists():
             if aspect_ratio not in self._samples:
-                making = make_film(_sample_plan(aspect_ratio), self._films / file)
+                making = make_video(_sample_plan(aspect_ratio), self._videos / file)
                 self._samples[aspect_ratio] = asyncio.create_task(making)
             await asyncio.shield(self._samples[aspect_ratio])
         return file
 
 
-def _sample_plan(aspect_ratio: str) -> FilmPlan:
-    scene = Scene(number=1, narration="A film made at once.", visual="", start=0.0, end=1.0)
-    return FilmPlan(
+def _sample_plan(aspect_ratio: str) -> VideoPlan:
+    scene = Scene(number=1, narration="A video made at once.", visual="", start=0.0, end=1.0)
+    return VideoPlan(
         id="vid_sample", seed=len(aspect_ratio), title="Sample", topic="", language="en",
         aspect_ratio=aspect_ratio, duration=1, scenes=[scene],
     )  # fmt: skip

@@ -65,7 +65,7 @@ def start(db: sqlite3.Connection, video: Video, order: RenderOrder, call: CallTe
 def finish(
     db: sqlite3.Connection, video: Video, *, file: str, sha256: str, size: int, now: float
 ) -> bool:
-    """Take the film and the credits, and tell of it; False when it was stopped in the meantime."""
+    """Take the video and the credits, and tell of it; False when it was stopped in the meantime."""
     ended = leave(db, video, COMPLETED, now, file=file, sha256=sha256, bytes=size)
     if ended is None:
         return False

@@ -1,4 +1,4 @@
-"""Owns renders: every film that was ever asked of a video, what it cost and what became of it.
+"""Owns renders: every video that was ever asked of a video, what it cost and what became of it.
 
 running --finish--> completed      running --fail--> failed      running --cancel--> cancelled
 """
@@ -10,7 +10,7 @@ import sqlite3
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from callsheet.deployments.sandbox.film.film_plan import FilmPlan
+from callsheet.deployments.sandbox.mp4.video_plan import VideoPlan
 from callsheet.deployments.sandbox.tables import insert
 from callsheet.deployments.sandbox.video import COMPLETED, percent, stamp
 
@@ -19,10 +19,10 @@ RUNNING = "running"
 
 @dataclass(frozen=True, kw_only=True)
 class RenderOrder:
-    """A film that is wanted. `seconds` of it are made anew, which says how long it takes."""
+    """A video that is wanted. `seconds` of it are made anew, which says how long it takes."""
 
     kind: Literal["generate", "scene", "voice", "export"]
-    plan: FilmPlan
+    plan: VideoPlan
     credits: int
     seconds: float
     scene: int | None = None
@@ -104,7 +104,7 @@ def of_video(db: sqlite3.Connection, video_id: str, *, kind: str | None = None) 
 
 
 def last_finished(db: sqlite3.Connection, video_id: str) -> Render | None:
-    """Give the newest render of a video that has a film."""
+    """Give the newest render of a video that has a video."""
     row = db.execute(
         "SELECT * FROM renders WHERE video_id = ? AND status = ? ORDER BY number DESC LIMIT 1",
         (video_id, COMPLETED),
@@ -113,7 +113,7 @@ def last_finished(db: sqlite3.Connection, video_id: str) -> Render | None:
 
 
 def end(db: sqlite3.Connection, render: Render, status: str, now: float) -> Render:
-    """Write down how a running render ended: its film or its failure is in `render`."""
+    """Write down how a running render ended: its video or its failure is in `render`."""
     ended = replace(render, status=status, finished_at=now)
     db.execute(
         "UPDATE renders SET status = ?, finished_at = ?, file = ?, sha256 = ?, bytes = ?,"

@@ -1,4 +1,4 @@
-"""Owns what is said in a film: scenes from a caller's script or from a tool's fields, and the
+"""Owns what is said in a video: scenes from a caller's script or from a tool's fields, and the
 captions cut from their words, as SRT or WebVTT.
 
 The specification does not show the shape of a script, so any JSON object is taken and read as
@@ -46,11 +46,11 @@ def scenes_of(
     topic: str | None,
     duration: int,
 ) -> list[Scene]:
-    """Say what happens in the film and when; the same request always gives the same scenes."""
+    """Say what happens in the video and when; the same request always gives the same scenes."""
     if script:
         said = list(_from_script(script))
     else:
-        said = _from_fields(tool or "film", fields or {}, title, topic, duration)
+        said = _from_fields(tool or "video", fields or {}, title, topic, duration)
     return _timed(said or [(title or topic or "Untitled", "")], duration)
 
 
@@ -97,7 +97,7 @@ def _sentence(text: str) -> str:
 
 
 def _timed(said: list[tuple[str, str]], duration: int) -> list[Scene]:
-    """Share the film out by the length of what is said, on whole milliseconds."""
+    """Share the video out by the length of what is said, on whole milliseconds."""
     weights = [20 + len(narration) for narration, _ in said]
     total, before, start = sum(weights), 0, 0.0
     scenes = []

@@ -23,7 +23,7 @@ from callsheet.deployments.sandbox.options import OptionRefused, Options
 
 #: An installation that only ever works with a real service has no use for it.
 NO_ENCODER = (
-    "The encoder that the sandbox makes films with is not installed: pip install "
+    "The encoder that the sandbox makes videos with is not installed: pip install "
     "'callsheet[sandbox]' brings it, as `make install` does."
 )
 
@@ -146,7 +146,7 @@ def _announce(container: Container) -> None:
         else f"{scale:g} times as fast as minutes"
     )
     print(
-        f"The video service is on this machine now; films are made {speed}.",
+        f"The video service is on this machine now; videos are made {speed}.",
         f"It keeps itself in {container.options.state}. Stop it with Ctrl+C. In another terminal:",
         "",
         f"export CALLSHEET_BASE_URL={origin}/api/v1",

@@ -1,4 +1,4 @@
-"""Owns what a film is made from: the plan of a first film, and plans made from finished ones.
+"""Owns what a video is made from: the plan of a first video, and plans made from finished ones.
 
 Pure functions: the same request gives the same plan, and what is not to change is copied.
 """
@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.film.film_plan import Captions, ClipSource, FilmPlan
+from callsheet.deployments.sandbox.mp4.video_plan import Captions, ClipSource, VideoPlan
 from callsheet.deployments.sandbox.script import Scene, scenes_of
 from callsheet.deployments.sandbox.video import Video
 
@@ -21,11 +21,11 @@ WORDS_PER_SECOND = 2.5
 SHORTEST, LONGEST = 3, 600
 
 
-def first_plan(video: Video) -> FilmPlan:
-    """Plan the film of a video from what is asked of it now."""
+def first_plan(video: Video) -> VideoPlan:
+    """Plan a video from what is asked of it now."""
     asked = video.asked
     clip = _clip(video)
-    return FilmPlan(
+    return VideoPlan(
         id=video.id,
         seed=video.seq,
         title=asked["title"] or asked["topic"] or asked["tool"] or _untitled(video),
@@ -40,7 +40,7 @@ def first_plan(video: Video) -> FilmPlan:
     )
 
 
-def with_scene_anew(plan: FilmPlan, number: int, narration: str | None) -> FilmPlan:
+def with_scene_anew(plan: VideoPlan, number: int, narration: str | None) -> VideoPlan:
     """Make one scene again, with other words if there are any, in the time it has; 404 without."""
     if not 1 <= number <= len(plan.scenes):
         message = f"There is no scene {number}: this video has {len(plan.scenes)}, counted from 1."
@@ -50,7 +50,7 @@ def with_scene_anew(plan: FilmPlan, number: int, narration: str | None) -> FilmP
     return replace(plan, scenes=[new if one is old else one for one in plan.scenes])
 
 
-def with_voice(plan: FilmPlan, voice_id: str) -> FilmPlan:
+def with_voice(plan: VideoPlan, voice_id: str) -> VideoPlan:
     """Say the same words with another voice; refuse with 409 where nothing is said."""
     if not plan.spoken:
         message = "Nothing is spoken in this video, so it has no voiceover to make again."
@@ -58,7 +58,7 @@ def with_voice(plan: FilmPlan, voice_id: str) -> FilmPlan:
     return replace(plan, voice=voice_id)
 
 
-def exported(plan: FilmPlan, asked: Mapping[str, Any], aspect_ratio: str | None) -> FilmPlan:
+def exported(plan: VideoPlan, asked: Mapping[str, Any], aspect_ratio: str | None) -> VideoPlan:
     """Use the scenes there are, with the titles and caption settings as they are edited now."""
     return replace(
         plan,

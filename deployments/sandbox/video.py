@@ -75,7 +75,7 @@ class Video:
         return max(1, math.ceil(self.due_at - now))
 
     def progress(self, now: float) -> int:
-        """Say how far the film is, in percent; only a finished one has all hundred."""
+        """Say how far the video is, in percent; only a finished one has all hundred."""
         if self.status == COMPLETED:
             return 100
         if self.status != GENERATING:

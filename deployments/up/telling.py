@@ -64,7 +64,7 @@ def exports(now: WhatIsUp) -> list[str]:
 def _of(name: str, part: KeptPart, now: WhatIsUp) -> str:
     words = {
         "prefect": f"{part.address}  (PREFECT_API_URL={part.address}/api)",
-        "sandbox": f"{part.address}  (films that cost nothing)",
+        "sandbox": f"{part.address}  (videos that cost nothing)",
         "deployments": "those of prefect.yaml, on the work pool callsheet",
         "worker": f"carries flow runs in {now.folder}",
     }

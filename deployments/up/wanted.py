@@ -37,7 +37,7 @@ class WantedParts:
     #: How browsers reach the board, and whether a proxy in front of it says who calls.
     url: str | None = None
     behind_proxy: bool = False
-    #: How much faster a sandbox's films come than real ones; None for no sandbox.
+    #: How much faster a sandbox's videos come than real ones; None for no sandbox.
     sandbox: str | None = None
     profile: str | None = None
 

@@ -45,8 +45,8 @@ async def publish_plan(plan: Plan, ways: Sequence[str] | None = None) -> None:
 
 def plan_in_words(plan: Plan, ways: Sequence[str]) -> list[str]:
     """Return lines of Markdown: what a plan comes to, what is odd about it, and what to do."""
-    films, *rest = sums_of(plan)
-    lines = [f"# Plan for {cell(plan.campaign)}", "", f"**{cell(films)}**", ""]
+    videos, *rest = sums_of(plan)
+    lines = [f"# Plan for {cell(plan.campaign)}", "", f"**{cell(videos)}**", ""]
     lines += [f"- {cell(words)}" for words in rest]
     lines += [
         f"- {as_text(one.left)} of the {in_credits(one.budget)} of {cell(one)} are left"
@@ -86,6 +86,6 @@ def _line(line: PlanLine) -> dict[str, Any]:
         "row": cell(line.row),
         "action": line.action,
         "price": as_number(line.priced) if line.spends else None,
-        "film": cell(line.title),
+        "video": cell(line.title),
         "why": words_cell(why_of(line)),
     }

@@ -18,7 +18,7 @@ from callsheet.flows.shown.artifacts import (
     table_in_words,
     words_cell,
 )
-from callsheet.flows.shown.films import FilmLinks
+from callsheet.flows.shown.videos import VideoLinks
 from callsheet.tasks.aftercare.advice import commands_for
 from callsheet.tasks.campaign.report import row_documents
 from callsheet.tasks.campaign.run import Run
@@ -45,7 +45,7 @@ async def publish_report(run: Run) -> None:
     # Those that need somebody come first; both parts are in the order of the sheet.
     rows = sorted(urgent, key=lambda row: (row.state not in NEEDS_PERSON, row.position))
     words = f"The rows of {cell(run.campaign.name)}; amounts in credits, "
-    words += f"films below `{run.at.store.address}`"
+    words += f"videos below `{run.at.store.address}`"
     if count > len(rows):
         rest = f"`{suggest('rows', run.campaign.name)}` shows all"
         words += f". {count - len(rows):,} more rows are not in this table: {rest}"
@@ -61,7 +61,7 @@ async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
         numbers = [row.id for row in page]
         stand = partial(row_documents, campaign_id=run.campaign.id, numbers=numbers)
         said = list(map(await run.at.ledger.read(stand), page))
-        films = await places.films(said)
+        videos = await places.videos(said)
         table += (
             {
                 "row": cell(row["row"]),
@@ -70,17 +70,17 @@ async def _table(run: Run, rows: Sequence[CampaignRow]) -> list[dict[str, Any]]:
                 "quoted": row["quoted"],
                 "set aside": row["reserved"],
                 "reason": "" if row["state"] == "delivered" else words_cell(row["reason"] or ""),
-                "film": film,
+                "video": video,
             }
-            for row, film in zip(said, films, strict=True)
+            for row, video in zip(said, videos, strict=True)
         )
     return table
 
 
-def _places(run: Run) -> FilmLinks:
+def _places(run: Run) -> VideoLinks:
     assert run.campaign is not None
     at = run.at
-    return FilmLinks(campaign=run.campaign.name, store=at.store.address, settings=at.settings)
+    return VideoLinks(campaign=run.campaign.name, store=at.store.address, settings=at.settings)
 
 
 def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], page: str | None) -> list[str]:
@@ -97,7 +97,7 @@ def _summary(run: Run, tally: Tally, rows: Sequence[CampaignRow], page: str | No
     lines += ["", f"Row by row: {link('the table of rows', page)}"] if page else []
     if places.board:
         lines += ["", f"On the board: {link(name, places.board)}"]
-    return [*lines, "", f"Films: `{run.at.store.address}`"]
+    return [*lines, "", f"Videos: `{run.at.store.address}`"]
 
 
 def _money(run: Run, tally: Tally) -> str:

@@ -18,8 +18,8 @@ LANES: dict[Lane, str] = {
     "submit": "send the create under its key",
     "submit_unkeyed": "send the call, which takes no key, once",
     "search": "look in the service's list for what an earlier call made",
-    "poll": "look whether the film is there",
-    "deliver": "fetch film and captions into the store",
+    "poll": "look whether the video is there",
+    "deliver": "fetch video and captions into the store",
     "cancel": "cancel its render at the service, as somebody asked",
 }
 
@@ -116,7 +116,7 @@ def commands_for(campaign: Campaign, row: CampaignRow) -> list[Command]:
         "make another take, at a price that is asked about",
     )
     cancel = Command(suggest("cancel", *of, *service), "cancel it")
-    edit = Command(run, "after editing its line of the sheet: a new film, priced and approved")
+    edit = Command(run, "after editing its line of the sheet: a new video, priced and approved")
     match row.state:
         case "planned" | "quoted" | "approved":
             return [Command(run, "quote it, ask, and make it"), cancel]

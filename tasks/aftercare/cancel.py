@@ -50,10 +50,10 @@ TICK = 0.5
 STAYS: Mapping[State, str] = {
     "submitting": NOT_YET,
     "rendering": "to be cancelled, but not yet: run this again, or the sheet",
-    "ready": "its film is made and paid for: the next run delivers it",
-    "held": "its film is made and paid for: the next run delivers it",
+    "ready": "its video is made and paid for: the next run delivers it",
+    "held": "its video is made and paid for: the next run delivers it",
     "uncertain": "nobody knows whether it was paid for: settle it with `callsheet resolve`",
-    "stalled": "the service neither cancelled it nor has its film: run the sheet to look again",
+    "stalled": "the service neither cancelled it nor has its video: run the sheet to look again",
     "delivered": "delivered before",
     "failed": "failed before: there is nothing to cancel",
     "rejected": "rejected before: there is nothing to cancel",
@@ -124,7 +124,7 @@ def exit_status(after: Sequence[CampaignRow], before: Sequence[CampaignRow]) -> 
 
 
 async def _carry(at: Context, campaign: Campaign, only: Collection[str]) -> None:
-    """Carry the rows that are marked, and films that are there already, until each rests."""
+    """Carry the rows that are marked, and videos that are there already, until each rests."""
     found = await _rows(at, campaign, only)
     if await at.ledger.write(partial(wake_stalled, found=found, at=at.clock())):
         found = await _rows(at, campaign, only)
@@ -177,7 +177,7 @@ def _words(old: CampaignRow, new: CampaignRow) -> str:
     if new.state == "cancelled" and old.state != "cancelled":
         return new.reason or "cancelled"
     if new.state == "delivered" and old.state not in ("delivered", "planned", "approved"):
-        return "its film was made already: delivered instead"
+        return "its video was made already: delivered instead"
     if new.state == "delivered" and old.state != "delivered":
         return "the other take is not wanted any more: delivered as before"
     if new.state != old.state and new.reason:

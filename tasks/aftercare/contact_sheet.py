@@ -1,6 +1,6 @@
-"""A campaign's films on one sheet, for mails: pictures of each, what it is, and how it stands.
+"""A campaign's videos on one sheet, for mails: pictures of each, what it is, and how it stands.
 
-HTML that needs nothing else (no film in it, no address, no script), or one large JPEG. What is in
+HTML that needs nothing else (no video in it, no address, no script), or one large JPEG. What is in
 the ledger of sheets, services and people is text here, never markup.
 """
 
@@ -15,7 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callsheet.tasks.aftercare.film_pictures import Pictures
+from callsheet.tasks.aftercare.video_pictures import Pictures
 from callsheet.tasks.campaign.selection import Selection
 from callsheet.tasks.duration import say_duration
 from callsheet.tasks.ledger import (
@@ -23,7 +23,7 @@ from callsheet.tasks.ledger import (
     Ledger,
     RowFilter,
     ShownRow,
-    find_take_film,
+    find_take_video,
     rows_of,
     shown_rows,
 )
@@ -32,17 +32,17 @@ from callsheet.tasks.plural import count
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
-#: Films of a JPEG at most: beyond, mail programs and viewers give up.
+#: Videos of a JPEG at most: beyond, mail programs and viewers give up.
 MOST_IN_JPEG = 400
-#: One film of a JPEG in pixels: the room of its picture, and that of its words.
+#: One video of a JPEG in pixels: the room of its picture, and that of its words.
 _CELL, _WORDS, _GAP = 260, 64, 16
 _PAPER, _INK, _FAINT, _WRONG = (250, 250, 249), (24, 24, 27), (113, 113, 122), (180, 35, 24)
 _VERDICTS = {"keep": "kept", "reject": "rejected", None: "nobody has decided"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SheetFilm:
-    """One film on the sheet; pictures are JPEGs, None where none can be made."""
+class SheetVideo:
+    """One video on the sheet; pictures are JPEGs, None where none can be made."""
 
     row: ShownRow
     poster: bytes | None
@@ -53,7 +53,7 @@ class SheetFilm:
         """What it is, in one line."""
         row = self.row
         length = None if row.seconds is None else say_duration(round(row.seconds))
-        said = (row.row, f"take {row.film_take}", length, row.ratio, row.language)
+        said = (row.row, f"take {row.video_take}", length, row.ratio, row.language)
         return " · ".join(str(one) for one in said if one)
 
     @property
@@ -69,75 +69,77 @@ class SheetFilm:
         return f"{_VERDICTS[self.row.verdict]}{why}"
 
 
-async def films_on_sheet(
+async def videos_on_sheet(
     ledger: Ledger, campaign: Campaign, pictures: Pictures, chosen: Selection
-) -> list[SheetFilm]:
-    """Return the chosen rows' films, in the order of the sheet, with their pictures."""
+) -> list[SheetVideo]:
+    """Return the chosen rows' videos, in the order of the sheet, with their pictures."""
     rows = await ledger.read(partial(rows_of, campaign_id=campaign.id))
     wanted = {row.id for row in rows if chosen(row, row.asked(), row.state)}
-    films: list[SheetFilm] = []
+    videos: list[SheetVideo] = []
     after: str | None = None
     while True:
-        page = partial(shown_rows, campaign_id=campaign.id, which=RowFilter(film=True), after=after)
+        page = partial(
+            shown_rows, campaign_id=campaign.id, which=RowFilter(video=True), after=after
+        )
         shown = await ledger.read(page)
         for row in shown.rows:
-            if row.id in wanted and row.film_take is not None:
-                films.append(await _film(ledger, campaign, pictures, row, row.film_take))
+            if row.id in wanted and row.video_take is not None:
+                videos.append(await _video(ledger, campaign, pictures, row, row.video_take))
         if shown.next is None:
-            return films
+            return videos
         after = shown.next
 
 
-async def _film(
+async def _video(
     ledger: Ledger, campaign: Campaign, pictures: Pictures, row: ShownRow, take: int
-) -> SheetFilm:
-    query = partial(find_take_film, campaign=campaign.name, row=row.row, take=take)
+) -> SheetVideo:
+    query = partial(find_take_video, campaign=campaign.name, row=row.row, take=take)
     found = await ledger.read(query)
     if found is None:
-        return SheetFilm(row=row, poster=None, strip=None)
+        return SheetVideo(row=row, poster=None, strip=None)
     poster, strip = await pictures.find(found, "poster"), await pictures.find(found, "strip")
-    return SheetFilm(row=row, poster=poster, strip=strip)
+    return SheetVideo(row=row, poster=poster, strip=strip)
 
 
-def as_html(campaign: str, films: Sequence[SheetFilm], at: str) -> bytes:
+def as_html(campaign: str, videos: Sequence[SheetVideo], at: str) -> bytes:
     """Return the sheet as a page that stands by itself; `at` says when it was made."""
-    figures = "\n".join(_figure(film) for film in films)
-    title = f"{escape(campaign)}: {count(len(films), 'film')}"
+    figures = "\n".join(_figure(video) for video in videos)
+    title = f"{escape(campaign)}: {count(len(videos), 'video')}"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
         f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<header><h1>{title}</h1><p>{escape(_sums(films))} · {escape(at)}</p></header>\n"
+        f"<header><h1>{title}</h1><p>{escape(_sums(videos))} · {escape(at)}</p></header>\n"
         f"<main>\n{figures}\n</main>\n</body>\n</html>\n"
     ).encode()
 
 
-def _sums(films: Sequence[SheetFilm]) -> str:
-    verdicts = [film.row.verdict for film in films]
+def _sums(videos: Sequence[SheetVideo]) -> str:
+    verdicts = [video.row.verdict for video in videos]
     kept, rejected = verdicts.count("keep"), verdicts.count("reject")
-    flagged = sum(bool(film.wrong) for film in films)
-    undecided = len(films) - kept - rejected
+    flagged = sum(bool(video.wrong) for video in videos)
+    undecided = len(videos) - kept - rejected
     return f"{kept} kept, {rejected} rejected, {undecided} undecided; {flagged} with a finding"
 
 
-def _figure(film: SheetFilm) -> str:
-    title = escape(film.row.title)
+def _figure(video: SheetVideo) -> str:
+    title = escape(video.row.title)
     pictures = "".join(
         f'<img class="{kind}" src="data:image/jpeg;base64,{base64.b64encode(data).decode()}" '
         f'alt="{escape(alt)}">'
         for kind, data, alt in (
-            ("poster", film.poster, f"{film.row.title}: a moment of it"),
-            ("strip", film.strip, f"{film.row.title}: ten moments of it"),
+            ("poster", video.poster, f"{video.row.title}: a moment of it"),
+            ("strip", video.strip, f"{video.row.title}: ten moments of it"),
         )
         if data
     )
-    wrong = "".join(f'<p class="wrong">{escape(words)}</p>' for words in film.wrong)
-    verdict = f'<p class="{film.row.verdict or "open"}">{escape(film.verdict)}</p>'
+    wrong = "".join(f'<p class="wrong">{escape(words)}</p>' for words in video.wrong)
+    verdict = f'<p class="{video.row.verdict or "open"}">{escape(video.verdict)}</p>'
     return (
         f"<figure>{pictures or '<p>no picture can be made of it</p>'}<figcaption><h2>{title}</h2>"
-        f"<p>{escape(film.facts)}</p>{wrong}{verdict}</figcaption></figure>"
+        f"<p>{escape(video.facts)}</p>{wrong}{verdict}</figcaption></figure>"
     )
 
 
@@ -159,28 +161,28 @@ figure{margin:0;border:1px solid var(--line);border-radius:8px;padding:12px;brea
 """
 
 
-def as_jpeg(campaign: str, films: Sequence[SheetFilm], lettering: Path) -> bytes:
+def as_jpeg(campaign: str, videos: Sequence[SheetVideo], lettering: Path) -> bytes:
     """Return the sheet as one picture; `lettering` is the font that it is written in."""
     from PIL import Image, ImageDraw
 
-    columns = max(1, min(6, len(films)))
-    lines = -(-len(films) // columns)
+    columns = max(1, min(6, len(videos)))
+    lines = -(-len(videos) // columns)
     width = columns * (_CELL + _GAP) + _GAP
     sheet = Image.new("RGB", (width, 48 + lines * (_CELL + _WORDS + _GAP) + _GAP), _PAPER)
     pen = _Pen(ImageDraw.Draw(sheet), lettering)
-    pen.write((_GAP, _GAP), f"{campaign}: {count(len(films), 'film')}", 20, width - 2 * _GAP)
-    for number, film in enumerate(films):
+    pen.write((_GAP, _GAP), f"{campaign}: {count(len(videos), 'video')}", 20, width - 2 * _GAP)
+    for number, video in enumerate(videos):
         down, across = divmod(number, columns)
         x, y = _GAP + across * (_CELL + _GAP), 48 + down * (_CELL + _WORDS + _GAP)
-        if film.poster:
-            with Image.open(io.BytesIO(film.poster)) as poster:
+        if video.poster:
+            with Image.open(io.BytesIO(video.poster)) as poster:
                 poster.thumbnail((_CELL, _CELL))
                 place = (x + (_CELL - poster.width) // 2, y + _CELL - poster.height)
                 sheet.paste(poster.convert("RGB"), place)
-        pen.write((x, y + _CELL + 4), film.row.title, 14, _CELL)
-        pen.write((x, y + _CELL + 23), film.facts, 11, _CELL, _FAINT)
-        told = film.wrong[0] if film.wrong else film.verdict
-        pen.write((x, y + _CELL + 40), told, 11, _CELL, _WRONG if film.wrong else _FAINT)
+        pen.write((x, y + _CELL + 4), video.row.title, 14, _CELL)
+        pen.write((x, y + _CELL + 23), video.facts, 11, _CELL, _FAINT)
+        told = video.wrong[0] if video.wrong else video.verdict
+        pen.write((x, y + _CELL + 40), told, 11, _CELL, _WRONG if video.wrong else _FAINT)
     out = io.BytesIO()
     sheet.save(out, "JPEG", quality=82)
     return out.getvalue()

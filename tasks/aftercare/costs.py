@@ -1,4 +1,4 @@
-"""What films cost, and who is to pay for them: two sums over takes. Pure: takes in, lines out.
+"""What videos cost, and who is to pay for them: two sums over takes. Pure: takes in, lines out.
 
 The lines of the analysis, one for every combination of tool, language, ratio and month, add up to
 the campaign's account; so do those of cost centres. Those of tags do not: a row with several tags
@@ -20,7 +20,7 @@ _BY = ["month", "operation", "tool", "language", "aspect_ratio"]
 #: The columns of `analysis`.
 ANALYSIS = (
     *_BY, "takes", "paid", "delivered", "kept", "rejected", "keep_rate", "charged", "reserved",
-    "charged_per_film", "charged_per_kept", "render_minutes", "film_minutes",
+    "charged_per_video", "charged_per_kept", "render_minutes", "video_minutes",
 )  # fmt: skip
 
 
@@ -28,8 +28,8 @@ def analysis(made: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield a line for every month (UTC), operation, tool, language and ratio.
 
     A take is paid when it was charged for. `kept` and `rejected` are takes by what somebody said of
-    their films, `keep_rate` is the part of these that is kept. What is charged for takes that came
-    to nothing is part of `charged_per_film` and `charged_per_kept`. A render lasts
+    their videos, `keep_rate` is the part of these that is kept. What is charged for takes that came
+    to nothing is part of `charged_per_video` and `charged_per_kept`. A render lasts
     from when the service took it to when it was seen to have ended, well or not.
     """
     import pandas as pd
@@ -57,32 +57,32 @@ def _counted(line: Mapping[str, Any]) -> dict[str, Any]:
         "charged": to_micro(line["charged"]),
         "reserved": to_micro(line["reserved"]),
         "render": line["ready_at"] - line["accepted_at"] if rendered else 0.0,
-        "film": (line["seconds"] or 0.0) if delivered else 0.0,
+        "video": (line["seconds"] or 0.0) if delivered else 0.0,
     }
 
 
 def _analysed(of: Mapping[str, Any]) -> dict[str, Any]:
-    films, charged = int(of["delivered"]), from_micro(int(of["charged"]))
+    videos, charged = int(of["delivered"]), from_micro(int(of["charged"]))
     kept, rejected = int(of["kept"]), int(of["rejected"])
     return {
         **{name: of[name] or None for name in _BY},
         "takes": int(of["takes"]),
         "paid": int(of["paid"]),
-        "delivered": films,
+        "delivered": videos,
         "kept": kept,
         "rejected": rejected,
         "keep_rate": round(kept / (kept + rejected), 4) if kept + rejected else None,
         "charged": charged,
         "reserved": from_micro(int(of["reserved"])),
-        "charged_per_film": _each(charged, films),
+        "charged_per_video": _each(charged, videos),
         "charged_per_kept": _each(charged, kept),
         "render_minutes": round(of["render"] / 60, 2),
-        "film_minutes": round(of["film"] / 60, 2),
+        "video_minutes": round(of["video"] / 60, 2),
     }
 
 
-def _each(charged: Decimal, films: int) -> Decimal | None:
-    return (charged / films).quantize(Decimal(1) / MICRO) if films else None
+def _each(charged: Decimal, videos: int) -> Decimal | None:
+    return (charged / videos).quantize(Decimal(1) / MICRO) if videos else None
 
 
 #: The columns of `chargeback`.

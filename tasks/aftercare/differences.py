@@ -17,7 +17,7 @@ from callsheet.tasks.ledger import UNDER_WAY, Campaign, CampaignRow, Take
 from callsheet.tasks.service import Video
 from callsheet.tasks.suggest import suggest
 
-#: `gone`: the service no longer knows the video. `undelivered`: its film is there and not here.
+#: `gone`: the service no longer knows the video. `undelivered`: its video is there and not here.
 #: `rendering`: it is still at work though the ledger rests. `ended`: it failed or was cancelled
 #: there. `charge`: it cost something else. `unrecorded`: it has a key of ours that the ledger does
 #: not know. `match`: it is what a call of unknown outcome made.
@@ -115,10 +115,10 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VideoStatus:
-    """What was seen of a take's video: None for a 404; `film` None where none was asked for."""
+    """What was seen of a take's video: None for a 404; `video` None where none was asked for."""
 
     video: Video | None
-    film: bool | None = None
+    ready: bool | None = None
 
 
 def compare(
@@ -154,32 +154,32 @@ def about(row: CampaignRow, take: Take, kind: Kind, words: str, **rest: Any) -> 
 
 def _gone(row: CampaignRow, take: Take) -> Difference:
     if take.delivered_at is not None:
-        words = "the service no longer has this video; its film was delivered"
+        words = "the service no longer has this video; its video was delivered"
         return about(row, take, "gone", words, remedy=suggest("verify", row.campaign))
-    words = f"the service no longer has this video, and its film was never delivered ({row.state})"
+    words = f"the service no longer has this video, and its video was never delivered ({row.state})"
     return about(row, take, "gone", words, remedy=suggest("explain", row.campaign, row.row))
 
 
 def _state(
     campaign: Campaign, row: CampaignRow, take: Take, seen: VideoStatus, failed: frozenset[str]
 ) -> Difference | None:
-    """Compare where a film is: a delivered one is here, whatever became of its video since."""
+    """Compare where a video is: a delivered one is here, whatever became of its video since."""
     present = row.take is not None and row.take.id == take.id
     if take.delivered_at is not None or not take.stands or not present:
         return None
     assert seen.video is not None
     status = seen.video.status
     resting = row.state not in UNDER_WAY
-    if status in RUNNING and not seen.film:
+    if status in RUNNING and not seen.ready:
         words = f'the service says "{status}", here the row is {row.state}'
         return _resting(campaign, row, take, "rendering", words) if resting else None
-    if seen.film:
-        words = f"its film is ready at the service and not delivered here ({row.state})"
+    if seen.ready:
+        words = f"its video is ready at the service and not delivered here ({row.state})"
         return _resting(campaign, row, take, "undelivered", words)
     ended = status in failed | CANCELLED
     if not ended or row.state in ("failed", "cancelled", "retired"):
         return None
-    words = f'the service says "{status}" and has no film, here the row is {row.state}'
+    words = f'the service says "{status}" and has no video, here the row is {row.state}'
     return _resting(campaign, row, take, "ended", words)
 
 
@@ -191,7 +191,7 @@ def _resting(
     if row.state in ("stalled", "held"):
         remedy = run_line(campaign)
         return about(row, take, kind, words, remedy=remedy, change=Carry(row, take))
-    # Where a row was given up, no move leads back to its film: a person looks at it.
+    # Where a row was given up, no move leads back to its video: a person looks at it.
     return about(row, take, kind, words, remedy=suggest("video show", str(take.video_id)))
 
 

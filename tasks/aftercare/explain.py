@@ -27,9 +27,9 @@ from callsheet.tasks.ledger import (
     changed_fields,
     deliveries_of,
     events_of,
-    films_of,
     hinted_at,
     takes_of,
+    videos_of,
 )
 
 
@@ -54,7 +54,7 @@ class Attempt:
 class Explanation:
     """A row, every attempt at it, its history, and what comes next.
 
-    `document` is the row as `rows --json` has it, `review` what was said of its newest film.
+    `document` is the row as `rows --json` has it, `review` what was said of its newest video.
     """
 
     campaign: Campaign
@@ -84,7 +84,7 @@ def _explain(
 ) -> Explanation:
     takes = [take for of, take in takes_of(connection, campaign.id) if of == row.id]
     events = events_of(connection, row.id)
-    film = films_of(connection, campaign.id, numbers=[row.id]).get(row.id)
+    video = videos_of(connection, campaign.id, numbers=[row.id]).get(row.id)
     return Explanation(
         campaign=campaign,
         row=row,
@@ -93,7 +93,7 @@ def _explain(
         history=events,
         next=next_run(row, now=now, rules=rules),
         commands=commands_for(campaign, row),
-        review=film.review if film else None,
+        review=video.review if video else None,
     )
 
 

@@ -46,14 +46,14 @@ COLUMNS: dict[What, tuple[str, ...]] = {
     "rows": (
         "row", "line", "state", "reason", "since", "title", "operation", "captions", "enabled",
         "priority", "tags", "cost_center", "notes", "max_credits", "quoted", "quoted_at", "take",
-        "key", "video_id", "reserved", "charged", "paid_before", "variance", "film_take", "film",
+        "key", "video_id", "reserved", "charged", "paid_before", "variance", "video_take", "video",
         "sha256", "bytes", "seconds", "srt", "vtt", "digest", "review", "review_reason",
         "review_note", "reviewed_by", "reviewed_at", "checks",
     ),
     "takes": (
         "row", "take", "present", "key", "video_id", "cost_center", "quoted", "reserved",
         "charged", "intended_at", "accepted_at", "refused_at", "ready_at", "delivered_at",
-        "abandoned_at", "film", "sha256", "bytes", "seconds", "srt", "vtt", "nth", "digest",
+        "abandoned_at", "video", "sha256", "bytes", "seconds", "srt", "vtt", "nth", "digest",
         "review", "review_reason", "review_note", "reviewed_by", "reviewed_at", "checks",
     ),
     "events": ("at", "row", "take", "kind", "old", "new", "words"),
@@ -156,13 +156,13 @@ Write = Callable[[IO[bytes], Sequence[str], Lines], int]
 
 _AMOUNTS = {
     "max_credits", "quoted", "reserved", "charged", "paid_before", "variance", "retakes_charged",
-    "charged_per_film", "charged_per_kept",
+    "charged_per_video", "charged_per_kept",
 }  # fmt: skip
 _COUNTS = {
-    "line", "priority", "take", "film_take", "nth", "bytes", "rows", "takes", "retakes", "paid",
+    "line", "priority", "take", "video_take", "nth", "bytes", "rows", "takes", "retakes", "paid",
     "delivered", "kept", "rejected",
 }  # fmt: skip
-_MEASURES = {"seconds", "keep_rate", "render_minutes", "film_minutes"}
+_MEASURES = {"seconds", "keep_rate", "render_minutes", "video_minutes"}
 _TRUTHS = {"enabled", "present"}
 _LISTS = {"captions", "tags"}
 

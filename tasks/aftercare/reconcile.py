@@ -81,7 +81,7 @@ async def reconcile(
 ) -> Comparison:
     """Return every difference of one campaign, or of all; raise ServiceError where it cannot ask.
 
-    `briefs` are those of sheets by campaign: keys are derived from them too, so that films of a
+    `briefs` are those of sheets by campaign: keys are derived from them too, so that videos of a
     ledger that was lost can be named.
     """
     known = await ledger.read(partial(_known, campaign=campaign))
@@ -154,7 +154,7 @@ async def _statuses(
 
 
 async def _see(service: VideoService, take: Take, listed: Mapping[str, Video]) -> VideoStatus:
-    """Look at a take's video; a film that was not delivered is proved by an address for it."""
+    """Look at a take's video; a video that was not delivered is proved by an address for it."""
     assert take.video_id is not None
     video = listed.get(take.video_id)
     try:
@@ -166,8 +166,8 @@ async def _see(service: VideoService, take: Take, listed: Mapping[str, Video]) -
     except NotFound:
         return VideoStatus(video=None)
     except Conflict:
-        return VideoStatus(video=video, film=False)
-    return VideoStatus(video=video, film=True)
+        return VideoStatus(video=video, ready=False)
+    return VideoStatus(video=video, ready=True)
 
 
 def _advice(seen: Sequence[VideoStatus], listed: Mapping[str, Video] | None) -> list[str]:

@@ -1,7 +1,7 @@
 """Bring back what a look at the store found missing or damaged: free, since it is paid for.
 
-A film is fetched from the service by its take's video and put under its old name, but only when
-it is the very film that was delivered: the same sha256. When the service gives another one by
+A video is fetched from the service by its take's video and put under its old name, but only when
+it is the very video that was delivered: the same sha256. When the service gives another one by
 now, nothing is put in place, and a person decides. A damaged file is not overwritten and not
 removed: it is set aside under a name of its own first, since nobody knows whose work it is.
 """
@@ -24,11 +24,11 @@ from callsheet.tasks.errors import (
     BadRequest,
     CallsheetError,
     Conflict,
-    FilmError,
     NotFound,
     ServiceError,
     StoreError,
     StoreUnusable,
+    VideoError,
 )
 from callsheet.tasks.ledger import Delivered, add_delivery, note
 from callsheet.tasks.store import File, FileKind, check_captions, inspect_apart, object_name
@@ -59,7 +59,7 @@ async def _mend(one: AuditedFile, at: Context, places: Places) -> AuditedFile:
         return replace(one, left="the service no longer has this video: it cannot be fetched again")
     except (Conflict, BadRequest):
         return replace(one, left="the service has no such file of this video now")
-    except (FilmError, _Another) as error:
+    except (VideoError, _Another) as error:
         return replace(one, left=str(error))
     except CallsheetError as error:
         # The service or the store in trouble: nothing is known, and another time may do.
@@ -127,12 +127,12 @@ async def _fetched(one: AuditedFile, at: Context) -> AsyncIterator[tuple[Path | 
     async def address() -> str:
         return (await at.service.download(video_id)).url
 
-    film = await at.fetcher.fetch(f"repair-{one.take.id}", address)
+    video = await at.fetcher.fetch(f"repair-{one.take.id}", address)
     try:
-        await inspect_apart(film.path, at.second)
-        yield film.path, film.sha256
+        await inspect_apart(video.path, at.second)
+        yield video.path, video.sha256
     finally:
-        film.path.unlink(missing_ok=True)
+        video.path.unlink(missing_ok=True)
 
 
 async def _set_aside(one: AuditedFile, file: Delivered, places: Places) -> str:

@@ -1,5 +1,5 @@
-"""Make pictures anew that are not beside their films; with them, what older ledgers do not know
-is found of the film. Reads the film from the store, and asks no service."""
+"""Make pictures anew that are not beside their videos; with them, what older ledgers do not know
+is found of the video. Reads the video from the store, and asks no service."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
-from callsheet.tasks.aftercare.verify import Audit, BareFilm, Places
+from callsheet.tasks.aftercare.verify import Audit, BareVideo, Places
 from callsheet.tasks.engine.context import Context
-from callsheet.tasks.errors import FilmError, StoreError
-from callsheet.tasks.ledger import FilmFindings, PictureKind, StoredPicture, keep_findings
+from callsheet.tasks.errors import StoreError, VideoError
+from callsheet.tasks.ledger import PictureKind, StoredPicture, VideoFindings, keep_findings
 from callsheet.tasks.store.checks import judge_length
 from callsheet.tasks.store.inspection import Inspection, inspect_closely_apart
 from callsheet.tasks.store.keep_pictures import ENDINGS, keep_pictures
@@ -20,18 +20,18 @@ from callsheet.tasks.store.store import name_below
 
 
 async def repair_pictures(audit: Audit, at: Context, places: Places) -> Audit:
-    """Make the pictures of bare films, several at a time; return the audit with what was made."""
+    """Make the pictures of bare videos, several at a time; return the audit with what was made."""
     slots = asyncio.Semaphore(at.settings.deliveries)
 
-    async def make(one: BareFilm) -> BareFilm:
+    async def make(one: BareVideo) -> BareVideo:
         async with slots:
             return replace(one, made=await _made(one, at, places))
 
-    bare: Sequence[BareFilm] = await asyncio.gather(*(make(one) for one in audit.bare))
+    bare: Sequence[BareVideo] = await asyncio.gather(*(make(one) for one in audit.bare))
     return replace(audit, bare=bare)
 
 
-async def _made(one: BareFilm, at: Context, places: Places) -> bool:
+async def _made(one: BareVideo, at: Context, places: Places) -> bool:
     name = name_below(at.store.address, one.file.uri)
     if name is None:
         # It was delivered to another store, where nothing is written now.
@@ -42,20 +42,20 @@ async def _made(one: BareFilm, at: Context, places: Places) -> bool:
                 return False
             seen = await inspect_closely_apart(path, at.settings.pictures, at.second)
         kept = await _kept(one, name, seen, at)
-    except (FilmError, StoreError):
+    except (VideoError, StoreError):
         return False
     checks = dict([*one.findings.checks.items(), *seen.findings.items()])
     if (asked := one.take.wanted_seconds()) is not None:
-        checks["length"] = judge_length(seen.film.seconds, asked)
-    findings = FilmFindings(checks=checks, pictures={**one.findings.pictures, **kept})
+        checks["length"] = judge_length(seen.video.seconds, asked)
+    findings = VideoFindings(checks=checks, pictures={**one.findings.pictures, **kept})
     await at.ledger.write(partial(keep_findings, take_id=one.take.id, findings=findings))
     return bool(kept)
 
 
 async def _kept(
-    one: BareFilm, name: str, seen: Inspection, at: Context
+    one: BareVideo, name: str, seen: Inspection, at: Context
 ) -> dict[PictureKind, StoredPicture]:
-    """Keep pictures beside a film; what is damaged is ours, and is replaced."""
+    """Keep pictures beside a video; what is damaged is ours, and is replaced."""
     made: dict[PictureKind, Jpeg | None] = {"poster": seen.poster, "strip": seen.strip}
     for kind, jpeg in made.items():
         before = one.findings.pictures.get(kind)

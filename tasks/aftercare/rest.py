@@ -63,12 +63,12 @@ async def words_of_rest(run: Run, cancelled: int | None = None) -> str:
     if run.campaign is None:
         return "nothing was begun"
     tally = await run.at.ledger.read(partial(tally_of, campaign=run.campaign))
-    films = sum(tally.rows.get(state, 0) for state in UNDER_WAY)
+    videos = sum(tally.rows.get(state, 0) for state in UNDER_WAY)
     said = [] if cancelled is None else [f"{count(cancelled, 'row')} not begun will not be made"]
-    if not films:
-        return "; ".join([*said, "no film is under way"])
-    keep = f"{count(films, 'film')} {'keeps' if films == 1 else 'keep'} rendering"
+    if not videos:
+        return "; ".join([*said, "no video is under way"])
+    keep = f"{count(videos, 'video')} {'keeps' if videos == 1 else 'keep'} rendering"
     release = suggest("cancel", run.campaign.name)
-    them = "it" if films == 1 else "them"
+    them = "it" if videos == 1 else "them"
     said.append(f"{keep}, {in_credits(tally.reserved)} set aside: `{release}` releases {them}")
     return "; ".join(said)

@@ -163,6 +163,6 @@ def approve_wanted(
         set_budget(connection, campaign, budget=budget, at=at)
 
 
-def count_films(number: int) -> str:
+def count_videos(number: int) -> str:
     """Say how many other takes are wanted."""
-    return count(number, "more film")
+    return count(number, "more video")

@@ -28,7 +28,7 @@ from callsheet.tasks.ledger import (
 def retake_document(campaign: Campaign, found: Sequence[Offer]) -> dict[str, Any]:
     """Return what a plan of other takes says, in the shape of a plan of a sheet.
 
-    `review` is what somebody said of the film of before: whoever edits a brief reads why.
+    `review` is what somebody said of the video of before: whoever edits a brief reads why.
     """
     wanted = [offer for offer in found if not offer.refusal]
     total = sum((offer.price or Decimal(0) for offer in wanted), Decimal(0))
@@ -68,7 +68,7 @@ def _line(offer: Offer) -> dict[str, Any]:
 
 
 def _said(review: Review | None) -> dict[str, Any] | None:
-    """Return what was said of the film of before, for whoever edits the brief."""
+    """Return what was said of the video of before, for whoever edits the brief."""
     if review is None:
         return None
     return {name: getattr(review, name) for name in ("verdict", "reason", "note", "by")}

@@ -1,4 +1,4 @@
-"""Deciding on films from outside the ledger's rooms: by the names of rows, and by what they match.
+"""Deciding on videos from outside the ledger's rooms: by the names of rows, and by what they match.
 
 Each function is one change for `Ledger.write`.
 """
@@ -17,12 +17,12 @@ from callsheet.tasks.ledger import (
     Reviewed,
     RowFilter,
     Verdict,
-    film_of_take,
-    films_shown,
     pages_of,
     review,
     review_all,
     review_of,
+    video_of_take,
+    videos_shown,
 )
 from callsheet.tasks.ledger.acts import note_act
 from callsheet.tasks.suggest import suggest
@@ -41,14 +41,14 @@ def review_row(
     at: float,
     instead_of: Verdict | None = None,
 ) -> Review | None:
-    """Decide on a take of a row by their names, without a number on its newest film; return the
+    """Decide on a take of a row by their names, without a number on its newest video; return the
     verdict that stands.
 
-    Raises ReviewStands where another verdict stands, BadInput where there is no such film.
+    Raises ReviewStands where another verdict stands, BadInput where there is no such video.
     """
-    found = film_of_take(connection, campaign_id=campaign.id, row=row, take=take)
+    found = video_of_take(connection, campaign_id=campaign.id, row=row, take=take)
     if found is None:
-        named = f"{row} has no film yet" if take is None else f"{row} has no take {take}"
+        named = f"{row} has no video yet" if take is None else f"{row} has no take {take}"
         raise BadInput(named, remedy=f"`{suggest('explain', campaign.name, row)}` tells how it is")
     before = review_of(connection, found)
     said = review(
@@ -79,9 +79,9 @@ def review_rows(
     by: str,
     at: float,
 ) -> Reviewed:
-    """Decide on the films of some rows by their ids; what is decided on already stays."""
-    films = [film for page in pages_of(names) for film in _films_of(connection, campaign, page)]
-    return _decide(connection, campaign, films, verdict, reason, note, by=by, at=at)
+    """Decide on the videos of some rows by their ids; what is decided on already stays."""
+    videos = [video for page in pages_of(names) for video in _videos_of(connection, campaign, page)]
+    return _decide(connection, campaign, videos, verdict, reason, note, by=by, at=at)
 
 
 def review_matching(
@@ -95,19 +95,19 @@ def review_matching(
     by: str,
     at: float,
 ) -> Reviewed:
-    """Decide on the films of all rows that match now; what is decided on already stays."""
-    films = films_shown(connection, campaign.id, which)
-    return _decide(connection, campaign, films, verdict, reason, note, by=by, at=at)
+    """Decide on the videos of all rows that match now; what is decided on already stays."""
+    videos = videos_shown(connection, campaign.id, which)
+    return _decide(connection, campaign, videos, verdict, reason, note, by=by, at=at)
 
 
-def _films_of(connection: Connection, campaign: Campaign, names: Sequence[str]) -> list[int]:
-    return films_shown(connection, campaign.id, RowFilter(rows=tuple(names)))
+def _videos_of(connection: Connection, campaign: Campaign, names: Sequence[str]) -> list[int]:
+    return videos_shown(connection, campaign.id, RowFilter(rows=tuple(names)))
 
 
 def _decide(
     connection: Connection,
     campaign: Campaign,
-    films: Sequence[int],
+    videos: Sequence[int],
     verdict: Verdict,
     reason: str | None,
     note: str | None,
@@ -115,7 +115,7 @@ def _decide(
     by: str,
     at: float,
 ) -> Reviewed:
-    done = review_all(connection, films, verdict, reason=reason, note=note, by=by, at=at)
+    done = review_all(connection, videos, verdict, reason=reason, note=note, by=by, at=at)
     if done.made:
         words = ": ".join(filter(None, (reason, note))) or None
         named = partial(note_act, connection, at=at, by=by, campaign=campaign.name)

@@ -1,7 +1,7 @@
 """Is every delivery of the ledger still in the store, and intact?
 
 Reads only. A file is intact when it has the size and sha256 that were verified at its delivery;
-where its bytes are at hand, a picture of the film is decoded again and captions are parsed.
+where its bytes are at hand, a picture of the video is decoded again and captions are parsed.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from typing import Any, Literal, cast, get_args
 
 from callsheet.tasks.brief import CaptionFormat
 from callsheet.tasks.campaign.selection import Selection
-from callsheet.tasks.errors import FilmError, StoreError
+from callsheet.tasks.errors import StoreError, VideoError
 from callsheet.tasks.ledger import (
     Campaign,
     CampaignRow,
     Delivered,
-    FilmFindings,
     Ledger,
     PictureKind,
     Take,
+    VideoFindings,
     deliveries_of,
     findings_of,
     rows_of,
     takes_of,
 )
-from callsheet.tasks.store import check_captions, inspect_film
+from callsheet.tasks.store import check_captions, inspect_video
 from callsheet.tasks.store.inspection import Wanted
 from callsheet.tasks.store.measure import measure
 from callsheet.tasks.store.open import open_inventory, place_of
 from callsheet.tasks.store.store import Inventory, Listed
 
-#: `missing` is gone, `changed` has other bytes, `unplayable` has the right ones and is no film;
+#: `missing` is gone, `changed` has other bytes, `unplayable` has the right ones and is no video;
 #: `wanting` was never delivered though the row asks for it; `unknown` could not be looked at.
 Verdict = Literal["intact", "missing", "changed", "unplayable", "wanting", "unknown"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-#: The pictures that a film has beside it, by the setting `pictures`.
+#: The pictures that a video has beside it, by the setting `pictures`.
 WANTED: Mapping[Wanted, tuple[PictureKind, ...]] = {
     "yes": ("poster", "strip"),
     "full": ("poster", "strip"),
@@ -76,13 +76,13 @@ class AuditedFile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BareFilm:
-    """A film that was delivered, and that lacks a picture; `made` once a repair made it anew."""
+class BareVideo:
+    """A video that was delivered, and that lacks a picture; `made` once a repair made it anew."""
 
     row: CampaignRow
     take: Take
     file: Delivered
-    findings: FilmFindings
+    findings: VideoFindings
     made: bool = False
 
 
@@ -93,8 +93,8 @@ class Audit:
     campaign: str
     files: Sequence[AuditedFile]
     extra: Sequence[Listed] = ()
-    #: Films whose pictures are not beside them. That is nothing wrong: they can be made again.
-    bare: Sequence[BareFilm] = ()
+    #: Videos whose pictures are not beside them. That is nothing wrong: they can be made again.
+    bare: Sequence[BareVideo] = ()
 
     @property
     def exit_status(self) -> int:
@@ -179,7 +179,7 @@ async def verify(
     """Look at every file of the chosen rows' takes, `at_once` at a time.
 
     `quick` compares sizes only. What lies below the campaign's folder in `store` and is no
-    delivery is listed, and left alone. Films without the `pictures` that are wanted are named.
+    delivery is listed, and left alone. Videos without the `pictures` that are wanted are named.
     """
     expected, known = await _expected(ledger, campaign, chosen)
     slots = asyncio.Semaphore(at_once)
@@ -205,21 +205,21 @@ async def verify(
 
 def _bare(
     expected: Iterable[AuditedFile],
-    findings: Mapping[int, FilmFindings],
+    findings: Mapping[int, VideoFindings],
     there: Iterable[Listed],
     wanted: Collection[PictureKind],
-) -> Iterator[BareFilm]:
-    """Yield films that lack a picture, or have another file where it was."""
+) -> Iterator[BareVideo]:
+    """Yield videos that lack a picture, or have another file where it was."""
     listed = {file.uri: file.bytes for file in there}
     for one in expected:
         if one.kind != "mp4" or one.file is None:
             continue
-        known = findings.get(one.take.id, FilmFindings())
+        known = findings.get(one.take.id, VideoFindings())
         have = {
             k for k, picture in known.pictures.items() if listed.get(picture.uri) == picture.bytes
         }
         if not have >= set(wanted):
-            yield BareFilm(row=one.row, take=one.take, file=one.file, findings=known)
+            yield BareVideo(row=one.row, take=one.take, file=one.file, findings=known)
 
 
 async def _expected(
@@ -294,9 +294,9 @@ def _read(file: Delivered, path: Path) -> tuple[Verdict, str, str]:
         return "changed", "it has other bytes than were delivered", there.sha256
     try:
         if file.kind == "mp4":
-            inspect_film(path)
+            inspect_video(path)
         else:
             check_captions(path.read_bytes(), cast("CaptionFormat", file.kind))
-    except FilmError as error:
+    except VideoError as error:
         return "unplayable", str(error), there.sha256
     return "intact", "", there.sha256

@@ -215,13 +215,13 @@ class Crews:
         self._stop(because, self._at.clock())
 
     def hear(self, videos: Collection[str]) -> None:
-        """Crews hear of films by themselves: what comes in is in the ledger."""
+        """Crews hear of videos by themselves: what comes in is in the ledger."""
 
     def sweep(self) -> None:
         """Crews poll what webhooks have missed by themselves."""
 
     def rely_on_hints(self, rely: bool) -> None:
-        """Tell the crews whether webhooks tell of films."""
+        """Tell the crews whether webhooks tell of videos."""
         if self._production is not None:
             change = partial(rely_on_hints, production_id=self._id, rely=rely)
             self._spawn(self._write(change), name="hints")

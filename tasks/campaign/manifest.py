@@ -83,7 +83,7 @@ class ManifestRow(BaseModel):
     charged: Lenient[Amount] = None
     paid_before: Lenient[Amount] = None
     variance: Lenient[Amount] = None
-    film_take: Lenient[StrictInt] = None
+    video_take: Lenient[StrictInt] = None
     deliveries: Lenient[list[ManifestFile]] = None
     review: Lenient[StrictStr] = None
     review_reason: Lenient[StrictStr] = None
@@ -135,7 +135,7 @@ class Manifest(BaseModel):
 
     format: Lenient[StrictInt] = None
     campaign: StrictStr
-    #: Whether its films were made by a sandbox of our own.
+    #: Whether its videos were made by a sandbox of our own.
     sandbox: Lenient[bool] = None
     sheet: Lenient[ManifestSheet] = None
     made_at: Annotated[Lenient[datetime], PlainSerializer(_as_text)] = None

@@ -178,14 +178,14 @@ async def _past_take(
         source="the store's manifest",
         files=await _files(at, row, line, number),
         review=_review(line, noted),
-        checks=line.checks if line.film_take == number else None,
+        checks=line.checks if line.video_take == number else None,
     )
 
 
 def _review(line: ManifestRow, at: float) -> Review | None:
     """Return the verdict on the video of the take that a line tells of."""
     verdict = next((one for one in VERDICTS if one == line.review), None)
-    if verdict is None or line.film_take != line.take:
+    if verdict is None or line.video_take != line.take:
         return None
     reason, note = (line.review_reason or "")[:REASON], (line.review_note or "")[:NOTE]
     by = (line.reviewed_by or "somebody")[:BY]

@@ -43,7 +43,7 @@ from callsheet.tasks.suggest import suggest_run
 
 #: From this part of the rows on, a sheet is taken for another one with the same rows.
 ALIKE = 0.5
-#: What tells a film from others of its kind; the rest is settings that all rows may share.
+#: What tells a video from others of its kind; the rest is settings that all rows may share.
 TELLING = ("title", "topic", "script", "narration", "image", "clip", "photos")
 
 
@@ -92,7 +92,7 @@ async def name_campaign(ledger: Ledger, sheet: Sheet, options: RunOptions) -> Sh
 
 
 def is_other_money(campaign: Campaign, options: RunOptions) -> bool:
-    """Return whether a campaign has a sandbox's films and the run would make real ones, or so."""
+    """Return whether a campaign has a sandbox's videos and the run would make real ones, or so."""
     return campaign.sandbox is not None and campaign.sandbox != options.sandbox
 
 
@@ -103,8 +103,8 @@ def check_same_money(campaign: Campaign, options: RunOptions) -> None:
 
 
 def _other_money_words(campaign: Campaign, options: RunOptions) -> str:
-    tried = "was only tried with --sandbox: its films and credits are no real ones"
-    real = "is made with a real service, and --sandbox would put films of its own among its films"
+    tried = "was only tried with --sandbox: its videos and credits are no real ones"
+    real = "is made with a real service, and --sandbox would put videos of its own among its videos"
     return f"campaign {campaign.name} {real if options.sandbox else tried}; nothing was spent"
 
 
@@ -193,7 +193,7 @@ def _in_another_ledger(
         f"{sheet.name} was last run with the {old}, and the one of this folder, {new}, has paid "
         "for nothing of it; nothing was spent",
         remedy=f"to go on with that ledger:\n  {there}{again}\n"
-        "to make the films with this one, and perhaps pay for them a second time:\n"
+        "to make the videos with this one, and perhaps pay for them a second time:\n"
         f"  {suggest_run(sheet.address, sheet.campaign, *options.typed, '--new-campaign')}",
     )
 
@@ -280,7 +280,7 @@ async def _match_new(
 
 
 def _is_same(row: CampaignRow, brief: Brief) -> bool:
-    """Return whether a row and a brief with its id are about the same film, edited or not."""
+    """Return whether a row and a brief with its id are about the same video, edited or not."""
     if row.digest == brief.digest:
         return True
     old, new = _told(row.asked()), _told(json.loads(canonical_json(brief.request)))
@@ -290,7 +290,7 @@ def _is_same(row: CampaignRow, brief: Brief) -> bool:
 
 
 def _told(request: Mapping[str, Json]) -> dict[str, Json]:
-    """Return what tells a film from others; a tool's inputs are such, each for itself."""
+    """Return what tells a video from others; a tool's inputs are such, each for itself."""
     told = {name: request[name] for name in TELLING if name in request}
     return told | {f"fields.{name}": value for name, value in (request.get("fields") or {}).items()}
 
@@ -300,7 +300,7 @@ def _damage(briefs: Sequence[Brief], rows: Sequence[CampaignRow]) -> str:
     live = [row for row in rows if row.state != "retired"]
     remade = sum(row.row in digests and digests[row.row] != row.digest for row in live)
     retired = sum(row.row not in digests for row in live)
-    several = [f"make {remade} of its films anew"] * bool(remade)
+    several = [f"make {remade} of its videos anew"] * bool(remade)
     several += [f"retire {retired} of its {len(live)} rows"] * bool(retired)
     return " and ".join(several) or "add to it"
 

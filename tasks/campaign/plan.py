@@ -203,7 +203,7 @@ def check_money(planned: bool | None, now: bool, *, look: str) -> None:
         return
     then, here = ("a sandbox" if one else "a real service" for one in (planned, now))
     raise SpendRefused(
-        f"the plan was made with {then}, and its films would be made by {here}; nothing was spent",
+        f"the plan was made with {then}, and its videos would be made by {here}; nothing was spent",
         remedy=look,
     )
 
@@ -263,7 +263,7 @@ def _is_close(before: Decimal | None, now: Decimal | None, tolerance: Decimal) -
 
 
 def asked_of(named: Brief | CampaignRow) -> dict[str, Any]:
-    """Return what a row says of the film it asks for, as a plan shows it."""
+    """Return what a row says of the video it asks for, as a plan shows it."""
     asked = named.asked()
     length = asked.get("duration_seconds")
     return {

@@ -29,8 +29,8 @@ def warnings_of(plan: Plan) -> list[str]:
 
 
 def sums_of(plan: Plan) -> list[str]:
-    """Return what a plan comes to, a sentence each: films, lengths, account and budget."""
-    words = [_films(plan), _lengths(plan), _account(plan), _budget(plan)]
+    """Return what a plan comes to, a sentence each: videos, lengths, account and budget."""
+    words = [_videos(plan), _lengths(plan), _account(plan), _budget(plan)]
     return [one for one in words if one]
 
 
@@ -41,14 +41,14 @@ def why_of(line: PlanLine) -> str:
     return "; ".join(filter(None, (words, before)))
 
 
-def _films(plan: Plan) -> str:
+def _videos(plan: Plan) -> str:
     actions = dict.fromkeys(ACTIONS, 0)
     for line in plan.lines:
         actions[line.action] += 1
     if not plan.moves_anything:
         words = "nothing to do, 0 credits"
     else:
-        words = f"{count(len(plan.spending), 'film')} for {in_credits(plan.total)}"
+        words = f"{count(len(plan.spending), 'video')} for {in_credits(plan.total)}"
     if plan.unpriced:
         words += f" and {plan.unpriced:,} at a price the service did not say"
     if actions["continue"]:

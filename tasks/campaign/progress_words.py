@@ -90,11 +90,13 @@ def money_of(snapshot: Snapshot) -> str:
 
 
 def speeds_of(speeds: Speeds | None) -> list[str]:
-    """Say how quickly it goes; rows and films apart only where not every row is a film."""
+    """Say how quickly it goes; rows and videos apart only where not every row is a video."""
     if speeds is None:
         return []
-    rows, films, megabytes = map(_number, (speeds.rows, speeds.films, speeds.bytes / 1e6))
-    said = [f"{films} films/min"] if rows == films else [f"{rows} rows/min", f"{films} films/min"]
+    rows, videos, megabytes = map(_number, (speeds.rows, speeds.videos, speeds.bytes / 1e6))
+    said = (
+        [f"{videos} videos/min"] if rows == videos else [f"{rows} rows/min", f"{videos} videos/min"]
+    )
     return said if megabytes == "0.0" else [*said, f"{megabytes} MB/s"]
 
 

@@ -25,10 +25,10 @@ from callsheet.tasks.ledger import (
     UNDER_WAY,
     Campaign,
     CampaignRow,
-    RowFilm,
+    RowVideo,
     State,
-    films_of,
     tally_of,
+    videos_of,
 )
 from callsheet.tasks.ledger.figures import NAMES, Figures, figures_of
 from callsheet.tasks.spreadsheet import write_csv
@@ -119,18 +119,18 @@ def row_documents(
     With `states` or `numbers` only of the rows in these, or of these numbers in the ledger.
     """
     figures = figures_of(connection, campaign_id, states=states, numbers=numbers)
-    films = films_of(connection, campaign_id, states=states, numbers=numbers)
-    return lambda row: row_document(row, figures.get(row.id, Figures()), films.get(row.id))
+    videos = videos_of(connection, campaign_id, states=states, numbers=numbers)
+    return lambda row: row_document(row, figures.get(row.id, Figures()), videos.get(row.id))
 
 
-def row_document(row: CampaignRow, figures: Figures, film: RowFilm | None) -> dict[str, Any]:
+def row_document(row: CampaignRow, figures: Figures, video: RowVideo | None) -> dict[str, Any]:
     """Return one row as JSON: a line of `rows --json` and of the manifest.
 
     Take, key and video are those of its present take; the figures are those of all its takes, and
-    files, `review` and `checks` are of its newest film, which may be one of an earlier take
-    (`film_take`).
+    files, `review` and `checks` are of its newest video, which may be one of an earlier take
+    (`video_take`).
     """
-    take, said = row.take, film.review if film else None
+    take, said = row.take, video.review if video else None
     return {
         "row": row.row,
         "state": row.state,
@@ -139,16 +139,16 @@ def row_document(row: CampaignRow, figures: Figures, film: RowFilm | None) -> di
         "key": take.key if take and take.keyed else None,
         "video_id": take.video_id if take else None,
         **figures.as_json(),
-        "film_take": film.take if film else None,
+        "video_take": video.take if video else None,
         "deliveries": [
             {"kind": f.kind, "uri": f.uri, "sha256": f.sha256, "bytes": f.bytes}
-            for f in (film.files if film else ())
+            for f in (video.files if video else ())
         ],
         "review": said.verdict if said else None,
         "review_reason": said.reason if said else None,
         "review_note": said.note if said else None,
         "reviewed_by": said.by if said else None,
-        "checks": dict(film.checks) if film else {},
+        "checks": dict(video.checks) if video else {},
     }
 
 
@@ -172,7 +172,7 @@ def status_line(
 ) -> dict[str, Any]:
     """Return one line of the status sheet: the cells of a row, and how it stands."""
     files = {file["kind"]: file for file in line["deliveries"]}
-    film = files.get("mp4", {})
+    video = files.get("mp4", {})
     return {
         **dict(cells),
         "cs_row": row.row,
@@ -181,10 +181,10 @@ def status_line(
         "cs_take": line["take"],
         **{f"cs_{name}": line[name] for name in NAMES},
         "cs_video_id": line["video_id"],
-        "cs_film_take": line["film_take"],
-        "cs_film": film.get("uri"),
-        "cs_sha256": film.get("sha256"),
-        "cs_bytes": film.get("bytes"),
+        "cs_video_take": line["video_take"],
+        "cs_video": video.get("uri"),
+        "cs_sha256": video.get("sha256"),
+        "cs_bytes": video.get("bytes"),
         "cs_srt": files.get("srt", {}).get("uri"),
         "cs_vtt": files.get("vtt", {}).get("uri"),
         **{f"cs_{name}": line[name] for name in ("review", "review_reason", "review_note")},

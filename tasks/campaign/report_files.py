@@ -1,4 +1,4 @@
-"""Manifest and status sheet in the store, where the films are.
+"""Manifest and status sheet in the store, where the videos are.
 
 The manifest is exact and for machines; the status sheet is for people, safe to open in a
 spreadsheet. Where few rows have changed since the last report its lines are taken over, of which

@@ -284,11 +284,11 @@ def say_hidden(rows: Sequence[str]) -> str:
 
 async def refuse_hidden(rows: Sequence[str]) -> bool:
     """Refuse to spend: rows are hidden, and there is nobody to ask whether they are wanted."""
-    films = "a film of it is" if len(rows) == 1 else "films of them are"
+    videos = "a video of it is" if len(rows) == 1 else "videos of them are"
     raise SpendRefused(
-        f"{say_hidden(rows)} in the workbook, and nobody said whether {films} wanted; "
+        f"{say_hidden(rows)} in the workbook, and nobody said whether {videos} wanted; "
         "nothing was spent",
-        remedy="--visible-only leaves them out, --include-hidden makes films of them too; "
+        remedy="--visible-only leaves them out, --include-hidden makes videos of them too; "
         "`hidden_rows` in a profile says it for good",
     )
 

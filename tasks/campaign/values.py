@@ -37,7 +37,7 @@ class RunOptions:
     worksheet: str | None = None
     #: What becomes of rows that a workbook hides; None: asked when one would be paid for.
     hidden_rows: HiddenRows | None = None
-    #: Make films that an earlier, lost ledger may have paid for, too long ago to be told.
+    #: Make videos that an earlier, lost ledger may have paid for, too long ago to be told.
     pay_again: bool = False
     #: What this run alone may set aside.
     run_budget: Decimal | None = None
@@ -47,7 +47,7 @@ class RunOptions:
     at_limit: AtLimit | None = None
     #: What to do while another run has the campaign: wait for it, or leave at once.
     if_running: Literal["wait", "leave"] = "wait"
-    #: How films are found: by webhooks where there are any (auto), never, or not without them.
+    #: How videos are found: by webhooks where there are any (auto), never, or not without them.
     wait: Literal["auto", "poll", "webhook"] = "auto"
     #: A person's word: make what another campaign has paid for again, as a campaign of its own.
     new_campaign: bool = False
@@ -57,7 +57,7 @@ class RunOptions:
     retire: bool = False
     #: Whether a saved plan is to be carried out: what is retired is approved with it.
     saved_plan: bool = False
-    #: Whether the service is a sandbox of our own, whose films and credits are not real.
+    #: Whether the service is a sandbox of our own, whose videos and credits are not real.
     sandbox: bool = False
     #: How many crews carry it; None: it is carried here.
     workers: int | None = None
@@ -134,7 +134,7 @@ class Plan:
     needs_word: bool = False
     #: What a person said of the sheet's campaign when it was made.
     said: tuple[Said, ...] = ()
-    #: Whether a sandbox has priced it, whose films and credits are not real.
+    #: Whether a sandbox has priced it, whose videos and credits are not real.
     sandbox: bool = False
     #: Takes of its rows that another ledger may have paid for: no run pays for those rows.
     refused: tuple[EarlierTake, ...] = ()

@@ -89,7 +89,7 @@ def _one(value: T) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Visits:
-    """Visits lanes with rows; `deliver` brings films home."""
+    """Visits lanes with rows; `deliver` brings videos home."""
 
     at: Context
     deliver: Deliver = deliver

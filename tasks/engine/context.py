@@ -33,7 +33,7 @@ log = logging.getLogger("callsheet.engine")
 #: Requests that may be under way at once, however few the lanes are.
 LEAST_AT_ONCE = 64
 #: Files that a run has open beside those of its lanes: ledger, store, receiver, its own output. A
-#: delivery has three beside its request: the film's connection, the part, and its target.
+#: delivery has three beside its request: the video's connection, the part, and its target.
 OTHER_FILES = 96
 
 

@@ -25,7 +25,7 @@ from callsheet.tasks.engine.lanes.deliver import deliver
 from callsheet.tasks.engine.pages import PAGE, Batch, Shard
 from callsheet.tasks.engine.policy.decide import decide
 from callsheet.tasks.engine.policy.decision import Lane, Rules, lane_of
-from callsheet.tasks.engine.policy.observations import FilmReady, Observation, Resumed
+from callsheet.tasks.engine.policy.observations import Observation, Resumed, VideoReady
 from callsheet.tasks.engine.poll_plan import PollPlan
 from callsheet.tasks.engine.polls import Polls
 from callsheet.tasks.engine.progress import Progress, Snapshot
@@ -232,7 +232,7 @@ class Engine:
         self._polls.sweep()
 
     def rely_on_hints(self, rely: bool) -> None:
-        """Have polls be a safety net for webhooks, or the only way to find films.
+        """Have polls be a safety net for webhooks, or the only way to find videos.
 
         What was finished before there was a webhook, nobody will tell of: a last poll shows it.
         """
@@ -300,7 +300,7 @@ class Engine:
             carried.memory = self._poll_plan.expect(carried.row, carried.memory)
         decision = decide(carried.row, carried.memory, observation, now, self._rules)
         carried.memory = decision.memory
-        if isinstance(observation, FilmReady):
+        if isinstance(observation, VideoReady):
             carried.address = observation.address
             finished = carried.row.state == "rendering"
             hinted = self._rules.hinted

@@ -1,6 +1,6 @@
 """The rows of shards, read from the ledger as their turn comes, whenever there is room for them.
 
-Knows how many are in memory by the roster, and how many films wait by the scheduler. What is to be
+Knows how many are in memory by the roster, and how many videos wait by the scheduler. What is to be
 read next is for `pages` to say, and what is done with a row that was read for the engine.
 """
 
@@ -47,11 +47,11 @@ class Intake:
 
     def has_room(self, rows: int) -> bool:
         """Whether so many more may be taken up: few have yet to begin, or to come home."""
-        return self._roster.unbegun.total() + self._films() < rows
+        return self._roster.unbegun.total() + self._videos() < rows
 
     def note_room(self) -> None:
         """Note that a row has moved on: there may be room for another one."""
-        if self._pages.wanted(self._roster.unbegun, self._films()) is not None:
+        if self._pages.wanted(self._roster.unbegun, self._videos()) is not None:
             self._room.set()
 
     async def wait_for_room(self) -> None:
@@ -61,7 +61,7 @@ class Intake:
 
     async def read_page(self) -> list[tuple[CampaignRow, Wanted]]:
         """Read the next page, each row with what was wanted; empty where nothing may be read."""
-        page = self._pages.next(self._roster.unbegun, self._films())
+        page = self._pages.next(self._roster.unbegun, self._videos())
         if not page:
             return []
         numbers = [wanted.number for wanted in page]
@@ -71,5 +71,5 @@ class Intake:
 
         return list(zip(await self._ledger.read(read), page, strict=True))
 
-    def _films(self) -> int:
+    def _videos(self) -> int:
         return self._scheduler.backlog("deliver")

@@ -24,7 +24,7 @@ from callsheet.tasks.errors import shorten
 from callsheet.tasks.ledger import STATES, RowToCarry, State
 
 #: Rows in a page: so many more are read once fewer than so many have yet to begin in a lane, or are
-#: films that wait to be delivered: what is paid for comes home before more is paid for.
+#: videos that wait to be delivered: what is paid for comes home before more is paid for.
 PAGE = 1000
 #: So many rows are known by name: each is a shard of its own where there are no more.
 NAMED = 200
@@ -162,17 +162,17 @@ class Pages:
         for queue in QUEUES:
             self._push(queue, self._places(shard, queue), shard.work, batch)
 
-    def wanted(self, unbegun: Mapping[Queue, int], films: int = 0) -> Queue | None:
+    def wanted(self, unbegun: Mapping[Queue, int], videos: int = 0) -> Queue | None:
         """Return what may be read, now that so many rows in memory have yet to begin, and so many
-        `films` wait to be delivered."""
+        `videos` wait to be delivered."""
         for queue, heap in self._heaps.items():
-            if heap and (queue == "under way" or unbegun.get(queue, 0) + films < self._size):
+            if heap and (queue == "under way" or unbegun.get(queue, 0) + videos < self._size):
                 return queue
         return None
 
-    def next(self, unbegun: Mapping[Queue, int], films: int = 0) -> list[Wanted]:
+    def next(self, unbegun: Mapping[Queue, int], videos: int = 0) -> list[Wanted]:
         """Return the next page; empty where nothing may be read."""
-        queue = self.wanted(unbegun, films)
+        queue = self.wanted(unbegun, videos)
         if queue is None:
             return []
         heap, page = self._heaps[queue], list[Wanted]()

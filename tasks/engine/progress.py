@@ -23,10 +23,10 @@ RECENT, KNOWN = 60.0, 2.0
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """What was done of late: rows and films a minute, and bytes delivered a second."""
+    """What was done of late: rows and videos a minute, and bytes delivered a second."""
 
     rows: float
-    films: float
+    videos: float
     bytes: float
 
 
@@ -66,9 +66,9 @@ class Progress:
         self._to_do = 0
         self._begun = 0
         self._done = 0
-        self._films = 0
+        self._videos = 0
         self._bytes = 0
-        #: Of the last minute: when, rows done, films, bytes.
+        #: Of the last minute: when, rows done, videos, bytes.
         self._samples = deque([(started, 0, 0, 0)])
         #: When all will be done, as it was estimated when a row was done last.
         self._ends: float | None = None
@@ -106,18 +106,18 @@ class Progress:
 
     def recount(self, tally: Tally, *, open: int, now: float) -> None:
         """Take the ledger's word, where others carry the rows: `open` of them are not done yet."""
-        films = tally.rows.get("delivered", 0) - self._rows["delivered"]
+        videos = tally.rows.get("delivered", 0) - self._rows["delivered"]
         self._rows, self._total = Counter(tally.rows), tally.total
         self._charged, self._reserved = tally.charged, tally.reserved
-        self._films += max(0, films)
+        self._videos += max(0, videos)
         done = max(self._done, self._to_do - open)
         if done > self._done:
             self._done = done - 1
             self.settles(now)
 
     def delivered(self, files: Iterable[Delivered]) -> None:
-        """Count the files of one film that is in the store."""
-        self._films += 1
+        """Count the files of one video that is in the store."""
+        self._videos += 1
         self._bytes += sum(file.bytes for file in files)
 
     def settles(self, now: float) -> None:
@@ -157,15 +157,15 @@ class Progress:
         samples = self._samples
         while len(samples) > 1 and samples[1][0] <= now - RECENT:
             samples.popleft()
-        then, rows, films, size = samples[0]
+        then, rows, videos, size = samples[0]
         if now > samples[-1][0]:
-            samples.append((now, self._done, self._films, self._bytes))
+            samples.append((now, self._done, self._videos, self._bytes))
         gone = now - then
         if gone < KNOWN or not self._done:
             return None
         return Speeds(
             rows=60 * (self._done - rows) / gone,
-            films=60 * (self._films - films) / gone,
+            videos=60 * (self._videos - videos) / gone,
             bytes=(self._bytes - size) / gone,
         )
 

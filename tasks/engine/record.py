@@ -17,7 +17,6 @@ from callsheet.tasks.engine.policy.decision import Decision
 from callsheet.tasks.engine.policy.observations import (
     Accepted,
     FilesStored,
-    FilmReady,
     Missing,
     NothingFound,
     NotStored,
@@ -26,6 +25,7 @@ from callsheet.tasks.engine.policy.observations import (
     RefusedAs,
     Released,
     Unmade,
+    VideoReady,
 )
 from callsheet.tasks.ledger import (
     CampaignRow,
@@ -76,7 +76,7 @@ def _moved(
         case RefusedAs() | Unmade() if to != "uncertain":
             change = partial(refuse, row=row, take=take, new=to, reason=reason or "", at=now)
             return change, replace(take, refused_at=now, reserved=NOTHING)
-        case FilmReady():
+        case VideoReady():
             charged = decision.memory.charged
             change = partial(settle, row=row, take=take, new=to, charged=charged, at=now)
             return change, _settled(take, charged, ready_at=now)

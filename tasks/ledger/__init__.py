@@ -54,11 +54,11 @@ if TYPE_CHECKING:
     from callsheet.tasks.ledger.counts import Counts, counts_of, tags_of
     from callsheet.tasks.ledger.deliveries import (
         Delivered,
-        RowFilm,
+        RowVideo,
         add_delivery,
         deliver,
         deliveries_of,
-        films_of,
+        videos_of,
     )
     from callsheet.tasks.ledger.diff import (
         ACTIONS,
@@ -68,15 +68,6 @@ if TYPE_CHECKING:
         diff_row,
         diff_sheet,
     )
-    from callsheet.tasks.ledger.film_findings import (
-        FilmFindings,
-        PictureKind,
-        StoredPicture,
-        findings_in,
-        findings_of,
-        keep_findings,
-    )
-    from callsheet.tasks.ledger.films import TakeFilm, find_take_film
     from callsheet.tasks.ledger.filters import RowFilter
     from callsheet.tasks.ledger.gates import (
         KeptPace,
@@ -218,10 +209,10 @@ if TYPE_CHECKING:
         ShownRow,
         Sort,
         count_shown,
-        film_of_take,
-        films_shown,
         names_shown,
         shown_rows,
+        video_of_take,
+        videos_shown,
     )
     from callsheet.tasks.ledger.states import (
         NEEDS_PERSON,
@@ -253,6 +244,15 @@ if TYPE_CHECKING:
         takes_of,
     )
     from callsheet.tasks.ledger.variety import Variety, variety_of
+    from callsheet.tasks.ledger.video_findings import (
+        PictureKind,
+        StoredPicture,
+        VideoFindings,
+        findings_in,
+        findings_of,
+        keep_findings,
+    )
+    from callsheet.tasks.ledger.videos import TakeVideo, find_take_video
     from callsheet.tasks.ledger.work import RowToCarry, names_of_rows, rows_to_carry
 else:
     __getattr__ = load_on_demand(__name__, __file__)

@@ -21,7 +21,7 @@ MOST = 500
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShownTake:
-    """A take with its files, and what was found and said of its film."""
+    """A take with its files, and what was found and said of its video."""
 
     take: Take
     files: Sequence[Delivered]

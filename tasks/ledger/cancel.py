@@ -58,7 +58,7 @@ def ask_to_cancel(
         note_campaign(connection, campaign.id, "cancel", "the whole campaign", at=at)
     found = [row for row in rows_of(connection, campaign.id) if only is None or row.row in only]
     for row in found:
-        if row.state in NOT_BEGUN and _has_film(row):
+        if row.state in NOT_BEGUN and _has_video(row):
             _put_back(connection, row, at)
         elif row.state in NOT_BEGUN or (row.state == "held" and not is_paid(row)):
             retake = suggest("retake", row.campaign, row.row, "--run")
@@ -70,7 +70,7 @@ def ask_to_cancel(
 
 
 def is_paid(row: CampaignRow) -> bool:
-    """Whether the row's present brief has a film that is made and paid for."""
+    """Whether the row's present brief has a video that is made and paid for."""
     take = row.take
     if take is None or not take.stands or take.ready_at is None:
         return False
@@ -131,8 +131,8 @@ def end_cancel(connection: Connection, campaign: Campaign) -> bool:
     return changed.rowcount == 1
 
 
-def _has_film(row: CampaignRow) -> bool:
-    """Whether what has not begun is another take of a film that is delivered."""
+def _has_video(row: CampaignRow) -> bool:
+    """Whether what has not begun is another take of a video that is delivered."""
     take = row.take
     return take is not None and take.delivered_at is not None and take.digest == row.digest
 

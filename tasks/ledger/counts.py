@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from callsheet.tasks.ledger.filters import RowFilter, film, verdicts, with_film
+from callsheet.tasks.ledger.filters import RowFilter, verdicts, video, with_video
 from callsheet.tasks.ledger.schema import rows
 from callsheet.tasks.ledger.shown import count_shown
 from callsheet.tasks.ledger.states import STATES, State
@@ -17,13 +17,13 @@ from callsheet.tasks.ledger.states import STATES, State
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Counts:
-    """Rows of a campaign in all, by state and by tag; its films by verdict, and how many of them
+    """Rows of a campaign in all, by state and by tag; its videos by verdict, and how many of them
     something was found wrong with. Only what there is any of is listed but for `reviews`."""
 
     total: int
     states: Mapping[State, int]
     tags: Mapping[str, int]
-    films: int
+    videos: int
     reviews: Mapping[str, int]
     flagged: int
 
@@ -34,22 +34,22 @@ def counts_of(connection: Connection, campaign_id: int) -> Counts:
     counted = select(rows.c.state, func.count()).where(mine).group_by(rows.c.state)
     by_state: dict[State, int] = dict(connection.execute(counted).tuples().all())
     said = _reviews(connection, campaign_id)
-    films = sum(said.values())
+    videos = sum(said.values())
     return Counts(
         total=sum(by_state.values()),
         states={state: by_state[state] for state in STATES if state in by_state},
         tags=tags_of(connection, campaign_id),
-        films=films,
+        videos=videos,
         reviews={verdict: said.get(verdict, 0) for verdict in ("keep", "reject", "none")},
         flagged=count_shown(connection, campaign_id, RowFilter(flagged=True)),
     )
 
 
 def _reviews(connection: Connection, campaign_id: int) -> dict[str, int]:
-    """Return how many rows have a film with each verdict, and `none` with none."""
+    """Return how many rows have a video with each verdict, and `none` with none."""
     said = func.coalesce(verdicts.c.verdict, "none")
-    query = with_film(select(said, func.count()).select_from(rows))
-    query = query.where(rows.c.campaign_id == campaign_id, film.c.id.is_not(None))
+    query = with_video(select(said, func.count()).select_from(rows))
+    query = query.where(rows.c.campaign_id == campaign_id, video.c.id.is_not(None))
     return dict(connection.execute(query.group_by(verdicts.c.verdict)).tuples().all())
 
 

@@ -13,7 +13,6 @@ from sqlalchemy import Connection, bindparam, func, select, update
 from sqlalchemy import Row as Record
 
 from callsheet.tasks.ledger.database import insert_of_missing, insert_unless_there
-from callsheet.tasks.ledger.film_findings import FilmFindings, keep_findings
 from callsheet.tasks.ledger.gathering import gathers, later
 from callsheet.tasks.ledger.moves import move, note
 from callsheet.tasks.ledger.prepared import Prepared
@@ -21,6 +20,7 @@ from callsheet.tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
 from callsheet.tasks.ledger.schema import deliveries, reviews, rows, takes
 from callsheet.tasks.ledger.states import State
 from callsheet.tasks.ledger.values import CampaignRow, Take
+from callsheet.tasks.ledger.video_findings import VideoFindings, keep_findings
 
 _DELIVERED = Prepared(
     update(takes)
@@ -34,16 +34,16 @@ _KEEP = Prepared(
 
 _FILE = ("kind", "uri", "sha256", "bytes", "seconds")
 _FILE_COLUMNS = [deliveries.c[name] for name in _FILE]
-_FILM = deliveries.c.kind == "mp4"
-#: Which take of a row its film is of: the present one, else the newest that has one.
-FILM_TAKE = func.coalesce(
+_VIDEO = deliveries.c.kind == "mp4"
+#: Which take of a row its video is of: the present one, else the newest that has one.
+VIDEO_TAKE = func.coalesce(
     select(deliveries.c.take_id)
-    .where(deliveries.c.take_id == rows.c.take_id, _FILM)
+    .where(deliveries.c.take_id == rows.c.take_id, _VIDEO)
     .correlate(rows)
     .scalar_subquery(),
     select(takes.c.id)
     .join(deliveries, deliveries.c.take_id == takes.c.id)
-    .where(takes.c.row_id == rows.c.id, _FILM)
+    .where(takes.c.row_id == rows.c.id, _VIDEO)
     .order_by(takes.c.number.desc())
     .limit(1)
     .correlate(rows)
@@ -53,7 +53,7 @@ FILM_TAKE = func.coalesce(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Delivered:
-    """One file in the store, verified there; `seconds` is a film's length."""
+    """One file in the store, verified there; `seconds` is a video's length."""
 
     kind: str
     uri: str
@@ -72,11 +72,11 @@ def deliver(
     at: float,
     new: State = "delivered",
     reason: str | None = None,
-    findings: FilmFindings | None = None,
+    findings: VideoFindings | None = None,
 ) -> bool:
     """Record verified files and move the row: `ready -> delivered`, or `held` where some lack.
 
-    With them is kept what was found when the film was looked at.
+    With them is kept what was found when the video was looked at.
     """
     if not move(connection, row, new, at=at, reason=reason, take=take):
         return False
@@ -89,10 +89,10 @@ def deliver(
 
 
 @dataclass(frozen=True, slots=True)
-class RowFilm:
-    """The newest film of a row that is in the store: the number of its take, and its files.
+class RowVideo:
+    """The newest video of a row that is in the store: the number of its take, and its files.
 
-    `checks` is what was found when the film was looked at: name to "ok" or what is wrong.
+    `checks` is what was found when the video was looked at: name to "ok" or what is wrong.
     """
 
     take: int
@@ -132,14 +132,14 @@ def deliveries_of(connection: Connection, campaign_id: int) -> Mapping[int, list
     return found
 
 
-def films_of(
+def videos_of(
     connection: Connection,
     campaign_id: int,
     *,
     states: Collection[State] | None = None,
     numbers: Sequence[int] | None = None,
-) -> Mapping[int, RowFilm]:
-    """Return the film of each row that has one, by its number: of rows in `states`, or of those
+) -> Mapping[int, RowVideo]:
+    """Return the video of each row that has one, by its number: of rows in `states`, or of those
     `numbers`."""
     query = (
         select(
@@ -150,7 +150,7 @@ def films_of(
             *(reviews.c[name] for name in REVIEW_COLUMNS),
         )
         .select_from(rows)
-        .join(takes, takes.c.id == FILM_TAKE)
+        .join(takes, takes.c.id == VIDEO_TAKE)
         .join(deliveries, deliveries.c.take_id == takes.c.id)
         .outerjoin(reviews, reviews.c.take_id == takes.c.id)
         .where(rows.c.campaign_id == campaign_id)
@@ -160,19 +160,19 @@ def films_of(
         query = query.where(rows.c.state.in_(states))
     if numbers is not None:
         query = query.where(rows.c.id.in_(numbers))
-    found: dict[int, RowFilm] = {}
+    found: dict[int, RowVideo] = {}
     for file in connection.execute(query):
-        film = found.get(file.row_id)
-        if film is None:
+        video = found.get(file.row_id)
+        if video is None:
             said, checks = review_in(file._asdict()), checks_in(file.checks)
-            film = RowFilm(file.number, review=said, checks=checks)
-        found[file.row_id] = replace(film, files=(*film.files, _delivered(file)))
+            video = RowVideo(file.number, review=said, checks=checks)
+        found[file.row_id] = replace(video, files=(*video.files, _delivered(file)))
     return found
 
 
 @lru_cache(maxsize=256)
 def checks_in(text: str | None) -> Mapping[str, str]:
-    """Return what was found when a film was looked at, as it is kept: most films say the same."""
+    """Return what was found when a video was looked at, as it is kept: most videos say the same."""
     found: dict[str, str] = json.loads(text) if text else {}
     return MappingProxyType(found)
 

@@ -24,8 +24,8 @@ Action = Literal["make", "remake", "continue", "nothing", "person", "off", "reti
 
 #: What each action means to a person.
 ACTIONS: dict[Action, str] = {
-    "make": "a first film is made and paid for",
-    "remake": "the row changed: a new film is made and paid for",
+    "make": "a first video is made and paid for",
+    "remake": "the row changed: a new video is made and paid for",
     "continue": "already paid for or under way: carried on, no new charge",
     "nothing": "delivered and unchanged",
     "person": "waits for a person; no run spends on it by itself",
@@ -203,7 +203,7 @@ def _under_way(row: CampaignRow, brief: Brief) -> Diff:
 
 def _changed(row: CampaignRow, brief: Brief, past: Take | None) -> Diff:
     if past is not None and past.stands:
-        return Diff("continue", resting_state(past), "changed back to a film already paid for")
+        return Diff("continue", resting_state(past), "changed back to a video already paid for")
     return _wanted(row, brief, "planned")
 
 
@@ -232,7 +232,7 @@ def _stays(row: CampaignRow, brief: Brief) -> bool:
 
 
 def _wanted(row: CampaignRow, brief: Brief, state: State) -> Diff:
-    """Say that a film is to be made, unless the row is switched off."""
+    """Say that a video is to be made, unless the row is switched off."""
     if not brief.enabled:
         return _off("planned")
     take = row.take

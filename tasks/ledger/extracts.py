@@ -14,7 +14,7 @@ from sqlalchemy import Connection, FromClause, Label, Select, and_, select
 
 from callsheet.tasks.brief import canonical_json
 from callsheet.tasks.credits import from_micro
-from callsheet.tasks.ledger.deliveries import FILM_TAKE, checks_in
+from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in
 from callsheet.tasks.ledger.figures import FIGURES, NAMES
 from callsheet.tasks.ledger.schema import deliveries, events, reviews, rows, takes
 
@@ -23,16 +23,16 @@ STRIDE = 500
 
 Line = Mapping[str, Any]
 
-_FILMS, _SRT, _VTT = (deliveries.alias(kind) for kind in ("films", "srts", "vtts"))
+_VIDEOS, _SRT, _VTT = (deliveries.alias(kind) for kind in ("videos", "srts", "vtts"))
 _FILES: list[Label[Any]] = [
-    _FILMS.c.uri.label("film"),
-    _FILMS.c.sha256.label("sha256"),
-    _FILMS.c.bytes.label("bytes"),
-    _FILMS.c.seconds.label("seconds"),
+    _VIDEOS.c.uri.label("video"),
+    _VIDEOS.c.sha256.label("sha256"),
+    _VIDEOS.c.bytes.label("bytes"),
+    _VIDEOS.c.seconds.label("seconds"),
     _SRT.c.uri.label("srt"),
     _VTT.c.uri.label("vtt"),
 ]
-#: What people said of a film, and what was found when it was looked at.
+#: What people said of a video, and what was found when it was looked at.
 _SAID: list[Label[Any]] = [
     reviews.c.verdict.label("review"),
     reviews.c.reason.label("review_reason"),
@@ -49,7 +49,7 @@ _TAKE = [
 
 
 def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
-    """Yield every row with its figures, its present take, and its film, of whichever take."""
+    """Yield every row with its figures, its present take, and its video, of whichever take."""
     own = (
         rows.c.row, rows.c.line, rows.c.state, rows.c.reason, rows.c.since, rows.c.operation,
         rows.c.request, rows.c.digest, rows.c.captions, rows.c.enabled, rows.c.priority,
@@ -62,7 +62,7 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             *own,
             *(figures.c[name] for name in NAMES),
             *_TAKE,
-            made.c.number.label("film_take"),
+            made.c.number.label("video_take"),
             *_FILES,
             *_SAID,
             made.c.checks,
@@ -70,7 +70,7 @@ def row_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
         .select_from(rows)
         .join(figures, figures.c.id == rows.c.id)
         .outerjoin(takes, takes.c.id == rows.c.take_id)
-        .outerjoin(made, made.c.id == FILM_TAKE)
+        .outerjoin(made, made.c.id == VIDEO_TAKE)
         .outerjoin(reviews, reviews.c.take_id == made.c.id)
     )
     for found in _stream(connection, _with_files(query, made), campaign_id):
@@ -146,7 +146,7 @@ def spent_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
 
 
 def made_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
-    """Yield of every take what it asked for, as far as people compare films by it, and its end."""
+    """Yield of every take what it asked for, as far as people compare videos by it, and its end."""
     query = (
         select(
             rows.c.operation,
@@ -157,12 +157,12 @@ def made_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
             takes.c.accepted_at,
             takes.c.ready_at,
             takes.c.delivered_at,
-            _FILMS.c.seconds,
+            _VIDEOS.c.seconds,
             reviews.c.verdict.label("review"),
         )
         .join(takes, takes.c.row_id == rows.c.id)
         .outerjoin(reviews, reviews.c.take_id == takes.c.id)
-        .outerjoin(_FILMS, and_(_FILMS.c.take_id == takes.c.id, _FILMS.c.kind == "mp4"))
+        .outerjoin(_VIDEOS, and_(_VIDEOS.c.take_id == takes.c.id, _VIDEOS.c.kind == "mp4"))
     )
     for found in _stream(connection, query, campaign_id, takes.c.number):
         asked = json.loads(found["body"])
@@ -172,7 +172,7 @@ def made_lines(connection: Connection, campaign_id: int) -> Iterator[Line]:
 
 
 def _with_files(query: Select[Any], made: FromClause = takes) -> Select[Any]:
-    for files, kind in ((_FILMS, "mp4"), (_SRT, "srt"), (_VTT, "vtt")):
+    for files, kind in ((_VIDEOS, "mp4"), (_SRT, "srt"), (_VTT, "vtt")):
         mine = and_(files.c.take_id == made.c.id, files.c.kind == kind)
         query = query.outerjoin(files, mine)
     return query
@@ -202,7 +202,7 @@ def _plain(found: Line) -> dict[str, Any]:
         keyed = key is not None and canonical_json(key) in bytes(body)
         line["key"] = key if keyed else None
     if "checks" in line:
-        # What is wrong, as people read it: most films have nothing to tell.
+        # What is wrong, as people read it: most videos have nothing to tell.
         checks = checks_in(line["checks"]).items()
         wrong = [f"{name}: {words}" for name, words in checks if words != "ok"]
         line["checks"] = "; ".join(wrong) or None

@@ -65,7 +65,7 @@ def _or_nothing(amount: ColumnElement[Any]) -> ColumnElement[int]:
     return func.coalesce(total(amount), 0)
 
 
-# The film that the row asks for now; whatever else was made for it was paid for before.
+# The video that the row asks for now; whatever else was made for it was paid for before.
 _WANTED = and_(takes.c.digest == rows.c.digest, takes.c.nth == rows.c.nth)
 
 #: A line for each row: its id, campaign, state, and figures in millionths.
@@ -114,7 +114,7 @@ class Sums:
     variance: Decimal
 
 
-# In these a row's only take is of the film that it asks for now.
+# In these a row's only take is of the video that it asks for now.
 _OWN = ("submitting", "rendering", "ready", "delivered")
 _THIS = bindparam("campaign_id", type_=Integer)
 _COUNTS = Prepared(

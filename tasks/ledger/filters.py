@@ -28,12 +28,12 @@ from sqlalchemy import (
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import GenericFunction
 
-from callsheet.tasks.ledger.deliveries import FILM_TAKE
+from callsheet.tasks.ledger.deliveries import VIDEO_TAKE
 from callsheet.tasks.ledger.schema import FLAGGED as FLAGGED_TAKE
 from callsheet.tasks.ledger.schema import NOT_FIRST, reviews, rows, takes
 from callsheet.tasks.ledger.states import State
 
-#: How a film stands with people: kept, rejected, or nobody has decided.
+#: How a video stands with people: kept, rejected, or nobody has decided.
 ReviewFilter = Literal["keep", "reject", "none"]
 #: From this part of a campaign's rows on it is quicker to walk through all of them in order.
 MANY = 1 / 8
@@ -43,9 +43,9 @@ MANY = 1 / 8
 class RowFilter:
     """Conditions that all hold; what is empty or None asks for nothing.
 
-    What is said of a film (`review`, `flagged`, `film`, `since`, `until`) is said of the newest
-    that the row has; `review="none"` are films that nobody has decided on. `takes` is how many
-    takes a row has at least, `since` and `until` when its film was delivered (Unix seconds: later
+    What is said of a video (`review`, `flagged`, `video`, `since`, `until`) is said of the newest
+    that the row has; `review="none"` are videos that nobody has decided on. `takes` is how many
+    takes a row has at least, `since` and `until` when its video was delivered (Unix seconds: later
     than the one, no later than the other). `q` is looked for in id, title and reason.
     """
 
@@ -58,7 +58,7 @@ class RowFilter:
     ratio: str | None = None
     tool: str | None = None
     takes: int | None = None
-    film: bool | None = None
+    video: bool | None = None
     since: float | None = None
     until: float | None = None
     rows: Collection[str] = ()
@@ -69,20 +69,20 @@ class RowFilter:
         return self == RowFilter()
 
 
-#: The film of a row, beside it (`with_film`).
-film = takes.alias("film")
+#: The video of a row, beside it (`with_video`).
+video = takes.alias("video")
 verdicts = reviews.alias("verdicts")
 
 
-def with_film(query: Select[Any]) -> Select[Any]:
-    """Put the take of each row's film, and what people said of it, beside the row."""
+def with_video(query: Select[Any]) -> Select[Any]:
+    """Put the take of each row's video, and what people said of it, beside the row."""
     # By row and campaign as well: PostgreSQL would else read the takes of all campaigns for a page.
     mine = and_(
-        film.c.campaign_id == rows.c.campaign_id,
-        film.c.row_id == rows.c.id,
-        film.c.id == FILM_TAKE,
+        video.c.campaign_id == rows.c.campaign_id,
+        video.c.row_id == rows.c.id,
+        video.c.id == VIDEO_TAKE,
     )
-    return query.outerjoin(film, mine).outerjoin(verdicts, verdicts.c.take_id == film.c.id)
+    return query.outerjoin(video, mine).outerjoin(verdicts, verdicts.c.take_id == video.c.id)
 
 
 class _Folded(GenericFunction[str]):
@@ -161,7 +161,7 @@ def _by_index(campaign_id: int, which: RowFilter) -> Iterator[Select[Any]]:
 def matching(
     query: Select[Any], campaign_id: int, which: RowFilter, *, walked: bool
 ) -> Select[Any]:
-    """Return a query of rows, from `with_film`, with the filter's conditions; in no order."""
+    """Return a query of rows, from `with_video`, with the filter's conditions; in no order."""
     query = query.where(rows.c.campaign_id == campaign_id)
     # SQLite would take an index for anything that it is not kept from: see `is_walked`.
     state = rows.c.state.concat("") if walked else rows.c.state
@@ -174,7 +174,7 @@ def matching(
             query = query.where(rows.c.id.in_(these))
     elif which.takes is not None:
         query = query.where(_taken(which.takes))
-    return query.where(_of_film(which), *_of_words(which))
+    return query.where(_of_video(which), *_of_words(which))
 
 
 def _taken(times: int) -> ColumnElement[bool]:
@@ -182,21 +182,21 @@ def _taken(times: int) -> ColumnElement[bool]:
     return again.correlate(rows)
 
 
-def _of_film(which: RowFilter) -> ColumnElement[bool]:
+def _of_video(which: RowFilter) -> ColumnElement[bool]:
     wanted: list[ColumnElement[bool]] = [true()]
-    if which.film is not None:
-        wanted.append(film.c.id.is_not(None) if which.film else film.c.id.is_(None))
+    if which.video is not None:
+        wanted.append(video.c.id.is_not(None) if which.video else video.c.id.is_(None))
     if which.review == "none":
-        wanted += [film.c.id.is_not(None), verdicts.c.verdict.is_(None)]
+        wanted += [video.c.id.is_not(None), verdicts.c.verdict.is_(None)]
     elif which.review is not None:
         wanted.append(verdicts.c.verdict == which.review)
     if which.flagged is not None:
-        count = func.coalesce(film.c.flagged, 0)
-        wanted.append(count > 0 if which.flagged else and_(film.c.id.is_not(None), count == 0))
+        count = func.coalesce(video.c.flagged, 0)
+        wanted.append(count > 0 if which.flagged else and_(video.c.id.is_not(None), count == 0))
     if which.since is not None:
-        wanted.append(film.c.delivered_at > which.since)
+        wanted.append(video.c.delivered_at > which.since)
     if which.until is not None:
-        wanted.append(film.c.delivered_at <= which.until)
+        wanted.append(video.c.delivered_at <= which.until)
     return and_(*wanted)
 
 

@@ -169,7 +169,7 @@ def end_sheet(connection: Connection, inbox: str, sheet: SweptSheet) -> None:
 
 
 def delivered_since(connection: Connection, campaign_id: int, event: int) -> tuple[str, ...]:
-    """Return the rows of a campaign whose films were delivered after an event, by id."""
+    """Return the rows of a campaign whose videos were delivered after an event, by id."""
     query = (
         select(rows.c.row)
         .join(events, events.c.row_id == rows.c.id)

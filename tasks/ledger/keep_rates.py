@@ -1,4 +1,4 @@
-"""How many films people keep, and what a kept one costs, of each kind of film. Reads only."""
+"""How many videos people keep, and what a kept one costs, of each kind of video. Reads only."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Literal
 from sqlalchemy import Connection, case, func, select
 
 from callsheet.tasks.credits import from_micro
-from callsheet.tasks.ledger.deliveries import FILM_TAKE
+from callsheet.tasks.ledger.deliveries import VIDEO_TAKE
 from callsheet.tasks.ledger.figures import total
 from callsheet.tasks.ledger.filters import asked
 from callsheet.tasks.ledger.schema import reviews, rows, takes
 
 By = Literal["tool", "language", "ratio"]
-#: What films are told apart by, and the member of a request that says it.
+#: What videos are told apart by, and the member of a request that says it.
 KINDS: Mapping[By, str] = {"tool": "tool", "language": "language", "ratio": "aspect_ratio"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeepRate:
-    """Films of one kind: how many rows have one, how many takes were kept and rejected, and what
+    """Videos of one kind: how many rows have one, how many takes were kept and rejected, and what
     all takes have cost. `name` is empty where the rows do not say."""
 
     name: str
-    films: int
+    videos: int
     kept: int
     rejected: int
     charged: Decimal
@@ -39,19 +39,19 @@ class KeepRate:
 
     @property
     def each(self) -> Decimal | None:
-        """What a kept film has cost, with all that came to nothing; None where none is kept."""
+        """What a kept video has cost, with all that came to nothing; None where none is kept."""
         return (self.charged / self.kept).quantize(Decimal("0.01")) if self.kept else None
 
 
 def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -> list[KeepRate]:
-    """Return the films of a campaign by kind, the most costly first; all in one without `by`."""
+    """Return the videos of a campaign by kind, the most costly first; all in one without `by`."""
     paid = (
         select(takes.c.row_id, total(takes.c.charged).label("charged"))
         .where(takes.c.campaign_id == campaign_id)
         .group_by(takes.c.row_id)
         .subquery()
     )
-    # Of every take: a film that was made once more after a rejection has cost its rate.
+    # Of every take: a video that was made once more after a rejection has cost its rate.
     said = (
         select(
             reviews.c.row_id,
@@ -66,7 +66,7 @@ def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -
     query = (
         select(
             name.label("name"),
-            func.count(FILM_TAKE).label("films"),
+            func.count(VIDEO_TAKE).label("videos"),
             func.coalesce(total(said.c.kept), 0).label("kept"),
             func.coalesce(total(said.c.rejected), 0).label("rejected"),
             func.coalesce(total(paid.c.charged), 0).label("charged"),
@@ -80,7 +80,7 @@ def keep_rates(connection: Connection, campaign_id: int, by: By | None = None) -
     found = [
         KeepRate(
             name=line.name,
-            films=line.films,
+            videos=line.videos,
             kept=line.kept,
             rejected=line.rejected,
             charged=from_micro(line.charged),

@@ -1,4 +1,4 @@
-"""Films that a check held back, and that somebody keeps as they are: then they are delivered."""
+"""Videos that a check held back, and that somebody keeps as they are: then they are delivered."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Ledger:
         self.measures = Measures()
         #: Commits, and changes in them, since it was opened.
         self.commits = self.changes = 0
-        # Threads of their own: the common ones may all be busy with films and disks.
+        # Threads of their own: the common ones may all be busy with videos and disks.
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
         self._pending: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
         self._closing = threading.Lock()

@@ -177,8 +177,8 @@ def last_sweep(connection: Connection, inbox: str, *, at: float) -> LastSweep:
     )
 
 
-def last_film_at(connection: Connection) -> float | None:
-    """Return when a film was delivered last, of any campaign."""
+def last_video_at(connection: Connection) -> float | None:
+    """Return when a video was delivered last, of any campaign."""
     found: float | None = connection.scalar(select(func.max(takes.c.delivered_at)))
     return found
 

@@ -27,7 +27,7 @@ RIGHTS: tuple[Right, ...] = get_args(Right)
 
 @dataclass(frozen=True, kw_only=True)
 class Guest:
-    """What a link opens: films of one campaign, and what may be done with them."""
+    """What a link opens: videos of one campaign, and what may be done with them."""
 
     link: int
     campaign: str
@@ -53,7 +53,7 @@ class Person:
 
     @property
     def may_download(self) -> bool:
-        """Whether films may be taken home."""
+        """Whether videos may be taken home."""
         return self.guest is None or "download" in self.guest.rights
 
     @classmethod

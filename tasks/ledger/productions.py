@@ -225,7 +225,7 @@ def stop_production(
 
 
 def rely_on_hints(connection: Connection, production_id: str, *, rely: bool) -> None:
-    """Tell crews whether webhooks tell of films."""
+    """Tell crews whether webhooks tell of videos."""
     this = productions.c.id == production_id
     connection.execute(update(productions).where(this).values(hinted=rely))
 

@@ -13,12 +13,12 @@ from callsheet.tasks.credits import to_micro
 from callsheet.tasks.ledger.accounts import count_past
 from callsheet.tasks.ledger.deliveries import Delivered, keep_files
 from callsheet.tasks.ledger.earlier import forget_earlier
-from callsheet.tasks.ledger.film_findings import FilmFindings, keep_findings
 from callsheet.tasks.ledger.moves import move
 from callsheet.tasks.ledger.reviews import Review, restore_review
 from callsheet.tasks.ledger.schema import rows, takes
 from callsheet.tasks.ledger.states import State
 from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.ledger.video_findings import VideoFindings, keep_findings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ def restore_take(connection: Connection, row: CampaignRow, past: PastTake, *, at
     )
     keep_files(connection, take_id, past.files, at=at)
     if past.files and past.checks:
-        keep_findings(connection, take_id, FilmFindings(checks=past.checks))
+        keep_findings(connection, take_id, VideoFindings(checks=past.checks))
     if past.files and past.review is not None:
         restore_review(connection, row, take_id, past.review, at=at)
     reserved, cost = _amounts(past)

@@ -1,4 +1,5 @@
-"""What people say of films: one verdict a take, which stands until somebody who knew it changes it.
+"""What people say of videos: one verdict a take, which stands until somebody who knew it changes
+it.
 
 Each function is one change for `Ledger.write`, with its event in the same transaction. The first
 verdict stands: of two people who decide at once the second is told who was first.
@@ -42,7 +43,7 @@ BY = 200
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Review:
-    """What somebody said of the film of a take; `at` in Unix seconds."""
+    """What somebody said of the video of a take; `at` in Unix seconds."""
 
     verdict: Verdict
     reason: str | None
@@ -63,7 +64,7 @@ class Review:
 
 
 class ReviewStands(CallsheetError):
-    """Somebody else has decided on this film already; it stays so unless that is named."""
+    """Somebody else has decided on this video already; it stays so unless that is named."""
 
     exit_status = 4
 
@@ -87,23 +88,23 @@ def review(
     at: float,
     instead_of: Verdict | None = None,
 ) -> Review | None:
-    """Decide on the film of a take, by its number in the ledger; return the verdict that stands.
+    """Decide on the video of a take, by its number in the ledger; return the verdict that stands.
 
     `instead_of` names the standing verdict, which this one replaces; with it, None as the verdict
     takes that back. The same verdict again stays that of who was first: a reason or note that it
     lacked is added, one that it has is changed only by that person or where the verdict is named,
     and None leaves what there is.
 
-    Raises ReviewStands where another verdict stands, BadInput where there is no film or no sense.
+    Raises ReviewStands where another verdict stands, BadInput where there is no video or no sense.
     """
-    film = _film(connection, take_id)
+    video = _video(connection, take_id)
     said = None if verdict is None else _said(verdict, reason, note, by=by, at=at)
-    if said is not None and instead_of is None and _is_first(connection, film, said):
-        _tell(connection, [(film, None)], said, by=by, at=at)
+    if said is not None and instead_of is None and _is_first(connection, video, said):
+        _tell(connection, [(video, None)], said, by=by, at=at)
         _deliver(connection, [take_id], said, at)
         return said
     # Whoever has its row taken again waits for this, or this for them.
-    connection.execute(_ROW.where(rows.c.id == film.row_id))
+    connection.execute(_ROW.where(rows.c.id == video.row_id))
     before = review_of(connection, take_id, locked=True)
     if before is None and verdict is None:
         return None
@@ -111,7 +112,7 @@ def review(
     if before is not None and before.verdict == verdict and instead_of in (None, verdict):
         now = _amended(before, reason, note, may=instead_of is not None or by == before.by)
     elif before is None or before.verdict != instead_of:
-        raise ReviewStands(film.row, film.take, before)
+        raise ReviewStands(video.row, video.take, before)
     if now == before:
         return before
     this = reviews.c.take_id == take_id
@@ -119,7 +120,7 @@ def review(
         connection.execute(delete(reviews).where(this))
     else:
         connection.execute(update(reviews).where(this).values(**_values(now)))
-    _tell(connection, [(film, before.verdict)], now, by=by, at=at)
+    _tell(connection, [(video, before.verdict)], now, by=by, at=at)
     _deliver(connection, [take_id], now, at)
     return now
 
@@ -132,8 +133,8 @@ def _deliver(
         deliver_kept(connection, take_ids, at=at)
 
 
-def _is_first(connection: Connection, film: _Film, said: Review) -> bool:
-    return insert_unless_there(connection, reviews, {**film.keys(), **_values(said)})
+def _is_first(connection: Connection, video: _VideoFile, said: Review) -> bool:
+    return insert_unless_there(connection, reviews, {**video.keys(), **_values(said)})
 
 
 def _amended(before: Review, reason: str | None, note: str | None, *, may: bool) -> Review:
@@ -165,21 +166,21 @@ def review_all(
     by: str,
     at: float,
 ) -> Reviewed:
-    """Decide on the films of many takes; what somebody has decided on already stays as it is."""
+    """Decide on the videos of many takes; what somebody has decided on already stays as it is."""
     said = _said(verdict, reason, note, by=by, at=at)
     made = same = stood = 0
     for page in pages_of(take_ids):
-        films = list(_films(connection, page))
+        videos = list(_videos(connection, page))
         before = _verdicts(connection, page)
-        new = [film for film in films if film.id not in before]
+        new = [video for video in videos if video.id not in before]
         insert_missing(connection, reviews, [{**f.keys(), **_values(said)} for f in new])
         # Somebody who decided in between was first: what stands now is theirs.
-        mine = _mine(connection, [film.id for film in new], said)
+        mine = _mine(connection, [video.id for video in new], said)
         _tell(connection, [(f, None) for f in new if f.id in mine], said, by=by, at=at)
         _deliver(connection, sorted(mine), said, at)
         made += len(mine)
         same += sum(standing == verdict for standing in before.values())
-        stood += len(films) - len(mine) - sum(v == verdict for v in before.values())
+        stood += len(videos) - len(mine) - sum(v == verdict for v in before.values())
     return Reviewed(made, same, stood)
 
 
@@ -232,7 +233,7 @@ def last_reviews(connection: Connection, campaign_id: int) -> Mapping[int, Revie
 def reviews_of(
     connection: Connection, campaign_id: int, *, numbers: Sequence[int] | None = None
 ) -> Mapping[int, Review]:
-    """Return what was said of a campaign's films, by take; optionally of some rows, by their
+    """Return what was said of a campaign's videos, by take; optionally of some rows, by their
     numbers in the ledger."""
     query = select(reviews).where(reviews.c.campaign_id == campaign_id)
     if numbers is not None:
@@ -249,8 +250,8 @@ def review_in(raw: Mapping[str, Any]) -> Review | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Film:
-    """A take that has a film: its numbers in the ledger, the id of its row, its own number."""
+class _VideoFile:
+    """A take that has a video: its numbers in the ledger, the id of its row, its own number."""
 
     id: int
     campaign_id: int
@@ -262,31 +263,31 @@ class _Film:
         return {"take_id": self.id, "campaign_id": self.campaign_id, "row_id": self.row_id}
 
 
-_FILMS = (
+_VIDEOS = (
     select(takes.c.id, rows.c.campaign_id, rows.c.id.label("row_id"), rows.c.row, takes.c.number)
     .join(rows, rows.c.id == takes.c.row_id)
     .where(takes.c.id.in_(bindparam("these", expanding=True)))
 )
 _ROW = select(rows.c.id).with_for_update()
-_HAS_FILM = exists().where(deliveries.c.take_id == takes.c.id, deliveries.c.kind == "mp4")
+_HAS_VIDEO = exists().where(deliveries.c.take_id == takes.c.id, deliveries.c.kind == "mp4")
 
 
-def _film(connection: Connection, take_id: int) -> _Film:
-    found = next(_films(connection, [take_id]), None)
+def _video(connection: Connection, take_id: int) -> _VideoFile:
+    found = next(_videos(connection, [take_id]), None)
     if found is not None:
         return found
-    known = connection.execute(_FILMS, {"these": [take_id]}).first()
+    known = connection.execute(_VIDEOS, {"these": [take_id]}).first()
     if known is None:
         raise BadInput("there is no such take")
     raise BadInput(
-        f"take {known.number} of {known.row} has no film yet",
-        remedy="a film is decided on once it is delivered",
+        f"take {known.number} of {known.row} has no video yet",
+        remedy="a video is decided on once it is delivered",
     )
 
 
-def _films(connection: Connection, take_ids: Sequence[int]) -> Iterator[_Film]:
-    for line in connection.execute(_FILMS.where(_HAS_FILM), {"these": list(take_ids)}):
-        yield _Film(*line)
+def _videos(connection: Connection, take_ids: Sequence[int]) -> Iterator[_VideoFile]:
+    for line in connection.execute(_VIDEOS.where(_HAS_VIDEO), {"these": list(take_ids)}):
+        yield _VideoFile(*line)
 
 
 def _verdicts(connection: Connection, take_ids: Sequence[int]) -> dict[int, str]:
@@ -327,7 +328,7 @@ def _values(said: Review) -> dict[str, Any]:
 
 def _tell(
     connection: Connection,
-    changed: Sequence[tuple[_Film, Verdict | None]],
+    changed: Sequence[tuple[_VideoFile, Verdict | None]],
     said: Review | None,
     *,
     by: str,
@@ -341,6 +342,6 @@ def _tell(
         words += f": {said.because}"
     common = {"at": at, "kind": "review", "new": said.verdict if said else None}
     lines = [
-        {**film.keys(), **common, "old": old, "words": storable(words)} for film, old in changed
+        {**video.keys(), **common, "old": old, "words": storable(words)} for video, old in changed
     ]
     connection.execute(insert(events), lines)

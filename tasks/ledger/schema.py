@@ -55,7 +55,7 @@ campaigns = Table(
     Column("charged", BigInteger, nullable=False, default=0),
     Column("created_at", Float, nullable=False),
     Column("cancel_requested_at", Float),
-    # Whether a sandbox of our own made its films; unknown where this was not kept yet.
+    # Whether a sandbox of our own made its videos; unknown where this was not kept yet.
     Column("sandbox", Boolean),
     # What the files of the report in the store were made of: while it is so, they stand.
     Column("reported", Text),
@@ -174,11 +174,11 @@ takes = Table(
     # Its row's, kept beside it so that a campaign's takes are found without its rows. Null for
     # none, though SQLite adds no column that may not be without writing the table anew.
     Column("campaign_id", Id),
-    # What was found when its film was looked at, as JSON: name to "ok" or what is wrong; and how
-    # many were wrong, so that the worst films are found first. Null: nobody looked.
+    # What was found when its video was looked at, as JSON: name to "ok" or what is wrong; and how
+    # many were wrong, so that the worst videos are found first. Null: nobody looked.
     Column("checks", Text),
     Column("flagged", Integer),
-    # Poster and scrub strip beside its film, as JSON. Null: there are none.
+    # Poster and scrub strip beside its video, as JSON. Null: there are none.
     Column("pictures", Text),
     # Since when it is known here, where another ledger paid for it.
     Column("found_at", Float),
@@ -384,7 +384,7 @@ catalogues = Table(
     Column("body", Text, nullable=False),
 )
 
-# What a person says of the film of a take: one verdict a take, which stands until it is changed by
+# What a person says of the video of a take: one verdict a take, which stands until it is changed by
 # somebody who knew it. What it was before is in the events.
 reviews = Table(
     "reviews",

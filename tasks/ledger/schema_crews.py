@@ -26,7 +26,7 @@ productions = Table(
     # On what terms credits are set aside, as JSON.
     Column("terms", Text, nullable=False),
     Column("begun_at", Float, nullable=False),
-    # Whether webhooks tell of films, so that polls are a safety net.
+    # Whether webhooks tell of videos, so that polls are a safety net.
     Column("hinted", Boolean, nullable=False),
     # Why nothing more of it is begun, and when to come back.
     Column("stopped", Text),

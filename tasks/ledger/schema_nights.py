@@ -99,7 +99,7 @@ notices = Table(
     # The address that it is for: which of them, not what it is.
     Column("address", String(32), nullable=False),
     Column("subject", Text, nullable=False),
-    # What it tells of, as JSON: the troubles with the night since which they last, the films.
+    # What it tells of, as JSON: the troubles with the night since which they last, the videos.
     Column("about", Text, nullable=False),
     # What is to be sent, as JSON; null once it was, or was given up.
     Column("letter", Text),

@@ -157,7 +157,7 @@ def make_link(
     at: float,
     expires_at: float,
 ) -> Link:
-    """Keep a link to a campaign's films; raise BadInput where there is no such campaign."""
+    """Keep a link to a campaign's videos; raise BadInput where there is no such campaign."""
     where = connection.scalar(select(campaigns.c.id).where(campaigns.c.name == campaign))
     if where is None:
         raise BadInput(f'there is no campaign "{campaign}"')

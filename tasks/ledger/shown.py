@@ -17,21 +17,21 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, selec
 from sqlalchemy import Row as Record
 
 from callsheet.tasks.errors import BadInput
-from callsheet.tasks.ledger.deliveries import FILM_TAKE, checks_in
+from callsheet.tasks.ledger.deliveries import VIDEO_TAKE, checks_in
 from callsheet.tasks.ledger.figures import Figures, figures_of
 from callsheet.tasks.ledger.filters import (
     RowFilter,
-    film,
     is_walked,
     matching,
     verdicts,
-    with_film,
+    video,
+    with_video,
 )
 from callsheet.tasks.ledger.reviews import REVIEW_COLUMNS, Review, review_in
 from callsheet.tasks.ledger.schema import deliveries, rows, takes
 from callsheet.tasks.ledger.states import State
 
-#: sheet: its order. since: what changed last comes first. worst: films with most that is wrong
+#: sheet: its order. since: what changed last comes first. worst: videos with most that is wrong
 #: come first, then the order of the sheet.
 Sort = Literal["sheet", "since", "worst"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
@@ -42,11 +42,12 @@ MOST = 500
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShownRow:
-    """A row as a line or a film's card shows it; amounts in credits, moments in Unix seconds.
+    """A row as a line or a video's card shows it; amounts in credits, moments in Unix seconds.
 
-    What is said of the film is said of the newest that the row has, of whichever take: `film_take`
-    is its number, `film_id` its number in the ledger; without a film both are None. `checks` is
-    what was found when the film was looked at: name to "ok" or what is wrong. `files` are the
+    What is said of the video is said of the newest that the row has, of whichever take:
+    `video_take`
+    is its number, `video_id` its number in the ledger; without a video both are None. `checks` is
+    what was found when the video was looked at: name to "ok" or what is wrong. `files` are the
     kinds that are in the store: mp4, srt, vtt.
     """
 
@@ -64,8 +65,8 @@ class ShownRow:
     notes: str | None
     take: int
     figures: Figures
-    film_id: int | None = None
-    film_take: int | None = None
+    video_id: int | None = None
+    video_take: int | None = None
     delivered_at: float | None = None
     seconds: float | None = None
     files: Sequence[str] = ()
@@ -133,25 +134,25 @@ def names_shown(
     return [name for _, name in connection.execute(query.order_by(rows.c.position, rows.c.id))]
 
 
-def films_shown(
+def videos_shown(
     connection: Connection, campaign_id: int, which: RowFilter | None = None
 ) -> list[int]:
-    """Return the takes, by their numbers in the ledger, whose films are those of rows that match,
+    """Return the takes, by their numbers in the ledger, whose videos are those of rows that match,
     in the order of the sheet."""
-    query = _numbers(connection, campaign_id, which or RowFilter(), film.c.id)
-    query = query.where(film.c.id.is_not(None)).order_by(rows.c.position, rows.c.id)
+    query = _numbers(connection, campaign_id, which or RowFilter(), video.c.id)
+    query = query.where(video.c.id.is_not(None)).order_by(rows.c.position, rows.c.id)
     return [take for _, take in connection.execute(query)]
 
 
-def film_of_take(
+def video_of_take(
     connection: Connection, *, campaign_id: int, row: str, take: int | None = None
 ) -> int | None:
     """Return a take of a row, by the row's id and the take's number, as the ledger numbers it.
 
-    Without a number that of the row's newest film. None where there is none.
+    Without a number that of the row's newest video. None where there is none.
     """
     mine = (rows.c.campaign_id == campaign_id, rows.c.row == row)
-    query = select(FILM_TAKE).select_from(rows).where(*mine)
+    query = select(VIDEO_TAKE).select_from(rows).where(*mine)
     if take is not None:
         query = select(takes.c.id).join(rows, rows.c.id == takes.c.row_id)
         query = query.where(*mine, takes.c.number == take)
@@ -221,7 +222,7 @@ def _numbers(
 ) -> Select[Any]:
     """Return a query of the numbers of all rows that match, and of `columns`."""
     walked = is_walked(connection, campaign_id, which)
-    query = with_film(select(rows.c.id, *columns).select_from(rows))
+    query = with_video(select(rows.c.id, *columns).select_from(rows))
     return matching(query, campaign_id, which, walked=walked)
 
 
@@ -238,10 +239,10 @@ def _by_sheet(
     """Return places in the order of the sheet; with `clean` only of rows without a flag."""
     # As it stands, SQLite would walk through all in the order of the sheet for a few.
     position: ColumnElement[Any] = rows.c.position if walked else rows.c.position + 0
-    query = with_film(select(rows.c.position, rows.c.id).select_from(rows))
+    query = with_video(select(rows.c.position, rows.c.id).select_from(rows))
     query = matching(query, campaign_id, which, walked=walked)
     if clean:
-        query = query.where(func.coalesce(film.c.flagged, 0) == 0)
+        query = query.where(func.coalesce(video.c.flagged, 0) == 0)
     if after is not None:
         same = and_(position == after.position, rows.c.id > after.id)
         query = query.where(position >= after.position, or_(position > after.position, same))
@@ -258,7 +259,7 @@ def _by_since(
     *,
     walked: bool,
 ) -> list[_Place]:
-    query = with_film(select(rows.c.since, rows.c.id).select_from(rows))
+    query = with_video(select(rows.c.since, rows.c.id).select_from(rows))
     query = matching(query, campaign_id, which, walked=walked)
     if after is not None:
         same = and_(rows.c.since == after.by, rows.c.id < after.id)
@@ -274,16 +275,16 @@ def _worst(
     after: _Place | None,
     limit: int,
 ) -> list[_Place]:
-    """Return places of rows whose film was flagged, of which there are few."""
-    query = with_film(select(film.c.flagged, rows.c.position, rows.c.id).select_from(rows))
+    """Return places of rows whose video was flagged, of which there are few."""
+    query = with_video(select(video.c.flagged, rows.c.position, rows.c.id).select_from(rows))
     if which.flagged is False:
         return []
     query = matching(query, campaign_id, replace(which, flagged=True), walked=False)
     if after is not None:
         later = and_(rows.c.position == after.position, rows.c.id > after.id)
-        same = and_(film.c.flagged == int(after.by), or_(rows.c.position > after.position, later))
-        query = query.where(or_(film.c.flagged < int(after.by), same))
-    order = (film.c.flagged.desc(), rows.c.position, rows.c.id)
+        same = and_(video.c.flagged == int(after.by), or_(rows.c.position > after.position, later))
+        query = query.where(or_(video.c.flagged < int(after.by), same))
+    order = (video.c.flagged.desc(), rows.c.position, rows.c.id)
     found = connection.execute(query.order_by(*order).limit(limit))
     return [_Place(float(flags), position, number) for flags, position, number in found]
 
@@ -293,15 +294,16 @@ _LINE = (
     select(
         rows.c.id, rows.c.row, rows.c.state, rows.c.since, rows.c.reason, rows.c.operation,
         rows.c.request, rows.c.tags, rows.c.notes,
-        func.coalesce(_PRESENT.c.number, 0).label("take"), FILM_TAKE.label("film_id"),
+        func.coalesce(_PRESENT.c.number, 0).label("take"), VIDEO_TAKE.label("video_id"),
     )
     .select_from(rows)
     .outerjoin(_PRESENT, _PRESENT.c.id == rows.c.take_id)
 )  # fmt: skip
-_FILM = select(
-    film.c.id, film.c.number, film.c.delivered_at, film.c.checks, film.c.flagged, film.c.pictures,
+_VIDEO = select(
+    video.c.id, video.c.number, video.c.delivered_at, video.c.checks, video.c.flagged,
+    video.c.pictures,
     *(verdicts.c[name] for name in REVIEW_COLUMNS),
-).outerjoin(verdicts, verdicts.c.take_id == film.c.id)  # fmt: skip
+).outerjoin(verdicts, verdicts.c.take_id == video.c.id)  # fmt: skip
 _KEPT = select(deliveries.c.take_id, deliveries.c.kind, deliveries.c.seconds)
 
 
@@ -315,20 +317,20 @@ def rows_by_id(
     figures = figures_of(connection, campaign_id, numbers=numbers)
     # By their numbers, one after the other: joined at once they are a plan that a database without
     # statistics may go wrong about.
-    films = [line.film_id for line in found if line.film_id is not None]
-    takes_of_films = {
-        line.id: line._asdict() for line in connection.execute(_FILM.where(film.c.id.in_(films)))
+    videos = [line.video_id for line in found if line.video_id is not None]
+    takes_of_videos = {
+        line.id: line._asdict() for line in connection.execute(_VIDEO.where(video.c.id.in_(videos)))
     }
     files: dict[int, list[Record[Any]]] = {}
-    query = _KEPT.where(deliveries.c.take_id.in_(films)).order_by(deliveries.c.id)
+    query = _KEPT.where(deliveries.c.take_id.in_(videos)).order_by(deliveries.c.id)
     for file in connection.execute(query):
         files.setdefault(file.take_id, []).append(file)
     return {
         line.id: _shown(
             line,
             figures[line.id],
-            takes_of_films.get(line.film_id, {}),
-            files.get(line.film_id, ()),
+            takes_of_videos.get(line.video_id, {}),
+            files.get(line.video_id, ()),
         )
         for line in found
     }
@@ -354,8 +356,8 @@ def _shown(
         notes=raw["notes"],
         take=raw["take"],
         figures=figures,
-        film_id=raw["film_id"],
-        film_take=made.get("number"),
+        video_id=raw["video_id"],
+        video_take=made.get("number"),
         delivered_at=made.get("delivered_at"),
         seconds=next((file.seconds for file in files if file.kind == "mp4"), None),
         files=[file.kind for file in files],

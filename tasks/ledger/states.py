@@ -36,7 +36,7 @@ NOT_BEGUN: frozenset[State] = frozenset({"planned", "quoted", "approved"})
 NEEDS_PERSON: frozenset[State] = frozenset({"held", "rejected", "failed", "stalled", "uncertain"})
 
 TRANSITIONS: dict[State, frozenset[State]] = {
-    # The last three: the sheet was changed back to a film that was already paid for.
+    # The last three: the sheet was changed back to a video that was already paid for.
     "planned": frozenset({"quoted", "held", "rejected", "cancelled", "retired",
                           "submitting", "rendering", "delivered"}),
     "quoted": frozenset({"planned", "approved", "held", "rejected", "cancelled", "retired"}),

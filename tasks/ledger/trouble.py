@@ -35,7 +35,7 @@ def trouble(error: Exception, address: str) -> LedgerError:
         return LedgerDamaged(
             f"the ledger {address} is damaged or is not a ledger ({words})",
             remedy="restore it from a backup, or move it away: the same sheet derives the same "
-            "keys, so films already made are found again",
+            "keys, so videos already made are found again",
         )
     if "unable to open" in low:
         return LedgerError(

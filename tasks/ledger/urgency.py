@@ -34,16 +34,16 @@ def urgent_rows(
     limit: int,
     wanted: Callable[[str], bool] | None = None,
 ) -> list[CampaignRow]:
-    """Return at most so many rows: those that need somebody, then what is not done, then films.
+    """Return at most so many rows: those that need somebody, then what is not done, then videos.
 
-    With `wanted` only of the rows that it chooses by their ids. Of the films there are the newest;
+    With `wanted` only of the rows that it chooses by their ids. Of the videos there are the newest;
     each kind of row is in sheet order. No more is read than is returned, as far as that goes.
     """
     found: dict[int, _Named] = {}
     for states in (NEEDS_PERSON, _REST):
         found |= _first(_in_states(connection, campaign_id, states), wanted, limit - len(found))
-    films = _newest if wanted is None else _newest_of_all
-    newest = _first(films(connection, campaign_id), wanted, limit - len(found))
+    videos = _newest if wanted is None else _newest_of_all
+    newest = _first(videos(connection, campaign_id), wanted, limit - len(found))
     ordered = sorted(newest.values(), key=lambda row: (row.position, row.number))
     return rows_by_number(connection, [*found, *(row.number for row in ordered)])
 

@@ -25,7 +25,7 @@ from callsheet.tasks.ledger.states import State
 LENGTHS = 500
 #: Numbers in one question: SQLite allows no more than some thousands.
 AT_ONCE = 500
-#: Where a body says how long the film is to be; in a text, its quotes would be escaped.
+#: Where a body says how long the video is to be; in a text, its quotes would be escaped.
 _LENGTH = re.compile(rb'"duration_seconds": ?([0-9]+)')
 #: What a take's body holds beside the brief.
 OURS = ("start_generation", "idempotency_key")
@@ -59,7 +59,7 @@ class Take:
 
     @property
     def stands(self) -> bool:
-        """Whether a film may come of it: it was sent, or may have been, and not refused since."""
+        """Whether a video may come of it: it was sent, or may have been, and not refused since."""
         return self.refused_at is None and self.abandoned_at is None
 
     @property

@@ -1,1 +1,1 @@
-"""Nights: sheets that lie in an inbox are made into films while everybody sleeps."""
+"""Nights: sheets that lie in an inbox are made into videos while everybody sleeps."""

@@ -37,7 +37,7 @@ class Inbox:
     per_night: Decimal | None = None
     per_sheet: Decimal | None = None
     budget: Decimal | None = None
-    #: Make one film of a new campaign, and ask before the others.
+    #: Make one video of a new campaign, and ask before the others.
     canary: bool = False
     max_wait: float | None = None
     #: Addresses of people, as apprise takes them; each may be `env:NAME` or `file:PATH`.

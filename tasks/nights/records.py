@@ -37,7 +37,7 @@ from callsheet.tasks.nights.values import SheetReport
 RESTING: frozenset[State] = frozenset(
     {"delivered", "cancelled", "retired", "rejected", "failed", "uncertain"}
 )
-#: Where no film of a row is there or under way.
+#: Where no video of a row is there or under way.
 _NOT_MADE: frozenset[State] = NOT_BEGUN | {"held", "rejected", "cancelled", "retired"}
 
 
@@ -87,13 +87,13 @@ def with_figures(
 def canary_of(connection: Connection, campaign: str, rows: Sequence[str]) -> str | None:
     """Return the one row of a new campaign that is made; None where all of them may be.
 
-    It is the first of the `rows` of the sheet until one was begun, and that one until a film is
+    It is the first of the `rows` of the sheet until one was begun, and that one until a video is
     kept: whatever is put before it. Where more than one was begun somebody has wanted them.
     """
     found = find_campaign(connection, campaign)
     if found is None:
         return rows[0]
-    # What has left the sheet is no film that anybody waits for.
+    # What has left the sheet is no video that anybody waits for.
     there = frozenset(rows)
     begun = [row for row in rows_but(connection, found.id, _NOT_MADE) if row in there]
     if len(begun) > 1 or kept_rows(connection, found.id):

@@ -1,7 +1,7 @@
 """The answers beside a sheet: what a night made of it, for programs and for people.
 
 `NAME.callsheet.json` says it whole; `NAME.report.csv` opens in a spreadsheet: the rows with what
-they cost and where their films are, or what is wrong, cell by cell. Nothing in them changes while
+they cost and where their videos are, or what is wrong, cell by cell. Nothing in them changes while
 nothing else does, so that an unchanged sheet's answers are left as they are.
 """
 
@@ -26,7 +26,7 @@ from callsheet.tasks.spreadsheet import write_csv
 FORMAT = 1
 _PROBLEM = ("line", "row", "column", "value", "problem")
 _PLANNED = ("row", "title", "action", "credits", "why")
-_ROWS = ("row", "title", "state", "reason", "credits", "charged", "film", "captions")
+_ROWS = ("row", "title", "state", "reason", "credits", "charged", "video", "captions")
 
 Lines = Iterable[Mapping[str, Any]]
 
@@ -89,7 +89,7 @@ def plan_report(plan: Plan) -> bytes:
 
 
 def rows_report(connection: Connection, campaign: Campaign) -> bytes:
-    """Return the report of a campaign: a line for each row, with its film."""
+    """Return the report of a campaign: a line for each row, with its video."""
 
     def lines() -> Iterable[Mapping[str, Any]]:
         for page in pages_of(numbers_of(connection, campaign.id)):
@@ -104,7 +104,7 @@ def rows_report(connection: Connection, campaign: Campaign) -> bytes:
                     "reason": redact(row.reason) if row.reason else None,
                     "credits": found["quoted"],
                     "charged": found["charged"],
-                    "film": files.get("mp4"),
+                    "video": files.get("mp4"),
                     "captions": files.get("srt") or files.get("vtt"),
                 }
 

@@ -41,10 +41,10 @@ class SheetReport:
     words: str | None = None
     #: What the plan would cost that was not approved, in credits.
     asked: Decimal | None = None
-    #: Set aside for films under way, and the campaign's budget for all its runs, in credits.
+    #: Set aside for videos under way, and the campaign's budget for all its runs, in credits.
     reserved: Decimal = Decimal(0)
     budget: Decimal | None = None
-    #: Rows whose films this night delivered, and rows that need a person, by id.
+    #: Rows whose videos this night delivered, and rows that need a person, by id.
     delivered: tuple[str, ...] = ()
     needing: tuple[str, ...] = ()
     #: Where the board shows it.

@@ -1,7 +1,7 @@
 """Alarms: a night that failed, and nights that do not come.
 
 The same is told again ever more rarely, and what lasts is said in the subject: for how many nights,
-and for how long no film has come.
+and for how long no video has come.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from callsheet.tasks.ledger import Ledger
 from callsheet.tasks.ledger.notices import (
     LastSweep,
     Notice,
-    last_film_at,
     last_notice,
     last_sweep,
+    last_video_at,
     reports_of,
 )
 from callsheet.tasks.nights.calendar import last_due, read_zone
@@ -67,7 +67,7 @@ async def _alarm(
         await note_quiet(ledger, inbox, "trouble", window=night, about=about, now=now)
     else:
         lasting = f" for {count(nights, 'night')}" if nights > 1 else ""
-        subject = f"{inbox.name}: the night failed{lasting}{await _no_film(ledger, now)}"
+        subject = f"{inbox.name}: the night failed{lasting}{await _no_video(ledger, now)}"
         lines = (
             shorten(redact(words), 600),
             "What was paid for is in the ledger; the next night goes on with it.",
@@ -117,7 +117,7 @@ async def tell_silence(
     if told and steps(missed) <= steps(told):
         return []
     subject, lines = _silent(inbox, sweep, missed)
-    subject += await _no_film(ledger, now)
+    subject += await _no_video(ledger, now)
     about = json.dumps({"missed": missed})
     letter = alarm_letter(subject, lines, inbox=inbox.name, link=inbox.board)
     window = f"{begun:.0f} {missed}"
@@ -168,11 +168,11 @@ def _hangs(sweep: LastSweep, now: float) -> bool:
     )
 
 
-async def _no_film(ledger: Ledger, now: float) -> str:
-    """Return for how many days no film has come, as the end of a subject."""
-    last = await ledger.read(last_film_at)
+async def _no_video(ledger: Ledger, now: float) -> str:
+    """Return for how many days no video has come, as the end of a subject."""
+    last = await ledger.read(last_video_at)
     days = int((now - last) // _DAY) if last is not None else 0
-    return f", no film for {count(days, 'day')}" if days else ""
+    return f", no video for {count(days, 'day')}" if days else ""
 
 
 def _days(since: str, until: str) -> int:

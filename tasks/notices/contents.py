@@ -1,6 +1,6 @@
 """Gathers what a digest tells: the night's report, and what the ledger knows beside it.
 
-Reads the ledger, and pictures of films from the store. What cannot be read is left out: a digest
+Reads the ledger, and pictures of videos from the store. What cannot be read is left out: a digest
 without a picture is better than none.
 """
 
@@ -39,11 +39,11 @@ from callsheet.tasks.nights.inboxes import Inbox
 from callsheet.tasks.nights.values import NightReport, SheetReport
 from callsheet.tasks.notices.matters import NAMED, matters_of, needing_of
 from callsheet.tasks.notices.page_links import campaign_page, plan_page, row_page
-from callsheet.tasks.notices.values import CampaignFigures, Contents, Expiring, NewFilm
+from callsheet.tasks.notices.values import CampaignFigures, Contents, Expiring, NewVideo
 
 log = logging.getLogger("callsheet.notices")
 #: Pictures of a mail: two lines of three.
-FILMS = 6
+VIDEOS = 6
 #: How far ahead it is told what expires, in seconds.
 SOON = 48 * 3600.0
 
@@ -61,14 +61,14 @@ class _Known:
 async def gather(
     ledger: Ledger, inbox: Inbox, report: NightReport, before: Sequence[NightReport], *, now: float
 ) -> Contents:
-    """Return what a digest of a night tells; films are without their pictures yet."""
+    """Return what a digest of a night tells; videos are without their pictures yet."""
     names = [one.campaign for one in report.sheets if one.campaign]
     moved = {one.campaign for one in report.sheets if one.outcome != "unchanged"}
     known = await ledger.read(partial(_known, names=names, moved=moved))
     sheets = tuple(_counted(one, known.get(one.campaign or "")) for one in report.sheets)
     now_counted = replace(report, sheets=sheets)
     reasons = {name: found.reasons for name, found in known.items()}
-    films = await ledger.read(partial(_films, sheets=sheets, board=inbox.board))
+    videos = await ledger.read(partial(_videos, sheets=sheets, board=inbox.board))
     return Contents(
         inbox=inbox.name,
         night=date.fromisoformat(report.night),
@@ -77,8 +77,8 @@ async def gather(
         matters=tuple(
             matters_of(now_counted, before, board=inbox.board, place=inbox.place, reasons=reasons)
         ),
-        films=tuple(films),
-        more_films=max(0, sum(len(one.delivered) for one in sheets) - len(films)),
+        videos=tuple(videos),
+        more_videos=max(0, sum(len(one.delivered) for one in sheets) - len(videos)),
         charged=report.charged,
         expiring=tuple(
             await ledger.read(partial(_expiring, names=names, board=inbox.board, now=now))
@@ -145,34 +145,34 @@ def _line(sheet: SheetReport, known: _Known | None, board: str | None) -> Campai
     )
 
 
-def _films(
+def _videos(
     connection: Connection, *, sheets: Sequence[SheetReport], board: str | None
-) -> list[NewFilm]:
-    """Return films of the night, some of each campaign in turn."""
-    found: list[list[NewFilm]] = []
+) -> list[NewVideo]:
+    """Return videos of the night, some of each campaign in turn."""
+    found: list[list[NewVideo]] = []
     for sheet in sheets:
         campaign = find_campaign(connection, sheet.campaign) if sheet.campaign else None
         if campaign is None or not sheet.delivered:
             continue
-        wanted = sheet.delivered[:FILMS]
+        wanted = sheet.delivered[:VIDEOS]
         numbers = numbers_of_rows(connection, campaign.id, wanted)
         rows = rows_by_id(connection, campaign.id, list(numbers.values()))
         found.append(
             [
-                NewFilm(
+                NewVideo(
                     campaign=campaign.name,
                     row=row.row,
-                    take=row.film_take,
+                    take=row.video_take,
                     title=row.title,
                     link=row_page(board, campaign.name, row.row),
                 )
                 for name in wanted
-                if name in numbers and (row := rows[numbers[name]]).film_take is not None
+                if name in numbers and (row := rows[numbers[name]]).video_take is not None
             ]
         )
     most = max(map(len, found), default=0)
     in_turn = [some[at] for at in range(most) for some in found if at < len(some)]
-    return [replace(film, part=f"film{at}") for at, film in enumerate(in_turn[:FILMS])]
+    return [replace(video, part=f"video{at}") for at, video in enumerate(in_turn[:VIDEOS])]
 
 
 def _expiring(

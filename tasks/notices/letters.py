@@ -14,7 +14,7 @@ from callsheet.tasks.credits import as_text, in_credits
 from callsheet.tasks.errors import shorten
 from callsheet.tasks.nights.calendar import read_zone
 from callsheet.tasks.notices.values import CampaignFigures, Contents, Letter, Matter
-from callsheet.tasks.notices.verdict import films_of, subject_of, told_of, verdict_of
+from callsheet.tasks.notices.verdict import subject_of, told_of, verdict_of, videos_of
 from callsheet.tasks.plural import count
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST = 12
 #: Matters of a message in a chat.
 FEW = 5
-#: Characters of a film's title that have room below its picture.
+#: Characters of a video's title that have room below its picture.
 TITLE = 44
 #: What is said of a sheet that nothing was made of.
 _SAID: Mapping[str, str] = {
@@ -40,7 +40,7 @@ def digest_letter(contents: Contents, *, sample: bool = False) -> Letter:
     subject = subject_of(contents)
     subject = f"Sample: {subject}" if sample else subject
     words = _words(contents, subject, sample=sample)
-    pictures = {film.part: film.jpeg for film in contents.films if film.jpeg}
+    pictures = {video.part: video.jpeg for video in contents.videos if video.jpeg}
     html = _filled("digest.html", words, pictured=bool(pictures))
     return Letter(
         subject=subject,
@@ -65,7 +65,7 @@ def alarm_letter(
 
 def _words(contents: Contents, subject: str, *, sample: bool) -> dict[str, Any]:
     told = sorted(told_of(contents) or contents.lines, key=lambda line: line.name)
-    ready, total = films_of(told_of(contents) or contents.lines)
+    ready, total = videos_of(told_of(contents) or contents.lines)
     return {
         "subject": subject,
         "verdict": verdict_of(contents),
@@ -88,14 +88,14 @@ def _notes(line: CampaignFigures) -> list[str]:
     notes = []
     if line.needing:
         notes.append(
-            f"{count(line.needing, 'film')} {'needs' if line.needing == 1 else 'need'} you"
+            f"{count(line.needing, 'video')} {'needs' if line.needing == 1 else 'need'} you"
         )
     if line.under_way:
         notes.append(f"{line.under_way:,} under way")
     if line.outcome in _SAID:
         notes.append(_SAID[line.outcome])
     if line.per_kept is not None:
-        notes.append(f"{as_text(line.per_kept)} a kept film")
+        notes.append(f"{as_text(line.per_kept)} a kept video")
     return notes
 
 
@@ -107,7 +107,7 @@ def _more_to_pay(line: CampaignFigures) -> str:
 
 
 def _short(contents: Contents) -> str:
-    """Return a few lines: what needs a person with a link each, new films, the next night."""
+    """Return a few lines: what needs a person with a link each, new videos, the next night."""
     told = []
     for matter in contents.matters[:FEW]:
         told.append(f"- {_where(matter)}{matter.title}{_lasting(matter)}: {_way(matter)}")
@@ -116,7 +116,7 @@ def _short(contents: Contents) -> str:
     fresh = sum(line.fresh for line in contents.lines)
     if fresh:
         page = next((line.link for line in contents.lines if line.fresh and line.link), None)
-        told.append(f"- {count(fresh, 'new film')}" + (f": {page}" if page else ""))
+        told.append(f"- {count(fresh, 'new video')}" + (f": {page}" if page else ""))
     told.append(f"- {in_credits(contents.charged)} tonight")
     if contents.next_at is not None:
         told.append(f"- Next night: {_moments(contents.zone)(contents.next_at)}")

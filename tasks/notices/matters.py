@@ -33,7 +33,7 @@ ORDER: Sequence[Outcome] = ("needs-person", "not-approved", "invalid", "parked",
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a notice told of: its night, the marks of its matters, and films by campaign.
+    """What a notice told of: its night, the marks of its matters, and videos by campaign.
 
     `sheets` are marks of all sheets of the night; they are not kept. `told` is when each of the
     nights ended that it knew of, by date.
@@ -41,13 +41,13 @@ class About:
 
     night: str
     marks: frozenset[str] = frozenset()
-    films: Mapping[str, int] | None = None
+    videos: Mapping[str, int] | None = None
     sheets: frozenset[str] = field(default=frozenset(), compare=False)
     told: Mapping[str, float] | None = field(default=None, compare=False)
 
     def as_text(self) -> str:
         """Return it as the ledger keeps it."""
-        said = {"night": self.night, "marks": sorted(self.marks), "films": self.films or {}}
+        said = {"night": self.night, "marks": sorted(self.marks), "videos": self.videos or {}}
         more = {} if self.told is None else {"told": dict(self.told)}
         return json.dumps(said | more, sort_keys=True)
 
@@ -55,7 +55,7 @@ class About:
     def read(cls, text: str) -> About:
         """Read what `as_text` wrote."""
         told = json.loads(text)
-        return cls(night=told["night"], marks=frozenset(told["marks"]), films=told["films"])
+        return cls(night=told["night"], marks=frozenset(told["marks"]), videos=told["videos"])
 
 
 def nights_told(text: str) -> Mapping[str, float] | None:
@@ -69,11 +69,11 @@ def nights_told(text: str) -> Mapping[str, float] | None:
 
 def about(report: NightReport, matters: Iterable[Matter]) -> About:
     """Return what a notice of a night tells of."""
-    films = {one.campaign or one.sheet: len(one.delivered) for one in report.sheets}
+    videos = {one.campaign or one.sheet: len(one.delivered) for one in report.sheets}
     return About(
         night=report.night,
         marks=frozenset(matter.mark for matter in matters),
-        films={name: number for name, number in films.items() if number},
+        videos={name: number for name, number in videos.items() if number},
         sheets=frozenset(_mark(one.name) for one in report.sheets),
     )
 
@@ -108,13 +108,13 @@ def matters_of(
 def is_worth(now: About, last: About | None, matters: Sequence[Matter], *, quiet: bool) -> bool:
     """Whether a night is to be told, after `last` was what was told before it.
 
-    New films, what is new or settled among the matters, and what has lasted for another while; a
+    New videos, what is new or settled among the matters, and what has lasted for another while; a
     quiet inbox is told nothing else.
     """
     if last is None:
-        return bool(now.films or now.marks) or not quiet
+        return bool(now.videos or now.marks) or not quiet
     again = last.night == now.night
-    if now.films and not (again and now.films == last.films):
+    if now.videos and not (again and now.videos == last.videos):
         return True
     # What a night did not come to has settled nothing.
     gone = (mark.split(":") for mark in last.marks - now.marks)
@@ -236,12 +236,12 @@ def _line(sheet: SheetReport, line: str, *, to_type: bool) -> str:
 def _title(sheet: SheetReport, kind: Outcome) -> str:
     if kind == "needs-person":
         rows = needing_of(sheet) or 1
-        return f"{count(rows, 'film')} {'needs' if rows == 1 else 'need'} you"
+        return f"{count(rows, 'video')} {'needs' if rows == 1 else 'need'} you"
     if kind == "not-approved":
-        films = sheet.rows.get("total", 0)
-        what = count(films, "film") if films else "a plan"
+        videos = sheet.rows.get("total", 0)
+        what = count(videos, "video") if videos else "a plan"
         price = f" for {in_credits(sheet.asked)}" if sheet.asked is not None else ""
-        waits = "waits" if films <= 1 else "wait"
+        waits = "waits" if videos <= 1 else "wait"
         return f"{what[:1].upper()}{what[1:]}{price} {waits} for your approval"
     if kind == "invalid":
         problems = len(sheet.problems)
@@ -259,7 +259,7 @@ def _way_on(
     campaign, page = sheet.campaign or sheet.sheet, campaign_page(board, sheet.campaign)
     if kind == "needs-person":
         rows = needing_of(sheet)
-        label = f"Decide on {count(rows, 'film')}" if rows else "See what helps"
+        label = f"Decide on {count(rows, 'video')}" if rows else "See what helps"
         attention = campaign_page(board, sheet.campaign, "attention")
         return label, attention or sheet.link, suggest("rows", campaign)
     if kind == "not-approved":

@@ -6,14 +6,14 @@ from urllib.parse import quote
 
 
 def campaign_page(board: str | None, campaign: str | None, page: str = "") -> str | None:
-    """Return the address of a campaign, or of one of its pages: `attention`, `films`."""
+    """Return the address of a campaign, or of one of its pages: `attention`, `videos`."""
     if not board or not campaign:
         return None
     return f"{board.rstrip('/')}/c/{_part(campaign)}" + (f"/{page}" if page else "")
 
 
 def row_page(board: str | None, campaign: str, row: str) -> str | None:
-    """Return the address of a row, with its film."""
+    """Return the address of a row, with its video."""
     return campaign_page(board, campaign, f"rows/{_part(row)}")
 
 

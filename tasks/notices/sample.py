@@ -18,11 +18,11 @@ from callsheet.tasks.notices.page_links import campaign_page, row_page
 from callsheet.tasks.notices.publish import Sending
 from callsheet.tasks.notices.send import send
 from callsheet.tasks.notices.stills import WIDE
-from callsheet.tasks.notices.values import CampaignFigures, Contents, Letter, Matter, NewFilm
+from callsheet.tasks.notices.values import CampaignFigures, Contents, Letter, Matter, NewVideo
 from callsheet.tasks.suggest import suggest
 
-#: Films of the sample: what they are called, and two colours each.
-_FILMS = (
+#: Videos of the sample: what they are called, and two colours each.
+_VIDEOS = (
     ("First light", (253, 224, 171), (233, 120, 92)),
     ("Rain on the roof", (176, 205, 226), (62, 88, 134)),
     ("The long table", (214, 226, 184), (74, 122, 92)),
@@ -76,7 +76,7 @@ def sample_letter(inbox: Inbox, *, now: float) -> Letter:
         zone=getattr(zone, "key", "local"),
         lines=(line,),
         matters=(_matter(board),),
-        films=_films(board),
+        videos=_videos(board),
         charged=line.tonight,
         board=board,
     )
@@ -90,26 +90,26 @@ def _matter(board: str | None) -> Matter:
         kind="needs-person",
         sheet="spring.csv",
         campaign="spring",
-        title="1 film needs you",
+        title="1 video needs you",
         lines=("spring-17: the render failed; another take is priced first",),
-        button="Decide on 1 film" if page else None,
+        button="Decide on 1 video" if page else None,
         link=page,
         command=None if page else suggest("rows", "spring"),
     )
 
 
-def _films(board: str | None) -> tuple[NewFilm, ...]:
+def _videos(board: str | None) -> tuple[NewVideo, ...]:
     return tuple(
-        NewFilm(
+        NewVideo(
             campaign="spring",
             row=title,
             take=1,
             title=title,
             link=row_page(board, "spring", title),
-            part=f"film{at}",
+            part=f"video{at}",
             jpeg=_drawn(above, below),
         )
-        for at, (title, above, below) in enumerate(_FILMS)
+        for at, (title, above, below) in enumerate(_VIDEOS)
     )
 
 

@@ -1,6 +1,6 @@
-"""Small pictures of the night's films for a mail: all of one size, so that they stand in a grid.
+"""Small pictures of the night's videos for a mail: all of one size, so that they stand in a grid.
 
-A film that is higher than wide, among others, stands before itself, enlarged and out of focus.
+A video that is higher than wide, among others, stands before itself, enlarged and out of focus.
 """
 
 from __future__ import annotations
@@ -12,43 +12,45 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from callsheet.tasks.aftercare.film_pictures import Pictures
 from callsheet.tasks.aftercare.verify import Places
+from callsheet.tasks.aftercare.video_pictures import Pictures
 from callsheet.tasks.known_settings import Settings
-from callsheet.tasks.ledger import Ledger, find_take_film
-from callsheet.tasks.notices.values import NewFilm
+from callsheet.tasks.ledger import Ledger, find_take_video
+from callsheet.tasks.notices.values import NewVideo
 
 log = logging.getLogger("callsheet.notices")
-#: Pixels of a picture, twice those that it is shown at: wide ones, and ones for films of phones.
+#: Pixels of a picture, twice those that it is shown at: wide ones, and ones for videos of phones.
 WIDE, TALL = (352, 198), (352, 440)
 #: How long, in seconds, the pictures of a mail may take together.
 PATIENCE = 30.0
 
 
 async def with_pictures(
-    ledger: Ledger, settings: Settings, films: Sequence[NewFilm]
-) -> tuple[NewFilm, ...]:
-    """Return the films with their pictures; those without one are left as they are."""
+    ledger: Ledger, settings: Settings, videos: Sequence[NewVideo]
+) -> tuple[NewVideo, ...]:
+    """Return the videos with their pictures; those without one are left as they are."""
     try:
-        return await asyncio.wait_for(_with_pictures(ledger, settings, films), PATIENCE)
+        return await asyncio.wait_for(_with_pictures(ledger, settings, videos), PATIENCE)
     except Exception as error:  # a store that is away is no reason to say nothing
         log.warning("a digest goes without pictures: %s", error or type(error).__name__)
-        return tuple(films)
+        return tuple(videos)
 
 
 async def _with_pictures(
-    ledger: Ledger, settings: Settings, films: Sequence[NewFilm]
-) -> tuple[NewFilm, ...]:
+    ledger: Ledger, settings: Settings, videos: Sequence[NewVideo]
+) -> tuple[NewVideo, ...]:
     async with Places() as places:
         folder = settings.home / "board" / "pictures"
         pictures = Pictures(places, spool=settings.spool, folder=folder)
         posters = []
-        for film in films:
-            query = partial(find_take_film, campaign=film.campaign, row=film.row, take=film.take)
+        for video in videos:
+            query = partial(
+                find_take_video, campaign=video.campaign, row=video.row, take=video.take
+            )
             found = await ledger.read(query)
             posters.append(await pictures.find(found, "poster") if found else None)
     stills = await asyncio.to_thread(in_one_size, posters)
-    return tuple(replace(film, jpeg=still) for film, still in zip(films, stills, strict=True))
+    return tuple(replace(video, jpeg=still) for video, still in zip(videos, stills, strict=True))
 
 
 def in_one_size(posters: Sequence[bytes | None]) -> list[bytes | None]:

@@ -146,8 +146,8 @@ async def _write_digest(
     # A second digest of a night is of something else than the first one.
     again = last is not None and last.night == night.night
     window = f"{night.night} {tells.as_text()}" if again else night.night
-    films = await with_pictures(ledger, settings, contents.films)
-    letter = digest_letter(replace(contents, films=films))
+    videos = await with_pictures(ledger, settings, contents.videos)
+    letter = digest_letter(replace(contents, videos=videos))
     await write_down(ledger, inbox, letter, kind="digest", window=window, about=noted, now=now)
 
 
@@ -198,15 +198,15 @@ def _due(inbox: Inbox, night: NightReport) -> float:
 
 
 def merged(nights: Sequence[NightReport]) -> NightReport:
-    """Return several nights, the last first, as one: all their films, and how it stands now."""
+    """Return several nights, the last first, as one: all their videos, and how it stands now."""
     sheets: dict[str, SheetReport] = {}
     for night in reversed(nights):
         for sheet in night.sheets:
             then = earlier_report(sheets, sheet)
             if then is not None:
-                films = dict.fromkeys((*then.delivered, *sheet.delivered))
+                videos = dict.fromkeys((*then.delivered, *sheet.delivered))
                 charged = then.charged + sheet.charged
-                sheet = replace(sheet, delivered=tuple(films), charged=charged)
+                sheet = replace(sheet, delivered=tuple(videos), charged=charged)
             sheets[sheet.name] = sheet
     return replace(nights[0], sheets=tuple(sheets[name] for name in sorted(sheets)))
 

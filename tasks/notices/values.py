@@ -56,7 +56,7 @@ class CampaignFigures:
     budget: Decimal | None = None
     #: What all of it will have cost when the rows that wait are made, too.
     forecast: Decimal | None = None
-    #: What a film that somebody kept has cost, with all that came to nothing.
+    #: What a video that somebody kept has cost, with all that came to nothing.
     per_kept: Decimal | None = None
     asked: Decimal | None = None
     link: str | None = None
@@ -73,8 +73,8 @@ class CampaignFigures:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewFilm:
-    """A film of the night; `jpeg` is its picture for a mail, `part` what the mail calls that."""
+class NewVideo:
+    """A video of the night; `jpeg` is its picture for a mail, `part` what the mail calls that."""
 
     campaign: str
     row: str
@@ -103,9 +103,9 @@ class Contents:
     zone: str
     lines: tuple[CampaignFigures, ...] = ()
     matters: tuple[Matter, ...] = ()
-    films: tuple[NewFilm, ...] = ()
-    #: New films beyond those shown.
-    more_films: int = 0
+    videos: tuple[NewVideo, ...] = ()
+    #: New videos beyond those shown.
+    more_videos: int = 0
     charged: Decimal = Decimal(0)
     expiring: tuple[Expiring, ...] = ()
     next_at: float | None = None

@@ -21,7 +21,7 @@ def subject_of(contents: Contents) -> str:
 
 
 def verdict_of(contents: Contents) -> str:
-    """Return how it stands: films ready, what needs a person, credits."""
+    """Return how it stands: videos ready, what needs a person, credits."""
     lines = told_of(contents)
     if len(lines) == 1:
         return f"{lines[0].name}: {', '.join(_of_one(lines[0], contents.matters))}"
@@ -32,8 +32,8 @@ def verdict_of(contents: Contents) -> str:
     return f"{count(len(lines), 'campaign')}: {', '.join(_of_several(lines, contents))}"
 
 
-def films_of(lines: Iterable[CampaignFigures]) -> tuple[int, int]:
-    """Return how many films are ready, and of how many that are to be made."""
+def videos_of(lines: Iterable[CampaignFigures]) -> tuple[int, int]:
+    """Return how many videos are ready, and of how many that are to be made."""
     made = [line for line in lines if line.outcome not in ("invalid", "set-aside")]
     return sum(line.ready for line in made), sum(line.total for line in made)
 
@@ -54,7 +54,7 @@ def _of_one(line: CampaignFigures, matters: Sequence[Matter]) -> list[str]:
     titles = {matter.kind: matter.title for matter in of}
     said = []
     if line.total and "not-approved" not in titles:
-        said.append(f"{line.ready:,} of {count(line.total, 'film')} ready")
+        said.append(f"{line.ready:,} of {count(line.total, 'video')} ready")
     if line.needing:
         said.append(_need(line.needing))
     if line.under_way:
@@ -72,13 +72,13 @@ def _of_one(line: CampaignFigures, matters: Sequence[Matter]) -> list[str]:
 
 
 def _of_several(lines: Sequence[CampaignFigures], contents: Contents) -> list[str]:
-    ready, total = films_of(lines)
-    films = sum(line.needing for line in lines)
+    ready, total = videos_of(lines)
+    videos = sum(line.needing for line in lines)
     approvals = _of_kind(contents.matters, "not-approved")
     sheets = _of_kind(contents.matters, "invalid")
-    said = [f"{ready:,} of {count(total, 'film')} ready"] if total else []
-    if films:
-        said.append(_need(films))
+    said = [f"{ready:,} of {count(total, 'video')} ready"] if total else []
+    if videos:
+        said.append(_need(videos))
     if approvals:
         said.append(f"{count(approvals, 'approval')} to give")
     if sheets:
@@ -90,8 +90,8 @@ def _of_kind(matters: Iterable[Matter], kind: str) -> int:
     return sum(matter.kind == kind for matter in matters)
 
 
-def _need(films: int) -> str:
-    return f"{films:,} {'needs' if films == 1 else 'need'} you"
+def _need(videos: int) -> str:
+    return f"{videos:,} {'needs' if videos == 1 else 'need'} you"
 
 
 def _credits(line: CampaignFigures) -> str:

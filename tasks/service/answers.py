@@ -27,7 +27,7 @@ Reader: TypeAlias = Callable[[Response], T]
 class Quote:
     """What a video would cost; `amount` is None when the answer cannot be read as credits.
 
-    `seconds` is the film's length that it holds for, where the answer says so.
+    `seconds` is the video's length that it holds for, where the answer says so.
     """
 
     amount: Decimal | None
@@ -135,7 +135,7 @@ class VideoPage:
 
 @dataclass(frozen=True, kw_only=True)
 class ShareLink:
-    """A public link to a film: whoever has it can see the film until it expires."""
+    """A public link to a video: whoever has it can see the video until it expires."""
 
     url: str = field(repr=False)
     raw: Json = field(default=None, repr=False)
@@ -149,13 +149,13 @@ class ShareLink:
 
 @dataclass(frozen=True, kw_only=True)
 class SignedUrl:
-    """An address that gives the film to whoever holds it, for 15 minutes: a secret."""
+    """An address that gives the video to whoever holds it, for 15 minutes: a secret."""
 
     url: str = field(repr=False)
 
     @classmethod
     def read(cls, response: Response) -> SignedUrl:
-        """Read the signed address of a film."""
+        """Read the signed address of a video."""
         return cls(url=shapes.url(response.json()))
 
 

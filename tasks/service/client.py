@@ -158,7 +158,7 @@ class VideoService:
         read = partial(Video.glimpse, asked=video_id)
         return await self._ask(ops.CANCEL, read, video_id=video_id)
 
-    # Remakes: a new film of an old video, whole or in part. None takes an idempotency key: each
+    # Remakes: a new video of an old video, whole or in part. None takes an idempotency key: each
     # is sent once. Their bodies are not in the specification; `bodies.py` has what is likely.
 
     async def generate(self, video_id: str) -> Started:
@@ -183,10 +183,10 @@ class VideoService:
         """Return how far the new voiceover is, in whatever shape."""
         return await self._ask(ops.VOICE_PROGRESS, answers.opaque, video_id=video_id)
 
-    # Films: what can be taken away from a video, and what can be said of it.
+    # Videos: what can be taken away from a video, and what can be said of it.
 
     async def download(self, video_id: str) -> SignedUrl:
-        """Ask for the film's signed address; raise Conflict when the film is not ready."""
+        """Ask for the video's signed address; raise Conflict when the video is not ready."""
         return await self._ask(ops.DOWNLOAD, SignedUrl.read, video_id=video_id)
 
     async def captions(self, video_id: str, format: CaptionFormat) -> bytes:
@@ -203,14 +203,14 @@ class VideoService:
         return await self._ask(ops.RENDER_PROGRESS, answers.opaque, video_id=video_id)
 
     async def share(self, video_id: str, request: Body | None = None) -> ShareLink:
-        """Make a public link to the film that expires; it needs no account to open."""
+        """Make a public link to the video that expires; it needs no account to open."""
         return await self._ask(ops.SHARE, ShareLink.read, video_id=video_id, body=request)
 
     async def report(self, video_id: str, request: Body) -> None:
         """Flag a video for review."""
         await self._ask(ops.REPORT, answers.nothing, video_id=video_id, body=request)
 
-    # Webhooks: where the service tells that a film is ready.
+    # Webhooks: where the service tells that a video is ready.
 
     async def list_webhooks(self) -> list[Webhook]:
         """Return the subscriptions, without their secrets."""

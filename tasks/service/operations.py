@@ -65,7 +65,7 @@ CANCEL = Operation(
     "cancel", "POST", "/videos/{id}/cancel", "write", G, conflict="no render is running"
 )
 DOWNLOAD = Operation(
-    "download", "GET", "/videos/{id}/download", "read", R, conflict="the film is not ready yet"
+    "download", "GET", "/videos/{id}/download", "read", R, conflict="the video is not ready yet"
 )
 RENDERS = Operation("renders", "GET", "/videos/{id}/renders", "read", R)
 RENDER = Operation("render", "POST", "/videos/{id}/renders", "write", N, conflict=_BUSY)
@@ -75,7 +75,7 @@ VOICE_PROGRESS = Operation("voice progress", "GET", "/videos/{id}/voice", "read"
 VOICE = Operation("voice", "POST", "/videos/{id}/voice", "write", N, conflict=_BUSY)
 CAPTIONS = Operation("captions", "GET", "/videos/{id}/captions", "read", R)
 SHARE = Operation(
-    "share", "POST", "/videos/{id}/share-link", "write", G, conflict="the film is not ready yet"
+    "share", "POST", "/videos/{id}/share-link", "write", G, conflict="the video is not ready yet"
 )
 REPORT = Operation("report", "POST", "/videos/{id}/report", "write", G)
 ANIMATE = Operation("image-to-video", "POST", "/videos/image-to-video", "ai", N, makes=True)

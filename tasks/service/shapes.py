@@ -95,7 +95,7 @@ def poll_after(data: Json) -> float | None:
 
 
 def length(data: Json) -> float | None:
-    """Return the seconds of film that a quote is for, or None where it does not say."""
+    """Return the seconds of video that a quote is for, or None where it does not say."""
     values = [data.get(name) for name in _LENGTH] if isinstance(data, dict) else []
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     return next(filter(None, map(_seconds, numbers)), None)

@@ -131,17 +131,17 @@ class OwnColumns(BaseModel):
 
     id: Annotated[str | None, Reads(cells.row_id, written.ROW_ID)] = Field(
         None,
-        description="The row's name, its own in the campaign: it names the film's files, and a "
+        description="The row's name, its own in the campaign: it names the video's files, and a "
         "row that keeps it stays the same row when it is changed or moved.",
     )
     operation: Annotated[str | None, _one_of(tuple(REQUESTS))] = Field(
-        None, description="What is asked for: a film (create) unless it says one of the clips."
+        None, description="What is asked for: a video (create) unless it says one of the clips."
     )
     captions: Annotated[
         tuple[CaptionFormat, ...] | None, Reads(cells.captions, written.CAPTIONS)
     ] = Field(
         None,
-        description="Which caption files are delivered: both for a film and none for a clip "
+        description="Which caption files are delivered: both for a video and none for a clip "
         "unless it says so.",
     )
     enabled: Annotated[bool, Reads(cells.truth, written.TRUTH)] = Field(
@@ -186,7 +186,7 @@ for _request in REQUESTS.values():
 ROWS = {name: _row_of(name, request.model_fields) for name, request in REQUESTS.items()}
 #: How a column is read that stands for rows of any operation, as under `defaults`.
 ANY_ROW = _row_of("any operation", ASKED)
-#: The columns that no film has.
+#: The columns that no video has.
 CLIP_COLUMNS = frozenset(ASKED) - frozenset(REQUESTS[CREATE].model_fields)
 
 
@@ -204,4 +204,4 @@ class Document(BaseModel):
     defaults: dict[str, Json] | None = Field(
         None, description="Columns for every row that does not say them itself."
     )
-    rows: list[dict[str, Json]] = Field(description="One film or clip each.")
+    rows: list[dict[str, Json]] = Field(description="One video or clip each.")

@@ -1,7 +1,7 @@
 """CSV and its relatives, read strictly.
 
 Not pandas: its reader moves every cell one column over when all rows have one too many, and so
-puts the wrong words into a paid film.
+puts the wrong words into a paid video.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The JSON Schema of YAML and JSON sheets, made of the models by which their rows are read.
 
 It knows columns by their own names; the reader also takes `Aspect Ratio`. What no schema can say is
-the reader's alone: an id that is there twice, the same film twice, a file that is missing, text
+the reader's alone: an id that is there twice, the same video twice, a file that is missing, text
 that begins like JSON and is none, the size of a picture, characters that nobody sees.
 """
 
@@ -103,7 +103,7 @@ def _rules() -> Iterator[Rule]:
         for name, form in _narrower(operation).items():
             unfit = {"allOf": [_has(name), {"not": {"properties": {name: form}}}]}
             yield operation, _default(unfit), _has(name)
-    yield from _film_sources()
+    yield from _video_sources()
     for clip in _CLIPS:
         for group in REQUESTS[clip].needs:
             yield from _clip_needs(clip, group)
@@ -130,7 +130,7 @@ def _own_rule(operation: str) -> Form:
 
 
 def _narrower(operation: str) -> Form:
-    """Return the columns that this operation understands otherwise than a film."""
+    """Return the columns that this operation understands otherwise than a video."""
     general, own = _properties(ANY_ROW), _properties(ROWS[operation])
     return {
         name: own[name]
@@ -139,14 +139,14 @@ def _narrower(operation: str) -> Form:
     }
 
 
-def _film_sources() -> Iterator[Rule]:
+def _video_sources() -> Iterator[Rule]:
     tool, script = _has("tool"), _has("script")
     inputs: Form = {"anyOf": [_has(FIELDS), _has_some(_INPUT)]}
     neither: Form = {"not": _default({"anyOf": [tool, script]})}
     unclear = _default({"allOf": [script, {"anyOf": [tool, inputs]}]})
     yield CREATE, {"anyOf": [neither, unclear]}, {"anyOf": [tool, script]}
     yield CREATE, {"not": _default(tool)}, {"if": inputs, "then": tool}
-    # Defaults for clips would be lost on a row that does not say that it is a film.
+    # Defaults for clips would be lost on a row that does not say that it is a video.
     for_clips = _default({"anyOf": [*map(_has, sorted(CLIP_COLUMNS)), _has_some(_MEMBER)]})
     yield CREATE, for_clips, {"not": {"$ref": "#/$defs/says-nothing"}}
 

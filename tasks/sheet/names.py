@@ -1,4 +1,4 @@
-"""Names that are safe everywhere: of rows, of campaigns, and of every film."""
+"""Names that are safe everywhere: of rows, of campaigns, and of every video."""
 
 from __future__ import annotations
 

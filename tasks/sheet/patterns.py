@@ -36,7 +36,7 @@ class _Columns(NamedTuple):
 
 
 class Patterns:
-    """Remembers rows that ask for a film."""
+    """Remembers rows that ask for a video."""
 
     def __init__(self, folder: Path | None) -> None:
         self._columns: dict[tuple[str, ...], _Columns | None] = {}

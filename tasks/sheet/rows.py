@@ -72,7 +72,7 @@ def to_briefs(
         count = len(nameless)
         findings.advise(
             f"has {count} {'row' if count == 1 else 'rows'} without an id (from line "
-            f"{nameless[0]} on): give each an id, else a changed row counts as a new film"
+            f"{nameless[0]} on): give each an id, else a changed row counts as a new video"
         )
     briefs = tuple(one.brief for one in known)
     return briefs, GridCells(table.rows, briefs) if isinstance(table.rows, GridRows) else places
@@ -123,7 +123,7 @@ def _merged(row: Row, defaults: Cells) -> Cells:
 
 
 def _operation(cell: Cell | None) -> str | None:
-    """Return which operation a cell names: a film where there is no cell, None for none."""
+    """Return which operation a cell names: a video where there is no cell, None for none."""
     return CREATE if cell is None else _salvaged(cell, cells.one_of(tuple(ROWS)))
 
 
@@ -236,7 +236,7 @@ class _Reading:
             request.pop(FIELDS, None)
             if inputs := self._inputs(merged, _salvaged(merged.get(FIELDS), read_object) or {}):
                 request[FIELDS] = inputs
-            self._check_film(row, merged)
+            self._check_video(row, merged)
         else:
             self._check_clip(row, merged, operation)
             members = [name for name in merged if name.startswith(f"{BODY}.")]
@@ -256,7 +256,7 @@ class _Reading:
                 inputs[name] = cell.value
         return inputs
 
-    def _check_film(self, row: Row, merged: Cells) -> None:
+    def _check_video(self, row: Row, merged: Cells) -> None:
         if "tool" in merged and "script" in merged:
             self._refuse_row(row, "has both a tool and a script: give one of them")
         elif "script" in merged:
@@ -329,8 +329,8 @@ def _refuse_twins(candidates: list[Candidate], findings: Findings) -> None:
         line = twin.brief.line
         if place is None and twin.place is None:
             findings.refuse(
-                f"asks for the same film as line {line} (both without an id): "
-                "delete one, or give each an id if two films are wanted",
+                f"asks for the same video as line {line} (both without an id): "
+                "delete one, or give each an id if two videos are wanted",
                 line=brief.line,
                 value=shorten(brief.title),
             )

@@ -1,4 +1,4 @@
-"""Where films go: fetched to a spool, looked at, named, and written to a folder or a bucket.
+"""Where videos go: fetched to a spool, looked at, named, and written to a folder or a bucket.
 
 Knows no service, no ledger and no Prefect. boto3, PyAV, httpx and pysubs2 are imported by the
 functions that need them, because commands that only read the ledger must not pay for them.
@@ -6,8 +6,8 @@ functions that need them, because commands that only read the ledger must not pa
 
 from callsheet.tasks.store.captions import check_captions
 from callsheet.tasks.store.fetch import Fetcher
-from callsheet.tasks.store.film import Film, inspect_apart, inspect_film
 from callsheet.tasks.store.naming import FileKind, object_name
 from callsheet.tasks.store.open import open_store
 from callsheet.tasks.store.second_process import SecondProcess
 from callsheet.tasks.store.store import File, Store, StoredFile
+from callsheet.tasks.store.video_file import VideoFile, inspect_apart, inspect_video

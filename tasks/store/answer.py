@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from callsheet.tasks.errors import FilmError
+from callsheet.tasks.errors import VideoError
 from callsheet.tasks.retry_after import retry_after
-from callsheet.tasks.store.film import check_boxes
 from callsheet.tasks.store.spool import Part, Source
+from callsheet.tasks.store.video_file import check_boxes
 
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _UNRANGED = re.compile(r"bytes \*/(\d+)")
-_NOT_FILMS = ("text/", "application/xml", "application/json", "application/xhtml")
+_NOT_VIDEOS = ("text/", "application/xml", "application/json", "application/xhtml")
 _COMPRESSED = {"gzip", "x-gzip", "deflate"}
 #: Undo gzip or zlib, whichever the bytes say they are.
 _ANY_HEADER = 47
@@ -94,11 +94,11 @@ class Body:
         """Say what is wrong with what came, if anything is."""
         total = self._part.source.total
         if self._broken or (self._inflate is not None and not self._inflate.eof):
-            return Trouble("the compressed film was cut or damaged", restart=True)
+            return Trouble("the compressed video was cut or damaged", restart=True)
         if total is not None and self._part.size != total:
             beyond = self._part.size > total
             return Trouble(
-                f"the film was cut at {self._part.size} of {total} bytes", restart=beyond
+                f"the video was cut at {self._part.size} of {total} bytes", restart=beyond
             )
         return None
 
@@ -114,34 +114,34 @@ class Body:
 async def check_whole(part: Part) -> Trouble | None:
     """Make sure that a flushed part whose last byte came is whole."""
     if not part.size:
-        raise FilmError("the download server sent an empty file instead of a film")
+        raise VideoError("the download server sent an empty file instead of a video")
     if part.source.total is not None:
         return None
     # Nobody said how long it is, and a connection that closes early looks like one that is
-    # done. Only the film itself can tell.
+    # done. Only the video itself can tell.
     try:
         await asyncio.to_thread(check_boxes, part.path, complete=True)
-    except FilmError as error:
+    except VideoError as error:
         return Trouble(f"it came without a length and {error}", restart=True)
     return None
 
 
 def _refuse_text(chunk: bytes) -> None:
     if chunk.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"<", b"{"):
-        raise FilmError("the download server sent a page of text instead of a film")
+        raise VideoError("the download server sent a page of text instead of a video")
 
 
 def _whole(headers: Mapping[str, str]) -> Meaning:
     kind = headers.get("content-type")
-    if kind and kind.strip().lower().startswith(_NOT_FILMS):
-        message = f"the download server sent {kind.split(';')[0].strip()} instead of a film"
-        raise FilmError(message)
+    if kind and kind.strip().lower().startswith(_NOT_VIDEOS):
+        message = f"the download server sent {kind.split(';')[0].strip()} instead of a video"
+        raise VideoError(message)
     length = _number(headers.get("content-length"))
     encoding = headers.get("content-encoding", "").strip().lower()
     if encoding in ("", "identity"):
         return Begin(Source(_strong(headers.get("etag")), length, kind))
     if encoding not in _COMPRESSED:
-        raise FilmError(f'the download server compressed the film with "{encoding[:20]}"')
+        raise VideoError(f'the download server compressed the video with "{encoding[:20]}"')
     # We asked for no compression. It can be undone, but not taken up in the middle.
     return Begin(Source(content_type=kind), compressed=True)
 
@@ -152,9 +152,9 @@ def _rest(headers: Mapping[str, str], had: int, source: Source) -> Meaning:
         return Trouble("the download server sent another part than was asked for", restart=True)
     total = None if found[3] == "*" else int(found[3])
     if total is not None and source.total is not None and total != source.total:
-        return Trouble("the film changed its length on the way", restart=True)
+        return Trouble("the video changed its length on the way", restart=True)
     if "etag" in headers and _strong(headers["etag"]) != source.etag:
-        return Trouble("the film changed on the way", restart=True)
+        return Trouble("the video changed on the way", restart=True)
     return Continue()
 
 
@@ -162,7 +162,7 @@ def _nothing_more(headers: Mapping[str, str], had: int, source: Source) -> Meani
     found = _UNRANGED.fullmatch(headers.get("content-range", "").strip())
     if had and found and int(found[1]) == had and source.total in (None, had):
         return Complete()
-    return Trouble("the film is shorter than what was downloaded of it", restart=True)
+    return Trouble("the video is shorter than what was downloaded of it", restart=True)
 
 
 def _strong(etag: str | None) -> str | None:

@@ -21,7 +21,7 @@ _ANOTHER = "the file to be stored is not the one that was downloaded"
 
 
 class BucketStore:
-    """Films in a bucket, each verified there before it counts."""
+    """Videos in a bucket, each verified there before it counts."""
 
     def __init__(self, bucket: str, prefix: str, *, calls: S3Calls | None = None) -> None:
         self._bucket = bucket
@@ -43,7 +43,7 @@ class BucketStore:
             return _lacks(self.address, (await self._known()).abilities)
         except S3Trouble as trouble:
             unusable = trouble
-        message = f"films cannot be written to {self.address}: {unusable.sentence}"
+        message = f"videos cannot be written to {self.address}: {unusable.sentence}"
         raise StoreUnusable(message, remedy=unusable.remedy)
 
     async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:

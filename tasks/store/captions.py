@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from callsheet.tasks.brief import CaptionFormat
-from callsheet.tasks.errors import FilmError
+from callsheet.tasks.errors import VideoError
 
 _TIMES = {
     "srt": re.compile(r"^\s*\d+:\d\d:\d\d,\d{1,3}\s+-->\s+\d+:\d\d:\d\d,\d{1,3}", re.M),
@@ -24,19 +24,19 @@ _HEAD = {"srt": "", "vtt": "WEBVTT\n\n"}
 
 
 def check_captions(data: bytes, format: CaptionFormat) -> int:
-    """Return how many cues `data` holds; raise FilmError when it is not captions in `format`."""
+    """Return how many cues `data` holds; raise VideoError when it is not captions in `format`."""
     text = _text(data, format)
     if _is_vtt(text) != (format == "vtt"):
-        raise FilmError(f"the {format} captions are in another format")
+        raise VideoError(f"the {format} captions are in another format")
     # The parser drops what it does not understand; counting the times finds what it dropped.
     announced = len(_TIMES[format].findall(text))
     cues = _plain_cues(text, format) if announced else 0
     if cues is None:
         cues = _cues(text, format)
     if not cues:
-        raise FilmError(f"the {format} captions hold no cue")
+        raise VideoError(f"the {format} captions hold no cue")
     if cues != announced:
-        raise FilmError(f"only {cues} of {announced} cues of the {format} captions can be read")
+        raise VideoError(f"only {cues} of {announced} cues of the {format} captions can be read")
     return cues
 
 
@@ -46,11 +46,11 @@ def _text(data: bytes, format: str) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise FilmError(f"the {format} captions are not text in UTF-8")
+        raise VideoError(f"the {format} captions are not text in UTF-8")
     if not text.strip():
-        raise FilmError(f"the {format} captions are empty")
+        raise VideoError(f"the {format} captions are empty")
     if text.lstrip()[0] in "<{[":
-        raise FilmError(f"a page or a message came instead of {format} captions")
+        raise VideoError(f"a page or a message came instead of {format} captions")
     return text
 
 
@@ -87,11 +87,11 @@ def _cues(text: str, format: str) -> int:
 
 
 def as_vtt(srt: bytes) -> bytes:
-    """Return SubRip captions as WebVTT, which browsers show; raise FilmError for others."""
+    """Return SubRip captions as WebVTT, which browsers show; raise VideoError for others."""
     import pysubs2
 
     try:
         parsed = pysubs2.SSAFile.from_string(_text(srt, "srt"), format_="srt")
     except (pysubs2.exceptions.Pysubs2Error, ValueError):
-        raise FilmError("the srt captions cannot be read") from None
+        raise VideoError("the srt captions cannot be read") from None
     return parsed.to_string("vtt").encode()

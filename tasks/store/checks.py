@@ -1,6 +1,6 @@
-"""What can be found wrong with a film that plays, before anybody looks at it.
+"""What can be found wrong with a video that plays, before anybody looks at it.
 
-Pure functions of what a look at the film saw: small pictures, sizes of packets, samples of sound,
+Pure functions of what a look at the video saw: small pictures, sizes of packets, samples of sound,
 times of captions. Each gives OK, or what is wrong in words for people. A check is a hint for
 whoever decides: a false one costs a glance, so only what is plain is told.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from callsheet.tasks.film_checks import OK
+from callsheet.tasks.video_checks import OK
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -24,13 +24,13 @@ _DARK, _BLACK_SHARE = 26, 0.98
 _SAME_MEAN, _SAME_MOST = 0.6, 16
 #: A packet that says "as before" has no more bytes than that, or than that part of the pixels.
 _STILL_BYTES, _STILL_PART = 120, 1 / 4000
-#: So many seconds without a change are told, or half of the film, if that is more than a second.
+#: So many seconds without a change are told, or half of the video, if that is more than a second.
 _STILL_SECONDS, _STILL_LEAST, _STILL_HALF = 3.0, 1.0, 0.5
 #: More samples at the top than this are cut off: of a pure tone, the worst there is, 14% are there.
 _CLIPPED_PART = 0.25
-#: How far a film may be from the length asked for: so many seconds, or that part of it.
+#: How far a video may be from the length asked for: so many seconds, or that part of it.
 _LENGTH_SECONDS, _LENGTH_PART = 1.0, 0.2
-#: Captions may end so much later than the film, in seconds: players stop with the film.
+#: Captions may end so much later than the video, in seconds: players stop with the video.
 _CAPTIONS_LATE = 0.5
 
 _CUE = re.compile(
@@ -79,11 +79,11 @@ def _still_bytes(pixels: int) -> float:
 
 
 def judge_black(dark: Sequence[bool], *, light_found: bool) -> str:
-    """Judge pictures of moments spread over a film; `light_found` where one between them is not."""
+    """Judge pictures of moments spread over a video; `light_found` if one between is not."""
     if all(dark) and not light_found:
         return "the picture is black throughout"
     count = sum(dark)
-    # A film may begin out of the dark and end in it.
+    # A video may begin out of the dark and end in it.
     if not light_found and len(dark) > 3 and count * 2 > len(dark):
         return f"the picture is black at {count} of {len(dark)} moments"
     return OK
@@ -92,7 +92,7 @@ def judge_black(dark: Sequence[bool], *, light_found: bool) -> str:
 def judge_frozen(
     tiles: Sequence[Image], packets: Sequence[PicturePacket], *, pixels: int, seconds: float
 ) -> str:
-    """Judge whether the picture stands still: between its key frames, or all through the film."""
+    """Judge whether the picture stands still: between its key frames, or all through the video."""
     if len(tiles) > 2 and all(is_same(tiles[0], tile) for tile in tiles[1:]):
         return "the picture stands still throughout"
     begin, end = _longest_still(packets, _still_bytes(pixels), seconds)
@@ -137,14 +137,14 @@ def judge_clipping(at_top: float) -> str:
 
 
 def judge_length(seconds: float, asked: float) -> str:
-    """Judge a film's length against the one that was asked for, in seconds."""
+    """Judge a video's length against the one that was asked for, in seconds."""
     if abs(seconds - asked) > max(_LENGTH_SECONDS, _LENGTH_PART * asked):
         return f"it is {round(seconds, 1):g} s long, {asked:g} s were asked for"
     return OK
 
 
 def judge_captions(text: str, seconds: float | None) -> str:
-    """Judge the times of captions, against a film's length where that is known."""
+    """Judge the times of captions, against a video's length where that is known."""
     cues = [_times(found) for found in _CUE.findall(text)]
     for number, ((before, _), (after, _)) in enumerate(pairwise(cues), 2):
         if after < before:
@@ -153,8 +153,8 @@ def judge_captions(text: str, seconds: float | None) -> str:
         if end < begin:
             return f"cue {number} of the captions ends before it begins"
         if seconds is not None and end > seconds + _CAPTIONS_LATE:
-            ends, film = round(end, 1), round(seconds, 1)
-            return f"cue {number} of the captions ends at {ends:g} s, the film at {film:g} s"
+            ends, video = round(end, 1), round(seconds, 1)
+            return f"cue {number} of the captions ends at {ends:g} s, the video at {video:g} s"
     return OK
 
 

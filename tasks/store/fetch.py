@@ -1,4 +1,4 @@
-"""Downloads a film to the spool and does not let go until every byte is there.
+"""Downloads a video to the spool and does not let go until every byte is there.
 
 Owns resuming and trying again. Knows no service: a signed address comes from `fresh_url`, is never
 stored, and appears in no error, log or repr.
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from callsheet.tasks.clock import Clock, Random, Sleep, utc_now
-from callsheet.tasks.errors import FilmError, StoreError
+from callsheet.tasks.errors import StoreError, VideoError
 from callsheet.tasks.retry import RetryPolicy, retry
 from callsheet.tasks.store.answer import Begin, Body, Complete, Trouble, check_whole, judge
 from callsheet.tasks.store.spool import BLOCK, RESERVE, Part, SpooledFile
@@ -33,7 +33,7 @@ _POLICY = RetryPolicy(first=0.5, longest=30.0, jitter=0.5)
 _PROGRESS = 1024 * 1024
 #: A server that asks for a longer rest than this is left to a later run.
 _LONGEST_WAIT = 300.0
-#: A film of so many bytes is hashed and written in less time than a thread takes to be told of it.
+#: A video of so many bytes is hashed and written in less time than a thread takes to be told of it.
 _SMALL = 256 * 1024
 _THREADS = 8
 
@@ -74,17 +74,18 @@ class Fetcher:
     async def fetch(self, name: str, fresh_url: FreshUrl) -> SpooledFile:
         """Download what `fresh_url` leads to into the spool as `name`, going on where it ended.
 
-        Raises FilmError for bytes that are no film, StoreError when the bytes or the room for
+        Raises VideoError for bytes that are no video, StoreError when the bytes or the room for
         them cannot be had, and whatever `fresh_url` raises.
         """
-        # Names are made and changed in threads: while the disk syncs other films, they wait for it.
+        # Names are made and changed in threads: while the disk syncs other videos, they wait for
+        # it.
         part = await self._opened(name)
         try:
             if part.left:
                 await asyncio.to_thread(part.resume)
             await self._fill(part, fresh_url)
             return await _ended(self._run(part.finish))
-        except FilmError:
+        except VideoError:
             part.discard()
             raise
         finally:
@@ -118,7 +119,7 @@ class Fetcher:
             random=self._random,
         )
         if trouble is not None:
-            message = f"the film could not be downloaded: {trouble.reason}; run it again later"
+            message = f"the video could not be downloaded: {trouble.reason}; run it again later"
             raise StoreError(message)
 
     async def _attempt(self, part: Part, url: str) -> Trouble | None:
@@ -134,7 +135,7 @@ class Fetcher:
         except NETWORK_ERRORS as error:
             return Trouble(f"the connection broke ({type(error).__name__})")
         if trouble is None and part.source.total is None:
-            # Only the film itself can tell whether it is whole. Others are written at the end.
+            # Only the video itself can tell whether it is whole. Others are written at the end.
             await self._flush(part)
         return trouble or await check_whole(part)
 

@@ -26,7 +26,7 @@ _THREADS = 16
 
 
 class FolderStore:
-    """Films in a folder; what waits for the disk waits in threads, or in the `second` process."""
+    """Videos in a folder; what waits for the disk waits in threads, or in the `second` process."""
 
     def __init__(self, root: Path, second: SecondProcess | None = None) -> None:
         self._writer = FolderWriter(Path(os.path.abspath(root)))
@@ -86,7 +86,7 @@ class FolderStore:
             reason = os_reason(error)
         else:
             return
-        message = f"films cannot be written to {root}: {reason}"
+        message = f"videos cannot be written to {root}: {reason}"
         raise StoreUnusable(message, remedy="name another folder, or make this one writable")
 
 

@@ -100,7 +100,7 @@ class FolderWriter:
         if (there := _there(path, file.sha256)) is not None:
             return there
         stored = self._taken_over(path, file) or self._copied(path, file)
-        # Somebody was faster: the same film is as good as ours.
+        # Somebody was faster: the same video is as good as ours.
         return stored or _there(path, file.sha256) or self._put(path, file)
 
     def _taken_over(self, path: Path, file: File) -> StoredFile | None:
@@ -108,15 +108,15 @@ class FolderWriter:
         source, folder = file.source, path.parent.stat()
         if isinstance(source, bytes) or source.stat().st_dev != folder.st_dev:
             return None
-        # Whoever may look into the folder may look at the film: the spool was closed to others.
+        # Whoever may look into the folder may look at the video: the spool was closed to others.
         source.chmod(folder.st_mode & 0o666)
         written = sync_and_measure(source)
         self._verify(written, file.sha256)
-        crashpoint("store: the film is on the disk")
+        crashpoint("store: the video is on the disk")
         try:
             # Unlike a rename, a link never replaces what is there.
             os.link(source, path)
-            crashpoint("store: the film has its name")
+            crashpoint("store: the video has its name")
         except OSError:
             return None
         return StoredFile(str(path), written.bytes, written.sha256)
@@ -143,7 +143,7 @@ class FolderWriter:
         return Path(path)
 
     def _require_inside(self, folder: Path) -> None:
-        # A link inside the store may not lead a film out of it either.
+        # A link inside the store may not lead a video out of it either.
         real, root = os.path.realpath(folder), os.path.realpath(self.root)
         if os.path.commonpath([real, root]) != root:
             raise _outside(os.path.relpath(folder, self.root))

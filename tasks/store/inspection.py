@@ -1,8 +1,8 @@
-"""A look at a film that plays: its pictures, and what is wrong with it.
+"""A look at a video that plays: its pictures, and what is wrong with it.
 
-It takes part in `inspect_film`, which reads and decodes all that is needed anyway: key frames at
+It takes part in `inspect_video`, which reads and decodes all that is needed anyway: key frames at
 ten moments, sizes of packets, some sound. More is decoded only of what looks black or silent.
-Nothing that goes wrong here says anything about the film: there are fewer pictures or findings.
+Nothing that goes wrong here says anything about the video: there are fewer pictures or findings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from callsheet.tasks.film_checks import Check
 from callsheet.tasks.store.checks import (
     PicturePacket,
     is_dark,
@@ -25,10 +24,11 @@ from callsheet.tasks.store.checks import (
     judge_silence,
     may_stand_still,
 )
-from callsheet.tasks.store.film import Film, decoding_threads, inspect_film
 from callsheet.tasks.store.pictures import TILES, Jpeg, moments, poster_of, strip_of, tile_of
 from callsheet.tasks.store.sound import Sound
 from callsheet.tasks.store.ten_pictures import picture_moments
+from callsheet.tasks.store.video_file import VideoFile, decoding_threads, inspect_video
+from callsheet.tasks.video_checks import Check
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
     from callsheet.tasks.store.second_process import SecondProcess
 
-#: What is made of a film: poster and strip of key frames, the same of ten moments, for which all
+#: What is made of a video: poster and strip of key frames, the same of ten moments, for which all
 #: of it is decoded, the poster alone, or nothing.
 Wanted = Literal["yes", "full", "poster", "no"]
-#: Frames that are decoded at most to find light in a film whose key frames are black.
+#: Frames that are decoded at most to find light in a video whose key frames are black.
 _MOST_DARK = 240
 
 _log = logging.getLogger(__name__)
@@ -50,12 +50,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a look tells of a film: what it is, its pictures, and by check OK or what is wrong.
+    """What a look tells of a video: what it is, its pictures, and by check OK or what is wrong.
 
     `shown` is how many different pictures the strip is made of.
     """
 
-    film: Film
+    video: VideoFile
     findings: Mapping[Check, str] = field(default_factory=dict)
     poster: Jpeg | None = None
     strip: Jpeg | None = None
@@ -77,17 +77,19 @@ async def inspect_closely_apart(
 
 
 def inspect_closely(path: Path, pictures: Wanted) -> Inspection:
-    """Return what the film at `path` is and shows; raise FilmError unless it is a playable MP4."""
+    """Return what the video at `path` is and shows; raise VideoError if it is no playable MP4."""
     watching = _Watching(path, pictures)
-    film = inspect_film(path, watching)
+    video = inspect_video(path, watching)
     if pictures == "full":
         poster, strip = picture_moments(path)
-        return Inspection(film, watching.findings, poster, strip, TILES)
-    return Inspection(film, watching.findings, watching.poster, watching.strip, len(watching.tiles))
+        return Inspection(video, watching.findings, poster, strip, TILES)
+    return Inspection(
+        video, watching.findings, watching.poster, watching.strip, len(watching.tiles)
+    )
 
 
 class _Watching:
-    """Sees what `inspect_film` reads."""
+    """Sees what `inspect_video` reads."""
 
     def __init__(self, path: Path, pictures: Wanted) -> None:
         self.findings: dict[Check, str] = {}
@@ -129,7 +131,7 @@ class _Watching:
         if self._bright:
             return
         self._bright = not is_dark(tile)
-        # The first that shows something: films like to begin in the dark.
+        # The first that shows something: videos like to begin in the dark.
         if self._pictures in ("yes", "poster") and (self._bright or self.poster is None):
             self.poster = poster_of(frame)
 
@@ -188,7 +190,7 @@ class _Watching:
         try:
             step()
         except Exception as error:
-            # Whatever it is, the film is no worse for it.
+            # Whatever it is, the video is no worse for it.
             _tell(error)
 
 
@@ -199,4 +201,4 @@ def _nearest(keys: list[int], moment: float) -> int:
 
 
 def _tell(error: Exception) -> None:
-    _log.debug("a film could not be looked at closely: %s", type(error).__name__)
+    _log.debug("a video could not be looked at closely: %s", type(error).__name__)

@@ -1,4 +1,4 @@
-"""What is kept beside a film: its pictures. They can be made again, so none is waited for long."""
+"""What is kept beside a video: its pictures. They can be made again, so none is waited for long."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from callsheet.tasks.store.naming import picture_name
 from callsheet.tasks.store.pictures import Jpeg
 from callsheet.tasks.store.store import Store
 
-#: How a picture's name ends where its film's ends in .mp4.
+#: How a picture's name ends where its video's ends in .mp4.
 ENDINGS: Mapping[Literal["poster", "strip"], str] = {"poster": ".jpg", "strip": ".strip.jpg"}
 #: Seconds that a delivery waits for its pictures at most.
 LONGEST = 10.0
@@ -30,9 +30,9 @@ class PictureBeside:
 
 
 async def keep_pictures(
-    store: Store, film: str, inspection: Inspection
+    store: Store, video: str, inspection: Inspection
 ) -> dict[Literal["poster", "strip"], PictureBeside]:
-    """Keep the pictures of a film beside it, by its name; return those that are there."""
+    """Keep the pictures of a video beside it, by its name; return those that are there."""
     made: dict[Literal["poster", "strip"], Jpeg | None] = {
         "poster": inspection.poster,
         "strip": inspection.strip,
@@ -43,7 +43,7 @@ async def keep_pictures(
             addresses = await asyncio.gather(
                 *(
                     store.keep(
-                        picture_name(film, ENDINGS[kind]), jpeg.data, content_type="image/jpeg"
+                        picture_name(video, ENDINGS[kind]), jpeg.data, content_type="image/jpeg"
                     )
                     for kind, jpeg in wanted.items()
                 )

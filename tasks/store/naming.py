@@ -29,7 +29,7 @@ _NAME_LIMIT = 800
 
 
 def object_name(template: str, *, campaign: str, row: str, take: int, kind: FileKind) -> str:
-    """Return the name of one delivery, `a/b/c.mp4`; captions get the film's name and their suffix.
+    """Return the name of one delivery, `a/b/c.mp4`; captions get the video's name and their suffix.
 
     Different rows, takes and kinds never share a name unless the template leaves them out.
     """
@@ -48,9 +48,9 @@ def _pieces(template: str) -> list[tuple[str, str | None, str | None, str | None
     return list(Formatter().parse(template))
 
 
-def picture_name(film: str, ending: str) -> str:
-    """Return the name of a picture beside its film: `a/b/c.mp4` has `a/b/c.jpg`."""
-    return f"{_SUFFIX.sub('', film)}{ending}"
+def picture_name(video: str, ending: str) -> str:
+    """Return the name of a picture beside its video: `a/b/c.mp4` has `a/b/c.jpg`."""
+    return f"{_SUFFIX.sub('', video)}{ending}"
 
 
 def _fill(template: str, values: dict[str, str | int]) -> str:

@@ -1,6 +1,6 @@
-"""The pictures that stand for a film: a poster, and a strip of ten that shows how it goes on.
+"""The pictures that stand for a video: a poster, and a strip of ten that shows how it goes on.
 
-Made of decoded frames. Knows no store, and nothing of what is wrong with a film.
+Made of decoded frames. Knows no store, and nothing of what is wrong with a video.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from av.video.reformatter import VideoReformatter
     from PIL.Image import Image
 
-#: Pictures of a strip, side by side: the n-th is of the middle of the film's n-th tenth.
+#: Pictures of a strip, side by side: the n-th is of the middle of the video's n-th tenth.
 TILES = 10
 #: The longer edge in pixels: of a poster as pages show it, and of one picture of a strip.
 POSTER, TILE = 640, 160
 #: How coarse JPEG may be: ffmpeg's scale for the poster (2 to 31), Pillow's for the strip.
 _COARSE, _QUALITY = "4", 72
-#: HD is coded in other colours than JPEG; where a film does not say, its size does.
+#: HD is coded in other colours than JPEG; where a video does not say, its size does.
 _HD = 720
 _BT709, _SD = 1, (5, 6)
 
@@ -40,7 +40,7 @@ class Jpeg:
 
 
 def moments(seconds: float) -> list[float]:
-    """Return the moments of a film that its strip shows, in seconds."""
+    """Return the moments of a video that its strip shows, in seconds."""
     return [(tile + 0.5) / TILES * seconds for tile in range(TILES)]
 
 
@@ -82,7 +82,7 @@ def strip_of(tiles: Sequence[Image]) -> Jpeg:
 
 
 class _Scalers(threading.local):
-    """What scales frames, by the form they get: made once a thread, since films are much alike."""
+    """What scales frames, by the form they get: made once a thread, since videos are much alike."""
 
     def __init__(self) -> None:
         from av.video.reformatter import VideoReformatter

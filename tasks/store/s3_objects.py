@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import PutObjectOutputTypeDef
 
 _BLOCK = 1024 * 1024
-#: The most that one PUT may carry. Films of minutes are far below it.
+#: The most that one PUT may carry. Videos of minutes are far below it.
 _LARGEST = 5 * 1024**3
 #: All metadata of an object together may have 2 kB.
 _METADATA_LIMIT = 250

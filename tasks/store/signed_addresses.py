@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 from callsheet.tasks.store.open import place_of
 from callsheet.tasks.store.s3_client import S3Calls, make_client, said
 
-#: How long an address can be read at, in seconds: a film that is watched is read piece by piece.
+#: How long an address can be read at, in seconds: a video that is watched is read piece by piece.
 LASTING = 900
 
 
@@ -50,9 +50,9 @@ class SignedAddresses:
 
 
 def origin_of_store(address: str) -> str | None:
-    """Return the origin from which films of a store are read (`https://host`); None of a folder.
+    """Return the origin from which videos of a store are read (`https://host`); None of a folder.
 
-    Contacts nobody. Where boto3 cannot say it, None too: then no page shows films from there.
+    Contacts nobody. Where boto3 cannot say it, None too: then no page shows videos from there.
     """
     if not address.startswith("s3://"):
         return None
@@ -61,7 +61,7 @@ def origin_of_store(address: str) -> str | None:
 
     try:
         found = make_client(1, signature=UNSIGNED).generate_presigned_url(
-            "get_object", Params={"Bucket": place_of(address)[len("s3://") :], "Key": "film.mp4"}
+            "get_object", Params={"Bucket": place_of(address)[len("s3://") :], "Key": "video.mp4"}
         )
     except (BotoCoreError, ValueError):
         return None

@@ -1,4 +1,4 @@
-"""How loud a film is: some of its sound, decoded here and there."""
+"""How loud a video is: some of its sound, decoded here and there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.packet import Packet
 
-#: Places of a film that are listened to, and packets at each. The first of them is not counted:
+#: Places of a video that are listened to, and packets at each. The first of them is not counted:
 #: a decoder that begins in the middle has yet to hear what comes before.
 _PLACES, _PACKETS = 3, 2
 #: Below this no sound can be heard (-60 dB of the loudest there is).
@@ -52,7 +52,7 @@ class Sound:
         _decoders().put_back(self._decoder)
 
     def _places(self, path: Path) -> Iterator[list[Packet[Any]]]:
-        """Yield packets, read where the film's index says: nothing else is read for them."""
+        """Yield packets, read where the video's index says: nothing else is read for them."""
         from av.packet import Packet
 
         entries = self._stream.index_entries
@@ -113,7 +113,7 @@ class Sound:
 
 
 class _Decoders(threading.local):
-    """The decoder of the last film that could be heard: the next one is most likely alike.
+    """The decoder of the last video that could be heard: the next one is most likely alike.
 
     To make one takes as long as to decode some fifty packets.
     """

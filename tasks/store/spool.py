@@ -23,7 +23,7 @@ from callsheet.tasks.crash import crashpoint
 from callsheet.tasks.errors import StoreError
 from callsheet.tasks.store.disk import disk_trouble, make_private, require_room, try_open_locked
 
-#: So much is hashed and written at a time, and a film of no more than that is never resumed.
+#: So much is hashed and written at a time, and a video of no more than that is never resumed.
 BLOCK = 1024 * 1024
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _DISK = "the spool disk"
@@ -55,7 +55,7 @@ class Part:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
-        # Texts and no Paths: half of what a small film costs here would be the making of them.
+        # Texts and no Paths: half of what a small video costs here would be the making of them.
         self._final = os.path.join(folder, spool_name(name))
         self._part = f"{self._final}.part"
         self._note = f"{self._final}.part.json"
@@ -145,7 +145,7 @@ class Part:
             if self._noted:
                 self._forget()
             os.replace(self._part, self._final)
-        crashpoint("spool: the film has its name")
+        crashpoint("spool: the video has its name")
         self.close()
         digest = self._sha256.hexdigest()
         return SpooledFile(Path(self._final), self.size, digest, self.source.content_type)
@@ -197,7 +197,7 @@ class Part:
             raise
 
     def _remember(self) -> None:
-        # A film that fits into one block is never resumed and needs no note.
+        # A video that fits into one block is never resumed and needs no note.
         if not self._noted:
             _write_note(self._note, self.source)
             crashpoint("spool: the note is written")

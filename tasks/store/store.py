@@ -1,6 +1,6 @@
 """What a store is, and what is in it as an auditor sees it: protocols and the values they speak.
 
-An inventory never writes a film and never removes one. Its files go by their addresses as
+An inventory never writes a video and never removes one. Its files go by their addresses as
 deliveries have them: a path, or `s3://bucket/key`.
 """
 
@@ -44,16 +44,16 @@ class File:
 
 
 class Store(Protocol):
-    """A place for films. A name is never given to two different files."""
+    """A place for videos. A name is never given to two different files."""
 
     @property
     def address(self) -> str:
         """The store as people write it."""
 
     async def check(self) -> Sequence[str]:
-        """Raise StoreUnusable, with a remedy, unless films can be written and read here.
+        """Raise StoreUnusable, with a remedy, unless videos can be written and read here.
 
-        Return in words what it lacks that films can do without.
+        Return in words what it lacks that videos can do without.
         """
 
     async def put(self, *files: File, metadata: Mapping[str, str]) -> list[StoredFile]:
@@ -122,6 +122,6 @@ def name_below(address: str, uri: str) -> str | None:
 
 
 def marked(name: str, mark: str) -> str:
-    """Return a name with a mark before its suffix: `film.mp4` becomes `film.<mark>.mp4`."""
+    """Return a name with a mark before its suffix: `video.mp4` becomes `video.<mark>.mp4`."""
     path = PurePath(name)
     return f"{name.removesuffix(path.suffix)}.{mark}{path.suffix}"

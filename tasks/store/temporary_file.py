@@ -23,7 +23,7 @@ class TemporaryFile:
         self.path = target.with_name(f".callsheet-{secrets.token_hex(8)}.part")
 
     def __enter__(self) -> Self:
-        # Films are for others to read: the user's umask decides, as with any file they make.
+        # Videos are for others to read: the user's umask decides, as with any file they make.
         self._file = open_locked(self.path, mode=0o666)
         crashpoint("store: the temporary file is open")
         return self

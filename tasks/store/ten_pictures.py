@@ -1,4 +1,4 @@
-"""Pictures of a film at ten moments, for which all of it is decoded: for films somebody looks at.
+"""Pictures of a video at ten moments, for which all of it is decoded: for videos somebody looks at.
 
 A second of processor time for some seconds of HD: at a delivery key frames have to do.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callsheet.tasks.errors import FilmError
+from callsheet.tasks.errors import VideoError
 from callsheet.tasks.store.pictures import Jpeg, moments, poster_of, strip_of, tile_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def picture_moments(path: Path) -> tuple[Jpeg, Jpeg]:
-    """Return a poster, of the moment with most to see, and a strip; raise FilmError for no film."""
+    """Return a poster, of the moment with most to see, and a strip. Raises VideoError."""
     import av
 
     try:
@@ -26,14 +26,14 @@ def picture_moments(path: Path) -> tuple[Jpeg, Jpeg]:
                 return _pictures(container)
     except (av.error.FFmpegError, ValueError):
         pass
-    raise FilmError("no picture of the film can be decoded")
+    raise VideoError("no picture of the video can be decoded")
 
 
 def _pictures(container: InputContainer) -> tuple[Jpeg, Jpeg]:
     video = container.streams.video[0]
     decoder = video.codec_context
     decoder.thread_count = 1
-    # What no other picture builds on is not missed: half of the work in many films.
+    # What no other picture builds on is not missed: half of the work in many videos.
     decoder.skip_frame = "NONREF"
     decoder.options = {"skip_loop_filter": "all"}
     wanted = moments((container.duration or 0) / 1_000_000)

@@ -177,7 +177,7 @@ class _Listener:
         try:
             status = await ensure_subscription(self.at, ping_timeout=self.intervals.ping_timeout)
         except CallsheetError as error:
-            # Whatever is wrong with it, the films are found by polling.
+            # Whatever is wrong with it, the videos are found by polling.
             status = SubscriptionStatus(trouble=str(error))
         healthy = status.trouble is None
         self.target.rely_on_hints(healthy)
@@ -186,8 +186,8 @@ class _Listener:
         if status.enabled or missed:
             self.target.sweep()
         if not healthy and not self._said:
-            self.say(f"films are found by looking for them: {status.trouble}")
+            self.say(f"videos are found by looking for them: {status.trouble}")
         if healthy and self._said:
-            self.say("webhooks tell of films again")
+            self.say("webhooks tell of videos again")
         self._said = not healthy
         return status

@@ -19,10 +19,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench.big_films import measure_big_films
+from tests.bench.big_videos import measure_big_videos
 from tests.bench.crews import measure_crews
 from tests.bench.figures import Figure, missing
-from tests.bench.film import make_film
 from tests.bench.hints import Renders, measure_hints
 from tests.bench.pairs import measure_pairs
 from tests.bench.programs import machine, prefect_server, stub
@@ -37,6 +36,7 @@ from tests.bench.singles import (
     up_figures,
 )
 from tests.bench.table import heading, text_tables
+from tests.bench.video import make_video
 
 SCRIPTS = ("careful", "httpx", "aiohttp")
 ENGINES = ("dbos", "dagster", "prefect", "prefect50")
@@ -55,8 +55,8 @@ class Sizes:
     starts: int = 3
     ledger: int = LARGE_LEDGER
     planned: int = LARGE_PLAN
-    films: int = 80
-    film_mb: int = 20
+    videos: int = 80
+    video_mb: int = 20
     crew_rows: int = 600
     crew_turns: int = 3
     renders: Renders = field(default_factory=Renders)
@@ -72,7 +72,7 @@ QUICK = Sizes(
     starts=1,
     ledger=50_000,
     planned=1000,
-    films=10,
+    videos=10,
     crew_rows=150,
     crew_turns=1,
     renders=Renders(4.0, 6.0),
@@ -112,7 +112,7 @@ class Bench:
         return measure_scale(self.address, self.folder / "scale", self.sizes.large)
 
     def hints(self) -> list[Figure]:
-        """Measure how late finished films are noticed."""
+        """Measure how late finished videos are noticed."""
         return measure_hints(self.folder / "hints", self.sizes.hinted, self.sizes.renders)
 
     def start(self) -> list[Figure]:
@@ -127,14 +127,14 @@ class Bench:
         """Measure a plan at a service whose answers take a while."""
         return plan_figures(self.folder / "plan", self.sizes.planned)
 
-    def films(self) -> list[Figure]:
-        """Measure films of real size on their way to an S3 server."""
-        return measure_big_films(self.folder / "films", self.sizes.films, self.sizes.film_mb)
+    def videos(self) -> list[Figure]:
+        """Measure videos of real size on their way to an S3 server."""
+        return measure_big_videos(self.folder / "videos", self.sizes.videos, self.sizes.video_mb)
 
     def crews(self) -> list[Figure]:
         """Measure several crews of one campaign against one."""
         sizes, place = self.sizes, self.folder / "crews"
-        return measure_crews(self.folder / "film.mp4", place, sizes.crew_rows, sizes.crew_turns)
+        return measure_crews(self.folder / "video.mp4", place, sizes.crew_rows, sizes.crew_turns)
 
     def ledger(self) -> list[Figure]:
         """Measure commands on a large ledger."""
@@ -147,7 +147,7 @@ PARTS: dict[str, Callable[[Bench], list[Figure]]] = {
     "start": Bench.start,
     "up": Bench.up,
     "plan": Bench.plan,
-    "films": Bench.films,
+    "videos": Bench.videos,
     "crews": Bench.crews,
     "ledger": Bench.ledger,
     "hints": Bench.hints,
@@ -164,7 +164,7 @@ def main() -> int:
     # the very end, because ext4 is slow to make files for minutes after many were deleted.
     folder = Path(tempfile.mkdtemp(prefix=".bench-", dir=Path.cwd()))
     try:
-        with stub(make_film(folder / "film.mp4")) as address:
+        with stub(make_video(folder / "video.mp4")) as address:
             sizes = QUICK if args.quick else Sizes(large=args.large)
             bench = Bench(address, folder, sizes)
             figures, broken = _measure(bench, wanted)

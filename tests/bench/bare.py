@@ -2,7 +2,7 @@
 
 `python -m tests.bench.bare httpx|aiohttp BASE_URL ROWS AT_ONCE FOLDER` makes the calls that
 Callsheet makes for each row and writes the files plainly. No ledger, no fsync, no digest, no
-look at the film, no retry: what is killed is lost, and paid again.
+look at the video, no retry: what is killed is lost, and paid again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def brief(n: int) -> dict[str, Any]:
     return {
         "tool": "product-launch",
         "fields": {"product": f"Kettle {n}"},
-        "title": f"Film {n}",
+        "title": f"Video {n}",
         "duration_seconds": 5,
         "aspect_ratio": "9:16",
     }
@@ -37,7 +37,7 @@ async def quote(send: Send, base: str, n: int) -> None:
 
 
 async def produce(send: Send, base: str, n: int, folder: Path) -> None:
-    """Make one film and write it with its captions."""
+    """Make one video and write it with its captions."""
     body = {**brief(n), "start_generation": True, "idempotency_key": f"bare:{folder.name}:{n:05}"}
     made = json.loads(await send("POST", f"{base}/videos", body))["data"]
     video = f"{base}/videos/{made['id']}"

@@ -20,8 +20,8 @@ from typing import Any
 import psutil
 import psycopg
 
-from tests.bench.film import make_film
 from tests.bench.programs import desk_at, stub
+from tests.bench.video import make_video
 from tests.crews.stand import Processes, run_with
 from tests.databases import PostgresServer, postgres_server
 
@@ -51,10 +51,10 @@ class _Counted(Processes):
 
 def costs_of(server: PostgresServer, folder: Path, rows: int, crews: int) -> dict[str, Any]:
     """Carry a campaign by so many crews; return what was counted, divided by its rows."""
-    with stub(make_film(folder / "film.mp4")) as address:
+    with stub(make_video(folder / "video.mp4")) as address:
         desk = desk_at(address, rows, folder)
         ledger = desk.environ["CALLSHEET_LEDGER"] = server.new_database()
-        desk.environ["CALLSHEET_STORE"] = str(folder / "films")
+        desk.environ["CALLSHEET_STORE"] = str(folder / "videos")
         processes = _Counted(folder, desk.environment())
         with psycopg.connect(ledger, autocommit=True) as asking:
             postmaster = _postmaster(asking)

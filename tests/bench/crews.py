@@ -1,7 +1,7 @@
 """Four crews of one campaign against one, at a service whose answers take a while.
 
 Each is a process with the lanes that Callsheet has by itself, on a PostgreSQL ledger. What is
-measured is from the moment when every crew has claimed a batch to the last film: here they start
+measured is from the moment when every crew has claimed a batch to the last video: here they start
 on the same two cores, elsewhere each on its own. Four have four times the rows, so that beginning
 and end, when few are under way, weigh the same.
 """
@@ -26,10 +26,10 @@ CREWS = 4
 TARGET = 3.2
 
 
-def measure_crews(film: Path, folder: Path, rows: int, turns: int) -> list[Figure]:
+def measure_crews(video: Path, folder: Path, rows: int, turns: int) -> list[Figure]:
     """Return rows/s of four crews beside one, with so many rows for each of them."""
     rates: dict[int, list[float]] = {1: [], CREWS: []}
-    with postgres_server() as server, stub(film, latency=LATENCY) as address:
+    with postgres_server() as server, stub(video, latency=LATENCY) as address:
         for turn in range(turns):
             # Whoever is first in one turn is last in the next.
             for crews in sorted(rates, reverse=bool(turn % 2)):
@@ -57,7 +57,7 @@ def _rate(
     ledger = new_database()
     for name in ("SUBMITS", "WATCHES", "DELIVERIES"):
         del desk.environ[f"CALLSHEET_{name}"]
-    desk.environ |= {"CALLSHEET_LEDGER": ledger, "CALLSHEET_STORE": str(folder / "films")}
+    desk.environ |= {"CALLSHEET_LEDGER": ledger, "CALLSHEET_STORE": str(folder / "videos")}
     processes = Processes(folder, desk.environment())
     outcome = asyncio.run(run_with(processes, str(folder / "bench.csv"), crews))
     assert outcome.exit_status == 0, outcome
@@ -65,11 +65,11 @@ def _rate(
     with psycopg.connect(ledger) as connection:
         found = connection.execute(_DELIVERED).fetchone()
     assert found is not None
-    films, seconds = found
-    return float(films / seconds)
+    videos, seconds = found
+    return float(videos / seconds)
 
 
-#: Films since the last of the crews has claimed its first batch, and in how many seconds.
+#: Videos since the last of the crews has claimed its first batch, and in how many seconds.
 _DELIVERED = """
     WITH firsts AS (SELECT min(claimed_at) AS at FROM batches WHERE holder <> '' GROUP BY crew),
          began AS (SELECT max(at) AS at FROM firsts)

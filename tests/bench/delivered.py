@@ -1,6 +1,6 @@
-"""A campaign whose films are all delivered, made by writing its ledger: what a night's run meets.
+"""A campaign whose videos are all delivered, made by writing its ledger: what a night's run meets.
 
-The films themselves are not there: nothing looks at what is delivered and unchanged.
+The videos themselves are not there: nothing looks at what is delivered and unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from callsheet.tasks.ledger.schema import campaigns, deliveries, events, rows, t
 from callsheet.tasks.sheet import read_sheet
 from tests.programs import simple_sheet
 
-#: Credits that each film has cost, in millionths.
+#: Credits that each video has cost, in millionths.
 COST = 12_000_000
 #: Rows that are written at a time.
 PAGE = 5_000

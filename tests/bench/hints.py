@@ -1,4 +1,4 @@
-"""How soon a finished film is in the store, and how many looks that costs: with hints and without.
+"""How soon a finished video is in the store, and how many looks that costs: with hints and without.
 
 The sandbox is service and sender of webhooks; its own log says when a render was finished. It runs
 on the same processors as what is measured.
@@ -46,7 +46,7 @@ def measure_hints(folder: Path, rows: int, renders: Renders) -> list[Figure]:
     for what in ("noticed", "delivered"):
         ours, others = getattr(hints, what), getattr(looks, what)
         for name, part in (("median", 0.5), ("of 95 in 100", 0.95)):
-            words = f"finished film {what}, {name}, with hints | by looking"
+            words = f"finished video {what}, {name}, with hints | by looking"
             lines.append((words, "s", _part(ours, part), _part(others, part)))
     return [
         Figure(

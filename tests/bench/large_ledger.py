@@ -1,6 +1,7 @@
 """How long `status` and `rows --state` take on a ledger of a million rows.
 
-The ledger is made by SQL alone, in the shape that finished campaigns leave: a film for nearly every
+The ledger is made by SQL alone, in the shape that finished campaigns leave: a video for nearly
+every
 row, a failure for one in a thousand. Half of the rows are one campaign's, the rest nine others'.
 """
 
@@ -58,7 +59,7 @@ FROM rows WHERE campaign_id = :id
 """
 _DELIVERIES = """
 INSERT INTO deliveries (take_id, kind, uri, sha256, bytes, seconds, verified_at)
-SELECT id, 'mp4', 's3://films/row-' || id || '.mp4', digest, 9000000, 30.0, 6.0
+SELECT id, 'mp4', 's3://videos/row-' || id || '.mp4', digest, 9000000, 30.0, 6.0
 FROM takes WHERE campaign_id = :id AND delivered_at IS NOT NULL
 """
 _EVENTS = """

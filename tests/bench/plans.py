@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench.film import make_film
 from tests.bench.programs import desk_at, stub
+from tests.bench.video import make_video
 from tests.programs import CALLSHEET
 
 #: Estimates under way at once, by default.
@@ -39,7 +39,7 @@ class Planned:
 def measure_plan(folder: Path, rows: int = 10_000, latency: float = 0.05) -> Planned:
     """Measure the plan of so many distinct rows while an answer takes `latency` seconds."""
     folder.mkdir(parents=True, exist_ok=True)
-    with stub(make_film(folder / "film.mp4"), latency=latency) as address:
+    with stub(make_video(folder / "video.mp4"), latency=latency) as address:
         desk = desk_at(address, rows, folder / "desk")
         before, started = _processor(), time.perf_counter()
         done = subprocess.run(

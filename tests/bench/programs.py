@@ -80,7 +80,7 @@ PEERS = {
 class Measured:
     """One run, in seconds, processor seconds and bytes.
 
-    `inside` is from the first create to the last film, `quoted` with the quotes before it, both
+    `inside` is from the first create to the last video, `quoted` with the quotes before it, both
     without the start of the process, which is in `whole`.
     """
 
@@ -93,10 +93,10 @@ class Measured:
 
 
 @contextmanager
-def stub(*films: Path, latency: float = 0.0) -> Iterator[str]:
+def stub(*videos: Path, latency: float = 0.0) -> Iterator[str]:
     """Run the stub service, its answers `latency` seconds late; yield its root address."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.stub", *map(str, films)],
+        [sys.executable, "-m", "tests.bench.stub", *map(str, videos)],
         cwd=ROOT,
         env={**os.environ, "STUB_LATENCY": str(latency)},
         stdin=subprocess.PIPE,
@@ -148,14 +148,14 @@ def peer(which: Peer, address: str, rows: int, folder: Path) -> Measured:
     """Measure another program in a folder of its own."""
     folder.mkdir(parents=True)
     _calls(address)
-    given = [f"{address}/api/v1", str(rows), str(AT_ONCE), str(folder / "films")]
+    given = [f"{address}/api/v1", str(rows), str(AT_ONCE), str(folder / "videos")]
     words = [str(which.python), "-m", which.module, *which.words, *given, *which.last]
     environ = {**os.environ, "PYTHONPATH": IMPORTS, "PREFECT_LOGGING_LEVEL": "WARNING"}
     ended = run(words, folder=folder, environ=environ)
     assert ended.status == 0, ended.err
     calls = _calls(address)
     _check(calls, rows, which.calls)
-    _count_files(folder / "films", which.files * rows)
+    _count_files(folder / "videos", which.files * rows)
     inside = float(ended.out.split()[-1])
     return Measured(inside, inside, ended.seconds, ended.processor, ended.peak, calls)
 
@@ -191,7 +191,7 @@ def desk_at(address: str, rows: int, folder: Path) -> Desk:
     environ = {
         "CALLSHEET_BASE_URL": f"{address}/api/v1",
         "CALLSHEET_API_KEY": "mav_bench",
-        # No script makes posters; what films are checked for is found all the same.
+        # No script makes posters; what videos are checked for is found all the same.
         "CALLSHEET_PICTURES": "no",
         **settings,
     }
@@ -221,10 +221,10 @@ def _calls(address: str) -> dict[str, int]:
 
 
 def _check(calls: Mapping[str, int], rows: int, each: int) -> None:
-    """Raise unless exactly the calls of so many rows were made, and so many films paid for."""
+    """Raise unless exactly the calls of so many rows were made, and so many videos paid for."""
     asked = dict(calls)
     charged = asked.pop("charged")
-    wanted = dict.fromkeys(("estimate", "create", "get", "download", "film"), rows)
+    wanted = dict.fromkeys(("estimate", "create", "get", "download", "video"), rows)
     if each == 7:
         wanted["captions"] = 2 * rows
     assert (asked, charged) == (wanted, rows), f"{calls} instead of {wanted}"

@@ -66,7 +66,7 @@ def _again(address: str, folder: Path, rows: int) -> list[Figure]:
 
 
 def _changed(rows: int) -> str:
-    """Return the sheet with some rows, all over it, that ask for another film."""
+    """Return the sheet with some rows, all over it, that ask for another video."""
     lines = simple_sheet(rows).splitlines()
     for n in range(CHANGED):
         at = 1 + n * rows // CHANGED

@@ -27,9 +27,9 @@ THREADS = {
     "MainThread": LOOP,
     "ledger": "ledger: statements and commits",
     "reader": "ledger: reads",
-    "callsheet-spool": "spool: large films hashed and written",
+    "callsheet-spool": "spool: large videos hashed and written",
     "callsheet-folder": "store: write, sync, read back",
-    "callsheet-look": "films looked at",
+    "callsheet-look": "videos looked at",
     "callsheet-s3": "uploads",
 }
 #: What the loop is at: the innermost file that is in this list, waiting and asyncio aside.
@@ -69,7 +69,7 @@ def measure_shares(address: str, rows: int, folder: Path) -> list[Figure]:
         judged="ours",
         better="less",
         rows=rows,
-        note=f"all threads {sum(each.values()):.1f} ms; from the first create to the last film",
+        note=f"all threads {sum(each.values()):.1f} ms; from the first create to the last video",
     )
     return [figure, *_shares(each), *_shares(of_loop)]
 

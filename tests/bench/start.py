@@ -23,8 +23,8 @@ from statistics import median
 import psutil
 
 from callsheet.deployments.servers import find_or_start
-from tests.bench.film import make_film
 from tests.bench.programs import desk_at, machine, stub
+from tests.bench.video import make_video
 from tests.programs import CALLSHEET, Desk
 
 ROWS = 100
@@ -61,9 +61,9 @@ def measure_start(
     `folder` is made, and holds everything that comes of it.
     """
     folder.mkdir(parents=True)
-    film = make_film(folder / "film.mp4")
+    video = make_video(folder / "video.mp4")
     found: dict[str, list[Start]] = {way: [] for way in ways}
-    with stub(film) as address, _server(folder / "server") as server:
+    with stub(video) as address, _server(folder / "server") as server:
         for turn in range(turns):
             for way in ways:
                 place = folder / f"{turn}-{'first' if way == 'again' else way}"
@@ -73,7 +73,7 @@ def measure_start(
 
 def _measure(way: str, address: str, server: str, place: Path, rows: int) -> Start:
     if way == "again":
-        # New films, so that there is something to pay for.
+        # New videos, so that there is something to pay for.
         desk = Desk(place, dict(json.loads((place / "environ.json").read_text())))
         sheet = (place / "bench.csv").read_text().replace("Kettle", "Pot")
         desk.sheet("more.csv", sheet)

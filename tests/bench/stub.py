@@ -1,8 +1,8 @@
 """A video service that renders at once: what is left to measure is the caller.
 
-`python -m tests.bench.stub FILM...` prints its base address and ends with its standard input. It
+`python -m tests.bench.stub VIDEO...` prints its base address and ends with its standard input. It
 speaks the specification's shapes, creates once per key, and counts what it was asked. Of several
-films a video has always the same one. With STUB_LATENCY in its environment every answer takes so
+videos a video has always the same one. With STUB_LATENCY in its environment every answer takes so
 many seconds longer.
 """
 
@@ -30,11 +30,11 @@ LATENCY = float(os.environ.get("STUB_LATENCY", "0"))
 class Stub:
     """The service: a low-level handler without routes, which costs a third of one with them."""
 
-    def __init__(self, films: Sequence[Path]) -> None:
+    def __init__(self, files: Sequence[Path]) -> None:
         self.base = ""
-        self._films = films
-        #: A small film is answered from memory, a large one straight from its file.
-        self._small = {film: film.read_bytes() for film in films if film.stat().st_size < LARGE}
+        self._videos = files
+        #: A small video is answered from memory, a large one straight from its file.
+        self._small = {file: file.read_bytes() for file in files if file.stat().st_size < LARGE}
         self._videos: dict[str, str] = {}
         self._known: set[str] = set()
         self._calls: Counter[str] = Counter()
@@ -54,19 +54,19 @@ class Stub:
         if path == "/began":
             began, self._began = self._began, None
             return web.json_response({"create": began})
-        if path.startswith("/films/"):
-            self._calls["film"] += 1
-            return self._film(self._films[zlib.crc32(path.encode()) % len(self._films)])
+        if path.startswith("/videos/"):
+            self._calls["video"] += 1
+            return self._video(self._videos[zlib.crc32(path.encode()) % len(self._videos)])
         if not request.headers.get("Authorization", "").startswith("Bearer mav_"):
             return _refusal(401, "the token is missing")
         if request.method == "POST":
             return await self._post(path, await request.read())
         return self._get(path, request.query_string)
 
-    def _film(self, film: Path) -> web.StreamResponse:
-        if film in self._small:
-            return web.Response(body=self._small[film], content_type="video/mp4")
-        return web.FileResponse(film, chunk_size=LARGE)
+    def _video(self, file: Path) -> web.StreamResponse:
+        if file in self._small:
+            return web.Response(body=self._small[file], content_type="video/mp4")
+        return web.FileResponse(file, chunk_size=LARGE)
 
     async def _post(self, path: str, body: bytes) -> web.Response:
         asked = json.loads(body)
@@ -86,7 +86,7 @@ class Stub:
             return _refusal(404, "no such video")
         self._calls[what or "get"] += 1
         if what == "download":
-            return _answer({"url": f"{self.base}/films/{video}.mp4?signature=0a1b2c3d"})
+            return _answer({"url": f"{self.base}/videos/{video}.mp4?signature=0a1b2c3d"})
         if what == "captions":
             text = VTT if query == "format=vtt" else SRT
             return web.Response(body=text, content_type="text/plain")
@@ -106,7 +106,7 @@ def _refusal(status: int, words: str) -> web.Response:
 
 async def main() -> None:
     """Serve on a free port until the parent is gone."""
-    stub = Stub([Path(film) for film in sys.argv[1:]])
+    stub = Stub([Path(file) for file in sys.argv[1:]])
     runner = web.ServerRunner(web.Server(stub.handle, access_log=None))
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

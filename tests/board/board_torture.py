@@ -1,4 +1,4 @@
-"""What takes long on the board: many films, other looks, and deaths while a run is at work."""
+"""What takes long on the board: many videos, other looks, and deaths while a run is at work."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from playwright.async_api import Browser, expect
 from tests.board.conftest import OpenBoard
 from tests.board.kills import Kill, kill_board, kill_run
 from tests.board.looking import picture
-from tests.board.test_films_by_keyboard import decide_by_keyboard
 from tests.board.test_killed import name, service
 from tests.board.test_screens_in_a_browser import look_through
+from tests.board.test_videos_by_keyboard import decide_by_keyboard
 from tests.board.test_whole_way import WITHIN, board, hand_in, log_in, sheet_of
 from tests.board.whole_board import WholeBoard
 from tests.programs import Sandbox
@@ -42,10 +42,10 @@ async def test_a_board_that_is_killed_once_a_run_is_started_starts_no_other(
     assert (await kill_board(tmp_path, service, name, kill)).findings == []
 
 
-async def test_a_hundred_decisions_of_300_films_by_keyboard_alone(
+async def test_a_hundred_decisions_of_300_videos_by_keyboard_alone(
     open_board: OpenBoard, chromium: Browser
 ) -> None:
-    await decide_by_keyboard(open_board, chromium, films=300, decisions=100)
+    await decide_by_keyboard(open_board, chromium, videos=300, decisions=100)
 
 
 async def test_a_run_does_not_notice_that_the_board_was_killed(

@@ -1,4 +1,4 @@
-"""Kills of the board, and of the runs that it starts: one run, one charge a row, every film there.
+"""Kills of the board, and of the runs that it starts: one run, one charge a row, every video there.
 
     python -m tests.board.kills [--every N]    every visit of a crash point of a run, of a retake's
                                                run and of a board, or one in N
@@ -93,7 +93,7 @@ async def kill_run(folder: Path, service: Sandbox, name: str, kill: Kill) -> Tri
 
 
 async def kill_retake(folder: Path, service: Sandbox, name: str, kill: Kill) -> Trial:
-    """Kill the process that makes other takes of all films."""
+    """Kill the process that makes other takes of all videos."""
     async with board_at(folder, environ=service.environ) as board:
         plan = await plan_for(board.admin, f"{name}.csv", simple_sheet(ROWS))
         await ended(board.admin, await approved(board.admin, plan))

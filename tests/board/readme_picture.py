@@ -1,4 +1,4 @@
-"""The README's picture of the board: the demo's films, some of them decided on.
+"""The README's picture of the board: the demo's videos, some of them decided on.
 
 python -m tests.board.readme_picture     makes docs/board.png anew; half a minute
 """
@@ -26,7 +26,7 @@ COLOURS = 160
 
 
 def main() -> None:
-    """Make the demo's films, look at them as a person does, and keep what is seen."""
+    """Make the demo's videos, look at them as a person does, and keep what is seen."""
     with tempfile.TemporaryDirectory() as folder:
         desk = Desk(Path(folder))
         shutil.copy(DEMO, folder)
@@ -52,7 +52,7 @@ async def _look(login: str) -> bytes:
         )
         page = await browser.new_page(viewport=SIZE, color_scheme="light")  # type: ignore[arg-type]
         await page.goto(login)
-        await page.goto(f"{page.url}c/{DEMO.stem}/films")
+        await page.goto(f"{page.url}c/{DEMO.stem}/videos")
         await _decide(page)
         await page.mouse.move(0, 0)
         await page.wait_for_load_state("networkidle")

@@ -63,7 +63,7 @@ async def ended(who: httpx.AsyncClient, run: str) -> dict[str, Any]:
 
 
 async def made(board: OpenBoard, name: str, text: str, **terms: Any) -> dict[str, Any]:
-    """Have a sheet's films made; return the plan that was approved, with how its run ended."""
+    """Have a sheet's videos made; return the plan that was approved, with how its run ended."""
     plan = await plan_for(board.admin, name, text, **terms)
     run = await ended(board.admin, await approved(board.admin, plan))
     return {**plan, "ended": run}

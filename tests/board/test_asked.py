@@ -18,8 +18,8 @@ FILTERS = {
     "state=failed&state=held&state=failed": RowFilter(states=("failed", "held")),
     "state=failed,held": RowFilter(states=("failed", "held")),
     "tag=a%20%26%20b&q=%C3%96l": RowFilter(tag="a & b", q="Öl"),
-    "review=none&flagged=yes&film=no": RowFilter(review="none", flagged=True, film=False),
-    "flagged=true&film=0": RowFilter(flagged=True, film=False),
+    "review=none&flagged=yes&video=no": RowFilter(review="none", flagged=True, video=False),
+    "flagged=true&video=0": RowFilter(flagged=True, video=False),
     "language=de&ratio=9:16&tool=x": RowFilter(language="de", ratio="9:16", tool="x"),
     "takes=2&since=1.5&until=1764000000.123456": RowFilter(
         takes=2, since=1.5, until=1764000000.123456

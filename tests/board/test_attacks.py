@@ -561,8 +561,9 @@ MANY_DIGITS = "9" * 5000
              f"/c/spring/live?rows={MANY_DIGITS}", "/c/spring/live?rows=²,³", "/login?next=//[",
              f"/c/spring?after={DIGITS}", f"/c/spring?takes={DIGITS}", f"/c/spring?since={DIGITS}",
              f"/plans/p1?start={DIGITS}", f"/api/v1/campaigns/spring/rows?after={DIGITS}",
-             f"/api/v1/campaigns/spring/rows?limit={DIGITS}", f"/c/spring/films?until={DIGITS}",
-             f"/api/v1/campaigns/spring/rows?since={MANY_DIGITS}", f"/films/spring/a/{DIGITS}.mp4"],
+             f"/api/v1/campaigns/spring/rows?limit={DIGITS}", f"/c/spring/videos?until={DIGITS}",
+             f"/api/v1/campaigns/spring/rows?since={MANY_DIGITS}",
+             f"/videos/spring/a/{DIGITS}.mp4"],
 )  # fmt: skip
 async def test_a_number_without_end_is_no_fault(path: str, open_board: OpenBoard) -> None:
     await Stage.set(open_board.ledger, brief("a"))
@@ -576,9 +577,9 @@ async def test_a_number_without_end_is_no_fault(path: str, open_board: OpenBoard
     ("path", "sent"),
     [("/people/links/revoke", {"link": DIGITS}),
      ("/people/links", {"campaign": "spring", "name": "E", "days": MANY_DIGITS[:400]}),
-     ("/c/spring/films/a/review", {"take": DIGITS, "verdict": "keep"}),
-     ("/c/spring/films/verdicts", {"verdict": "keep", "row": "a", "until": "nan"}),
-     ("/c/spring/films/verdicts", {"verdict": "keep", "row": "a", "until": "1e400"})],
+     ("/c/spring/videos/a/review", {"take": DIGITS, "verdict": "keep"}),
+     ("/c/spring/videos/verdicts", {"verdict": "keep", "row": "a", "until": "nan"}),
+     ("/c/spring/videos/verdicts", {"verdict": "keep", "row": "a", "until": "1e400"})],
 )  # fmt: skip
 async def test_a_number_without_end_in_a_form_is_refused(
     path: str, sent: dict[str, str], open_board: OpenBoard
@@ -595,7 +596,7 @@ async def test_a_cookie_that_says_when_somebody_was_here_is_no_fault(
     await Stage.set(open_board.ledger, brief("a"))
     browser = await open_board.form("viewer")
     browser.cookies.set("seen", seen)
-    assert (await browser.get("/c/spring/films")).status_code == 200
+    assert (await browser.get("/c/spring/videos")).status_code == 200
 
 
 async def test_a_name_that_no_machine_has_is_no_fault(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ async def test_campaigns_tell_counts_credits_and_budget(open_board: OpenBoard) -
     }  # fmt: skip
     one = (await open_board.viewer.get(f"{API}/spring")).json()
     assert {name: one[name] for name in line} == line
-    assert one["films"] == {"total": 4, "keep": 1, "reject": 0, "none": 3, "flagged": 0}
+    assert one["videos"] == {"total": 4, "keep": 1, "reject": 0, "none": 3, "flagged": 0}
     assert one["tags"] == {"even": 3}
     assert stage.campaign.name == "spring"
 
@@ -60,8 +60,8 @@ ROWS = {
     "review=reject&state=delivered": "r2",
     "q=TEA+3": "r3",
     "row=r1&row=r4": "r1 r4",
-    "film=false": "r4",
-    "state=&tag=&review=&q=&flagged=&film=&takes=&since=&until=&sort=": "r0 r1 r2 r3 r4",
+    "video=false": "r4",
+    "state=&tag=&review=&q=&flagged=&video=&takes=&since=&until=&sort=": "r0 r1 r2 r3 r4",
     "sort=since&limit=500&state=planned": "r4",
 }
 
@@ -175,7 +175,7 @@ async def test_what_is_no_verdict_changes_nothing(open_board: OpenBoard) -> None
     assert (await decide(open_board, "r0", "keep", "viewer")).status_code == 403
     assert (await decide(open_board, "r0", "keep", "nobody")).status_code in (401, 403)
     one = (await open_board.viewer.get(f"{API}/spring")).json()
-    assert one["films"]["none"] == 4
+    assert one["videos"]["none"] == 4
 
 
 async def test_all_that_match_are_decided_on_but_what_came_later(open_board: OpenBoard) -> None:
@@ -185,7 +185,7 @@ async def test_all_that_match_are_decided_on_but_what_came_later(open_board: Ope
     everything = await open_board.reviewer.post(calls, json={"verdict": "keep"})
     assert everything.status_code == 422
     early = {"verdict": "keep", "until": NOW - 1}
-    assert (await open_board.reviewer.post(f"{calls}?film=true", json=early)).json()["made"] == 0
+    assert (await open_board.reviewer.post(f"{calls}?video=true", json=early)).json()["made"] == 0
     keep = {"verdict": "keep", "until": NOW, "note": "all good"}
     done = await open_board.reviewer.post(f"{calls}?tag=even", json=keep)
     assert done.json() == {"made": 1, "same": 0, "stood": 1}

@@ -20,7 +20,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def name(tmp_path: Path) -> str:
-    """A campaign no other test has: keys of the same film would be the same."""
+    """A campaign no other test has: keys of the same video would be the same."""
     return f"c-{abs(hash(str(tmp_path))):x}"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from callsheet.tasks.ledger import ensure_campaign
 from tests.board.conftest import OpenBoard, board_at
-from tests.board.filmed import filmed
+from tests.board.with_videos import with_videos
 
 
 @pytest.fixture(autouse=True)
@@ -34,18 +34,18 @@ async def guest(open_board: OpenBoard, address: str) -> httpx.AsyncClient:
     browser = await open_board.client(headers={"origin": open_board.origin, "accept": "text/html"})
     entered = await open_board.press(browser, address)
     assert entered.status_code == 303, entered.text
-    assert entered.headers["location"] == "/c/spring/films"
+    assert entered.headers["location"] == "/c/spring/videos"
     return browser
 
 
-async def test_a_link_opens_more_than_once_and_only_its_campaigns_films(
+async def test_a_link_opens_more_than_once_and_only_its_campaigns_videos(
     open_board: OpenBoard,
 ) -> None:
     made = await link(open_board)
     await guest(open_board, made["address"])
     mara = await guest(open_board, made["address"])
 
-    for path in ("/", "/people", "/health", "/activity", "/new", "/c/autumn/films"):
+    for path in ("/", "/people", "/health", "/activity", "/new", "/c/autumn/videos"):
         assert (await mara.get(path)).status_code in (403, 404), path
     for path in ("me", "people", "campaigns", "campaigns/spring", "activity", "health", "links"):
         assert (await mara.get(f"/api/v1/{path}")).status_code in (403, 404), path
@@ -88,8 +88,8 @@ async def test_a_link_downloads_where_it_may(
     made = await link(open_board, rights=rights)
     mara = await guest(open_board, made["address"])
 
-    seen = await mara.get("/api/v1/films/spring/r1/1.mp4")
-    taken = await mara.get("/api/v1/films/spring/r1/1.mp4?download")
+    seen = await mara.get("/api/v1/videos/spring/r1/1.mp4")
+    taken = await mara.get("/api/v1/videos/spring/r1/1.mp4?download")
 
     assert (seen.status_code, taken.status_code) == (404, status)
 
@@ -120,10 +120,10 @@ async def test_a_guest_sees_verdicts_and_nothing_internal(
     await rejected_by_rita(open_board)
     mara = await guest(open_board, (await link(open_board, rights=rights))["address"])
 
-    pages = [(await mara.get(f"/c/spring/films{more}")).text for more in ("", "?open=row-1")]
-    pages += [(await mara.get("/c/spring/films?open=row-1", headers={"hx-request": "1"})).text]
+    pages = [(await mara.get(f"/c/spring/videos{more}")).text for more in ("", "?open=row-1")]
+    pages += [(await mara.get("/c/spring/videos?open=row-1", headers={"hx-request": "1"})).text]
 
-    inside = (await (await open_board.form("viewer")).get("/c/spring/films?open=row-1")).text
+    inside = (await (await open_board.form("viewer")).get("/c/spring/videos?open=row-1")).text
     for secret in ("Rita", NOTE, "off-message", "credits", "copper", "What was asked for"):
         assert secret in inside, secret
         assert not any(secret in page for page in pages), secret
@@ -142,7 +142,7 @@ async def test_a_guest_who_decides_learns_no_names_and_takes_no_words_away(
     same = {"take": 1, "verdict": "reject", "instead_of": "reject", "note": "", "reason": ""}
     again = await mara.post(path, json=same, headers=json)
     form = {"take": 1, "verdict": "reject", "standing": "reject", "note": ""}
-    page = await mara.post("/c/spring/films/row-1/review", data=form, follow_redirects=True)
+    page = await mara.post("/c/spring/videos/row-1/review", data=form, follow_redirects=True)
 
     assert (other.status_code, again.status_code, page.status_code) == (409, 200, 200)
     for answer in (other, again, page):
@@ -162,11 +162,11 @@ async def test_a_guest_may_replace_a_verdict_that_they_name(open_board: OpenBoar
 
     assert answer.json()["by"] == f"Mara (link {made['link']})"
     assert answer.json()["note"] == "fine by us"
-    assert "fine by us" in (await mara.get("/c/spring/films?open=row-1")).text
+    assert "fine by us" in (await mara.get("/c/spring/videos?open=row-1")).text
 
 
 async def rejected_by_rita(open_board: OpenBoard) -> None:
-    await filmed(open_board.ledger, 2)
+    await with_videos(open_board.ledger, 2)
     asked = {"take": 1, "verdict": "reject", "reason": "off-message", "note": NOTE}
     path = "/api/v1/campaigns/spring/rows/row-1/review"
     assert (await open_board.reviewer.post(path, json=asked)).status_code == 200

@@ -1,4 +1,4 @@
-"""A run that stops with films under way, and cannot bring them home, ends in words all the same."""
+"""A run that stops with videos under way, and cannot download them, ends with a sentence."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         yield running
 
 
-async def test_it_says_why_it_stopped_and_what_keeps_its_films_away(
+async def test_it_says_why_it_stopped_and_what_keeps_its_videos_away(
     tmp_path: Path, service: Sandbox
 ) -> None:
     run = await approved_plan(tmp_path, service.environ, "spring", kind="retake")
     no_folder = tmp_path / "a file"
-    no_folder.write_text("where films were to go")
+    no_folder.write_text("where videos were to go")
     settings = settings_at(tmp_path, {**service.environ, "CALLSHEET_STORE": f"{no_folder}/"})
     async with await open_ledger(settings.ledger) as ledger:
         plan_id = (await run_of(tmp_path, run)).plan_id
@@ -40,4 +40,4 @@ async def test_it_says_why_it_stopped_and_what_keeps_its_films_away(
     assert end is not None
     assert (over.exit, over.words, over.place, over.is_over) == (2, end.words, None, True)
     assert "Ann thought again" in str(end.words)
-    assert f"films cannot be written to {no_folder}" in str(end.words)
+    assert f"videos cannot be written to {no_folder}" in str(end.words)

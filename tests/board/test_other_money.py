@@ -56,7 +56,7 @@ async def test_it_is_refused_by_whoever_would_carry_it_out_with_other_money(
     assert isinstance(end, RunEnd)
     assert (over.exit, over.words, over.place) == (4, end.words, None)
     then, now = ("a sandbox", "a real service") if trial else ("a real service", "a sandbox")
-    assert f"made with {then}, and its films would be made by {now}" in str(over.words)
+    assert f"made with {then}, and its videos would be made by {now}" in str(over.words)
     async with await open_ledger(other.ledger) as ledger:
         campaign = await ledger.read(partial(find_campaign, name=name))
     assert campaign is not None

@@ -35,7 +35,7 @@ async def board(tmp_path: Path, made_ledger: Path, service: Sandbox) -> AsyncIte
 
 @pytest.fixture
 def name(tmp_path: Path) -> str:
-    """A campaign no other test has: keys of the same film would be the same."""
+    """A campaign no other test has: keys of the same video would be the same."""
     return f"c-{abs(hash(str(tmp_path))):x}"
 
 
@@ -60,7 +60,7 @@ async def keys(board: OpenBoard, campaign: str) -> list[str]:
     return [take.key for _, take in takes if take.key]
 
 
-async def test_a_sheet_becomes_films_once_somebody_approved(
+async def test_a_sheet_becomes_videos_once_somebody_approved(
     board: OpenBoard, service: Sandbox, name: str
 ) -> None:
     plan = await plan_for(board.reviewer, f"{name}.csv", simple_sheet(3), budget=100)
@@ -259,7 +259,7 @@ async def test_takes_of_rows_that_moved_on_are_not_approved(
     assert (new["kind"], new["counts"]) == ("retake", {"retake": 2})
 
 
-async def test_a_kept_film_is_not_taken_again_by_a_bulk_act(board: OpenBoard, name: str) -> None:
+async def test_a_kept_video_is_not_taken_again_by_a_bulk_act(board: OpenBoard, name: str) -> None:
     await made(board, f"{name}.csv", simple_sheet(2))
     who = Person(id=1, name="Rita", role="reviewer")
     said = partial(decide, board.board, who, campaign=name, take=1)

@@ -14,8 +14,8 @@ import pytest
 
 from callsheet.tasks.ledger import begin_plan, ensure_campaign
 from tests.board.conftest import NAMES, OpenBoard
-from tests.board.filmed import filmed
 from tests.board.late_body import late_body
+from tests.board.with_videos import with_videos
 from tests.programs import ROOT, simple_sheet
 
 API = "/api/v1"
@@ -42,8 +42,8 @@ TRIES = (
     Try("reviewer", f"{API}/sheets", json={"name": "s.csv", "text": simple_sheet(1)}),
     Try("reviewer", f"{API}/campaigns/spring/rows/row-1/review", json=REVIEW),
     Try("reviewer", f"{API}/campaigns/spring/reviews?review=none", json={"verdict": "keep"}),
-    Try("reviewer", "/c/spring/films/row-1/review", form=REVIEW),
-    Try("reviewer", "/c/spring/films/verdicts", form={"verdict": "keep", "row": "row-1"}),
+    Try("reviewer", "/c/spring/videos/row-1/review", form=REVIEW),
+    Try("reviewer", "/c/spring/videos/verdicts", form={"verdict": "keep", "row": "row-1"}),
     Try("approver", f"{API}/campaigns/spring/cancel", json={}),
     Try("approver", f"{API}/campaigns/spring/retakes", json={"rows": ["row-1"]}),
 )
@@ -85,7 +85,7 @@ async def other_admin(open_board: OpenBoard) -> Any:
 async def test_a_person_who_is_revoked_meanwhile_changes_nothing(
     one: Try, open_board: OpenBoard, other_admin: Any, tmp_path: Path
 ) -> None:
-    await filmed(open_board.ledger, 1)
+    await with_videos(open_board.ledger, 1)
     headers, body = await head_and_body(open_board, one)
     async with late_body(open_board, one.method, one.path, headers, body) as late:
         gone = await other_admin.delete(f"{API}/people/{NAMES[one.role]}")
@@ -101,8 +101,8 @@ async def test_a_person_who_is_revoked_meanwhile_changes_nothing(
 async def test_the_end_of_a_session_counts_as_well(
     how: str, open_board: OpenBoard, other_admin: Any, tmp_path: Path
 ) -> None:
-    await filmed(open_board.ledger, 1)
-    one = Try("reviewer", "/c/spring/films/row-1/review", form=REVIEW)
+    await with_videos(open_board.ledger, 1)
+    one = Try("reviewer", "/c/spring/videos/row-1/review", form=REVIEW)
     headers, body = await head_and_body(open_board, one)
     async with late_body(open_board, one.method, one.path, headers, body) as late:
         if how == "logged out":
@@ -123,7 +123,7 @@ async def test_a_role_that_is_lowered_in_place_counts_at_once(
     open_board: OpenBoard, tmp_path: Path
 ) -> None:
     """Nothing in the program does so without a new token; the check reads the role all the same."""
-    await filmed(open_board.ledger, 1)
+    await with_videos(open_board.ledger, 1)
     one = Try("reviewer", f"{API}/campaigns/spring/rows/row-1/review", json=REVIEW)
     headers, body = await head_and_body(open_board, one)
     async with late_body(open_board, one.method, one.path, headers, body) as late:
@@ -138,7 +138,7 @@ async def test_a_role_that_is_lowered_in_place_counts_at_once(
 async def test_a_link_that_is_ended_meanwhile_decides_nothing(
     open_board: OpenBoard, tmp_path: Path
 ) -> None:
-    await filmed(open_board.ledger, 1)
+    await with_videos(open_board.ledger, 1)
     wanted = {"campaign": "spring", "name": "Mara", "rights": ["decide"]}
     made = (await open_board.admin.post(f"{API}/links", json=wanted)).json()
     browser = await open_board.client(headers={"origin": open_board.origin})

@@ -16,7 +16,7 @@ from callsheet.tasks.brief import Brief
 from callsheet.tasks.ledger import STATES, State, find_plan, review
 from callsheet.tasks.ledger.plans import begin_plan, finish_plan, void_plan
 from tests.board.conftest import OpenBoard
-from tests.board.filmed import filmed
+from tests.board.with_videos import with_videos
 from tests.campaigns import Stage, brief
 
 EVIL = '<script>alert(1)</script> & "x"'
@@ -262,10 +262,10 @@ async def test_retake_is_about_what_is_ticked_else_shown_else_failed(
     assert "too dark" in answer.text
 
 
-async def test_several_retakes_are_without_films_that_somebody_keeps(
+async def test_several_retakes_are_without_videos_that_somebody_keeps(
     open_board: OpenBoard,
 ) -> None:
-    stage = await filmed(open_board.ledger, 3)
+    stage = await with_videos(open_board.ledger, 3)
     take = (await stage.row("row-2")).take
     assert take is not None
     await stage.write(review, take.id, "keep", by="Rita", at=2.0)
@@ -313,7 +313,7 @@ async def test_an_uncertain_row_is_given_up_once(open_board: OpenBoard) -> None:
 
 
 async def test_the_report_adds_up_and_is_taken_home(open_board: OpenBoard) -> None:
-    stage = await filmed(open_board.ledger, 4)
+    stage = await with_videos(open_board.ledger, 4)
     for row, verdict in (("row-1", "keep"), ("row-2", "reject")):
         take = (await stage.row(row)).take
         assert take is not None
@@ -335,14 +335,14 @@ async def test_the_report_adds_up_and_is_taken_home(open_board: OpenBoard) -> No
     [
         ([None, None], "Look at them"),
         (["keep", None], "Look at it"),
-        (["keep", "reject"], "1 film is to be redone"),
+        (["keep", "reject"], "1 video is to be redone"),
         (["keep", "keep"], "Take the report home"),
     ],
 )
 async def test_the_page_of_a_finished_campaign_says_what_comes_next(
     open_board: OpenBoard, verdicts: list[str | None], words: str
 ) -> None:
-    stage = await filmed(open_board.ledger, 2)
+    stage = await with_videos(open_board.ledger, 2)
     for number, verdict in enumerate(verdicts, start=1):
         take = (await stage.row(f"row-{number}")).take
         assert take is not None

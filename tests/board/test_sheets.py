@@ -30,7 +30,7 @@ from tests.board.conftest import OpenBoard, board_at
 from tests.board.stage import API, hand_in
 from tests.programs import simple_sheet
 
-WRONG = simple_sheet(2).replace("Film 2,5,9:16", "Film 2,5,sideways")
+WRONG = simple_sheet(2).replace("Video 2,5,9:16", "Video 2,5,sideways")
 
 
 async def test_a_good_sheet_says_what_it_is(open_board: OpenBoard) -> None:

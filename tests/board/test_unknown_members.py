@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 
 from callsheet.deployments.board.app import API, CALLS, make_app
 from tests.board.conftest import OpenBoard
-from tests.board.filmed import filmed
+from tests.board.with_videos import with_videos
 
 
 async def test_every_route_refuses_a_misspelt_parameter(open_board: OpenBoard) -> None:
@@ -58,7 +58,7 @@ def names_in(schema: Any) -> set[str]:
 async def test_a_misspelt_filter_decides_on_nothing(
     open_board: OpenBoard, name: str, meant: str
 ) -> None:
-    stage = await filmed(open_board.ledger, 2)
+    stage = await with_videos(open_board.ledger, 2)
     campaign = stage.campaign.name
     address = f"{API}/campaigns/{campaign}/reviews?review=none&{name}=de"
     answer = await open_board.reviewer.post(address, json={"verdict": "keep"})
@@ -66,9 +66,9 @@ async def test_a_misspelt_filter_decides_on_nothing(
 
     browser = await open_board.form("reviewer")
     form = {"verdict": "keep", "all": "yes", "view": f"review=none&{name}=de"}
-    page = await browser.post(f"/c/{campaign}/films/verdicts", data=form)
+    page = await browser.post(f"/c/{campaign}/videos/verdicts", data=form)
     assert page.status_code == 422
-    for path in ("films", ""):
+    for path in ("videos", ""):
         shown = await browser.get(f"/c/{campaign}/{path}".rstrip("/") + f"?{name}=de")
         assert shown.status_code == 422
 

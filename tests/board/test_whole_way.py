@@ -1,4 +1,4 @@
-"""From a sheet with mistakes to kept films, in a real browser against `callsheet board`.
+"""From a sheet with mistakes to kept videos, in a real browser against `callsheet board`.
 
 PICTURES=FOLDER python -m pytest tests/board/test_whole_way.py     takes a picture of every step
 """
@@ -15,7 +15,7 @@ from tests.board.looking import picture, watched
 from tests.board.whole_board import WholeBoard, whole_board
 
 COLUMNS = "id,tool,fields.product,title,duration_seconds,aspect_ratio,language,captions"
-FILMS = {
+VIDEOS = {
     "hero": "product-launch,Copper kettle,The Kettle That Hums{},5,9:16,en,both",
     "hero-de": "product-launch,Kupferkessel,Der Kessel singt{},5,9:16,de,both",
     "how": "explainer,Copper kettle,Why Copper Boils First{},5,16:9,en,both",
@@ -24,8 +24,8 @@ FILMS = {
 
 
 def sheet_of(words: str = "") -> str:
-    """A sheet of four films; with other words in their titles they are other films."""
-    rows = [f"{row},{cells}".format(words) for row, cells in FILMS.items()]
+    """A sheet of four videos; with other words in their titles they are other videos."""
+    rows = [f"{row},{cells}".format(words) for row, cells in VIDEOS.items()]
     return "\n".join([COLUMNS, *rows]) + "\n"
 
 
@@ -40,7 +40,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeBoard]:
         yield opened
 
 
-async def test_from_a_sheet_with_mistakes_to_kept_films(
+async def test_from_a_sheet_with_mistakes_to_kept_videos(
     board: WholeBoard, chromium: Browser
 ) -> None:
     context = await chromium.new_context(base_url=board.url)
@@ -71,7 +71,7 @@ async def test_from_a_sheet_with_mistakes_to_kept_films(
         await expect(page.get_by_role("table", name="Rows")).to_contain_text("delivered")
         await picture(page, "04-delivered")
 
-        await page.get_by_role("link", name="Films").first.click()
+        await page.get_by_role("link", name="Videos").first.click()
         await reject(page, "hero", "wording", "it is a kettle, no teapot")
         await reject(page, "how", "picture", "brighter")
         await picture(page, "05-two-rejected")
@@ -82,13 +82,13 @@ async def test_from_a_sheet_with_mistakes_to_kept_films(
         )
         await picture(page, "07-made-again")
 
-        await page.goto("/c/spring/films?open=hero")
+        await page.goto("/c/spring/videos?open=hero")
         await page.get_by_role("link", name="Compare with take 1").click()
         await expect(page.locator("video")).to_have_count(2)
         await picture(page, "08-beside-the-take-before")
         await page.get_by_role("checkbox", name="all 4 that match").check()
         await page.get_by_role("button", name="Keep selected").click()
-        await expect(page.get_by_text("4 films kept.").last).to_be_visible()
+        await expect(page.get_by_text("4 videos kept.").last).to_be_visible()
         await picture(page, "09-kept")
 
         await page.get_by_role("link", name="Report").click()
@@ -114,7 +114,7 @@ async def test_the_same_without_scripts(board: WholeBoard, chromium: Browser) ->
         await hand_in(page, "plain.csv", sheet_of(" Again"))
         await page.get_by_role("button", name="Approve 4 rows for").click()
         await until_delivered(page, "plain")
-        await page.get_by_role("link", name="Films").first.click()
+        await page.get_by_role("link", name="Videos").first.click()
         await picture(page, "11-without-scripts")
         about = page.locator("#about")
         await about.get_by_role("button", name="Keep").click()
@@ -126,12 +126,12 @@ async def test_the_same_without_scripts(board: WholeBoard, chromium: Browser) ->
         await page.get_by_role("button", name="Retake 1 rejected").click()
         await page.get_by_role("button", name="Approve 1 row for").click()
         await until_delivered(page, "plain")
-        await page.goto("/c/plain/films?review=none")
+        await page.goto("/c/plain/videos?review=none")
         await page.get_by_role("checkbox", name="all 3 that match").check()
         await page.get_by_role("button", name="Keep selected").click()
-        await expect(page.get_by_text("3 films kept.").last).to_be_visible()
+        await expect(page.get_by_text("3 videos kept.").last).to_be_visible()
         await page.get_by_role("link", name="Report").click()
-        await expect(page.get_by_text("of 4 films")).to_be_visible()
+        await expect(page.get_by_text("of 4 videos")).to_be_visible()
     rows = board.desk.rows("plain")
     assert {line["review"] for line in rows.values()} == {"keep"}
     assert rows["hero-de"]["take"] == 2
@@ -168,8 +168,8 @@ async def picture_of_plan(page: Page) -> None:
 
 
 async def reject(page: Page, row: str, reason: str, note: str) -> None:
-    """Reject a film on the contact sheet with a reason and a note."""
-    card = page.locator(f"#film-{row}")
+    """Reject a video on the contact sheet with a reason and a note."""
+    card = page.locator(f"#video-{row}")
     await card.get_by_role("link").click()
     about = page.locator(f'#about[data-row="{row}"]:not(.is-loading)')
     await about.get_by_label("Note").fill(note)
@@ -178,7 +178,7 @@ async def reject(page: Page, row: str, reason: str, note: str) -> None:
 
 
 async def make_again(page: Page) -> None:
-    """Have the rejected films made again, at a price that is seen first."""
+    """Have the rejected videos made again, at a price that is seen first."""
     await page.reload()
     await page.get_by_role("button", name="Retake 2 rejected").click()
     await expect(page.get_by_role("button", name="Approve 2 rows for")).to_be_visible()

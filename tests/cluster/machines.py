@@ -234,7 +234,7 @@ def cluster(folder: Path, settings: Mapping[str, str]) -> Iterator[Cluster]:
         environ = {
             **service.environ,
             "CALLSHEET_LEDGER": server.new_database("ledger"),
-            "CALLSHEET_STORE": str(folder / "films"),
+            "CALLSHEET_STORE": str(folder / "videos"),
             "PREFECT_HOME": str(folder / "desk.prefect"),
             "PREFECT_API_URL": prefect.url,
             "DO_NOT_TRACK": "1",

@@ -1,5 +1,5 @@
 """What a cluster is put through: machines that die or stop, databases and servers that restart,
-runs that are cancelled or killed. Whatever happens, every film is paid for once."""
+runs that are cancelled or killed. Whatever happens, every video is paid for once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def many_machines(cluster: Cluster, findings: Findings, rows: int) -> None:
 
     began = time.monotonic()
     wait_until(lambda: stage.states()["delivered"] > 0, while_=runs)
-    findings.did("the first film is delivered", f"{time.monotonic() - began:.0f} s after the start")
+    findings.did(
+        "the first video is delivered", f"{time.monotonic() - began:.0f} s after the start"
+    )
     began = time.monotonic()
     wait_until(lambda: dies.flow_run() is not None, while_=runs)
     stage.until_delivered(0.15, runs)
@@ -102,7 +104,7 @@ def _must_be_delivered(stage: Stage, status: int) -> None:
     stage.must_be_paid_once(rows)
     verified = stage.cluster.type("verify", stage.name, "--json")
     files = json.loads(verified.stdout)["files"] if verified.returncode == 0 else verified.stderr
-    findings.must("every film is in the store, intact", verified.returncode == 0, files)
+    findings.must("every video is in the store, intact", verified.returncode == 0, files)
     findings.must("no batch is held", stage.held() == 0, stage.held())
 
 

@@ -100,15 +100,15 @@ class Stage:
         """Return how often which key was charged since the stage was set."""
         return Counter(charges(self.cluster)[self.charged_before :])
 
-    def must_be_paid_once(self, films: int, most: int | None = None) -> None:
-        """Hold the service's charge log to the rows of the ledger: films that were begun."""
+    def must_be_paid_once(self, videos: int, most: int | None = None) -> None:
+        """Hold the service's charge log to the rows of the ledger: videos that were begun."""
         found, keys = self.charged(), self.keys()
-        most = films if most is None else most
+        most = videos if most is None else most
         twice = sum(1 for count in found.values() if count > 1)
         self.findings.must(
-            "one charge for each film",
-            not twice and found.keys() <= keys and films <= found.total() <= most,
-            f"{found.total():,} charges, {films:,} films; {twice} keys charged twice, "
+            "one charge for each video",
+            not twice and found.keys() <= keys and videos <= found.total() <= most,
+            f"{found.total():,} charges, {videos:,} videos; {twice} keys charged twice, "
             f"{len(found.keys() - keys)} that are no row's",
         )
 

@@ -2,7 +2,7 @@
 
 Builds every stage of the Dockerfile in a clean root of Debian's packages, then runs the demo of
 compose.yaml in it, each service as compose.yaml says it (no root, nothing to write to, no
-capability), and makes films: by a command, by crews and by a worker.
+capability), and makes videos: by a command, by crews and by a worker.
 Needs root on Linux, debootstrap, PostgreSQL's server and a few minutes; where it
 has not got them it says so and does nothing.
 """
@@ -28,9 +28,9 @@ from tests.programs import ROOT
 
 NEEDED = ("debootstrap", "unshare", "setpriv", "ip")
 SERVING = ("prefect", "worker", "board", "receiver", "sandbox")
-#: Films of each sheet.
-FILMS = 8
-#: Seconds until films have to be there.
+#: Videos of each sheet.
+VIDEOS = 8
+#: Seconds until videos have to be there.
 LONGEST = 240.0
 
 
@@ -69,7 +69,7 @@ def _try(work: Path, image: Path) -> None:
         _until(lambda: all(engine.is_healthy(name) for name in SERVING))
         print(f"all is up and healthy after {time.monotonic() - begun:.0f} s")
         _look_around(engine)
-        _make_films(engine)
+        _make_videos(engine)
         _approve_on_the_board(engine)
         _stop(engine)
     finally:
@@ -80,7 +80,7 @@ def _try(work: Path, image: Path) -> None:
 
 def _sheet(name: str) -> str:
     """Return a sheet whose rows are nobody else's: what is paid for is not paid for again."""
-    rows = [f"film-{n},Film {n} of those made {name},8,9:16" for n in range(FILMS)]
+    rows = [f"video-{n},Video {n} of those made {name},8,9:16" for n in range(VIDEOS)]
     return "\n".join(["id,script,duration_seconds,aspect_ratio", *rows, ""])
 
 
@@ -93,12 +93,12 @@ def _look_around(engine: Engine) -> None:
     print("no root, no capability, nothing to write to:", ", ".join(SERVING))
 
 
-def _make_films(engine: Engine) -> None:
+def _make_videos(engine: Engine) -> None:
     """By a command in a container, by two crews that workers carry, and by a deployment."""
     for name, more in (("by-hand", []), ("by-crews", ["--workers", "2"])):
         words = ("callsheet", "run", f"sheets/{name}.csv", "--yes", "--json", *more)
         told = json.loads(engine.call("board", *words).splitlines()[0])
-        assert told["rows"]["delivered"] == told["rows"]["total"] == FILMS, told
+        assert told["rows"]["delivered"] == told["rows"]["total"] == VIDEOS, told
         print(f"{name}: {told['rows']}, {told['credits']}")
     asked = ("sheet=sheets/by-worker.csv", "approve=yes")
     words = tuple(word for one in asked for word in ("--param", one))
@@ -106,10 +106,10 @@ def _make_films(engine: Engine) -> None:
 
     def are_made() -> bool:
         said = engine.call("receiver", "callsheet", "status", "by-worker", "--json", check=False)
-        return f'"delivered": {FILMS}' in said
+        return f'"delivered": {VIDEOS}' in said
 
     _until(are_made)
-    print(f"by-worker: {FILMS} delivered by the deployment campaign/campaign")
+    print(f"by-worker: {VIDEOS} delivered by the deployment campaign/campaign")
     print(engine.call("receiver", "callsheet", "doctor"))
 
 
@@ -130,14 +130,16 @@ def _approve_on_the_board(engine: Engine) -> None:
 
     def are_made() -> bool:
         found = board.get("/campaigns/on-the-board")
-        return found.status_code == 200 and f'"delivered":{FILMS}' in found.text.replace(" ", "")
+        return found.status_code == 200 and f'"delivered":{VIDEOS}' in found.text.replace(" ", "")
 
     _until(are_made)
     rows = board.get("/campaigns/on-the-board/rows").json()["rows"]
-    film = board.get(f"/films/on-the-board/{rows[0]['row']}/1.mp4")
-    assert film.status_code == 302, film.text
-    assert film.headers["location"].startswith("http://s3.localhost:9000/films/"), film.headers
-    print(f"on-the-board: {FILMS} delivered by what was approved there; films come from the store")
+    video = board.get(f"/videos/on-the-board/{rows[0]['row']}/1.mp4")
+    assert video.status_code == 302, video.text
+    assert video.headers["location"].startswith("http://s3.localhost:9000/videos/"), video.headers
+    print(
+        f"on-the-board: {VIDEOS} delivered by what was approved there; videos come from the store"
+    )
 
 
 def _stop(engine: Engine) -> None:

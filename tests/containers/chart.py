@@ -16,12 +16,12 @@ from tests.programs import ROOT
 CHART = ROOT / "deployments" / "helm"
 #: What has to be said.
 LEAST: dict[str, Any] = {
-    "settings": {"base_url": "https://service.example/api/v1", "store": "s3://films/launch"},
+    "settings": {"base_url": "https://service.example/api/v1", "store": "s3://videos/launch"},
     "secrets": {"name": "callsheet"},
     "board": {"url": "https://board.example"},
     "prefectApiUrl": "http://prefect.example/api",
 }
-RELEASE, NAMESPACE = "spring", "films"
+RELEASE, NAMESPACE = "spring", "videos"
 
 Document = dict[str, Any]
 

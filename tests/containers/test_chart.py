@@ -31,7 +31,7 @@ from tests.containers.chart import (
 from tests.containers.named import check_command, unknown_variables
 from tests.programs import ROOT
 
-INGRESS = {"enabled": True, "className": "nginx", "host": "films.example", "tlsSecret": "tls"}
+INGRESS = {"enabled": True, "className": "nginx", "host": "videos.example", "tlsSecret": "tls"}
 #: Every switch the other way, and something in every list.
 MOST: dict[str, Any] = {
     **LEAST,
@@ -63,11 +63,11 @@ MOST: dict[str, Any] = {
         "from": [{"namespaceSelector": {"matchLabels": {"name": "ingress"}}}],
         "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}],
     },
-    "serviceAccount": {"annotations": {"eks.example/role": "films"}},
-    "podAnnotations": {"team": "films"},
-    "podLabels": {"team": "films"},
+    "serviceAccount": {"annotations": {"eks.example/role": "videos"}},
+    "podAnnotations": {"team": "videos"},
+    "podLabels": {"team": "videos"},
     "nodeSelector": {"disk": "ssd"},
-    "tolerations": [{"key": "films", "operator": "Exists"}],
+    "tolerations": [{"key": "videos", "operator": "Exists"}],
     "priorityClassName": "low",
     "backup": {"enabled": True, "timeZone": "Europe/Berlin", "keep": 3, "storageClass": "slow"},
     "nightly": {
@@ -248,7 +248,7 @@ def test_the_board_answers_prometheus_where_there_is_no_receiver() -> None:
     (endpoint,) = monitor["metrics"]["spec"]["endpoints"]
     assert endpoint["authorization"] == {"credentials": {"name": "viewer", "key": "token"}}
     assert endpoint["relabelings"] == [
-        {"targetLabel": "environment", "replacement": "films/spring"}
+        {"targetLabel": "environment", "replacement": "videos/spring"}
     ]
     values, _ = CASES["open metrics without the receiver"]
     board = of_kind(render(values), "Deployment")["board"]["spec"]["template"]["metadata"]
@@ -336,7 +336,7 @@ def test_prefects_own_chart_comes_along_where_it_is_wanted(tmp_path: Path) -> No
     assert server["metadata"]["name"] == "prefect-server"
     assert "service.yaml" not in without
     environ = {one["name"]: one["value"] for one in pods(made)["worker"]["containers"][0]["env"]}
-    assert environ["PREFECT_API_URL"] == "http://prefect-server.films.svc:4200/api"
+    assert environ["PREFECT_API_URL"] == "http://prefect-server.videos.svc:4200/api"
 
 
 def test_prefects_server_records_as_prefect_toml_says() -> None:

@@ -25,7 +25,7 @@ from tests.programs import ROOT
 
 MINE = {
     "CALLSHEET_BASE_URL": "https://service.example/api/v1",
-    "CALLSHEET_STORE": "s3://films/launch",
+    "CALLSHEET_STORE": "s3://videos/launch",
 }
 ENVIRONMENTS = {"mine": MINE, "demo": read_environ(DEMO)}
 SERVICES = read_compose(MINE)["services"]

@@ -28,7 +28,7 @@ def running_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 
 @pytest.fixture(scope="session")
 def running(running_with: Callable[..., dict]) -> dict:
-    """A sandbox whose films are ready at once."""
+    """A sandbox whose videos are ready at once."""
     return running_with(*USUAL)
 
 
@@ -47,7 +47,7 @@ async def service(running: dict) -> AsyncIterator[VideoService]:
 
 @pytest.fixture(params=DIALECTS)
 def speaking(request: pytest.FixtureRequest, running_with: Callable[..., dict]) -> dict:
-    """A sandbox whose films are ready at once, in each way of answering."""
+    """A sandbox whose videos are ready at once, in each way of answering."""
     usual = request.param == DIALECTS[0]
     return running_with(*USUAL) if usual else running_with(*USUAL, "--answers", request.param)
 

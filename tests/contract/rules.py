@@ -30,7 +30,7 @@ RULES: dict[int, dict[str, tuple[str, ...]]] = {
         "a video is made from a tool": (
             _HERE + "sandbox_money.py::test_the_charge_is_the_estimate",
         ),
-        "a video is made from a script": (_DIALECTS + "a_film_from_create_to_download",),
+        "a video is made from a script": (_DIALECTS + "a_video_from_create_to_download",),
         "a quote is free": (_MONEY + "an_estimate_reserves_nothing",),
         "a clip may speak, and lasts what was asked for": (_DIALECTS + "clips",),
     },
@@ -38,7 +38,7 @@ RULES: dict[int, dict[str, tuple[str, ...]]] = {
         "a create that does not start is a draft": (
             _STATES + "a_draft_is_generated_when_it_is_asked_to_be",
         ),
-        "a create that starts is generating": (_DIALECTS + "a_film_from_create_to_download",),
+        "a create that starts is generating": (_DIALECTS + "a_video_from_create_to_download",),
         "an edit changes no state": (_STATES + "an_edited_script_is_used_by_the_next_generate",),
         "an edited script takes effect at the next generate": (
             _STATES + "an_edited_script_is_used_by_the_next_generate",
@@ -67,7 +67,7 @@ RULES: dict[int, dict[str, tuple[str, ...]]] = {
             _MONEY + "without_a_key_a_repeat_is_a_second_video",
         ),
         "a created video has id, status and polling hint": (
-            _DIALECTS + "a_film_from_create_to_download",
+            _DIALECTS + "a_video_from_create_to_download",
         ),
         "captions are text, in the format asked for": (_DIALECTS + "captions",),
         "a regenerated scene leaves the others alone": (
@@ -173,14 +173,14 @@ RULES: dict[int, dict[str, tuple[str, ...]]] = {
     },
     6: {
         "a finished render is told as video.ready": (
-            _HOOKS + "a_finished_film_is_told_under_the_secret_of_the_subscription",
+            _HOOKS + "a_finished_video_is_told_under_the_secret_of_the_subscription",
         ),
         "the raw body is signed with the secret": (
-            _HOOKS + "a_finished_film_is_told_under_the_secret_of_the_subscription",
+            _HOOKS + "a_finished_video_is_told_under_the_secret_of_the_subscription",
             _DELIVERY + "a_finished_render_is_told_with_a_signature",
         ),
         "kind, id, timestamp and attempt come as headers": (
-            _HOOKS + "a_finished_film_is_told_under_the_secret_of_the_subscription",
+            _HOOKS + "a_finished_video_is_told_under_the_secret_of_the_subscription",
         ),
         "a retry has the id and the bytes of the first": (
             _HOOKS + "attempts_are_listed_with_the_repeated_ones",
@@ -210,7 +210,7 @@ RULES: dict[int, dict[str, tuple[str, ...]]] = {
         ),
         "4xx is not retryable": (_STATUSES + "404_what_is_not_there",),
         "but a download that is not ready is": (
-            _STATUSES + "409_a_film_that_is_not_ready_may_be_asked_for_again",
+            _STATUSES + "409_a_video_that_is_not_ready_may_be_asked_for_again",
         ),
         "400": (
             _STATUSES + "400_a_brief_or_script_that_is_not_one",
@@ -227,7 +227,7 @@ RULES: dict[int, dict[str, tuple[str, ...]]] = {
         "409": (
             _STATUSES + "409_generating_what_is_generating",
             _STATUSES + "409_cancelling_what_does_not_run",
-            _STATUSES + "409_a_film_that_is_not_ready_may_be_asked_for_again",
+            _STATUSES + "409_a_video_that_is_not_ready_may_be_asked_for_again",
         ),
         "429": (
             _STATUSES + "429_the_rate_limit_names_its_moment",

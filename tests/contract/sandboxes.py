@@ -54,7 +54,7 @@ CLIPS = {
 }
 #: The ways of answering that the specification leaves open.
 DIALECTS = ("enveloped", "bare", "renamed")
-#: How the sandbox is started where a test asks for nothing else: films are ready at once.
+#: How the sandbox is started where a test asks for nothing else: videos are ready at once.
 USUAL = ("--time-scale", "600", "--allow-loopback-webhooks")
 
 
@@ -90,7 +90,7 @@ async def made(service: VideoService, key: str, **more: object) -> Created:
 
 
 async def finished(service: VideoService, video_id: str) -> str:
-    """Return the signed address of a film, once there is one."""
+    """Return the signed address of a video, once there is one."""
     for _ in range(600):
         try:
             return (await service.download(video_id)).url

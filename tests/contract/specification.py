@@ -37,8 +37,8 @@ def _line(line: str, scope: str | None, statuses: dict[int, str | tuple[str, ...
     return Endpoint(method, path, scope, shown)
 
 
-_FILM = _DIALECTS + "a_film_from_create_to_download"
-_REMAKES = _DIALECTS + "remakes_of_a_film"
+_VIDEO = _DIALECTS + "a_video_from_create_to_download"
+_REMAKES = _DIALECTS + "remakes_of_a_video"
 _EDITING = _DIALECTS + "editing_and_deleting"
 _HOOKS = _DIALECTS + "the_life_of_a_subscription"
 _CLIPS = {202: _DIALECTS + "clips", 402: _STATUSES + "402_a_clip_without_credits"}
@@ -50,7 +50,7 @@ ENDPOINTS = (
         "POST /videos",
         "write",
         {
-            202: (_FILM, _DIALECTS + "the_same_key_again"),
+            202: (_VIDEO, _DIALECTS + "the_same_key_again"),
             400: _STATUSES + "400_a_brief_or_script_that_is_not_one",
             402: _STATUSES + "402_a_create_without_credits",
             403: _SCOPES + "a_key_opens_what_its_scope_covers_and_nothing_else",
@@ -61,7 +61,7 @@ ENDPOINTS = (
         },
     ),
     _line("POST /videos/estimate", "read", {200: _DIALECTS + "a_quote"}),
-    _line("GET /videos/{id}", "read", {200: _FILM, 404: UNKNOWN}),
+    _line("GET /videos/{id}", "read", {200: _VIDEO, 404: UNKNOWN}),
     _line("PATCH /videos/{id}", "write", {200: _EDITING, 404: UNKNOWN}),
     _line("DELETE /videos/{id}", "write", {200: _EDITING, 404: UNKNOWN}),
     _line(
@@ -84,9 +84,9 @@ ENDPOINTS = (
         "GET /videos/{id}/download",
         "read",
         {
-            200: _FILM,
+            200: _VIDEO,
             404: UNKNOWN,
-            409: _STATUSES + "409_a_film_that_is_not_ready_may_be_asked_for_again",
+            409: _STATUSES + "409_a_video_that_is_not_ready_may_be_asked_for_again",
         },
     ),
     _line("GET /videos/{id}/renders", "read", {200: _REMAKES}),

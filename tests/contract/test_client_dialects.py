@@ -31,7 +31,7 @@ async def test_a_quote(spoken):
     assert (await spoken.estimate(REQUEST | {"duration_seconds": 10})).amount > quote.amount
 
 
-async def test_a_film_from_create_to_download(spoken):
+async def test_a_video_from_create_to_download(spoken):
     quote = await spoken.estimate(REQUEST)
     created = await made(spoken, new_key())
     assert created.video_id.startswith("vid_")
@@ -88,7 +88,7 @@ async def test_editing_and_deleting(spoken):
         await spoken.get(created.video_id)
 
 
-async def test_remakes_of_a_film(spoken):
+async def test_remakes_of_a_video(spoken):
     video_id = (await made(spoken, new_key())).video_id
     first = await at(await finished(spoken, video_id))
     for remake in (

@@ -40,9 +40,9 @@ async def test_a_video_is_created_watched_and_downloaded(service):
     assert seen.status
     url = await finished(service, created.video_id)
     async with httpx.AsyncClient(verify=False) as plain:
-        film = await plain.get(url)
-    assert film.status_code == 200
-    assert film.content[4:8] == b"ftyp"
+        rendered = await plain.get(url)
+    assert rendered.status_code == 200
+    assert rendered.content[4:8] == b"ftyp"
 
 
 async def test_captions_come_in_the_format_asked_for(service):
@@ -67,7 +67,7 @@ async def test_what_was_created_is_listed(service):
     assert created.video_id in [video.id async for video in service.list_videos()]
 
 
-async def test_a_draft_has_no_film_yet(service):
+async def test_a_draft_has_no_video_yet(service):
     body = frozen("cs1_draft", start_generation=False)
     created = await service.create(body, key="cs1_draft")
     assert created.status == "draft"

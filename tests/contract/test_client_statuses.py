@@ -140,7 +140,7 @@ async def test_409_cancelling_what_does_not_run(service):
     assert (await service.get(draft.video_id)).status == "draft"
 
 
-async def test_409_a_film_that_is_not_ready_may_be_asked_for_again(service, running):
+async def test_409_a_video_that_is_not_ready_may_be_asked_for_again(service, running):
     video_id = await endless(service, running)
     with pytest.raises(Conflict, match="not ready") as caught:
         await service.download(video_id)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("client")
 WITHIN = 30.0
 
 
-async def test_a_finished_film_is_told_under_the_secret_of_the_subscription(service):
+async def test_a_finished_video_is_told_under_the_secret_of_the_subscription(service):
     with receiving() as receiver:
         hook = await service.create_webhook(receiver.url, ["video.ready"])
         video_id = (await made(service, new_key())).video_id

@@ -83,9 +83,9 @@ async def test_a_receiver_that_goes_is_missed_and_one_that_comes_back_is_relied_
         # Looked at several times since, and said once.
         await asyncio.sleep(2 * SHORT)
     assert [words.split(":")[0] for words in engine.said] == [
-        "films are found by looking for them",
-        "webhooks tell of films again",
-        "films are found by looking for them",
+        "videos are found by looking for them",
+        "webhooks tell of videos again",
+        "videos are found by looking for them",
     ]
 
 

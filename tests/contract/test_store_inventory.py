@@ -14,8 +14,8 @@ from callsheet.tasks.store.open import open_inventory, place_of
 from callsheet.tasks.store.store import Inventory, marked, name_below
 from tests.stores import S3Server, rclone_s3
 
-FILM = bytes(range(256)) * 100
-SHA256 = hashlib.sha256(FILM).hexdigest()
+VIDEO = bytes(range(256)) * 100
+SHA256 = hashlib.sha256(VIDEO).hexdigest()
 NAME = "spring/a/a-take1.mp4"
 
 
@@ -32,12 +32,12 @@ async def place(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[tuple[Inventory, str]]:
-    """An inventory and the address of one film that it has."""
+    """An inventory and the address of one video that it has."""
     for name, value in rclone.environment().items():
         monkeypatch.setenv(name, value)
-    root = str(tmp_path / "films") if request.param == "folder" else f"s3://films/{tmp_path.name}"
+    root = str(tmp_path / "videos") if request.param == "folder" else f"s3://videos/{tmp_path.name}"
     store = open_store(root)
-    file = File(name=NAME, source=FILM, kind="mp4", sha256=SHA256)
+    file = File(name=NAME, source=VIDEO, kind="mp4", sha256=SHA256)
     (stored,) = await store.put(file, metadata={})
     await store.aclose()
     inventory = open_inventory(stored.uri)
@@ -47,12 +47,12 @@ async def place(
 
 async def test_a_file_is_measured_read_and_listed(place, tmp_path: Path) -> None:
     inventory, uri = place
-    assert await inventory.size(uri) == len(FILM)
+    assert await inventory.size(uri) == len(VIDEO)
     async with inventory.opened(uri, tmp_path / "spool") as path:
-        assert path.read_bytes() == FILM
+        assert path.read_bytes() == VIDEO
     assert not list((tmp_path / "spool").glob("*"))
     folder = uri.removesuffix(f"/{NAME.partition('/')[2]}")
-    assert [(file.uri, file.bytes) for file in await inventory.below(folder)] == [(uri, len(FILM))]
+    assert [(file.uri, file.bytes) for file in await inventory.below(folder)] == [(uri, len(VIDEO))]
     assert await inventory.below(folder + "-not") == []
 
 
@@ -71,7 +71,7 @@ async def test_setting_aside_loses_nothing(place, tmp_path: Path) -> None:
     assert aside.endswith("a-take1.damaged-1.mp4")
     assert await inventory.size(uri) is None
     async with inventory.opened(aside, tmp_path / "spool") as path:
-        assert path.read_bytes() == FILM
+        assert path.read_bytes() == VIDEO
 
 
 async def test_a_name_that_is_taken_by_another_file_is_left_alone(place, tmp_path: Path) -> None:
@@ -87,11 +87,11 @@ async def test_a_name_that_is_taken_by_another_file_is_left_alone(place, tmp_pat
     await store.aclose()
     with pytest.raises(StoreError, match="is there already"):
         await inventory.set_aside(uri, "damaged-1")
-    assert await inventory.size(uri) == len(FILM)
+    assert await inventory.size(uri) == len(VIDEO)
 
 
 def test_addresses_are_told_apart() -> None:
-    assert place_of("s3://films/a/b.mp4") == "s3://films"
-    assert place_of("/srv/films/b.mp4") == "/"
-    assert name_below("s3://films/out", "s3://films/out/a/b.mp4") == "a/b.mp4"
-    assert name_below("s3://films/out", "s3://films/outer/b.mp4") is None
+    assert place_of("s3://videos/a/b.mp4") == "s3://videos"
+    assert place_of("/srv/videos/b.mp4") == "/"
+    assert name_below("s3://videos/out", "s3://videos/out/a/b.mp4") == "a/b.mp4"
+    assert name_below("s3://videos/out", "s3://videos/outer/b.mp4") is None

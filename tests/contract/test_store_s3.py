@@ -20,7 +20,7 @@ from tests.stores import S3Server, bucket_store, moto_s3, rclone_s3
 from tests.unit.store.s3_proxy import checking, s3_proxy
 
 NAME = "spring/ad-1/ad-1-take1.mp4"
-FILM = bytes(range(256)) * 1000
+VIDEO = bytes(range(256)) * 1000
 
 SEEN = {
     "rclone": Abilities(digest="md5", checks=True, conditional=False),
@@ -61,7 +61,7 @@ async def s3(
 async def store(s3: S3Server, request: pytest.FixtureRequest) -> AsyncIterator[BucketStore]:
     # A prefix of its own, so that tests on one server do not meet.
     prefix = hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
-    store = bucket_store(f"films/{prefix}")
+    store = bucket_store(f"videos/{prefix}")
     yield store
     await store.aclose()
 
@@ -88,15 +88,15 @@ async def test_what_a_store_can_do_is_found_out_and_no_trace_is_left(s3, store, 
     assert await _keys(s3, store) == []
 
 
-async def test_a_film_is_stored_with_its_type_and_labels(s3, store, tmp_path) -> None:
-    path = tmp_path / "film"
-    path.write_bytes(FILM)
+async def test_a_video_is_stored_with_its_type_and_labels(s3, store, tmp_path) -> None:
+    path = tmp_path / "video"
+    path.write_bytes(VIDEO)
     stored = await _put(store, path, **{"callsheet-row": "ad-1", "callsheet-title": "Frühling\n€"})
     key = stored.uri.removeprefix(f"s3://{s3.bucket}/")
     assert stored.uri == f"{store.address}/{NAME}"
-    assert (stored.bytes, stored.sha256) == (len(FILM), hashlib.sha256(FILM).hexdigest())
+    assert (stored.bytes, stored.sha256) == (len(VIDEO), hashlib.sha256(VIDEO).hexdigest())
     assert await store.head(NAME) == stored
-    assert await asyncio.to_thread(s3.read, key) == FILM
+    assert await asyncio.to_thread(s3.read, key) == VIDEO
     head = await asyncio.to_thread(s3.client().head_object, Bucket=s3.bucket, Key=key)
     labels = {name.lower(): value for name, value in head["Metadata"].items()}
     assert head["ContentType"] == "video/mp4"
@@ -108,7 +108,7 @@ async def test_a_film_is_stored_with_its_type_and_labels(s3, store, tmp_path) ->
 async def test_an_answer_that_names_the_digest_needs_no_second_look(store, seen) -> None:
     await store.check()
     seen.clear()
-    await _put(store, FILM)
+    await _put(store, VIDEO)
     methods = [method for method, _ in seen]
     # Where nothing stops a second writer, it is looked before; nowhere afterwards.
     conditional = (await store._known()).abilities.conditional
@@ -118,7 +118,7 @@ async def test_an_answer_that_names_the_digest_needs_no_second_look(store, seen)
 async def test_files_of_a_delivery_are_stored_together(store) -> None:
     files = [
         File(name=f"a.{kind}", source=data, kind=kind, sha256=hashlib.sha256(data).hexdigest())
-        for kind, data in (("mp4", FILM), ("srt", b"one"), ("vtt", b"two"))
+        for kind, data in (("mp4", VIDEO), ("srt", b"one"), ("vtt", b"two"))
     ]
     stored = await store.put(*files, metadata={})
     assert [one.sha256 for one in stored] == [file.sha256 for file in files]
@@ -134,12 +134,12 @@ def _words(data: bytes) -> dict[str, Any]:
 
 
 async def test_storing_it_twice_is_a_no_op(store) -> None:
-    assert await _put(store, FILM) == await _put(store, FILM)
+    assert await _put(store, VIDEO) == await _put(store, VIDEO)
 
 
-@pytest.mark.parametrize("other", [b"shorter", bytes(len(FILM))])
+@pytest.mark.parametrize("other", [b"shorter", bytes(len(VIDEO))])
 async def test_another_file_is_left_alone(s3, store, other) -> None:
-    stored = await _put(store, FILM)
+    stored = await _put(store, VIDEO)
     with pytest.raises(StoreError, match="exists already") as caught:
         await _put(store, other)
     assert caught.value.conflict
@@ -148,8 +148,8 @@ async def test_another_file_is_left_alone(s3, store, other) -> None:
 
 
 async def test_of_many_at_once_exactly_one_wins(store) -> None:
-    films = [bytes([n]) * 5000 for n in range(6)]
-    outcomes = await asyncio.gather(*(_put(store, f) for f in films), return_exceptions=True)
+    videos = [bytes([n]) * 5000 for n in range(6)]
+    outcomes = await asyncio.gather(*(_put(store, f) for f in videos), return_exceptions=True)
     won = [outcome for outcome in outcomes if isinstance(outcome, StoredFile)]
     assert len(won) == 1
     assert sum(isinstance(outcome, StoreError) and outcome.conflict for outcome in outcomes) == 5
@@ -169,7 +169,7 @@ async def test_what_is_not_there_is_none(store) -> None:
 
 async def test_a_file_that_changed_in_the_spool_is_not_stored(s3, store) -> None:
     with pytest.raises(StoreError, match="not the one"):
-        await store.put(_file(FILM, "0" * 64), metadata={})
+        await store.put(_file(VIDEO, "0" * 64), metadata={})
     assert await _keys(s3, store) == []
 
 
@@ -179,7 +179,7 @@ async def test_a_missing_bucket_is_named(s3) -> None:
         await store.check()
     assert caught.value.remedy
     with pytest.raises(StoreError, match="does not exist") as refused:
-        await _put(store, FILM)
+        await _put(store, VIDEO)
     assert refused.value.permanent
     await store.aclose()
 
@@ -188,7 +188,7 @@ async def test_open_store_finds_the_server_by_the_environment(s3) -> None:
     store = open_store(f"{s3.address}/by/address")
     await store.check()
     stored = await store.replace("x.txt", b"x", content_type="text/plain")
-    assert stored.uri == "s3://films/by/address/x.txt"
+    assert stored.uri == "s3://videos/by/address/x.txt"
     await store.aclose()
 
 
@@ -197,18 +197,18 @@ async def test_a_digest_the_store_only_repeats_is_not_believed(s3, store) -> Non
     """rclone takes any SHA-256 for true and gives it back: a stranger's file may carry ours."""
     await store.check()
     key = f"{store.address}/{NAME}".removeprefix(f"s3://{s3.bucket}/")
-    lie = base64.b64encode(hashlib.sha256(FILM).digest()).decode()
-    others = bytes(len(FILM))
+    lie = base64.b64encode(hashlib.sha256(VIDEO).digest()).decode()
+    others = bytes(len(VIDEO))
     put = s3.client().put_object
     await asyncio.to_thread(put, Bucket=s3.bucket, Key=key, Body=others, ChecksumSHA256=lie)
     assert (await store.head(NAME)).sha256 == hashlib.sha256(others).hexdigest()
     with pytest.raises(StoreError) as caught:
-        await _put(store, FILM)
+        await _put(store, VIDEO)
     assert caught.value.conflict
 
 
 async def test_only_a_digest_that_the_store_has_checked_is_vouched_for(s3, store, request) -> None:
-    stored = await _put(store, FILM)
+    stored = await _put(store, VIDEO)
     inventory = BucketInventory(s3.bucket)
     vouched = await inventory.vouched(stored.uri)
     await inventory.aclose()
@@ -234,6 +234,6 @@ async def test_a_store_in_trouble_keeps_no_picture_and_says_nothing(monkeypatch)
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
-    store = bucket_store("films")
+    store = bucket_store("videos")
     assert await store.keep("ad-1.jpg", b"poster", content_type="image/jpeg") is None
     await store.aclose()

@@ -17,8 +17,8 @@ from callsheet.tasks.store.bucket import BucketStore
 from tests.stores import S3Server, bucket_store, moto_s3
 from tests.unit.store.s3_proxy import S3Proxy, checking, refusal, s3_proxy
 
-FILM = b"film" * 1000
-SHA256 = hashlib.sha256(FILM).hexdigest()
+VIDEO = b"video" * 1000
+SHA256 = hashlib.sha256(VIDEO).hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +42,9 @@ async def store(proxy: S3Proxy, request: pytest.FixtureRequest) -> AsyncIterator
     await store.aclose()
 
 
-async def _put(store: BucketStore, data: bytes = FILM):
+async def _put(store: BucketStore, data: bytes = VIDEO):
     sha256 = hashlib.sha256(data).hexdigest()
-    file = File(name="film.mp4", source=data, kind="mp4", sha256=sha256)
+    file = File(name="video.mp4", source=data, kind="mp4", sha256=sha256)
     return (await store.put(file, metadata={}))[0]
 
 
@@ -267,8 +267,8 @@ async def _is_unusable(words: str) -> None:
     await store.aclose()
 
 
-async def test_a_film_too_large_for_one_upload_is_told_so(store, tmp_path) -> None:
-    path = tmp_path / "film.mp4"
+async def test_a_video_too_large_for_one_upload_is_told_so(store, tmp_path) -> None:
+    path = tmp_path / "video.mp4"
     with path.open("wb") as file:
         file.truncate(5 * 1024**3 + 1)
     file = File(name="f.mp4", source=path, kind="mp4", sha256=SHA256)

@@ -135,7 +135,7 @@ async def test_it_is_found_again_in_every_way_of_answering(
     assert again == replace(first, made=False)
 
 
-async def test_a_film_is_told_through_it(here: Place):
+async def test_a_video_is_told_through_it(here: Place):
     async with here.receiver():
         await here.ensure()
         video_id = (await made(here.at.service, new_key())).video_id
@@ -434,11 +434,11 @@ async def test_rotation_refuses_no_delivery_and_loses_none(here: Place):
         first = await here.ensure()
         videos: list[str] = []
 
-        async def film() -> None:
+        async def video() -> None:
             for _ in range(8):
                 videos.append((await made(here.at.service, new_key())).video_id)
 
-        producing = asyncio.gather(*(film() for _ in range(3)))
+        producing = asyncio.gather(*(video() for _ in range(3)))
         status = await rotate_subscription(here.at, ping_timeout=WITHIN)
         await producing
 

@@ -19,6 +19,6 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
 
 @pytest.fixture(scope="package")
 def reference(here: Stand) -> Trial:
-    # The first makes the films that the later ones are copies of, which takes longer.
+    # The first makes the videos that the later ones are copies of, which takes longer.
     attempt(here)
     return attempt(here)

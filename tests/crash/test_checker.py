@@ -49,12 +49,12 @@ def over_the_budget(seen: Evidence) -> Evidence:
     return replace(seen, scenario=replace(seen.scenario, budget=1))
 
 
-def film_gone(seen: Evidence) -> Evidence:
-    films = [name for name in seen.found if name.endswith(".mp4")]
-    return replace(seen, found={k: v for k, v in seen.found.items() if k != films[0]})
+def video_gone(seen: Evidence) -> Evidence:
+    videos = [name for name in seen.found if name.endswith(".mp4")]
+    return replace(seen, found={k: v for k, v in seen.found.items() if k != videos[0]})
 
 
-def film_of_another(seen: Evidence) -> Evidence:
+def video_of_another(seen: Evidence) -> Evidence:
     return replace(seen, truth=dict.fromkeys(seen.truth, "0" * 64))
 
 
@@ -63,7 +63,7 @@ def other_bytes(seen: Evidence) -> Evidence:
     return replace(seen, found=changed)
 
 
-def film_that_does_not_play(seen: Evidence) -> Evidence:
+def video_that_does_not_play(seen: Evidence) -> Evidence:
     broken = {name: replace(found, trouble="no picture") for name, found in seen.found.items()}
     return replace(seen, found=broken)
 
@@ -128,10 +128,10 @@ PLANTS: Mapping[Plant, str] = {
     charged_for_nothing: "belongs to no take",
     clip_sent_again: "calls were made for",
     over_the_budget: "over the budget",
-    film_gone: "is not in the store",
-    film_of_another: "another film than the service made",
+    video_gone: "is not in the store",
+    video_of_another: "another video than the service made",
     other_bytes: "is not the file that the ledger says",
-    film_that_does_not_play: "no picture",
+    video_that_does_not_play: "no picture",
     half_a_file: "was left behind",
     row_lost: "the sheet has the rows",
     row_left_behind: "ended rendering instead of",

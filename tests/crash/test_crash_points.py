@@ -22,7 +22,7 @@ pytestmark = pytest.mark.xdist_group("crash points")
 
 #: One visit in so many is tried.
 EVERY, SECONDS = 64, 1
-#: What is recorded on the way of a film and of a clip; each is a commit of its own.
+#: What is recorded on the way of a video and of a clip; each is a commit of its own.
 RECORDED = {
     "campaigns.ensure_campaign",
     "leases.acquire",
@@ -48,7 +48,7 @@ def test_a_kill_at_any_point_costs_nothing_but_time(here: Stand, reference: Tria
     plans = plans_of(reference, FOLDER, every=EVERY, seconds=SECONDS, seed=seed)
     trials = carry(here, plans)
     assert not reference.findings, reference.findings
-    # How often a film is looked at is up to the clock: not every visit comes again.
+    # How often a video is looked at is up to the clock: not every visit comes again.
     assert sum(trial.kills > 0 for trial in trials) > len(plans) / 2
     broken = [
         f"{finding}\n    again: {plan.command(FOLDER)}"
@@ -71,12 +71,12 @@ def test_every_point_in_the_source_is_visited(here: Stand, reference: Trial) -> 
     assert RECORDED - {point.partition(" (")[2].rstrip(")") for point in seen} == set()
 
 
-def test_a_kill_while_a_second_process_stores_a_film_costs_nothing_but_time(here: Stand) -> None:
+def test_a_kill_while_a_second_process_stores_a_video_costs_nothing_but_time(here: Stand) -> None:
     there = replace(here, scenario=SECOND)
     found = attempt(there)
     stored = {point for point in visited(found) if point.startswith("store:")}
     trials = [attempt(there, kill=Kill(0, point, 1)) for point in sorted(stored)[::4]]
-    assert {"store: the film is on the disk", "store: the names are on the disk"} <= stored
+    assert {"store: the video is on the disk", "store: the names are on the disk"} <= stored
     assert [trial.kills for trial in trials] == [1] * len(trials)
     assert not found.findings + [finding for trial in trials for finding in trial.findings]
 

@@ -1,4 +1,4 @@
-"""What one crew has claimed: it is told when it has lost it, and whose films it may make."""
+"""What one crew has claimed: it is told when it has lost it, and whose videos it may make."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def at(tmp_path: Path, stage: Stage) -> AsyncIterator[Context]:
     environ = {
         "CALLSHEET_BASE_URL": "http://127.0.0.1:9/api/v1",
         "CALLSHEET_API_KEY": "key",
-        "CALLSHEET_STORE": str(tmp_path / "films"),
+        "CALLSHEET_STORE": str(tmp_path / "videos"),
         "CALLSHEET_LEDGER": f"sqlite:///{tmp_path / 'ledger.db'}",
     }
     async with connect(load_settings(environ=environ, folder=tmp_path)) as at:
@@ -145,7 +145,7 @@ async def test_a_crew_sets_aside_on_the_terms_of_its_run_and_for_what_it_has_cla
     assert not await mine.in_charge()
 
 
-async def test_a_crew_makes_no_films_for_another_key_or_store(stage: Stage, at: Context):
+async def test_a_crew_makes_no_videos_for_another_key_or_store(stage: Stage, at: Context):
     store = at.store.address
     with pytest.raises(BadInput, match="no production 1; nothing was spent"):
         await Crew(at, "1", 1).carry()

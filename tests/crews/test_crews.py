@@ -1,4 +1,4 @@
-"""Several processes carry one campaign: every film is paid for once, whatever becomes of them."""
+"""Several processes carry one campaign: every video is paid for once, whatever becomes of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 @pytest.fixture
 def desk(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
     ledger = {"CALLSHEET_LEDGER": postgres.new_database(), "CALLSHEET_LEASE": "5s"}
-    return Desk(tmp_path, {**service.environ, **ledger, "CALLSHEET_STORE": str(tmp_path / "films")})
+    return Desk(
+        tmp_path, {**service.environ, **ledger, "CALLSHEET_STORE": str(tmp_path / "videos")}
+    )
 
 
 @pytest.fixture
@@ -78,7 +80,7 @@ async def test_crews_share_a_campaign(desk: Desk, processes: Processes, service:
 async def test_no_limit_is_passed_by_crews_that_stop_each_for_itself(
     desk: Desk, service: Sandbox, limit: str, at_limit: AtLimit
 ) -> None:
-    """Of 8 films for 15 credits each 5 fit, however many crews come to the limit at once."""
+    """Of 8 videos for 15 credits each 5 fit, however many crews come to the limit at once."""
     name = f"limit-{limit}-{at_limit}"
     if limit == "day":
         desk.environ["CALLSHEET_DAY_BUDGET"] = "80"

@@ -1,4 +1,5 @@
-"""Webhooks where several carry a campaign: each crew hears of its films, and nobody waits for less.
+"""Webhooks where several carry a campaign: each crew hears of its videos, and nobody waits for
+less.
 
 The receiver is a process of its own, as beside a campaign that several machines carry.
 """
@@ -44,14 +45,16 @@ def desk(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
     environ = {
         "CALLSHEET_LEDGER": postgres.new_database(),
         "CALLSHEET_LEASE": "5s",
-        "CALLSHEET_STORE": str(tmp_path / "films"),
+        "CALLSHEET_STORE": str(tmp_path / "videos"),
         "CALLSHEET_WEBHOOK_URL": f"http://127.0.0.1:{port}/hooks",
         "CALLSHEET_RECEIVER": f"127.0.0.1:{port}",
     }
     return Desk(tmp_path, {**service.environ, **environ})
 
 
-async def test_crews_look_once_at_each_film_that_they_hear_of(desk: Desk, service: Sandbox) -> None:
+async def test_crews_look_once_at_each_video_that_they_hear_of(
+    desk: Desk, service: Sandbox
+) -> None:
     sheet = str(desk.folder / desk.sheet("heard.csv", simple_sheet(6)))
     processes = Processes(desk.folder, desk.environment())
     service.plan_fault(on="render", do="slow", every=1, seconds=RENDER)

@@ -12,7 +12,7 @@ from tests.faults.s3_thread import troubled
 from tests.stores import moto_s3, rclone_s3
 from tests.unit.store.s3_proxy import refusal
 
-STRANGER = b"a stranger's film"
+STRANGER = b"a stranger's video"
 
 
 def test_a_bucket_that_ignores_if_none_match_does_not_lose_a_strangers_object(
@@ -34,7 +34,7 @@ def test_a_bucket_that_ignores_if_none_match_does_not_lose_a_strangers_object(
         production.ends_well(lambda uri: server.read(uri.removeprefix(f"{server.address}/")))
 
 
-def test_a_bucket_that_refuses_checksum_headers_gets_the_film(
+def test_a_bucket_that_refuses_checksum_headers_gets_the_video(
     production: Production,
 ) -> None:
     async def old(request, body, forward):

@@ -19,7 +19,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def production(tmp_path: Path, service: Sandbox) -> Iterator[Production]:
-    """A campaign that no other test has: keys of the same film would be the same."""
+    """A campaign that no other test has: keys of the same video would be the same."""
     name = f"c-{abs(hash(str(tmp_path))):x}"
     yield Production(Desk(tmp_path, dict(service.environ)), service, name)
     service.clear_faults()

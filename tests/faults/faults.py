@@ -1,4 +1,4 @@
-"""Everything that is known to go wrong between a sheet and its films, and the tests that show it.
+"""Everything that is known to go wrong between a sheet and its videos, and the tests that show it.
 
 A test of a file `*_torture.py` is slow and not collected by default. `but` says what of a fault is
 not shown here, and why.
@@ -47,13 +47,13 @@ _LIMITS = _RECEIVER + "limits.py::test_"
 _COMMITS = _RECEIVER + "commits.py::test_"
 _TOLD = _RECEIVER + "sandbox_deliveries.py::test_every_delivery_ends_as_one_hint"
 
-_STRUCK = _LOST + "a_create_that_is_struck_once_ends_with_one_film"
-_SAID = _WAITING + "whatever_is_said_of_a_film_that_is_there_it_is_fetched"
-_DOWNLOAD = _DELIVERY + "a_download_that_is_struck_brings_the_true_film"
+_STRUCK = _LOST + "a_create_that_is_struck_once_ends_with_one_video"
+_SAID = _WAITING + "whatever_is_said_of_a_video_that_is_there_it_is_fetched"
+_DOWNLOAD = _DELIVERY + "a_download_that_is_struck_brings_the_true_video"
 _LIMIT = _REFUSED + "a_limit_is_waited_out_however_its_moment_is_told"
-_MORE_CREATES = _MORE + "a_create_struck_in_other_ways_ends_with_one_film"
-_MORE_DOWNLOADS = _MORE + "a_download_struck_in_other_ways_brings_the_true_film"
-_MORE_SAID = _MORE + "whatever_else_is_said_of_a_film_that_is_there_it_is_fetched"
+_MORE_CREATES = _MORE + "a_create_struck_in_other_ways_ends_with_one_video"
+_MORE_DOWNLOADS = _MORE + "a_download_struck_in_other_ways_brings_the_true_video"
+_MORE_SAID = _MORE + "whatever_else_is_said_of_a_video_that_is_there_it_is_fetched"
 _UPLOAD = _BUCKET + "trouble_that_passes_is_sat_out"
 _SHUT = _BUCKET + "a_bucket_that_stops_letting_us_in_holds_the_row"
 
@@ -87,8 +87,8 @@ SUBMITTING = {
     ),
     "reset before a byte of the answer": _shown(_STRUCK + "[reset before anything was done]"),
     "reset after the create was carried out": _shown(
-        _MORE_CREATES + "[reset after the film was begun]",
-        _STRUCK + "[dropped after the film was begun]",
+        _MORE_CREATES + "[reset after the video was begun]",
+        _STRUCK + "[dropped after the video was begun]",
         _LOST + "a_create_that_is_struck_for_ever_is_left_to_a_later_run",
     ),
     "dropped after the request, which was not carried out": _shown(
@@ -101,13 +101,13 @@ SUBMITTING = {
         _PROCESS + "a_sheet_edited_after_a_kill_does_not_change_what_was_sent",
         _SOCKETS + "a_create_that_got_no_whole_answer_is_unknown_and_never_not_sent",
     ),
-    "500, and the create was carried out": _shown(_STRUCK + "[500 after the film was begun]"),
+    "500, and the create was carried out": _shown(_STRUCK + "[500 after the video was begun]"),
     "500, and it was not": _shown(
         _MORE_CREATES + "[500 before anything was done]", _STRUCK + "[a proxy's 502]"
     ),
     "a proxy's page: 502, 503, 504": _shown(
         _STRUCK + "[a proxy's 502]",
-        _MORE_CREATES + "[a proxy's 504 over a film that was begun]",
+        _MORE_CREATES + "[a proxy's 504 over a video that was begun]",
         _SOCKETS + "an_html_error_page_is_told_by_its_title",
     ),
     "202 with cut JSON": _shown(
@@ -148,7 +148,7 @@ SUBMITTING = {
     ),
     "the key is revoked in the middle": _shown(
         _REFUSED + "a_key_revoked_in_the_middle_holds_the_rest",
-        _REFUSED + "a_key_revoked_while_a_film_is_made_leaves_it_to_a_later_run",
+        _REFUSED + "a_key_revoked_while_a_video_is_made_leaves_it_to_a_later_run",
     ),
     "the key lacks the scope": _shown(
         _REFUSED + "a_key_without_the_scope_buys_nothing_and_the_right_one_does"
@@ -195,7 +195,7 @@ WAITING = {
     "a render that failed": _shown(_WAITING + "a_render_that_fails_is_told_and_costs_nothing"),
     "404 right after the create": _shown(_SAID + "[404 right after the create]"),
     "a colleague deleted the video": _shown(
-        _WAITING + "a_film_that_a_colleague_deleted_is_never_paid_again_by_itself"
+        _WAITING + "a_video_that_a_colleague_deleted_is_never_paid_again_by_itself"
     ),
     "looks are answered with 5xx for minutes": _shown(
         _MORE + "a_look_struck_in_other_ways_is_repeated",
@@ -209,12 +209,12 @@ WAITING = {
         _SAID + "[a hint of thirty years]",
         _MORE_SAID + "[a hint that is a word]",
     ),
-    "an address for the film, then 409": _shown(
+    "an address for the video, then 409": _shown(
         _WAITING + "an_address_that_is_refused_after_it_was_given_is_asked_for_again"
     ),
-    "the film of the render before": _shown(
-        _WAITING + "a_new_film_of_a_row_never_takes_the_place_of_the_old_one",
-        "tests/contract/sandbox/test_faults_file.py::test_it_is_the_film_from_before",
+    "the video of the render before": _shown(
+        _WAITING + "a_new_video_of_a_row_never_takes_the_place_of_the_old_one",
+        "tests/contract/sandbox/test_faults_file.py::test_it_is_the_video_from_before",
         but="a campaign never renders a video again: each take is a video of its own",
     ),
 }
@@ -223,13 +223,13 @@ HOOKS = {
     "the same event twice": _shown(
         _TOLD + "[doubled]",
         _HEARS + "a_repeated_delivery_is_acknowledged_and_heard_once",
-        _WEBHOOKS + "whatever_befalls_deliveries_every_film_comes_and_is_paid_once",
+        _WEBHOOKS + "whatever_befalls_deliveries_every_video_comes_and_is_paid_once",
         _SENT + "doubled_is_sent_twice_under_one_id",
     ),
     "the same body as another event": _shown(
         _TOLD + "[replayed]",
         _HEARS + "a_body_that_comes_again_under_other_ids_is_heard_once",
-        _WEBHOOKS + "whatever_befalls_deliveries_every_film_comes_and_is_paid_once",
+        _WEBHOOKS + "whatever_befalls_deliveries_every_video_comes_and_is_paid_once",
         _SENT + "replayed_comes_again_under_another_id",
     ),
     "out of order": _shown(
@@ -241,7 +241,7 @@ HOOKS = {
         _SIGNED + "two_signatures_are_none",
         _TOLD + "[forged]",
         _TOLD + "[unsigned]",
-        _WEBHOOKS + "whatever_befalls_deliveries_every_film_comes_and_is_paid_once",
+        _WEBHOOKS + "whatever_befalls_deliveries_every_video_comes_and_is_paid_once",
         _SENT + "forged_comes_before_the_true_one",
         _SENT + "unsigned_has_no_signature_and_the_retry_has",
     ),
@@ -253,7 +253,7 @@ HOOKS = {
     "an event that comes hours late": _shown(
         _TOLD + "[late]",
         _HEARS + "no_moment_is_too_old_or_too_new",
-        _WEBHOOKS + "whatever_befalls_deliveries_every_film_comes_and_is_paid_once",
+        _WEBHOOKS + "whatever_befalls_deliveries_every_video_comes_and_is_paid_once",
         _SENT + "late_is_sent_later_once",
     ),
     "an event of a video that is not ours": _shown(
@@ -281,13 +281,13 @@ HOOKS = {
         _COMMITS + "a_ledger_that_is_locked_too_long_has_the_delivery_come_again",
     ),
     "the service gives the subscription up": _shown(
-        _WEBHOOKS + "a_subscription_that_the_service_gives_up_costs_no_film",
+        _WEBHOOKS + "a_subscription_that_the_service_gives_up_costs_no_video",
         _SUBSCRIBED + "disabled_after_twenty_failures_it_is_enabled_once_it_is_heard",
         _HOOKS + "after_twenty_failures_it_is_off_until_the_client_turns_it_on",
     ),
     "an event that never comes": _shown(
         _RECEIVER + "sandbox_deliveries.py::test_a_missing_delivery_leaves_the_next_one_alone",
-        _WEBHOOKS + "whatever_befalls_deliveries_every_film_comes_and_is_paid_once",
+        _WEBHOOKS + "whatever_befalls_deliveries_every_video_comes_and_is_paid_once",
         _SENT + "missing_is_sent_to_nobody",
     ),
     "the secret of a subscription is lost": _shown(
@@ -313,31 +313,31 @@ DELIVERING = {
     ),
     "a cut body of unknown length": _shown(
         _MORE_DOWNLOADS + "[a cut body whose end nobody can tell]",
-        _DELIVERY + "what_is_no_film_never_gets_into_the_store",
+        _DELIVERY + "what_is_no_video_never_gets_into_the_store",
     ),
     "the range is ignored": _shown(_MORE_DOWNLOADS + "[a cut, and a server that ignores ranges]"),
-    "another film in the second part": _shown(
+    "another video in the second part": _shown(
         _DOWNLOAD + "[a cut, and another ETag]",
-        _FETCH + "a_part_of_another_film_is_never_joined_on",
+        _FETCH + "a_part_of_another_video_is_never_joined_on",
     ),
     "a page with status 200": _shown(
         _DOWNLOAD + "[a page that says 200]",
     ),
     "no byte, or no index": _shown(
         _MORE_DOWNLOADS + "[no byte]",
-        _DOWNLOAD + "[a film without its index]",
-        _DELIVERY + "a_film_that_stays_broken_is_held_and_stays_paid",
+        _DOWNLOAD + "[a video without its index]",
+        _DELIVERY + "a_video_that_stays_broken_is_held_and_stays_paid",
     ),
-    "compressed unasked": _shown(_MORE_DOWNLOADS + "[a film compressed unasked]"),
+    "compressed unasked": _shown(_MORE_DOWNLOADS + "[a video compressed unasked]"),
     "captions that never come, or are none": _shown(
-        _DELIVERY + "captions_that_never_come_do_not_hold_back_the_film",
+        _DELIVERY + "captions_that_never_come_do_not_hold_back_the_video",
         _DELIVERY + "captions_that_are_none_are_asked_for_again",
         _MORE + "captions_that_are_empty_are_asked_for_again",
     ),
     "a disk without room": _shown(
         _DISKS + "a_ledger_whose_disk_fills_up_in_the_middle_says_what_was_paid",
-        _DISKS + "a_spool_without_room_leaves_the_film_to_a_later_run",
-        _DISKS + "a_store_that_fills_up_keeps_no_half_a_film",
+        _DISKS + "a_spool_without_room_leaves_the_video_to_a_later_run",
+        _DISKS + "a_store_that_fills_up_keeps_no_half_a_video",
         _DISKS + "a_backup_that_has_no_room_names_the_disk",
         _DISKS + "a_restore_that_has_no_room_names_the_disk",
         _FULL + "a_spool_that_fills_up_gives_its_room_back",
@@ -351,14 +351,14 @@ DELIVERING = {
     "the name is taken by our own upload": _shown(_UPLOAD + "[answer lost, then 412]"),
     "the name is taken by a stranger": _shown(
         _BUCKET + "a_strangers_object_is_left_alone",
-        _BUCKET + "once_the_trouble_is_over_every_film_is_there_and_paid_once",
+        _BUCKET + "once_the_trouble_is_over_every_video_is_there_and_paid_once",
     ),
     "the bucket ignores If-None-Match": _shown(
         _BUCKETS + "a_bucket_that_ignores_if_none_match_does_not_lose_a_strangers_object",
         _STORE + "another_file_is_left_alone",
     ),
     "the bucket refuses checksum headers": _shown(
-        _BUCKETS + "a_bucket_that_refuses_checksum_headers_gets_the_film",
+        _BUCKETS + "a_bucket_that_refuses_checksum_headers_gets_the_video",
         _S3 + "a_store_that_refuses_checksum_headers_gets_md5",
     ),
     "the checksum does not fit": _shown(
@@ -384,8 +384,8 @@ RUNNING = {
         _STOPS + "a_signal_stops_within_seconds_and_the_next_run_goes_on",
     ),
     "the Prefect server dies or restarts": _shown(
-        _PREFECT + "a_prefect_server_that_dies_does_not_cost_a_film",
-        _PREFECT + "a_prefect_server_that_restarts_does_not_cost_a_film",
+        _PREFECT + "a_prefect_server_that_dies_does_not_cost_a_video",
+        _PREFECT + "a_prefect_server_that_restarts_does_not_cost_a_video",
         _PREFECT + "a_prefect_server_that_is_not_there_is_replaced_for_the_run",
         _PREFECT + "a_prefect_server_that_wants_credentials_is_used_with_the_right_ones_alone",
     ),
@@ -397,7 +397,7 @@ RUNNING = {
         _DISKS + "a_ledger_that_cannot_be_written_stops_the_run_before_it_pays",
         _DISKS + "a_ledger_on_a_disk_that_is_read_only_is_named_and_can_be_backed_up",
         _DISKS + "a_ledger_that_changes_while_its_files_are_copied_is_not_backed_up",
-        _DISKS + "a_damaged_ledger_is_named_and_its_films_are_not_paid_again",
+        _DISKS + "a_damaged_ledger_is_named_and_its_videos_are_not_paid_again",
         _DISKS + "a_ledger_of_an_older_release_is_brought_up_to_date",
         _DISKS + "a_ledger_of_a_newer_release_is_refused",
         _ENDS + "a_locked_ledger_is_told_in_a_sentence",
@@ -412,7 +412,7 @@ RUNNING = {
         _CUT_OFF + "the_client_calls_on_after_hundreds_of_calls_were_cut_off",
         _CUT_OFF + "the_downloader_goes_on_after_hundreds_of_downloads_were_cut_off",
     ),
-    "a person cancels while a film is finishing": _shown(
+    "a person cancels while a video is finishing": _shown(
         _WAITING + "a_render_cancelled_from_outside_is_told_and_its_credits_are_free",
         _WAITING + "a_cancel_that_comes_too_late_changes_nothing",
     ),

@@ -31,10 +31,10 @@ CREATES: dict[str, dict[str, Any]] = {
         "retry_after_date": 2,
         "clock_skew": 10800,
     },
-    "reset after the film was begun": {"do": "reset-after"},
+    "reset after the video was begun": {"do": "reset-after"},
     "dropped before anything was done": {"do": "drop-before"},
     "500 before anything was done": {"do": "error-before"},
-    "a proxy's 504 over a film that was begun": {"do": "error-after", "status": 504, "html": True},
+    "a proxy's 504 over a video that was begun": {"do": "error-after", "status": 504, "html": True},
     "no id in it": {"do": "rewrite", "remove": ["id"]},
     "headers that drip": {"do": "drip-headers", "bytes": 16, "seconds": 0.01},
 }
@@ -44,7 +44,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "a connection that is reset": {"do": "reset-before"},
     "half an answer": {"do": "truncated"},
 }
-#: What is said of a film, or of when to look at it; there is a look at the deadline anyway.
+#: What is said of a video, or of when to look at it; there is a look at the deadline anyway.
 ODD: dict[str, dict[str, Any]] = {
     "no word": {"on": "get", "do": "rewrite", "remove": ["status"]},
     "no first look at all": {"on": "create", "do": "rewrite", "set": {"poll_after_seconds": 0}},
@@ -56,9 +56,9 @@ ODD: dict[str, dict[str, Any]] = {
 }
 DOWNLOADS: dict[str, list[dict[str, Any]]] = {
     "a cut body in chunks": [{"nth": 1, "do": "cut-body", "framing": "chunked"}],
-    "half a film that claims to be whole": [{"nth": 1, "do": "truncated"}],
+    "half a video that claims to be whole": [{"nth": 1, "do": "truncated"}],
     "a reset half way": [{"nth": 1, "do": "reset-midway"}],
-    "a plain film that is called compressed": [{"nth": 1, "do": "gzip-lie"}],
+    "a plain video that is called compressed": [{"nth": 1, "do": "gzip-lie"}],
     "no length": [{"nth": 1, "do": "no-length", "close": True}],
     "an XML error that says 200": [{"nth": 1, "do": "xml"}],
     "no byte": [{"nth": 1, "do": "empty"}],
@@ -75,12 +75,12 @@ DOWNLOADS: dict[str, list[dict[str, Any]]] = {
         {"nth": 1, "do": "cut-body"},
         {"nth": 2, "do": "range-ignored"},
     ],
-    "a film compressed unasked": [{"nth": 1, "do": "gzip"}],
+    "a video compressed unasked": [{"nth": 1, "do": "gzip"}],
 }
 
 
 @pytest.mark.parametrize("fault", CREATES.values(), ids=CREATES)
-def test_a_create_struck_in_other_ways_ends_with_one_film(
+def test_a_create_struck_in_other_ways_ends_with_one_video(
     production: Production, fault: dict[str, Any]
 ) -> None:
     production.asks_for(1)
@@ -100,7 +100,7 @@ def test_a_look_struck_in_other_ways_is_repeated(
 
 
 @pytest.mark.parametrize("fault", ODD.values(), ids=ODD)
-def test_whatever_else_is_said_of_a_film_that_is_there_it_is_fetched(
+def test_whatever_else_is_said_of_a_video_that_is_there_it_is_fetched(
     production: Production, fault: dict[str, Any]
 ) -> None:
     production.asks_for(1)
@@ -110,7 +110,7 @@ def test_whatever_else_is_said_of_a_film_that_is_there_it_is_fetched(
 
 
 @pytest.mark.parametrize("faults", DOWNLOADS.values(), ids=DOWNLOADS)
-def test_a_download_struck_in_other_ways_brings_the_true_film(
+def test_a_download_struck_in_other_ways_brings_the_true_video(
     production: Production, faults: list[dict[str, Any]]
 ) -> None:
     production.asks_for(1)
@@ -142,7 +142,7 @@ def test_a_service_that_is_gone_leaves_everything_to_a_later_run(tmp_path: Path)
     assert parked.status == 5
     assert production.states() == {"submitting": 1}
     with sandbox(state, "--port", port) as back:
-        Production(production.desk, back, production.name, films=1).ends_well()
+        Production(production.desk, back, production.name, videos=1).ends_well()
 
 
 def test_a_run_ended_by_a_signal_with_calls_under_way_loses_none(production: Production) -> None:

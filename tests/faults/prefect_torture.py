@@ -23,7 +23,7 @@ from tests.faults.production import Production
 
 
 @pytest.mark.parametrize("render", [8, 60])
-def test_a_prefect_server_that_dies_does_not_cost_a_film(
+def test_a_prefect_server_that_dies_does_not_cost_a_video(
     production: Production, tmp_path: Path, render: int
 ) -> None:
     with prefect(tmp_path / "prefect") as (url, kill, _):
@@ -35,7 +35,7 @@ def test_a_prefect_server_that_dies_does_not_cost_a_film(
     production.ends_well()
 
 
-def test_a_prefect_server_that_restarts_does_not_cost_a_film(
+def test_a_prefect_server_that_restarts_does_not_cost_a_video(
     production: Production, tmp_path: Path
 ) -> None:
     with prefect(tmp_path / "prefect") as (url, kill, start):
@@ -69,9 +69,9 @@ def test_a_prefect_server_that_wants_credentials_is_used_with_the_right_ones_alo
 ) -> None:
     right, dotenv = "team:Kettle-1963", production.desk.folder / ".env"
     with prefect(tmp_path / "prefect", PREFECT_SERVER_API_AUTH_STRING=right) as (url, *_):
-        for said, films in (("team:wrong-one", 1), (right, 2)):
+        for said, videos in (("team:wrong-one", 1), (right, 2)):
             dotenv.write_text(f"PREFECT_API_URL={url}\nPREFECT_API_AUTH_STRING={said}\n")
-            production.asks_for(films)
+            production.asks_for(videos)
             ended = production.desk.call("run", production.sheet, "--yes", "--json")
             assert ended.status == 0, ended.err
             refused = "refuses PREFECT_API_AUTH_STRING of .env: this run brings its own"
@@ -86,7 +86,7 @@ def test_a_prefect_server_that_wants_credentials_is_used_with_the_right_ones_alo
 def _run_while(
     production: Production, url: str, strike: Callable[[], None], *, render: int = 8
 ) -> subprocess.CompletedProcess[str]:
-    """Run beside the server, strike once films are being made and it shows so; wait for the end."""
+    """Run beside the server, strike once it shows videos being made; wait for the end."""
     production.asks_for(4)
     production.desk.environ["PREFECT_API_URL"] = url
     production.service.plan_fault(on="render", do="slow", seconds=render)

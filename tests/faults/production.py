@@ -1,4 +1,4 @@
-"""A campaign of a few films at a sandbox where things go wrong, and what must hold in the end.
+"""A campaign of a few videos at a sandbox where things go wrong, and what must hold in the end.
 
 The sandbox's own charge log and the files in the store are asked, not our ledger.
 """
@@ -27,12 +27,12 @@ A_WHILE = "3s"
 
 @dataclass
 class Production:
-    """One campaign, its folder and its sandbox; `films` is how many its sheet asks for."""
+    """One campaign, its folder and its sandbox; `videos` is how many its sheet asks for."""
 
     desk: Desk
     service: Sandbox
     name: str
-    films: int = 0
+    videos: int = 0
     said: list[Finished] = field(default_factory=list)
 
     @property
@@ -51,10 +51,10 @@ class Production:
     def store(self) -> Path:
         return self.desk.folder / "deliveries"
 
-    def asks_for(self, films: int, **cells: str) -> Production:
-        """Write a sheet of so many films; the charge log knows them by their titles."""
-        self.films = films
-        self.desk.sheet(self.sheet, simple_sheet(films, title=self.name, **cells))
+    def asks_for(self, videos: int, **cells: str) -> Production:
+        """Write a sheet of so many videos; the charge log knows them by their titles."""
+        self.videos = videos
+        self.desk.sheet(self.sheet, simple_sheet(videos, title=self.name, **cells))
         return self
 
     def run(self, *words: str, timeout: float = 120, **environ: str) -> Finished:
@@ -84,40 +84,40 @@ class Production:
         return Counter(row["state"] for row in self.desk.rows(self.name).values())
 
     def count(self, event: str) -> int:
-        """Return how often the sandbox noted `event` (reserve, charge, release) for our films."""
+        """Return how often the sandbox noted `event` (reserve, charge, release) for our videos."""
         log = self.service.charges()
         return sum(e["event"] == event and e["title"].startswith(f"{self.name} ") for e in log)
 
     def paid_once(self) -> bool:
-        """Whether every film was charged, none twice, and nothing else was begun for us."""
+        """Whether every video was charged, none twice, and nothing else was begun for us."""
         titles = [
             entry["title"]
             for entry in self.service.charges()
             if entry["event"] == "charge" and entry["title"].startswith(f"{self.name} ")
         ]
         begun = self.count("reserve") - self.count("release")
-        return len(titles) == len(set(titles)) == begun == self.films
+        return len(titles) == len(set(titles)) == begun == self.videos
 
     def ends_well(self, read: Read | None = None, **environ: str) -> None:
         """Let nothing go wrong any more, run again, and check everything there is to check."""
         self.service.clear_faults()
         ended = self.run(**environ)
         assert ended.status == 0, ended.err
-        assert ended.json["rows"] == {"total": self.films, "delivered": self.films}
+        assert ended.json["rows"] == {"total": self.videos, "delivered": self.videos}
         if "nothing to do" not in ended.err:
             ended = self.run(**environ)
         assert "nothing to do, 0 credits" in ended.err
         self.is_whole(read)
 
     def is_whole(self, read: Read | None = None) -> None:
-        """Check money, files and secrets of a campaign whose films are all delivered."""
+        """Check money, files and secrets of a campaign whose videos are all delivered."""
         assert self.paid_once(), self.service.charges()
         for row in self.desk.rows(self.name).values():
             assert [file["kind"] for file in row["deliveries"]] == ["mp4", "srt", "vtt"]
             for file in row["deliveries"]:
                 self.still_has(file, read)
                 if file["kind"] == "mp4":
-                    assert file["sha256"] == self._true_film(row["video_id"])
+                    assert file["sha256"] == self._true_video(row["video_id"])
         assert not list(self.half_written())
         secret = self.desk.environ["CALLSHEET_API_KEY"]
         assert not any(secret in f"{one.out}{one.err}" for one in self.said)
@@ -133,8 +133,8 @@ class Production:
         if self.spool.exists():
             yield from self.spool.iterdir()
 
-    def films_in_the_store(self) -> Iterator[Path]:
-        """Yield films and captions of the campaign in a store that is a folder."""
+    def videos_in_the_store(self) -> Iterator[Path]:
+        """Yield videos and captions of the campaign in a store that is a folder."""
         kinds = (".mp4", ".srt", ".vtt")
         yield from (file for file in self.store.rglob("*") if file.suffix in kinds)
 
@@ -144,8 +144,8 @@ class Production:
             for moment in ("intended_at", "accepted_at", "ready_at"):
                 ledger.execute(f"UPDATE takes SET {moment} = {moment} - ?", (seconds,))
 
-    def _true_film(self, video_id: str) -> str:
-        """Return the fingerprint of a video's newest film, as the sandbox knows it."""
+    def _true_video(self, video_id: str) -> str:
+        """Return the fingerprint of a video's newest video, as the sandbox knows it."""
         return str(
             colleague(self.service, "GET", f"videos/{video_id}/renders")["renders"][0]["sha256"]
         )

@@ -1,6 +1,6 @@
-"""A bucket in trouble, from the command line: films are paid for once and arrive in the end.
+"""A bucket in trouble, from the command line: videos are paid for once and arrive in the end.
 
-One campaign, and a trouble for each of its films; what strikes a whole store has tests of its own.
+One campaign, and a trouble for each of its videos; what strikes a whole store has tests of its own.
 moto stands behind a proxy that makes the trouble and checks digests as Amazon does.
 """
 
@@ -20,7 +20,7 @@ from tests.programs import Desk, Finished, Sandbox
 from tests.stores import S3Server, moto_s3
 from tests.unit.store.s3_proxy import Forward, Trouble, checking, refusal
 
-STRANGER = b"a stranger's film"
+STRANGER = b"a stranger's video"
 
 
 def refuses(status: int, code: str) -> Trouble:
@@ -43,7 +43,7 @@ async def damaged(request: web.Request, body: bytes, forward: Forward) -> web.Re
     return await checking(request, body[:-1] + b"?", forward)
 
 
-#: What strikes the upload of a row's film, and how often.
+#: What strikes the upload of a row's video, and how often.
 TROUBLES: Mapping[str, tuple[Trouble, int]] = {
     "r001": (refuses(503, "SlowDown"), 2),
     "r002": (silent, 1),
@@ -133,7 +133,7 @@ def test_a_bucket_that_stops_letting_us_in_holds_the_row(
     assert "canary" not in struck.ended.out + struck.ended.err
 
 
-def test_once_the_trouble_is_over_every_film_is_there_and_paid_once(struck: Struck) -> None:
+def test_once_the_trouble_is_over_every_video_is_there_and_paid_once(struck: Struck) -> None:
     assert struck.production.paid_once()
     assert struck.server.read(struck.stranger) == STRANGER
     struck.server.client().delete_object(Bucket=struck.server.bucket, Key=struck.stranger)
@@ -158,7 +158,7 @@ def test_a_run_killed_in_the_middle_of_an_upload_leaves_no_part_of_it(
         process.communicate()
 
         assert process.returncode == -signal.SIGKILL
-        # Films go up in one piece: there is no upload in parts to be left lying about.
+        # Videos go up in one piece: there is no upload in parts to be left lying about.
         assert "Uploads" not in moto.client().list_multipart_uploads(Bucket=moto.bucket)
         stored = moto.keys()
         assert not [key for key in stored if production.name in key and key.endswith(".mp4")]

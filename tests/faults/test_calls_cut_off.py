@@ -17,7 +17,7 @@ from callsheet.tasks.settings import load_settings
 from callsheet.tasks.store import Fetcher
 from tests.faults.production import Production
 
-FILM = b"\x00\x00\x00\x10ftypisom\x00\x00\x00\x00\x00\x00\x00\x08moov"
+CONTENT = b"\x00\x00\x00\x10ftypisom\x00\x00\x00\x00\x00\x00\x00\x08moov"
 VIDEO = b'{"data": {"id": "vid_1", "status": "generating"}}'
 
 
@@ -31,7 +31,7 @@ async def silent() -> AsyncIterator[tuple[str, Mapping[str, int]]]:
         if b"quick" not in head:
             count["held"] += 1
             await reader.read()
-        body = FILM if b"film" in head else VIDEO
+        body = CONTENT if b"video" in head else VIDEO
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
         writer.close()
 
@@ -68,17 +68,17 @@ async def test_the_downloader_goes_on_after_hundreds_of_downloads_were_cut_off(
     address, count = silent
 
     async def quick() -> str:
-        return f"{address}/film?quick"
+        return f"{address}/video?quick"
 
     async def slow() -> str:
-        return f"{address}/film"
+        return f"{address}/video"
 
     async with Fetcher(spool=tmp_path, allow_http=True) as fetcher:
         for turn in range(3):
             calls = [asyncio.create_task(fetcher.fetch(f"{turn}-{n}", slow)) for n in range(100)]
             await _cut_off(calls, count)
         fetched = await asyncio.wait_for(fetcher.fetch("quick", quick), 30)
-    assert fetched.path.read_bytes() == FILM
+    assert fetched.path.read_bytes() == CONTENT
 
 
 async def test_a_step_that_is_carried_out_again_after_it_succeeded_pays_nothing(

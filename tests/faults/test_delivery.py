@@ -1,4 +1,4 @@
-"""A film on its way from the service to the store: every byte arrives, or none counts."""
+"""A video on its way from the service to the store: every byte arrives, or none counts."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tests.faults.production import A_WHILE, Production
 
 Fault = dict[str, Any]
 
-#: What strikes the first request for a film, or the first two.
+#: What strikes the first request for a video, or the first two.
 ONCE: dict[str, list[Fault]] = {
     "an address that has expired": [{"nth": 1, "do": "expired"}],
     "a cut body of known length": [{"nth": 1, "do": "cut-body"}],
     "a cut, and another ETag": [{"nth": 1, "do": "cut-body"}, {"nth": 2, "do": "etag-changed"}],
     "a page that says 200": [{"nth": 1, "do": "html"}],
-    "a film without its index": [{"nth": 1, "do": "no-moov"}],
+    "a video without its index": [{"nth": 1, "do": "no-moov"}],
 }
 
 
 @pytest.mark.parametrize("faults", ONCE.values(), ids=ONCE)
-def test_a_download_that_is_struck_brings_the_true_film(
+def test_a_download_that_is_struck_brings_the_true_video(
     production: Production, faults: list[Fault]
 ) -> None:
     production.asks_for(1)
@@ -34,7 +34,7 @@ def test_a_download_that_is_struck_brings_the_true_film(
     production.ends_well()
 
 
-def test_what_is_no_film_never_gets_into_the_store(production: Production) -> None:
+def test_what_is_no_video_never_gets_into_the_store(production: Production) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="file", do="truncated")
 
@@ -43,12 +43,12 @@ def test_what_is_no_film_never_gets_into_the_store(production: Production) -> No
 
     assert parked.status == 5
     assert production.states() == {"ready": 1}
-    assert not list(production.films_in_the_store())
+    assert not list(production.videos_in_the_store())
     assert production.paid_once()
     production.ends_well()
 
 
-def test_a_film_that_stays_broken_is_held_and_stays_paid(production: Production) -> None:
+def test_a_video_that_stays_broken_is_held_and_stays_paid(production: Production) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="render", do="corrupt")
     before = production.service.calls().get("file", 0)
@@ -61,12 +61,12 @@ def test_a_film_that_stays_broken_is_held_and_stays_paid(production: Production)
     assert "corrupt at the service" in reason
     assert "running again fetches it free" in reason
     assert production.service.calls()["file"] == before + 3
-    assert not list(production.films_in_the_store())
+    assert not list(production.videos_in_the_store())
     assert not list(production.half_written())
     assert production.paid_once()
 
 
-def test_captions_that_never_come_do_not_hold_back_the_film(production: Production) -> None:
+def test_captions_that_never_come_do_not_hold_back_the_video(production: Production) -> None:
     production.asks_for(1)
     production.service.plan_fault(on="captions", do="status", status=400)
 
@@ -75,7 +75,7 @@ def test_captions_that_never_come_do_not_hold_back_the_film(production: Producti
     assert ended.status == 3
     assert production.states() == {"held": 1}
     assert "no srt and vtt captions" in production.row()["reason"]
-    assert [file.suffix for file in production.films_in_the_store()] == [".mp4"]
+    assert [file.suffix for file in production.videos_in_the_store()] == [".mp4"]
     production.ends_well()
 
 

@@ -19,7 +19,7 @@ from tests.faults.production import A_WHILE, Production
 from tests.programs import Finished
 
 
-def test_a_spool_without_room_leaves_the_film_to_a_later_run(production: Production) -> None:
+def test_a_spool_without_room_leaves_the_video_to_a_later_run(production: Production) -> None:
     production.asks_for(1)
     with small_disk(production.spool, "1m"):
         parked = production.run("--max-wait", A_WHILE)
@@ -133,15 +133,15 @@ def _used(folder: Path) -> int:
     return disk.used // 1024
 
 
-def test_a_store_that_fills_up_keeps_no_half_a_film(production: Production) -> None:
+def test_a_store_that_fills_up_keeps_no_half_a_video(production: Production) -> None:
     production.asks_for(3)
-    # A film has some 34 kB: one fits.
+    # A video has some 34 kB: one fits.
     with small_disk(production.store, "48k") as grow:
         parked = production.run("--max-wait", A_WHILE)
 
         assert parked.status == 5
         assert not [file for file in production.half_written() if file.parent != production.spool]
-        assert len([f for f in production.films_in_the_store() if f.suffix == ".mp4"]) == 1
+        assert len([f for f in production.videos_in_the_store() if f.suffix == ".mp4"]) == 1
         assert "could not be written" in parked.err
         assert production.paid_once()
         grow("10m")
@@ -160,7 +160,7 @@ def test_a_ledger_that_cannot_be_written_stops_the_run_before_it_pays(
     production.ends_well()
 
 
-def test_a_damaged_ledger_is_named_and_its_films_are_not_paid_again(
+def test_a_damaged_ledger_is_named_and_its_videos_are_not_paid_again(
     production: Production,
 ) -> None:
     production.asks_for(2)
@@ -171,7 +171,7 @@ def test_a_damaged_ledger_is_named_and_its_films_are_not_paid_again(
     refused = production.run()
 
     is_told(refused, "damaged")
-    # Even without it: the keys are those of the same films.
+    # Even without it: the keys are those of the same videos.
     for file in production.ledger.parent.glob("ledger.db*"):
         file.unlink()
     production.ends_well()

@@ -1,4 +1,4 @@
-"""A create whose answer is lost, late, cut or odd: one film and one charge, whatever happened."""
+"""A create whose answer is lost, late, cut or odd: one video and one charge, whatever happened."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.faults.production import A_WHILE, Production
 #: Each strikes the first create; the client asks again, or the run does. More: more_torture.py.
 ONCE: dict[str, dict[str, Any]] = {
     "reset before anything was done": {"do": "reset-before"},
-    "dropped after the film was begun": {"do": "drop-after"},
-    "500 after the film was begun": {"do": "error-after"},
+    "dropped after the video was begun": {"do": "drop-after"},
+    "500 after the video was begun": {"do": "error-after"},
     "a proxy's 502": {"do": "error-before", "status": 502, "html": True},
     "cut JSON": {"do": "cut-body"},
     "409: the same is under way": {"do": "conflict"},
@@ -20,7 +20,7 @@ ONCE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fault", ONCE.values(), ids=ONCE)
-def test_a_create_that_is_struck_once_ends_with_one_film(
+def test_a_create_that_is_struck_once_ends_with_one_video(
     production: Production, fault: dict[str, Any]
 ) -> None:
     production.asks_for(1)

@@ -28,7 +28,7 @@ def test_a_service_that_goes_down_in_the_middle_and_comes_back_is_waited_for(
     with sandbox(state, "--port", port) as back:
         _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
-        Production(production.desk, back, production.name, films=3).ends_well()
+        Production(production.desk, back, production.name, videos=3).ends_well()
 
 
 def test_a_sheet_edited_after_a_kill_does_not_change_what_was_sent(
@@ -46,11 +46,11 @@ def test_a_sheet_edited_after_a_kill_does_not_change_what_was_sent(
 
     resumed = production.run()
 
-    # The film that was paid for is finished as it was asked for, under its own key.
+    # The video that was paid for is finished as it was asked for, under its own key.
     assert resumed.status == 0, resumed.err
     assert production.row()["take"] == 1
     assert production.count("reserve") == production.count("charge") == 1
-    # Only the next run takes the edit up, as another film at a price of its own.
+    # Only the next run takes the edit up, as another video at a price of its own.
     assert production.run().status == 0
     assert production.row()["take"] == 2
     assert production.count("reserve") == production.count("charge") == 2
@@ -70,7 +70,7 @@ def test_a_run_that_is_frozen_goes_on_where_it_was(production: Production) -> No
     production.service.plan_fault(on="render", do="slow", seconds=2)
     process = production.start()
     production.waits_for(lambda: production.count("reserve") == 2)
-    # All of it stands still, its loop too, while films get ready and connections grow old.
+    # All of it stands still, its loop too, while videos get ready and connections grow old.
     process.send_signal(signal.SIGSTOP)
     time.sleep(2.5)
     process.send_signal(signal.SIGCONT)
@@ -89,7 +89,7 @@ def test_a_second_process_that_hangs_keeps_no_video_from_being_delivered(
     # One video after the other: some are left when the process stops.
     production.desk.environ |= {**settings, "CALLSHEET_DELIVERIES": "1"}
     process = production.start()
-    production.waits_for(lambda: any(production.films_in_the_store()))
+    production.waits_for(lambda: any(production.videos_in_the_store()))
     (second,) = (
         child
         for child in psutil.Process(process.pid).children(recursive=True)

@@ -36,7 +36,7 @@ def test_a_key_revoked_in_the_middle_holds_the_rest(production: Production) -> N
     production.ends_well()
 
 
-def test_a_key_revoked_while_a_film_is_made_leaves_it_to_a_later_run(
+def test_a_key_revoked_while_a_video_is_made_leaves_it_to_a_later_run(
     production: Production,
 ) -> None:
     production.asks_for(1)

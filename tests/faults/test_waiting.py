@@ -1,4 +1,4 @@
-"""A film that is being made, and a service that says odd things of it, or nothing."""
+"""A video that is being made, and a service that says odd things of it, or nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.faults.production import A_WHILE, Production, colleague
 from tests.programs import simple_sheet
 
-#: What is said of a film that is there, and found all the same.
+#: What is said of a video that is there, and found all the same.
 ODD: dict[str, dict[str, Any]] = {
     "an unknown word": {"on": "get", "do": "rewrite", "set": {"status": "marinating"}},
     "404 right after the create": {"on": "get", "nth": "1-2", "do": "status", "status": 404},
@@ -24,7 +24,7 @@ ODD: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fault", ODD.values(), ids=ODD)
-def test_whatever_is_said_of_a_film_that_is_there_it_is_fetched(
+def test_whatever_is_said_of_a_video_that_is_there_it_is_fetched(
     production: Production, fault: dict[str, Any]
 ) -> None:
     production.asks_for(1)
@@ -59,7 +59,7 @@ def test_a_render_that_never_ends_is_never_paid_again(production: Production) ->
 
     assert ended.status == again.status == 3
     assert production.states() == {"stalled": 1}
-    assert "no film after 1s" in production.row()["reason"]
+    assert "no video after 1s" in production.row()["reason"]
     assert production.count("reserve") == 1
     assert production.count("charge") == 0
 
@@ -78,7 +78,7 @@ def test_a_render_that_fails_is_told_and_costs_nothing(production: Production) -
     assert production.count("charge") == production.count("release") == 1
 
 
-def test_a_film_that_a_colleague_deleted_is_never_paid_again_by_itself(
+def test_a_video_that_a_colleague_deleted_is_never_paid_again_by_itself(
     production: Production,
 ) -> None:
     production.asks_for(1)
@@ -109,7 +109,7 @@ def test_an_address_that_is_refused_after_it_was_given_is_asked_for_again(
     production.ends_well()
 
 
-def test_a_new_film_of_a_row_never_takes_the_place_of_the_old_one(production: Production) -> None:
+def test_a_new_video_of_a_row_never_takes_the_place_of_the_old_one(production: Production) -> None:
     production.asks_for(1)
     production.run()
     (first, *_) = production.row()["deliveries"]
@@ -146,7 +146,7 @@ def test_a_render_cancelled_from_outside_is_told_and_its_credits_are_free(
 
 def test_a_cancel_that_comes_too_late_changes_nothing(production: Production) -> None:
     production.asks_for(1)
-    # The film is there, its download is not: the cancel arrives in between.
+    # The video is there, its download is not: the cancel arrives in between.
     production.service.plan_fault(on="file", do="error-before", status=503)
     assert production.run("--max-wait", A_WHILE).status == 5
     assert production.states() == {"ready": 1}

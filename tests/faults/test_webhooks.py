@@ -1,4 +1,4 @@
-"""Deliveries of webhooks that are spoilt, late, lost or a lie: none costs a film or a credit.
+"""Deliveries of webhooks that are spoilt, late, lost or a lie: none costs a video or a credit.
 
 Hints shorten waits and are never believed, so that every campaign here ends as one without them.
 What the receiver itself does with such deliveries is in `tests/receiver`.
@@ -49,7 +49,7 @@ def struck(production: Production) -> set[str]:
     return {strike["do"] for strike in production.service.strikes() if strike["on"] == "webhook"}
 
 
-def test_whatever_befalls_deliveries_every_film_comes_and_is_paid_once(
+def test_whatever_befalls_deliveries_every_video_comes_and_is_paid_once(
     production: Production,
 ) -> None:
     production.asks_for(len(FAULTS) + 2)
@@ -61,7 +61,7 @@ def test_whatever_befalls_deliveries_every_film_comes_and_is_paid_once(
         ended = production.run()
 
         assert ended.status == 0, ended.err
-        production.waits_for(lambda: len(hears.inbox()) == production.films - 1)
+        production.waits_for(lambda: len(hears.inbox()) == production.videos - 1)
         production.waits_for(lambda: struck(production) == set(FAULTS))
         named = [video for hint in hears.inbox() for video in hint["videos"]]
         ours = {row["video_id"] for row in production.desk.rows(production.name).values()}
@@ -70,7 +70,7 @@ def test_whatever_befalls_deliveries_every_film_comes_and_is_paid_once(
         production.ends_well()
 
 
-def test_a_subscription_that_the_service_gives_up_costs_no_film(production: Production) -> None:
+def test_a_subscription_that_the_service_gives_up_costs_no_video(production: Production) -> None:
     production.asks_for(8)
     with subscribed(production, secret="not the true one") as (hears, webhook_id):
         ended = production.run()

@@ -24,7 +24,7 @@ CANARIES: Mapping[str, str] = {
     "quoted password": "canary/Quoted=8Tz",
 }
 SIGNED = (
-    f"https://films.example/f.mp4?X-Amz-Signature={CANARIES['second signature']}"
+    f"https://videos.example/f.mp4?X-Amz-Signature={CANARIES['second signature']}"
     f"&sig={CANARIES['signature']}"
 )
 
@@ -42,7 +42,7 @@ def heard_under(folder: Path) -> dict[str, list[str]]:
     """Return file by file what is heard in a folder: ledgers, histories, spools, manifests."""
     found = {}
     for path in sorted(folder.rglob("*")):
-        # Films are what the service made; everything else is of our writing.
+        # Videos are what the service made; everything else is of our writing.
         if path.is_file() and path.suffix != ".mp4":
             parts = [path.read_bytes(), *_cells(path)]
             heard = sorted({name for part in parts for name in heard_in(part)})

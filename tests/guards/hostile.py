@@ -51,7 +51,7 @@ MOODS: Mapping[str, tuple[int, bytes, dict[str, str]]] = {
             "id": "vid_1",
             "status": f"gone with {KEY}",
             "credits": 5,
-            "title": f"film of {GRANTED}",
+            "title": f"video of {GRANTED}",
             "url": SIGNED,
             "secret": HOOK,
             "videos": [{"id": "vid_1", "status": KEY, "share": SIGNED}],

@@ -162,7 +162,7 @@ def test_nobody_hears_the_codes_of_a_login(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        ("CALLSHEET_STORE", "s3://films/callsheet"),
+        ("CALLSHEET_STORE", "s3://videos/callsheet"),
         ("CALLSHEET_LEDGER", f"postgresql://me:{CANARIES['database password']}@{NOBODY}/db"),
         ("CALLSHEET_LEDGER", f"postgresql://{NOBODY}/db?password={CANARIES['database password']}"),
         (
@@ -170,7 +170,7 @@ def test_nobody_hears_the_codes_of_a_login(desk: Desk) -> None:
             f"postgresql://{NOBODY}/db?sslpassword={quote(CANARIES['quoted password'], safe='')}",
         ),
         ("CALLSHEET_LEDGER", f"sqlite:///l.db?password={CANARIES['database password']}"),
-        ("CALLSHEET_STORE", f"s3://key:{CANARIES['S3 secret key']}@films/callsheet"),
+        ("CALLSHEET_STORE", f"s3://key:{CANARIES['S3 secret key']}@videos/callsheet"),
         ("CALLSHEET_WEBHOOK_URL", f"https://u:{CANARIES['database password']}@hook.example/x"),
         ("CALLSHEET_LEDGER", f"mysql://me:{CANARIES['database password']}@{NOBODY}/db"),
         ("CALLSHEET_LEDGER", f"me:{CANARIES['database password']}@{NOBODY}"),

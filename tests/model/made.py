@@ -1,4 +1,4 @@
-"""What the simulated service has made: its life, its film and its price."""
+"""What the simulated service has made: its life, its video and its price."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Made:
             return "cancelled"
         return FATES[self.fate] if self.is_over(now) else "generating"
 
-    def has_film(self, now: float) -> bool:
-        """Whether its film can be fetched."""
+    def has_video(self, now: float) -> bool:
+        """Whether its video can be fetched."""
         return self.fate == "ready" and self.is_over(now) and not self.cancelled
 
     def costs(self, now: float) -> int:

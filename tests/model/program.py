@@ -300,7 +300,7 @@ class Program:
     async def _deliver(
         self, row: CampaignRow, memory: Memory, address: str | None, at: Context
     ) -> Observation:
-        """Bring a film home, or not: stores and downloads have tests of their own."""
+        """Bring a video home, or not: stores and downloads have tests of their own."""
         ends = self.deliveries.pop(0) if self.deliveries else "stored"
         if ends in ("trouble", "never"):
             return NotStored("the store is away", permanent=ends == "never")

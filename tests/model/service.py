@@ -189,9 +189,9 @@ class SimulatedService(httpx.AsyncBaseTransport):
         made = self.videos.get(video_id)
         if made is None or made.deleted:
             return _error(404)
-        if not made.has_film(self.time.now):
+        if not made.has_video(self.time.now):
             return _error(409)
-        return _data({"url": f"https://films.test/{video_id}?signature=s"})
+        return _data({"url": f"https://videos.test/{video_id}?signature=s"})
 
 
 def _operation(method: str, path: str) -> str:

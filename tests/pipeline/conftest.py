@@ -54,7 +54,7 @@ def desk(tmp_path: Path, service: Sandbox, made_ledger: Path) -> Desk:
 
 @pytest.fixture
 def name(tmp_path: Path) -> str:
-    """A campaign name no other test has: keys of the same film would be the same."""
+    """A campaign name no other test has: keys of the same video would be the same."""
     return f"c-{abs(hash(str(tmp_path))):x}"
 
 

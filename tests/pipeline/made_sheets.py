@@ -129,7 +129,7 @@ def merged_column(path: Path) -> None:
 
 
 def merged_ids(path: Path) -> None:
-    """One merged id for two films."""
+    """One merged id for two videos."""
 
     def fill(sheet: Worksheet) -> None:
         table(sheet, HEADER, KETTLE, MUG)
@@ -197,7 +197,7 @@ def misspelt_field(path: Path) -> None:
 
 
 def no_length(path: Path) -> None:
-    """Nobody said how long the film is to be."""
+    """Nobody said how long the video is to be."""
     path.write_text("id,script,aspect_ratio,language\nkettle,Steam rises.,9:16,en\n")
 
 

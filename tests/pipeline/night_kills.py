@@ -116,7 +116,7 @@ def main() -> int:
         for point, nth in tried:
             trial = attempt(point, nth)
             struck += trial.killed
-            # How often a film is looked at is up to the clock: not every visit comes again.
+            # How often a video is looked at is up to the clock: not every visit comes again.
             found = [one for one in trial.findings if trial.killed or "was visited" not in one]
             broken += found
             for one in found:

@@ -1,4 +1,4 @@
-"""More of nights: films that come home by other ways, a canary, another kill. Slow: not collected
+"""More of nights: videos that come home by other ways, a canary, another kill. Slow: not collected
 by default.
 
 python -m pytest tests/pipeline/nights_torture.py
@@ -14,7 +14,7 @@ from callsheet.tasks.ledger import find_campaign, open_ledger, review, rows_of
 from tests.board.conftest import board_at
 from tests.board.stage import API, approved, ended
 from tests.pipeline.night_kills import sweep_killed
-from tests.pipeline.test_nightly import BROKEN, Nights, films, left, nights, said, slow, the_one
+from tests.pipeline.test_nightly import BROKEN, Nights, left, nights, said, slow, the_one, videos
 from tests.programs import Sandbox
 
 __all__ = ["left", "nights", "slow"]
@@ -26,7 +26,7 @@ async def test_what_is_parked_is_carried_on_the_next_night(left: Nights) -> None
     assert report.delivered == ("r001", "r002")
 
 
-async def test_films_come_home_though_their_sheet_is_gone(left: Nights) -> None:
+async def test_videos_come_home_though_their_sheet_is_gone(left: Nights) -> None:
     (left.path / f"{left.name}-a.csv").unlink()
     report = the_one(await left.sweep("2026-11-21"))
     assert (report.outcome, report.delivered) == ("delivered", ("r001", "r002"))
@@ -34,15 +34,15 @@ async def test_films_come_home_though_their_sheet_is_gone(left: Nights) -> None:
     assert (await left.sweep("2026-11-22")).sheets == ()
 
 
-async def test_films_come_home_though_their_sheet_is_too_dear_by_now(left: Nights) -> None:
-    left.put("a", films("A", 9))
+async def test_videos_come_home_though_their_sheet_is_too_dear_by_now(left: Nights) -> None:
+    left.put("a", videos("A", 9))
     report = the_one(await left.sweep("2026-11-21", inbox={"per_night": Decimal(0)}))
     assert (report.outcome, report.rows["delivered"]) == ("not-approved", 2)
     assert report.delivered == ("r001", "r002")
 
 
-async def test_films_come_home_though_their_sheet_is_left_alone(left: Nights) -> None:
-    """It failed three times while its films could not be fetched."""
+async def test_videos_come_home_though_their_sheet_is_left_alone(left: Nights) -> None:
+    """It failed three times while its videos could not be fetched."""
     left.put("a", BROKEN)
     left.service.plan_fault(on="get", do="error-before", status=503, every=1)
     for night in ("2026-11-21", "2026-11-22", "2026-11-23"):
@@ -54,13 +54,13 @@ async def test_films_come_home_though_their_sheet_is_left_alone(left: Nights) ->
     assert report.delivered == ("r001", "r002")
 
 
-async def test_of_a_new_campaign_one_film_is_made_until_somebody_keeps_it(nights: Nights) -> None:
-    nights.put("a", films("A", 3))
+async def test_of_a_new_campaign_one_video_is_made_until_somebody_keeps_it(nights: Nights) -> None:
+    nights.put("a", videos("A", 3))
     wanted = {"canary": True}
     first = the_one(await nights.sweep(inbox=wanted))
     again = the_one(await nights.sweep("2026-11-21", inbox=wanted))
     assert (first.outcome, first.exit_status, first.charged) == ("not-approved", 4, 15)
-    assert "the film of r001 is ready" in str(first.words)
+    assert "the video of r001 is ready" in str(first.words)
     assert (again.outcome, again.charged) == ("not-approved", 0)
 
     await keep(nights, "r001")
@@ -69,7 +69,7 @@ async def test_of_a_new_campaign_one_film_is_made_until_somebody_keeps_it(nights
 
 
 async def keep(nights: Nights, row: str) -> None:
-    """Keep the film of a row, as a person does who has looked."""
+    """Keep the video of a row, as a person does who has looked."""
     async with await open_ledger(nights.settings.ledger) as ledger:
         campaign = await ledger.read(partial(find_campaign, name=f"{nights.name}-a"))
         assert campaign is not None
@@ -89,7 +89,7 @@ def test_a_night_that_is_killed_once_its_answer_lies_there_says_it_again(
 
 
 async def test_a_plan_that_waits_is_approved_on_the_board(nights: Nights) -> None:
-    nights.put("a", films("A"))
+    nights.put("a", videos("A"))
     wanted = {"approval": "plan-only", "board": "https://board.example"}
     async with board_at(nights.folder, environ=nights.service.environ) as board:
         link = the_one(await nights.sweep(inbox=wanted)).link

@@ -50,7 +50,7 @@ def test_what_a_run_has_priced_is_approved_without_its_sheet(
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2, title=name))
     planned = page.rest(page.start("plan", sheet=sheet, budget=20))
     assert planned["state_name"] == "Completed", planned["state"]
-    assert "2 films for 30 credits" in planned["state"]["message"]
+    assert "2 videos for 30 credits" in planned["state"]["message"]
     assert "10 too many" in planned["state"]["message"]
     # A plan writes nothing, not even an empty ledger.
     assert not (desk.folder / ".callsheet" / "ledger.db").exists()

@@ -46,7 +46,7 @@ def slow(service: Sandbox) -> Iterator[Sandbox]:
     service.clear_faults()
 
 
-def test_three_runs_of_a_campaign_make_every_film_once(
+def test_three_runs_of_a_campaign_make_every_video_once(
     shared: Desk, slow: Sandbox, name: str
 ) -> None:
     sheet = shared.sheet(f"{name}.csv", simple_sheet(4))
@@ -70,7 +70,7 @@ def test_a_budget_of_the_day_holds_over_three_runs_at_once(
     # What other campaigns of this ledger have spent today counts.
     spent = _spent_today(shared)
     shared.environ["CALLSHEET_DAY_BUDGET"] = str(spent + 75)
-    texts = [simple_sheet(4, title=f"Film {n}") for n in range(3)]
+    texts = [simple_sheet(4, title=f"Video {n}") for n in range(3)]
     sheets = [shared.sheet(f"{name}-{n}.csv", text) for n, text in enumerate(texts)]
 
     ended = _at_once(shared, sheets)
@@ -161,7 +161,7 @@ def _end(process: Process) -> Finished:
 
 
 def _begun(service: Sandbox) -> int:
-    """How many films were begun, as the service has it."""
+    """How many videos were begun, as the service has it."""
     return sum(entry["event"] == "reserve" for entry in service.charges())
 
 
@@ -187,7 +187,9 @@ def _wait_for(met: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_with_few_files_there_are_fewer_lanes_and_every_film_is_made(desk: Desk, name: str) -> None:
+def test_with_few_files_there_are_fewer_lanes_and_every_video_is_made(
+    desk: Desk, name: str
+) -> None:
     lanes = dict.fromkeys(("SUBMITS", "WATCHES", "DELIVERIES", "QUOTES"), "512")
     sheet = desk.sheet(f"{name}.csv", simple_sheet(20))
     done = subprocess.run(
@@ -211,7 +213,7 @@ def test_a_download_that_somebody_else_delivers_and_takes_away_is_made_again(
     taken: list[Path] = []
 
     def take_away(point: str, _: object) -> None:
-        if point == "spool: the film has its name" and not taken:
+        if point == "spool: the video has its name" and not taken:
             taken.extend((here.folder / ".callsheet" / "spool").iterdir())
             for path in taken:
                 path.unlink()

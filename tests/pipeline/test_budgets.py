@@ -29,7 +29,7 @@ def states(desk: Desk, name: str) -> list[str]:
 
 
 def dearer(service: Sandbox, nth: str = "1-99") -> None:
-    """Have films cost 18 instead of 15 in quotes from now on."""
+    """Have videos cost 18 instead of 15 in quotes from now on."""
     service.plan_fault(on="estimate", do="rewrite", nth=nth, set={"credits": 18})
 
 
@@ -95,8 +95,8 @@ def test_a_cost_center_has_a_budget_from_a_profile(desk: Desk, name: str) -> Non
 def test_a_plan_beyond_its_budget_begins_what_it_may(
     desk: Desk, name: str, choice: str, begun: list[int]
 ) -> None:
-    # The second film is longer, and dearer, than the others.
-    sheet = desk.sheet(f"{name}.csv", simple_sheet(3).replace("Film 2,5", "Film 2,30"))
+    # The second video is longer, and dearer, than the others.
+    sheet = desk.sheet(f"{name}.csv", simple_sheet(3).replace("Video 2,5", "Video 2,30"))
 
     refused = desk.run(sheet, "--budget", "30")
     ended = desk.run(sheet, "--budget", "30", "--at-limit", choice)
@@ -152,7 +152,7 @@ def test_a_price_that_rose_a_little_goes_on(desk: Desk, faulty: Sandbox, name: s
     assert ended.status == 0, ended.err
     assert desk.rows(name)["r003"]["quoted"] == 18
     shown = desk.call("status", name, "--json").json["credits"]
-    # The sandbox asks for what a film costs: 15 each, whatever was quoted.
+    # The sandbox asks for what a video costs: 15 each, whatever was quoted.
     assert shown["charged"] == 45
     assert shown["variance"] in (-3, -6, -9)
 

@@ -130,10 +130,10 @@ def test_rows_that_wait_for_a_rate_limit_are_cancelled_and_nothing_is_asked_earl
         assert desk.call("status", name, "--json").json["credits"]["reserved"] == 15
 
 
-def test_a_film_that_is_there_by_then_is_delivered_instead(tmp_path: Path, name: str) -> None:
+def test_a_video_that_is_there_by_then_is_delivered_instead(tmp_path: Path, name: str) -> None:
     with sandbox(tmp_path / "quick") as quick:
         desk = Desk(tmp_path, dict(quick.environ))
-        # The film is made while nobody looks: every look is answered with 500.
+        # The video is made while nobody looks: every look is answered with 500.
         quick.plan_fault(on="get", do="error-before", status=500)
         desk.leave_under_way(desk.sheet(f"{name}.csv", simple_sheet(1)))
         quick.clear_faults()

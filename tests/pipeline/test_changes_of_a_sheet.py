@@ -14,7 +14,7 @@ def test_a_changed_row_is_made_again_and_the_others_are_not(
     text = simple_sheet(3)
     desk.run(desk.sheet(f"{name}.csv", text))
     before = desk.rows(name)
-    desk.sheet(f"{name}.csv", text.replace("Film 2", "Another film"))
+    desk.sheet(f"{name}.csv", text.replace("Video 2", "Another video"))
 
     plan = desk.call("plan", f"{name}.csv", "--json").json
     ended = desk.run(f"{name}.csv")
@@ -31,7 +31,7 @@ def test_a_changed_row_is_made_again_and_the_others_are_not(
     assert after["r002"]["key"] != before["r002"]["key"]
     assert after["r001"] == before["r001"]
     assert ended.json["credits"]["charged"] == 60
-    # The first film is still there: a new take never overwrites one.
+    # The first video is still there: a new take never overwrites one.
     assert Path(before["r002"]["deliveries"][0]["uri"]).exists()
 
 
@@ -39,14 +39,14 @@ def test_a_row_changed_back_costs_nothing(desk: Desk, service: Sandbox, name: st
     text = simple_sheet(1)
     desk.run(desk.sheet(f"{name}.csv", text))
     first = desk.rows(name)["r001"]
-    desk.run(desk.sheet(f"{name}.csv", text.replace("Film 1", "Film one")))
+    desk.run(desk.sheet(f"{name}.csv", text.replace("Video 1", "Video one")))
     desk.sheet(f"{name}.csv", text)
     creates = service.calls()["create"]
 
     ended = desk.run(f"{name}.csv")
 
     assert ended.status == 0
-    # As before, but for what the film in between has cost.
+    # As before, but for what the video in between has cost.
     assert desk.rows(name)["r001"] == {**first, "charged": 30, "paid_before": 15}
     assert service.calls()["create"] == creates
 
@@ -76,7 +76,7 @@ def test_a_row_that_leaves_is_retired_and_can_come_back(desk: Desk, name: str) -
 
 def test_rows_leave_in_numbers_only_with_a_word(desk: Desk, service: Sandbox, name: str) -> None:
     desk.run(desk.sheet(f"{name}.csv", simple_sheet(5)))
-    cut = desk.sheet(f"{name}.csv", simple_sheet(1).replace("Film 1", "Film one"))
+    cut = desk.sheet(f"{name}.csv", simple_sheet(1).replace("Video 1", "Video one"))
     creates = service.calls()["create"]
 
     planned = desk.call("plan", cut, "-o", "plan.json")
@@ -86,7 +86,7 @@ def test_rows_leave_in_numbers_only_with_a_word(desk: Desk, service: Sandbox, na
     offered = [line for line in stopped.err.splitlines() if line.strip().startswith("callsheet ")]
     desk.sheet(f"{name}.csv", simple_sheet(5))
     whole = desk.run(f"{name}.csv")
-    desk.sheet(f"{name}.csv", simple_sheet(1).replace("Film 1", "Film one"))
+    desk.sheet(f"{name}.csv", simple_sheet(1).replace("Video 1", "Video one"))
     approved = desk.call("run", cut, "--plan", "plan.json", "--json", "--without-prefect")
     desk.sheet(f"{name}.csv", simple_sheet(5))
     back = desk.run(f"{name}.csv")
@@ -104,7 +104,7 @@ def test_rows_leave_in_numbers_only_with_a_word(desk: Desk, service: Sandbox, na
     assert approved.json["rows"] == {"total": 5, "delivered": 1, "retired": 4}
     assert back.json["rows"] == {"total": 5, "delivered": 5}
     assert went_on.json["rows"] == {"total": 5, "delivered": 1, "retired": 4}
-    # One film was wanted anew, and what came back was not paid for again.
+    # One video was wanted anew, and what came back was not paid for again.
     assert service.calls()["create"] == creates + 1
 
 
@@ -146,7 +146,7 @@ def test_the_status_sheet_can_be_run_as_a_sheet(desk: Desk, name: str) -> None:
 
 
 def test_a_formula_in_a_title_does_not_run_in_the_status_sheet(desk: Desk, name: str) -> None:
-    text = simple_sheet(1).replace("Film 1", "'=1+1")
+    text = simple_sheet(1).replace("Video 1", "'=1+1")
     desk.run(desk.sheet(f"{name}.csv", text))
 
     sheet = (desk.folder / "deliveries" / name / "status.csv").read_text("utf-8-sig")

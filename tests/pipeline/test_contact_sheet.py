@@ -1,4 +1,4 @@
-"""`callsheet contact-sheet`: films on one page, or one picture, that needs nothing else."""
+"""`callsheet contact-sheet`: videos on one page, or one picture, that needs nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ two,product-launch,Coffee,16:9,5,The second,en
 
 @pytest.fixture
 def campaign(desk: Desk, name: str) -> str:
-    """Two films, one of which somebody rejected."""
+    """Two videos, one of which somebody rejected."""
     ended = desk.run(desk.sheet(f"{name}.csv", SHEET))
     assert ended.status == 0, ended.err
     words = ["--because", "wording", "--note", "says <b>tee</b>"]
@@ -28,10 +28,10 @@ def campaign(desk: Desk, name: str) -> str:
 
 
 def test_a_page_holds_everything_and_no_markup_of_others(desk: Desk, campaign: str) -> None:
-    ended = desk.call("contact-sheet", campaign, "-o", "films.html", "--json")
+    ended = desk.call("contact-sheet", campaign, "-o", "videos.html", "--json")
     assert ended.status == 0, ended.err
-    page = (desk.folder / "films.html").read_text()
-    assert (ended.json["films"], ended.json["bytes"]) == (2, len(page.encode()))
+    page = (desk.folder / "videos.html").read_text()
+    assert (ended.json["videos"], ended.json["bytes"]) == (2, len(page.encode()))
     sources = re.findall(r'src="([^"]+)"', page)
     assert len(sources) == 4
     sizes = []
@@ -47,12 +47,12 @@ def test_a_page_holds_everything_and_no_markup_of_others(desk: Desk, campaign: s
     assert "it is 1 s long, 5 s were asked for" in page
 
 
-def test_a_picture_shows_the_chosen_films(desk: Desk, campaign: str) -> None:
+def test_a_picture_shows_the_chosen_videos(desk: Desk, campaign: str) -> None:
     widths = []
     for words in ((), ("--select", "language:en")):
-        ended = desk.call("contact-sheet", campaign, "-o", "films.jpg", *words)
+        ended = desk.call("contact-sheet", campaign, "-o", "videos.jpg", *words)
         assert ended.status == 0, ended.err
-        with Image.open(desk.folder / "films.jpg") as picture:
+        with Image.open(desk.folder / "videos.jpg") as picture:
             assert picture.format == "JPEG"
             widths.append(picture.width)
             # It has more than paper on it.
@@ -63,9 +63,9 @@ def test_a_picture_shows_the_chosen_films(desk: Desk, campaign: str) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-o", "films.pdf"], "neither a page nor a picture"),
-        (["-o", "nowhere/films.html"], "there is no folder"),
-        (["-o", "films.html", "--select", "language:fr"], "language:fr matches no row"),
+        (["-o", "videos.pdf"], "neither a page nor a picture"),
+        (["-o", "nowhere/videos.html"], "there is no folder"),
+        (["-o", "videos.html", "--select", "language:fr"], "language:fr matches no row"),
         ([], "-o"),
     ],
 )
@@ -75,4 +75,4 @@ def test_what_cannot_be_written_is_said(
     ended = desk.call("contact-sheet", campaign, *words)
     assert ended.status == 2
     assert told in ended.err
-    assert not list(desk.folder.glob("films.*"))
+    assert not list(desk.folder.glob("videos.*"))

@@ -87,8 +87,8 @@ def test_what_is_wrong_comes_with_what_helps(here: Here) -> None:
     here.monkeypatch.setenv("CALLSHEET_COLOUR", "red")
     here.monkeypatch.delenv("CALLSHEET_API_KEY")
     here.monkeypatch.setenv("CALLSHEET_WEBHOOK_URL", "http://127.0.0.1:9/hooks")
-    (here.folder / "films").write_text("a file, and no folder")
-    here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "films"))
+    (here.folder / "videos").write_text("a file, and no folder")
+    here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "videos"))
     parts = found(here, 2)
     assert "CALLSHEET_COLOUR" in parts["settings"][0]["words"]
     assert "callsheet login" in parts["service"][0]["remedy"]
@@ -213,8 +213,8 @@ def a_store_nobody_writes_to(here: Here, _: Sandbox) -> None:
 
 
 def a_store_below_a_file(here: Here, _: Sandbox) -> None:
-    (here.folder / "films").write_text("")
-    here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "films" / "spring"))
+    (here.folder / "videos").write_text("")
+    here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "videos" / "spring"))
 
 
 def a_ledger_that(spoil: Callable[[Path], object]) -> Callable[[Here, Sandbox], None]:
@@ -267,7 +267,7 @@ BROKEN: Mapping[str, tuple[Callable[[Here, Sandbox], None], str, str, str, str]]
         a_key_that_may("write"), "service", "wrong", "which may not read", "scope read",
     ),
     "a store that can only be read": (
-        a_store_nobody_writes_to, "store", "wrong", "films cannot be written to", "writable",
+        a_store_nobody_writes_to, "store", "wrong", "videos cannot be written to", "writable",
     ),
     "a store below a file": (
         a_store_below_a_file, "store", "wrong", "nothing can be made in", "another folder",
@@ -276,7 +276,7 @@ BROKEN: Mapping[str, tuple[Callable[[Here, Sandbox], None], str, str, str, str]]
         a_setting("STORE", f"/tmp/{LONG}"), "store", "wrong", "file name too long", "path",
     ),
     "a store that is none": (
-        a_setting("STORE", "ftp://films"), "store", "wrong", "is not a store", "s3://bucket",
+        a_setting("STORE", "ftp://videos"), "store", "wrong", "is not a store", "s3://bucket",
     ),
     "a ledger of too long a name": (
         a_setting("LEDGER", f"sqlite:////tmp/{LONG}"), "files", "wrong", "file name too long",
@@ -350,26 +350,26 @@ def work_with_bucket(here: Here, server: S3Server, address: str) -> None:
 
 def test_what_a_bucket_lacks_or_refuses_is_said(here: Here, tmp_path: Path) -> None:
     with rclone_s3(tmp_path / "s3") as server:
-        work_with_bucket(here, server, "s3://films/spring")
+        work_with_bucket(here, server, "s3://videos/spring")
         lets_overwrite = found(here, 0)["store"]
         assert server.keys() == []
         here.monkeypatch.setenv("CALLSHEET_STORE", "s3://nobodys")
         no_bucket = found(here, 2)["store"]
-        here.monkeypatch.setenv("CALLSHEET_STORE", "s3://films")
+        here.monkeypatch.setenv("CALLSHEET_STORE", "s3://videos")
         here.monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
         refused = found(here, 2)["store"]
     away = found(here, 2)["store"]
     with moto_s3() as server:
-        work_with_bucket(here, server, "s3://films")
+        work_with_bucket(here, server, "s3://videos")
         conditional = found(here, 0)["store"]
 
     said = "\n".join(one["words"] for one in lets_overwrite)
     assert [one["verdict"] for one in lets_overwrite] == ["ok", "note"]
-    assert "s3://films/spring lets files be overwritten" in said
+    assert "s3://videos/spring lets files be overwritten" in said
     assert "If-None-Match" in lets_overwrite[1]["remedy"]
     assert not any("overwritten" in one["words"] for one in conditional)
     for one in (*no_bucket, *refused, *away):
-        assert "films cannot be written to s3://" in one["words"]
+        assert "videos cannot be written to s3://" in one["words"]
 
 
 def test_a_disk_that_is_nearly_full_is_said(here: Here) -> None:

@@ -76,7 +76,7 @@ def test_a_sheet_without_rows_is_an_error(desk: Desk, name: str) -> None:
         ("CALLSHEET_API_KEY", "", "CALLSHEET_API_KEY"),
         ("CALLSHEET_BASE_URL", "http://127.0.0.1:9/api/v1", "could not be reached"),
         ("CALLSHEET_BASE_URL", "nonsense", "CALLSHEET_BASE_URL"),
-        ("CALLSHEET_STORE", "/dev/null/films", "films cannot be written"),
+        ("CALLSHEET_STORE", "/dev/null/videos", "videos cannot be written"),
         ("CALLSHEET_LEDGER", "/dev/null/ledger", "CALLSHEET_LEDGER"),
         ("CALLSHEET_LEDGER", "sqlite:////dev/null/ledger.db", "ledger"),
         ("CALLSHEET_LEDGER", "postgresql://x:hunter2@127.0.0.1:9/x", "ledger"),
@@ -101,7 +101,7 @@ def test_a_missing_bucket_is_found_before_anything_is_spent(
 ) -> None:
     before = service.calls().get("create", 0)
     with moto_s3() as server:
-        desk.environ |= {**server.environment(), "CALLSHEET_STORE": "s3://not-there/films"}
+        desk.environ |= {**server.environment(), "CALLSHEET_STORE": "s3://not-there/videos"}
 
         ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(1)))
 

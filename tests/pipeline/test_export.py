@@ -28,7 +28,7 @@ def test_a_campaign_is_exported_in_every_way(desk: Desk, name: str, tmp_path: Pa
     for row, line in lines.items():
         assert line["key"] == rows[row]["key"]
         assert line["video_id"] == rows[row]["video_id"]
-        assert line["film"] == rows[row]["deliveries"][0]["uri"]
+        assert line["video"] == rows[row]["deliveries"][0]["uri"]
         assert (line["notes"], line["charged"]) == ("'=1+1", "15")
     piped = desk.call("export", name, "--format", "jsonl", "--what", "takes")
     assert [line["key"] for line in piped.lines] == [row["key"] for row in rows.values()]

@@ -32,7 +32,7 @@ def test_hidden_rows_that_are_left_out_stay_as_they_are(desk: Desk, name: str) -
     sheet = desk.workbook(f"{name}.xlsx", simple_sheet(4))
     assert desk.run(sheet, "--select", "r001|r002").status == 0
     made = desk.rows(name)
-    desk.workbook(f"{name}.xlsx", simple_sheet(4).replace("Film 1", "Film one"), hidden=(2, 4))
+    desk.workbook(f"{name}.xlsx", simple_sheet(4).replace("Video 1", "Video one"), hidden=(2, 4))
 
     plan = desk.call("plan", sheet, "--visible-only", "--json", "-o", "plan.json")
     ended = desk.run(sheet, "--visible-only")

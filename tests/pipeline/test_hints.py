@@ -61,7 +61,7 @@ def _receiver(desk: Desk) -> Iterator[Process]:
         assert "Traceback" not in out + err
 
 
-def test_a_run_with_a_receiver_of_its_own_looks_once_at_each_film(
+def test_a_run_with_a_receiver_of_its_own_looks_once_at_each_video(
     hinted: Desk, sender: Sandbox, name: str
 ) -> None:
     hinted.sheet(f"{name}.csv", simple_sheet(4, title=name))
@@ -98,7 +98,7 @@ def test_a_hint_that_is_faster_than_the_answer_to_its_create_is_not_lost(
     hinted: Desk, sender: Sandbox, name: str
 ) -> None:
     hinted.sheet(f"{name}.csv", simple_sheet(1, title=name))
-    # The film is ready at once, and its create is answered later.
+    # The video is ready at once, and its create is answered later.
     sender.plan_fault(on="create", do="slow", seconds=2)
     ended = hinted.run(f"{name}.csv", "--wait", "webhook", "--max-wait", "60s")
     assert ended.status == 0, ended.err
@@ -134,7 +134,7 @@ def test_without_a_public_address_a_run_that_insists_on_webhooks_is_refused(
 
 
 @pytest.mark.slow
-def test_an_address_that_leads_nowhere_is_said_once_and_films_are_found_by_looking(
+def test_an_address_that_leads_nowhere_is_said_once_and_videos_are_found_by_looking(
     hinted: Desk, sender: Sandbox, name: str
 ) -> None:
     hinted.sheet(f"{name}.csv", simple_sheet(2, title=name))
@@ -144,7 +144,7 @@ def test_an_address_that_leads_nowhere_is_said_once_and_films_are_found_by_looki
 
     ended = hinted.run(f"{name}.csv")
     assert ended.status == 0, ended.err
-    assert ended.err.count("films are found by looking for them") == 1
+    assert ended.err.count("videos are found by looking for them") == 1
 
     insisting = hinted.sheet(f"{name}-2.csv", simple_sheet(1, title=f"{name}-2"))
     refused = hinted.run(insisting, "--wait", "webhook")

@@ -31,7 +31,7 @@ def test_a_ledger_of_yesterday_takes_over_and_nothing_is_paid_twice(
     assert (tmp_path / restored.json["before"]).is_file()
     assert (checked.status, checked.json["problems"]) == (0, [])
     assert again.json["rows"] == {"total": 3, "delivered": 3}
-    # The third film was found under its key.
+    # The third video was found under its key.
     log = service.charged(service_keys(tmp_path))
     assert (len(log), sum(log.values())) == (3, 3), (paid, log)
 

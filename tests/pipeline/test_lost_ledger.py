@@ -79,7 +79,7 @@ def test_a_clip_that_was_delivered_is_not_made_twice(
     assert studio.calls()["image-to-video"] == calls
 
 
-def test_a_film_that_is_missing_in_the_store_is_fetched_again_free(
+def test_a_video_that_is_missing_in_the_store_is_fetched_again_free(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2))

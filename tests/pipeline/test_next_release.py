@@ -52,7 +52,10 @@ def later(tmp_path_factory: pytest.TempPathFactory, next_one: Release) -> Releas
 
 @pytest.fixture
 def desk_on_postgres(tmp_path: Path, service: Sandbox, postgres: PostgresServer) -> Desk:
-    more = {"CALLSHEET_LEDGER": postgres.new_database(), "CALLSHEET_STORE": str(tmp_path / "films")}
+    more = {
+        "CALLSHEET_LEDGER": postgres.new_database(),
+        "CALLSHEET_STORE": str(tmp_path / "videos"),
+    }
     return Desk(tmp_path, {**service.environ, **more})
 
 
@@ -62,7 +65,7 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path, service: Sandbox) -> De
     ledger = f"sqlite:///{tmp_path}/.callsheet/ledger.db"
     if request.param == "postgres":
         ledger = request.getfixturevalue("postgres").new_database()
-    more = {"CALLSHEET_LEDGER": ledger, "CALLSHEET_STORE": str(tmp_path / "films")}
+    more = {"CALLSHEET_LEDGER": ledger, "CALLSHEET_STORE": str(tmp_path / "videos")}
     return Desk(tmp_path, {**service.environ, **more})
 
 
@@ -89,7 +92,7 @@ def begun(desk: Desk, service: Sandbox, sheet: str, creates: int) -> Any:
 
 
 def until(service: Sandbox, creates: int) -> None:
-    """Wait until so many films have been asked for."""
+    """Wait until so many videos have been asked for."""
     for _ in range(600):
         if service.calls().get("create", 0) >= creates:
             return

@@ -112,8 +112,8 @@ def the_one(report: NightReport) -> SheetReport:
     return sheet
 
 
-def films(title: str, count: int = 2) -> str:
-    """A sheet of films that cost 15 credits each, none of which another sheet has."""
+def videos(title: str, count: int = 2) -> str:
+    """A sheet of videos that cost 15 credits each, none of which another sheet has."""
     return simple_sheet(count, title=title).replace("Kettle", f"{title} kettle")
 
 
@@ -122,13 +122,13 @@ BROKEN = "id,tool,title\na,,\nb,no-such-tool,B\n"
 
 
 async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights) -> None:
-    nights.put("unchanged", films("Unchanged"))
-    nights.put("changed", films("Changed"))
+    nights.put("unchanged", videos("Unchanged"))
+    nights.put("changed", videos("Changed"))
     before = await nights.sweep("2026-11-19")
-    nights.put("good", films("Good"))
-    nights.put("changed", films("Changed", 3))
+    nights.put("good", videos("Good"))
+    nights.put("changed", videos("Changed", 3))
     nights.put("broken", BROKEN)
-    nights.put("dear", films("Dear", 9))
+    nights.put("dear", videos("Dear", 9))
 
     night = await nights.sweep(inbox={"per_sheet": Decimal(100)})
 
@@ -151,7 +151,7 @@ async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights)
     assert (good["outcome"], good["rows"], good["charged"], good["delivered"]) == (
         "delivered", {"total": 2, "delivered": 2}, 30, ["r001", "r002"]
     )  # fmt: skip
-    assert all(Path(line["film"]).is_file() for line in nights.report("good"))
+    assert all(Path(line["video"]).is_file() for line in nights.report("good"))
 
     for stem in ("broken", "dear"):
         (nights.path / f"{nights.name}-{stem}.csv").unlink()
@@ -165,10 +165,10 @@ async def test_a_night_of_five_sheets_and_one_with_nothing_to_do(nights: Nights)
 
 
 async def test_the_limit_of_a_night_holds_over_all_its_sweeps(nights: Nights) -> None:
-    nights.put("a", films("A"))
+    nights.put("a", videos("A"))
     limit = {"per_night": Decimal(45)}
     first = await nights.sweep(inbox=limit)
-    nights.put("b", films("B"))
+    nights.put("b", videos("B"))
     again = await nights.sweep(inbox=limit)
     next_night = await nights.sweep("2026-11-21", inbox=limit)
 
@@ -183,17 +183,17 @@ async def test_a_sheet_that_changes_twice_in_a_night_stays_within_its_own_limit(
     nights: Nights,
 ) -> None:
     limit = {"per_sheet": Decimal(30)}
-    nights.put("a", films("A"))
+    nights.put("a", videos("A"))
     assert said(await nights.sweep(inbox=limit)) == {"a": "delivered"}
-    nights.put("a", films("A", 3))
+    nights.put("a", videos("A", 3))
     assert said(await nights.sweep(inbox=limit)) == {"a": "not-approved"}
     assert said(await nights.sweep("2026-11-21", inbox=limit)) == {"a": "delivered"}
 
 
 async def test_what_is_said_of_a_night_is_said_of_all_its_sweeps(nights: Nights) -> None:
-    nights.put("a", films("A"))
+    nights.put("a", videos("A"))
     await nights.sweep()
-    nights.put("a", films("A", 3))
+    nights.put("a", videos("A", 3))
     await nights.sweep()
     await nights.sweep()
     async with await open_ledger(nights.settings.ledger) as ledger:
@@ -205,7 +205,7 @@ async def test_what_is_said_of_a_night_is_said_of_all_its_sweeps(nights: Nights)
 
 
 async def test_without_a_word_beforehand_nothing_is_spent(nights: Nights, desk: Desk) -> None:
-    sheet = nights.put("a", films("A"))
+    sheet = nights.put("a", videos("A"))
     charges = len(nights.service.charges())
     report = the_one(await nights.sweep(inbox={"approval": "plan-only"}))
     assert (report.outcome, report.exit_status, report.asked) == ("not-approved", 4, 30)
@@ -220,9 +220,9 @@ async def test_without_a_word_beforehand_nothing_is_spent(nights: Nights, desk: 
 
 
 async def test_what_another_campaign_has_paid_for_is_asked_about(nights: Nights) -> None:
-    nights.put("a", films("A", 1))
+    nights.put("a", videos("A", 1))
     await nights.sweep()
-    nights.put("b", films("A", 3))
+    nights.put("b", videos("A", 3))
     report = (await nights.sweep()).sheets[1]
     assert (report.outcome, report.asked) == ("not-approved", 45)
     assert f"1 row of it was paid for already, in {nights.name}-a" in str(report.words)
@@ -240,9 +240,9 @@ def of_one_campaign(nights: Nights, stem: str, text: str, *, campaign: str | Non
 
 
 def alike(title: str) -> str:
-    """Return a sheet of four films, three of which others like it have too."""
-    own = films(title, 1).replace("r001", f"r{title}").splitlines()[1]
-    return f"{films('Same', 3)}{own}\n"
+    """Return a sheet of four videos, three of which others like it have too."""
+    own = videos(title, 1).replace("r001", f"r{title}").splitlines()[1]
+    return f"{videos('Same', 3)}{own}\n"
 
 
 async def test_two_sheets_of_one_campaign_do_not_undo_each_other(nights: Nights) -> None:
@@ -264,9 +264,9 @@ async def test_two_sheets_of_one_campaign_do_not_undo_each_other(nights: Nights)
     assert "lies in the same inbox" in str(other.words)
 
 
-async def test_a_sheet_that_is_renamed_with_its_films_under_way_is_told_once(slow: Nights) -> None:
+async def test_a_sheet_that_is_renamed_with_its_videos_under_way_is_told_once(slow: Nights) -> None:
     """Its campaign goes on with it; of the name that is gone there is nothing to say."""
-    sheet = of_one_campaign(slow, "a", films("A"))
+    sheet = of_one_campaign(slow, "a", videos("A"))
     await slow.sweep(watch=until_all_render)
     sheet.rename(sheet.with_name(f"{slow.name}-b.json"))
     report = the_one(await slow.sweep("2026-11-21"))
@@ -274,7 +274,7 @@ async def test_a_sheet_that_is_renamed_with_its_films_under_way_is_told_once(slo
 
 
 async def test_what_was_tried_with_a_sandbox_is_not_what_was_made(nights: Nights) -> None:
-    nights.put("a", films("A"))
+    nights.put("a", videos("A"))
     tried = the_one(await nights.sweep(sandbox=True))
     made = the_one(await nights.sweep())
     again = [the_one(await nights.sweep(sandbox=trial)) for trial in (False, True)]
@@ -285,8 +285,8 @@ async def test_what_was_tried_with_a_sandbox_is_not_what_was_made(nights: Nights
 
 
 async def test_a_file_that_cannot_be_read_does_not_stop_the_others(nights: Nights) -> None:
-    nights.put("a", films("A", 1))
-    gone = nights.put("gone", films("Gone"))
+    nights.put("a", videos("A", 1))
+    gone = nights.put("gone", videos("Gone"))
     (nights.path / os.fsdecode(b"caf\xe9.csv")).write_text("x")
 
     @asynccontextmanager
@@ -306,18 +306,18 @@ def test_an_inbox_that_spends_has_a_limit() -> None:
 
 
 async def test_the_budget_of_an_inbox_is_the_most_that_a_sheet_may_want(nights: Nights) -> None:
-    nights.put("a", films("A", 3))
+    nights.put("a", videos("A", 3))
     report = the_one(await nights.sweep(inbox={"budget": Decimal(40)}))
     assert (report.outcome, report.asked) == ("not-approved", 45)
     assert "of the budget of 40" in str(report.words)
 
 
 async def test_a_file_that_is_still_written_to_is_left_to_the_next_sweep(nights: Nights) -> None:
-    file = nights.put("a", films("A", 1), old=False)
+    file = nights.put("a", videos("A", 1), old=False)
 
     async def write_on(_: float) -> None:
         with file.open("a") as more:
-            more.write(films("A", 2).splitlines()[-1] + "\n")
+            more.write(videos("A", 2).splitlines()[-1] + "\n")
 
     report = await nights.sweep(sleep=write_on)
     assert (report.sheets, report.waiting) == ((), (file.name,))
@@ -327,7 +327,7 @@ async def test_a_file_that_is_still_written_to_is_left_to_the_next_sweep(nights:
 
 
 async def test_what_is_no_sheet_or_is_ours_is_not_read(nights: Nights) -> None:
-    nights.put("a", films("A", 1))
+    nights.put("a", videos("A", 1))
     await nights.sweep()
     for other in (".hidden.csv", "~$a.xlsx", "a.csv.tmp", "script.txt", "note.md"):
         (nights.path / other).write_text("x")
@@ -361,13 +361,13 @@ async def test_a_sheet_that_fails_in_three_nights_is_left_alone_and_said_so_once
         ("set-aside", 0, 0),
     ]
     assert nights.answer("a")["outcome"] == "set-aside"
-    nights.put("a", films("A", 1))
+    nights.put("a", videos("A", 1))
     assert said(await nights.sweep("2026-11-25")) == {"a": "delivered"}
 
 
 @asynccontextmanager
 async def until_all_render(run: Run) -> AsyncIterator[None]:
-    """Stop a run once both of its films are begun."""
+    """Stop a run once both of its videos are begun."""
 
     def hear(snapshot: Snapshot) -> None:
         if snapshot.rows.get("rendering") == 2:
@@ -379,7 +379,7 @@ async def until_all_render(run: Run) -> AsyncIterator[None]:
 
 @pytest.fixture
 def slow(tmp_path: Path, studio: Sandbox, name: str) -> Iterator[Nights]:
-    """Nights whose first two films take some seconds."""
+    """Nights whose first two videos take some seconds."""
     studio.plan_fault(on="render", do="slow", seconds=2.5, nth="1-2")
     yield Nights(tmp_path, studio, name)
     studio.clear_faults()
@@ -387,8 +387,8 @@ def slow(tmp_path: Path, studio: Sandbox, name: str) -> Iterator[Nights]:
 
 @pytest.fixture
 async def left(slow: Nights) -> Nights:
-    """A night that was left with its films under way: all are begun, none is finished."""
-    slow.put("a", films("A"))
+    """A night that was left with its videos under way: all are begun, none is finished."""
+    slow.put("a", videos("A"))
 
     report = the_one(await slow.sweep(watch=until_all_render))
     slow.service.clear_faults()
@@ -396,7 +396,7 @@ async def left(slow: Nights) -> Nights:
     return slow
 
 
-async def test_films_under_way_come_home_though_their_sheet_is_broken(left: Nights) -> None:
+async def test_videos_under_way_come_home_though_their_sheet_is_broken(left: Nights) -> None:
     left.put("a", BROKEN)
     report = the_one(await left.sweep("2026-11-21"))
     assert (report.outcome, report.exit_status, report.rows["delivered"]) == ("invalid", 2, 2)
@@ -404,13 +404,13 @@ async def test_films_under_way_come_home_though_their_sheet_is_broken(left: Nigh
 
 
 @pytest.mark.parametrize("how", ["broken", "gone"])
-async def test_a_fault_while_films_come_home_keeps_no_other_sheet_from_its_night(
+async def test_a_fault_while_videos_come_home_keeps_no_other_sheet_from_its_night(
     left: Nights, how: str
 ) -> None:
     sheet = left.put("a", BROKEN)
     if how == "gone":
         sheet.unlink()
-    left.put("b", films("B", 1))
+    left.put("b", videos("B", 1))
 
     @asynccontextmanager
     async def watch(run: Run) -> AsyncIterator[None]:
@@ -425,20 +425,20 @@ async def test_a_fault_while_films_come_home_keeps_no_other_sheet_from_its_night
 
 
 async def test_a_sheet_that_was_set_aside_and_is_mended_is_run_once(left: Nights) -> None:
-    """Its films are under way: they come home with its run, and not beside it as well."""
+    """Its videos are under way: they come home with its run, and not beside it as well."""
     async with await open_ledger(left.settings.ledger) as ledger:
         (known,) = (await ledger.read(partial(sheets_in, inbox="spring"))).values()
         aside = replace(known, digest="0", outcome="set-aside", failures=3, set_aside_at=1.0)
         await ledger.write(partial(end_sheet, inbox="spring", sheet=aside))
-    left.put("a", films("A", 3))
+    left.put("a", videos("A", 3))
     found = [the_one(await left.sweep(night)) for night in ("2026-11-21", "2026-11-22")]
     assert [one.outcome for one in found] == ["delivered", "unchanged"]
     assert (found[0].exit_status, found[0].rows["delivered"]) == (0, 3)
 
 
 async def test_a_trial_is_left_alone_by_nights_that_cost(slow: Nights) -> None:
-    """Its service is another one: what was begun there is no film of this one's."""
-    sheet = slow.put("a", films("A"))
+    """Its service is another one: what was begun there is no video of this one's."""
+    sheet = slow.put("a", videos("A"))
     await slow.sweep(sandbox=True, watch=until_all_render)
     slow.put("a", BROKEN)
     calls = slow.service.calls()
@@ -450,10 +450,10 @@ async def test_a_trial_is_left_alone_by_nights_that_cost(slow: Nights) -> None:
     assert slow.service.calls() == calls
 
 
-async def test_films_that_come_home_keep_no_other_sheet_waiting(left: Nights) -> None:
+async def test_videos_that_come_home_keep_no_other_sheet_waiting(left: Nights) -> None:
     """Nothing more is approved of a sheet that is broken or gone: the next one goes on."""
     left.put("a", BROKEN)
-    left.put("b", films("B", 1))
+    left.put("b", videos("B", 1))
     both = asyncio.Barrier(2)
 
     @asynccontextmanager
@@ -469,7 +469,7 @@ async def test_films_that_come_home_keep_no_other_sheet_waiting(left: Nights) ->
 
 async def test_a_night_whose_sweep_was_killed_elsewhere_is_waited_for(nights: Nights) -> None:
     """Of a process on another machine nobody here knows whether it lives, until it says so."""
-    nights.put("a", films("A", 1))
+    nights.put("a", videos("A", 1))
     async with await open_ledger(nights.settings.ledger) as ledger:
         await ledger.write(
             claimed("2026-11-20", "elsewhere:1:1:boot/1:1", at=time.time(), seconds=1.0)
@@ -495,11 +495,11 @@ async def test_whoever_leaves_a_night_to_another_sweep_does_not_say_that_it_went
 
 
 async def test_a_plan_that_waits_is_where_the_board_shows_it(nights: Nights) -> None:
-    nights.put("a", films("A", 1))
+    nights.put("a", videos("A", 1))
     wanted = {"approval": "plan-only", "board": "https://board.example/"}
     links = [the_one(await nights.sweep(night, inbox=wanted)).link for night in NIGHTS]
     assert links[1] == links[0], "it stands: the link that was mailed leads to it"
-    nights.put("a", films("A", 2))
+    nights.put("a", videos("A", 2))
     links += [the_one(await nights.sweep("2026-11-22", inbox=wanted)).link]
     assert nights.answer("a")["link"] == links[-1]
     later = time.time() + 2 * 86400
@@ -526,7 +526,7 @@ def _last(link: str | None) -> str:
 
 
 async def test_a_pause_is_kept_and_told(nights: Nights) -> None:
-    nights.put("a", films("A", 1))
+    nights.put("a", videos("A", 1))
     async with await open_ledger(nights.settings.ledger) as ledger:
         found = Pause(inbox="spring", until=None, by="Alice", at=1.0)
         await ledger.write(partial(pause, found=found))
@@ -552,7 +552,7 @@ async def taken_over(ledger: Ledger) -> None:
 
 async def test_whoever_has_lost_the_night_approves_nothing(nights: Nights) -> None:
     """A sweep that was stopped for so long that another one has its night by now."""
-    nights.put("a", films("A", 1))
+    nights.put("a", videos("A", 1))
 
     async def steal() -> None:
         async with await open_ledger(nights.settings.ledger) as ledger:
@@ -581,8 +581,8 @@ async def test_whoever_has_lost_the_night_approves_nothing(nights: Nights) -> No
 
 async def test_a_sweep_hears_that_its_night_is_another_ones(nights: Nights) -> None:
     """At its next sign of life: it stops what it carries, and begins no other sheet."""
-    nights.put("a", films("A", 1))
-    nights.put("b", films("B", 1))
+    nights.put("a", videos("A", 1))
+    nights.put("b", videos("B", 1))
     heard = []
 
     @asynccontextmanager
@@ -602,8 +602,8 @@ async def test_a_sweep_hears_that_its_night_is_another_ones(nights: Nights) -> N
 
 
 def test_two_sweeps_at_once_are_one(nights: Nights, desk: Desk) -> None:
-    nights.put("a", films("A"))
-    nights.put("b", films("B"))
+    nights.put("a", videos("A"))
+    nights.put("b", videos("B"))
     several = [desk.start(*WORDS) for _ in range(3)]
     said = [process.communicate(timeout=300) for process in several]
     documents = [json.loads(out) for out, _ in said]
@@ -634,7 +634,7 @@ def bucket() -> Iterator[S3Server]:
 def test_an_inbox_that_is_a_bucket(desk: Desk, name: str, bucket: S3Server) -> None:
     desk.environ.update(bucket.environment())
     client, key = bucket.client(), f"{name}/in/{name}.csv"
-    client.put_object(Bucket=bucket.bucket, Key=key, Body=films("S3").encode())
+    client.put_object(Bucket=bucket.bucket, Key=key, Body=videos("S3").encode())
     client.put_object(Bucket=bucket.bucket, Key=f"{name}/in/deeper/{name}.csv", Body=b"x")
     words = ("nightly", f"s3://{bucket.bucket}/{name}/in/", "--approve-up-to", "100", "--json")
     first, again = desk.call(*words), desk.call(*words)
@@ -646,7 +646,7 @@ def test_an_inbox_that_is_a_bucket(desk: Desk, name: str, bucket: S3Server) -> N
     assert (answer["outcome"], answer["rows"]["delivered"]) == ("delivered", 2)
     assert b"r001" in bucket.read(f"{key}.report.csv")
     # Nothing was moved or removed.
-    assert bucket.read(key) == films("S3").encode()
+    assert bucket.read(key) == videos("S3").encode()
 
 
 async def test_an_object_that_changes_before_it_is_read_is_left_to_the_next_sweep(

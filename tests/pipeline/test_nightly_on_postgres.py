@@ -16,7 +16,7 @@ from callsheet.tasks.ledger.nights import nights_of
 from callsheet.tasks.nights.values import NightReport
 from tests.databases import PostgresServer, postgres_server
 from tests.pipeline.night_kills import WORDS, sweep_killed
-from tests.pipeline.test_nightly import BROKEN, Nights, films, said
+from tests.pipeline.test_nightly import BROKEN, Nights, said, videos
 from tests.programs import Desk, Sandbox
 
 pytestmark = pytest.mark.slow
@@ -35,12 +35,12 @@ def nights(tmp_path: Path, studio: Sandbox, name: str, postgres: PostgresServer)
 
 async def test_a_night_of_all_kinds_of_sheets_and_one_with_nothing_to_do(nights: Nights) -> None:
     for stem in ("a", "b", "c", "d", "e", "f"):
-        nights.put(stem, films(stem, 3))
+        nights.put(stem, videos(stem, 3))
     nights.put("broken", BROKEN)
-    nights.put("dear", films("dear", 9))
+    nights.put("dear", videos("dear", 9))
     terms = {"per_night": Decimal(180), "per_sheet": Decimal(100)}
     first = await nights.sweep(inbox=terms)
-    nights.put("f", films("f", 4))
+    nights.put("f", videos("f", 4))
     again = await nights.sweep(inbox=terms)
     rest = await nights.sweep("2026-11-21", inbox={"per_night": Decimal(1000)})
     quiet = await nights.sweep("2026-11-22")
@@ -66,7 +66,7 @@ async def test_a_night_of_all_kinds_of_sheets_and_one_with_nothing_to_do(nights:
 
 async def test_several_who_sweep_at_once_keep_to_one_limit(nights: Nights) -> None:
     for stem in "abc":
-        nights.put(stem, films(stem))
+        nights.put(stem, videos(stem))
     sweeps = (
         nights.sweep(f"2026-11-{20 + n % 2}", inbox={"per_night": Decimal(45)}) for n in range(4)
     )
@@ -77,7 +77,7 @@ async def test_several_who_sweep_at_once_keep_to_one_limit(nights: Nights) -> No
 
 def test_programs_that_sweep_at_once_are_one(nights: Nights) -> None:
     for stem in "abc":
-        nights.put(stem, films(stem))
+        nights.put(stem, videos(stem))
     assert nights.ledger is not None
     environ = {**nights.service.environ, "CALLSHEET_LEDGER": nights.ledger}
     several = [Desk(nights.folder, environ).start(*WORDS) for _ in range(3)]

@@ -138,7 +138,7 @@ def test_what_cannot_be_meant_changes_nothing(
 
 
 def test_a_paused_inbox_is_not_swept_until_it_is_resumed(nights: Here) -> None:
-    sheet = nights.folder / "sheets" / "spring" / "films.csv"
+    sheet = nights.folder / "sheets" / "spring" / "videos.csv"
     sheet.write_text(simple_sheet(1))
     assert nights.call("nights", "pause", "until", "2099-01-03").status == 0
     assert nights.call("nights", "pause", "spring", "until", "3d").status == 0
@@ -183,7 +183,7 @@ def test_a_schedule_that_is_none_is_named_with_its_file(here: Here, line: str, s
 
 def test_an_inbox_that_is_away_keeps_no_other_from_its_night(nights: Here) -> None:
     (nights.folder / "sheets" / "spring").rmdir()
-    sheet = nights.folder / "sheets" / "autumn" / "films.csv"
+    sheet = nights.folder / "sheets" / "autumn" / "videos.csv"
     sheet.write_text(simple_sheet(1))
 
     swept = nights.call("nightly", "nights.toml", "--json")

@@ -32,7 +32,6 @@ from tests.pipeline.test_nightly import (
     BROKEN,
     NIGHTS,
     Nights,
-    films,
     nights,
     of_one_campaign,
     said,
@@ -40,6 +39,7 @@ from tests.pipeline.test_nightly import (
     taken_over,
     the_one,
     until_all_render,
+    videos,
 )
 from tests.programs import Desk
 
@@ -49,8 +49,8 @@ SCRIPTED = "id,title,script,duration_seconds,aspect_ratio\na,A,@a.txt,5,9:16\n"
 
 
 async def test_a_sweep_that_is_stopped_begins_no_other_sheet(nights: Nights) -> None:
-    nights.put("a", films("A", 1))
-    nights.put("b", films("B", 1))
+    nights.put("a", videos("A", 1))
+    nights.put("b", videos("B", 1))
     begun: list[Run] = []
 
     @asynccontextmanager
@@ -65,8 +65,8 @@ async def test_a_sweep_that_is_stopped_begins_no_other_sheet(nights: Nights) -> 
 
 
 async def test_a_fault_that_concerns_all_sheets_begins_no_other(nights: Nights) -> None:
-    nights.put("a", films("A", 1))
-    nights.put("b", films("B", 1))
+    nights.put("a", videos("A", 1))
+    nights.put("b", videos("B", 1))
     begun: list[str] = []
 
     @asynccontextmanager
@@ -82,7 +82,7 @@ async def test_a_fault_that_concerns_all_sheets_begins_no_other(nights: Nights) 
 
 
 async def test_a_run_that_is_stopped_before_its_approval_approves_nothing(nights: Nights) -> None:
-    nights.put("a", films("A", 1))
+    nights.put("a", videos("A", 1))
 
     @asynccontextmanager
     async def watch(run: Run) -> AsyncIterator[None]:
@@ -96,8 +96,8 @@ async def test_a_run_that_is_stopped_before_its_approval_approves_nothing(nights
 
 
 async def test_a_long_name_fails_no_night(nights: Nights) -> None:
-    nights.put("a", films("A", 1))
-    long = nights.put("b" * (255 - len(nights.name) - 5), films("B", 1))
+    nights.put("a", videos("A", 1))
+    long = nights.put("b" * (255 - len(nights.name) - 5), videos("B", 1))
     assert len(long.name) == 255
 
     report = await nights.sweep()
@@ -146,7 +146,7 @@ async def test_a_script_that_is_still_written_keeps_its_sheet_waiting(nights: Ni
 async def test_of_two_budgets_a_sheet_has_the_smaller(
     nights: Nights, sheet: int, inbox: int | None
 ) -> None:
-    file = of_one_campaign(nights, "a", films("A", 3))
+    file = of_one_campaign(nights, "a", videos("A", 3))
     file.write_text(json.dumps({**json.loads(file.read_text()), "budget": sheet}))
     os.utime(file, (1, 1))
     budget = None if inbox is None else Decimal(inbox)
@@ -158,7 +158,7 @@ async def test_of_two_budgets_a_sheet_has_the_smaller(
 async def test_what_is_approved_of_a_sheet_that_is_broken_is_not_begun(
     nights: Nights, desk: Desk
 ) -> None:
-    sheet = nights.put("a", films("A"))
+    sheet = nights.put("a", videos("A"))
     assert desk.run(str(sheet), "--max-wait", "0s").json["rows"]["approved"] == 2
 
     @asynccontextmanager
@@ -177,9 +177,9 @@ async def test_whoever_has_lost_the_night_begins_nothing_that_was_approved(
     nights: Nights, desk: Desk
 ) -> None:
     """The other sweep does: what this one opens once it knows, is stopped at once."""
-    sheet = nights.put("a", films("A"))
+    sheet = nights.put("a", videos("A"))
     assert desk.run(str(sheet), "--max-wait", "0s").json["rows"]["approved"] == 2
-    nights.put("a", films("A", 3))
+    nights.put("a", videos("A", 3))
     opened: list[Run] = []
 
     @asynccontextmanager
@@ -203,7 +203,7 @@ async def test_whoever_has_lost_the_night_begins_nothing_that_was_approved(
 
 async def test_an_answer_that_cannot_be_written_fails_no_sheet(nights: Nights) -> None:
     for stem in ("a", "b"):
-        nights.put(stem, films(stem.upper(), 1))
+        nights.put(stem, videos(stem.upper(), 1))
     (nights.path / f"{nights.name}-a.csv.callsheet.json").mkdir()
     assert said(await nights.sweep()) == {"a": "delivered", "b": "delivered"}
 
@@ -213,7 +213,7 @@ async def test_a_sheet_that_could_not_be_answered_is_answered_by_the_next_sweep(
     nights: Nights, which: str
 ) -> None:
     """What lies in the way stands for a disk that takes nothing: it is said each time."""
-    sheet = nights.put("a", films("A", 1))
+    sheet = nights.put("a", videos("A", 1))
     in_the_way = nights.path / f"{sheet.name}{which}"
     in_the_way.mkdir()
     found = [the_one(await nights.sweep(night)) for night in NIGHTS]
@@ -270,7 +270,7 @@ async def test_a_campaign_whose_run_was_killed_elsewhere_is_waited_for(
     nights: Nights, desk: Desk
 ) -> None:
     """Of a process on another machine nobody here knows that it is dead, until its lease lapses."""
-    sheet = nights.put("a", films("A", 1))
+    sheet = nights.put("a", videos("A", 1))
     assert desk.run(str(sheet), "--max-wait", "0s").json["rows"]["approved"] == 1
     async with await open_ledger(nights.settings.ledger) as ledger:
         campaign = await ledger.read(partial(find_campaign, name=f"{nights.name}-a"))
@@ -281,7 +281,7 @@ async def test_a_campaign_whose_run_was_killed_elsewhere_is_waited_for(
 
 async def test_a_night_raises_no_budget_that_somebody_has_given(nights: Nights, desk: Desk) -> None:
     """Of what was approved a part does not fit, and nobody has said that it may."""
-    sheet = str(nights.put("a", films("A", 3)))
+    sheet = str(nights.put("a", videos("A", 3)))
     left = desk.run(sheet, "--budget", "30", "--at-limit", "fit", "--max-wait", "0s")
     assert left.json["rows"] == {"total": 3, "approved": 3}, left.err
 
@@ -328,7 +328,7 @@ BOTH = ("r001", "r002")
 async def test_a_sheet_removed_after_a_killed_first_night_gets_its_paid_videos(
     slow: Nights,
 ) -> None:
-    sheet = of_one_campaign(slow, "a", films("A"))
+    sheet = of_one_campaign(slow, "a", videos("A"))
     await sweep_ends_at_once(slow, "2026-11-20")
     sheet.unlink()
 
@@ -342,14 +342,14 @@ async def test_a_sheet_removed_after_a_killed_first_night_gets_its_paid_videos(
 async def test_a_file_reused_for_another_campaign_leaves_no_paid_video_behind(
     slow: Nights, killed: bool
 ) -> None:
-    of_one_campaign(slow, "a", films("A"))
+    of_one_campaign(slow, "a", videos("A"))
     if killed:
         await sweep_ends_at_once(slow, "2026-11-20")
     else:
         await slow.sweep("2026-11-20", watch=until_all_render)
         slow.service.clear_faults()
     other = f"{slow.name}-other"
-    of_one_campaign(slow, "a", films("B", 1), campaign=other)
+    of_one_campaign(slow, "a", videos("B", 1), campaign=other)
 
     report = await slow.sweep("2026-11-21")
 
@@ -371,10 +371,10 @@ async def test_videos_of_a_reused_file_are_reported_though_another_run_fetched_t
     slow: Nights,
 ) -> None:
     """A person ran the old sheet by hand: the report of the night has its charge all the same."""
-    sheet = of_one_campaign(slow, "a", films("A"))
+    sheet = of_one_campaign(slow, "a", videos("A"))
     await sweep_ends_at_once(slow, "2026-11-20")
     assert Desk(slow.folder, slow.service.environ).run(str(sheet)).status == 0
-    of_one_campaign(slow, "a", films("B", 1), campaign=f"{slow.name}-other")
+    of_one_campaign(slow, "a", videos("B", 1), campaign=f"{slow.name}-other")
 
     report = await slow.sweep("2026-11-21")
 
@@ -400,11 +400,11 @@ async def test_a_ledger_restored_in_a_night_gives_it_no_second_allowance(
     today = datetime.now(UTC).date()
     one_night, next_night = str(today), str(today + timedelta(days=1))
     limit, ledger = {"per_night": Decimal(45)}, nights.settings.ledger
-    nights.put("a", films("A", 1))
+    nights.put("a", videos("A", 1))
     assert said(await nights.sweep(one_night, inbox=limit)) == {"a": "delivered"}
     kept, file = nights.folder / "kept.db", nights.folder / ".callsheet" / "ledger.db"
     back_up(ledger, kept, by="Ann", at=time.time())
-    nights.put("b", films("B"))
+    nights.put("b", videos("B"))
     assert (await nights.sweep(one_night, inbox=limit)).charged == 30
     if by_hand:
         for part in ("-wal", "-shm"):
@@ -413,7 +413,7 @@ async def test_a_ledger_restored_in_a_night_gives_it_no_second_allowance(
     else:
         restore(ledger, kept, by="Ann", at=time.time(), instead=True)
     charges = charged(nights)
-    nights.put("c", films("C", 1))
+    nights.put("c", videos("C", 1))
 
     report = await nights.sweep(one_night, inbox=limit)
 

@@ -9,7 +9,7 @@ NOTE = "is not UTF-8 and was read as Windows-1252"
 
 def test_every_command_on_a_sheet_says_its_notes_once(desk: Desk, name: str) -> None:
     sheet = f"{name}.csv"
-    (desk.folder / sheet).write_bytes(simple_sheet(1).replace("Film", "Fïlm").encode("cp1252"))
+    (desk.folder / sheet).write_bytes(simple_sheet(1).replace("Video", "Fïlm").encode("cp1252"))
 
     said = [desk.call(*words, "--json") for words in (("check", sheet), ("plan", sheet))]
     run = desk.run(sheet)

@@ -125,7 +125,7 @@ def test_every_command_of_the_page_does_what_it_is_typed_for(
         "SHEET": f"{name}.csv", "CAMPAIGN": name, "ROW": "r001", "INBOX": "spring", "N": "1000",
         "postgresql://callsheet@db.example.com/ledger": f"sqlite:///{on_call.folder}/.callsheet/"
         "ledger.db", "https://service.example/api/v1": service.environ["CALLSHEET_BASE_URL"],
-        "s3://films/launch": str(on_call.folder / "deliveries"), "/backups/": "backups/",
+        "s3://videos/launch": str(on_call.folder / "deliveries"), "/backups/": "backups/",
         "sqlite:////tmp/drill/ledger.db": f"sqlite:///{on_call.folder}/drill/ledger.db",
     }  # fmt: skip
     wrong = []
@@ -189,7 +189,7 @@ def _keys(here: Here) -> list[str]:
         return [key for (key,) in ledger.execute("SELECT key FROM takes")]
 
 
-def test_the_drill_with_films_under_way_pays_for_each_once(
+def test_the_drill_with_videos_under_way_pays_for_each_once(
     on_call: Here, service: Sandbox, name: str
 ) -> None:
     sheet, folder = on_call.folder / f"{name}.csv", on_call.folder

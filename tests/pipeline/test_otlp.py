@@ -21,7 +21,7 @@ def test_a_run_is_one_trace_with_a_span_a_step_and_some_for_rows(here: Here, nam
     here.monkeypatch.setenv("CALLSHEET_TRACE_ROWS", "2")
     with collector() as collected:
         here.monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collected.url)
-        here.monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "team=films")
+        here.monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "team=videos")
         done = here.call("run", f"{name}.csv", "--yes", "--json", "--without-prefect")
 
     assert done.status == 3
@@ -46,7 +46,7 @@ def test_a_run_is_one_trace_with_a_span_a_step_and_some_for_rows(here: Here, nam
     assert [span.parent_span_id for span in refused] == [quote.span_id]
 
     assert collected.resources[0]["service.name"] == "callsheet"
-    assert collected.resources[0]["team"] == "films"
+    assert collected.resources[0]["team"] == "videos"
     (point,) = [one for one in collected.metrics["callsheet_rows"].gauge.data_points
                 if attributes(one) == {"campaign": name, "state": "delivered"}]  # fmt: skip
     assert point.as_double == 4

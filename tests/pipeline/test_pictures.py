@@ -1,4 +1,4 @@
-"""Pictures beside delivered films, and what is found of films, by real runs against the sandbox."""
+"""Pictures next to delivered videos, and what checks find, by real runs against the sandbox."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from PIL import Image
 
 from tests.programs import Desk, simple_sheet
 
-#: The sandbox's films are a second long here, whatever is asked for.
+#: The sandbox's videos are a second long here, whatever is asked for.
 WRONG = {
     "length": "it is 1 s long, 5 s were asked for",
-    "captions": "cue 1 of the captions ends at 1.6 s, the film at 1 s",
+    "captions": "cue 1 of the captions ends at 1.6 s, the video at 1 s",
 }
 FINE = {"black": "ok", "frozen": "ok", "silence": "ok", "clipping": "ok"}
 
 
 def run(desk: Desk, name: str, rows: int = 2) -> dict[str, Path]:
-    """Deliver a campaign; return where the film of each row is."""
+    """Deliver a campaign; return where the video of each row is."""
     ended = desk.run(desk.sheet(f"{name}.csv", simple_sheet(rows)))
     assert ended.status == 0, ended.err
     return {
@@ -32,17 +32,17 @@ def run(desk: Desk, name: str, rows: int = 2) -> dict[str, Path]:
     }
 
 
-def beside(film: Path) -> dict[str, tuple[str | None, int]]:
-    """Return the pictures beside a film: their format, and width by height."""
+def beside(video: Path) -> dict[str, tuple[str | None, int]]:
+    """Return the pictures beside a video: their format, and width by height."""
     found = {}
-    for path in sorted(film.parent.glob("*.jpg")):
+    for path in sorted(video.parent.glob("*.jpg")):
         with Image.open(path) as picture:
-            found[path.name.removeprefix(film.stem)] = (picture.format, picture.width)
+            found[path.name.removeprefix(video.stem)] = (picture.format, picture.width)
     return found
 
 
 def known(desk: Desk, name: str) -> list[tuple[dict, int | None, dict]]:
-    """Return what the ledger has of each film: its checks, how many are wrong, its pictures."""
+    """Return what the ledger has of each video: its checks, how many are wrong, its pictures."""
     with sqlite3.connect(desk.folder / ".callsheet" / "ledger.db") as ledger:
         query = (
             "select checks, flagged, pictures from takes t join rows r on r.id = t.row_id "
@@ -54,17 +54,17 @@ def known(desk: Desk, name: str) -> list[tuple[dict, int | None, dict]]:
         ]
 
 
-def test_a_film_is_delivered_with_a_poster_and_a_strip_and_checked(desk: Desk, name: str) -> None:
-    films = run(desk, name)
-    for film in films.values():
-        pictures = beside(film)
+def test_a_video_is_delivered_with_a_poster_and_a_strip_and_checked(desk: Desk, name: str) -> None:
+    videos = run(desk, name)
+    for video in videos.values():
+        pictures = beside(video)
         assert set(pictures) == {".jpg", ".strip.jpg"}
         assert {format for format, _ in pictures.values()} == {"JPEG"}
         assert pictures[".strip.jpg"][1] in (900, 1600)
-    for (checks, flagged, pictures), film in zip(known(desk, name), films.values(), strict=True):
+    for (checks, flagged, pictures), video in zip(known(desk, name), videos.values(), strict=True):
         assert checks == {**FINE, **WRONG}
         assert flagged == 2
-        assert pictures["poster"]["uri"] == str(film.with_suffix(".jpg"))
+        assert pictures["poster"]["uri"] == str(video.with_suffix(".jpg"))
         for picture in pictures.values():
             assert Path(picture["uri"]).stat().st_size == picture["bytes"]
     # They are no deliveries, and nobody's files.
@@ -84,8 +84,8 @@ def test_fewer_or_better_pictures_may_be_asked_for(
     desk: Desk, name: str, wanted: str, there: set[str]
 ) -> None:
     desk = replace(desk, environ={**desk.environ, "CALLSHEET_PICTURES": wanted})
-    (film,) = run(desk, name, rows=1).values()
-    assert set(beside(film)) == there
+    (video,) = run(desk, name, rows=1).values()
+    assert set(beside(video)) == there
     ((checks, _, pictures),) = known(desk, name)
     assert checks == {**FINE, **WRONG}
     assert pictures.get("strip", {}).get("shown", 0) == (10 if wanted == "full" else 0)
@@ -120,7 +120,7 @@ def test_a_picture_of_somebody_elses_is_left_alone(desk: Desk, name: str) -> Non
     assert theirs.read_bytes() == b"my own picture"
 
 
-def test_a_film_is_held_for_what_a_setting_names_until_somebody_keeps_it(
+def test_a_video_is_held_for_what_a_setting_names_until_somebody_keeps_it(
     desk: Desk, name: str
 ) -> None:
     desk = replace(desk, environ={**desk.environ, "CALLSHEET_CHECKS": "black, length"})

@@ -41,7 +41,7 @@ def test_a_saved_plan_is_carried_out_without_a_question(desk: Desk, name: str) -
 def test_a_plan_that_no_longer_holds_names_the_row_that_moved(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
     desk.call("plan", sheet, "-o", "plan.json")
-    desk.sheet(f"{name}.csv", simple_sheet(2).replace("Film 2,5", "Film 2,9"))
+    desk.sheet(f"{name}.csv", simple_sheet(2).replace("Video 2,5", "Video 2,9"))
 
     ended = desk.call("run", sheet, "--plan", "plan.json", "--without-prefect")
 

@@ -43,7 +43,7 @@ def test_a_run_brings_its_own_server_and_leaves_its_history_but_nothing_else(
     desk: Desk, tmp_path: Path, name: str
 ) -> None:
     text = "id,tool,title,script,duration_seconds\n" + "".join(
-        f"r{n},,Film {n},{SCRIPT} {n},5\n" for n in range(3)
+        f"r{n},,Video {n},{SCRIPT} {n},5\n" for n in range(3)
     )
 
     ended = run(desk, desk.sheet(f"{name}.csv", text))
@@ -68,7 +68,7 @@ def test_a_run_brings_its_own_server_and_leaves_its_history_but_nothing_else(
     assert {state for _, state in tasks} == {"COMPLETED"}
     assert artifacts == {"progress", "table", "markdown"}
     # What was logged last is sent before the server is ended.
-    for words in ("3 films for", "this run was charged", "Finished in state Completed()"):
+    for words in ("3 videos for", "this run was charged", "Finished in state Completed()"):
         assert words in said
     # Only ids go through Prefect: no body, no key, no signed address of the sandbox.
     assert SCRIPT not in dump

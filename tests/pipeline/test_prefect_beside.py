@@ -27,7 +27,7 @@ def test_a_run_needs_no_prefect_that_cannot_start(desk: Desk, tmp_path: Path, na
     assert "no Prefect for this run, which goes on without it" in ended.err
 
 
-def test_films_are_made_though_prefect_says_nothing_and_whoever_waits_for_it_may_leave(
+def test_videos_are_made_though_prefect_says_nothing_and_whoever_waits_for_it_may_leave(
     desk: Desk, name: str
 ) -> None:
     with _silent_server() as (url, asked):

@@ -59,9 +59,9 @@ Secret(value=said["key"]).save("callsheet-api-key")
 Secret(value=said["ledger"]).save("callsheet-ledger")
 Variable.set("callsheet_base_url", said["base_url"])
 credentials = AwsCredentials(**said["credentials"])
-credentials.save("callsheet-films")
+credentials.save("callsheet-videos")
 S3Bucket(bucket_name=said["bucket"], bucket_folder="spring", credentials=credentials).save(
-    "callsheet-films"
+    "callsheet-videos"
 )
 """
 

@@ -1,4 +1,4 @@
-"""The flow as an engineer serves it: the price first, an answer on Prefect's page, then films."""
+"""The flow as an engineer serves it: the price first, an answer on Prefect's page, then videos."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_run_that_is_not_approved_shows_its_price_and_is_no_alarm(
     run = page.rest(page.start("campaign", name="friday", sheet=sheet))
 
     assert (run["state_type"], run["state_name"]) == ("COMPLETED", "NotApproved")
-    assert "30 credits for 2 films are not approved" in run["state"]["message"]
+    assert "30 credits for 2 videos are not approved" in run["state"]["message"]
     # A name that somebody typed stays.
     assert run["name"] == "friday"
     assert f"callsheet-{name}-plan" in page.artifacts(run["id"])
@@ -53,14 +53,14 @@ def test_somebody_answers_on_the_page_and_is_asked_again_once_the_plan_has_moved
     keys = asked["state"]["state_details"]["run_input_keyset"]
     assert asked["state_name"] == "Suspended", asked["state"]
     assert asked["name"].startswith(name)
-    assert "1 film for 15 credits" in page.input(asked["id"], keys["description"])
+    assert "1 video for 15 credits" in page.input(asked["id"], keys["description"])
     # Nobody approves by pressing a button alone.
     assert page.resume(asked["id"], {})["status"] == "REJECT"
     desk.sheet(sheet, simple_sheet(2, title=name))
     assert page.resume(asked["id"], {"approve": "yes"})["status"] == "ACCEPT"
     again = page.rest(asked["id"], after=asked["state_id"])
     keys = again["state"]["state_details"]["run_input_keyset"]
-    assert "2 films for 30 credits" in page.input(again["id"], keys["description"])
+    assert "2 videos for 30 credits" in page.input(again["id"], keys["description"])
     assert "that takes a budget of 30" in page.input(again["id"], keys["description"])
     assert service.calls().get("create", 0) == before
     answer = {"approve": "yes", "budget": 31, "note": "for Friday"}

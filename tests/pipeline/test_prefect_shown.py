@@ -45,7 +45,7 @@ async def trouble():
     async with open_run(RunOptions(sheet="a.csv"), load_settings(), no_approval) as run:
         run.say_wait("campaign a is being run by somebody since yesterday")
         async with showing(run):
-            run.say("films are found by looking for them: no receiver")
+            run.say("videos are found by looking for them: no receiver")
             logging.getLogger("callsheet.store").warning("slow, as mav_hidden says")
     logging.getLogger("callsheet.store").warning("of nobody's run")
 
@@ -59,7 +59,7 @@ asyncio.run(main())
 """
 BOARD = "https://board.example"
 #: A title that would be drawn as more than letters, and tags, of which rows have several.
-TITLE, COLUMNS = "Film *for two*", ",tags"
+TITLE, COLUMNS = "Video *for two*", ",tags"
 BAD_SHEET = """id,tool,fields.product,title,duration_seconds,aspect_ratio
 r001,product-launch,Kettle,One,abc,9:16
 r002,product-launch,Kettle,Two,5,16:10
@@ -101,7 +101,7 @@ def shown(
     desk = Desk(folder, {**service.environ, "CALLSHEET_BOARD_URL": BOARD})
     name = f"c-{abs(hash(str(folder))):x}"
     text = simple_sheet(3, title=TITLE, columns=COLUMNS, cells=",launch|tv")
-    good = desk.sheet(f"{name}.csv", text.replace("Kettle 2,Film *for two* 2,5", "K,Two,5000"))
+    good = desk.sheet(f"{name}.csv", text.replace("Kettle 2,Video *for two* 2,5", "K,Two,5000"))
     bad = desk.sheet(f"{name}-bad.csv", BAD_SHEET)
     held = desk.sheet(f"{name}-held.csv", simple_sheet(1, title="Held"))
     asyncio.run(_hold(folder, held, f"{name}-held"))
@@ -140,11 +140,11 @@ def test_a_plan_that_nobody_approved_is_shown_with_its_prices(shown: Shown) -> N
     assert prices == {"r001": ("make", 15), "r002": ("person", None), "r003": ("make", 15)}
     assert "duration_seconds" in next(line["why"] for line in table if line["row"] == "r002")
     # A cell is drawn by Markdown.
-    assert r"Film \*for two\* 1" in {line["film"] for line in table}
-    for said in ("2 films for 30 credits", "budget for the campaign's whole life: 100 credits",
+    assert r"Video \*for two\* 1" in {line["video"] for line in table}
+    for said in ("2 videos for 30 credits", "budget for the campaign's whole life: 100 credits",
                  "the service's account has", "What to do", "`approve`"):  # fmt: skip
         assert said in words
-    assert "2 films for 30 credits" in shown.said("plan")
+    assert "2 videos for 30 credits" in shown.said("plan")
 
 
 def test_the_table_has_every_row_with_what_it_cost_and_where_it_is_seen(shown: Shown) -> None:
@@ -155,8 +155,8 @@ def test_the_table_has_every_row_with_what_it_cost_and_where_it_is_seen(shown: S
     money = [[line[name] for name in ("charged", "quoted", "set aside")] for line in table]
     assert money == [[None, None, 0], [15, 15, 0], [15, 15, 0]]
     assert "duration_seconds" in table[0]["reason"]
-    assert f"({BOARD}/c/{shown.name}/rows/r002)" in table[0]["film"]
-    assert f"({BOARD}/c/{shown.name}/films?open=r001)" in table[1]["film"]
+    assert f"({BOARD}/c/{shown.name}/rows/r002)" in table[0]["video"]
+    assert f"({BOARD}/c/{shown.name}/videos?open=r001)" in table[1]["video"]
     for words in ("| delivered | 2 |", "This run was charged 30 credits.", "## What needs somebody",
                   "is rejected: the service refused", "/artifacts/artifact/"):  # fmt: skip
         assert words in summary
@@ -169,7 +169,7 @@ def test_the_log_says_what_becomes_of_the_run_and_who_is_needed(shown: Shown) ->
     assert len(needed) == 1
     assert needed[0].startswith("row r002 is rejected: the service refused duration_seconds")
     said = shown.said("good")
-    for words in ("2 films for 30 credits", "2 of 2 rows; 2 delivered, 1 rejected",
+    for words in ("2 videos for 30 credits", "2 of 2 rows; 2 delivered, 1 rejected",
                   "2 delivered, 1 rejected; this run was charged 30 credits"):  # fmt: skip
         assert words in said
     assert f"campaign {shown.name}-held is being run by" in shown.said("held")
@@ -178,7 +178,7 @@ def test_the_log_says_what_becomes_of_the_run_and_who_is_needed(shown: Shown) ->
 def test_what_befalls_a_run_is_in_its_log_and_what_befalls_others_is_not(shown: Shown) -> None:
     assert shown.log("trouble")[1:-1] == [
         (logging.INFO, "campaign a is being run by somebody since yesterday"),
-        (logging.INFO, "films are found by looking for them: no receiver"),
+        (logging.INFO, "videos are found by looking for them: no receiver"),
         (logging.WARNING, "slow, as mav_*** says"),
     ]
 
@@ -196,7 +196,7 @@ def test_a_run_from_the_command_line_says_as_much_on_its_page_and_no_more_on_the
     said = "\n".join(words for _, words in _log(shown.client, run["id"]))
 
     assert shown.by_hand.status == 0, shown.by_hand.err
-    for words in ("plan for", "1 film for 15 credits", "1 of 1 row; 1 delivered",
+    for words in ("plan for", "1 video for 15 credits", "1 of 1 row; 1 delivered",
                   "Finished in state Completed()"):  # fmt: skip
         assert words in said
     assert "Finished in state" not in shown.by_hand.out + shown.by_hand.err

@@ -206,7 +206,7 @@ def test_what_is_cancelled_on_the_page_begins_nothing_more_by_the_ledger(
     assert 2 <= len(begun) == studio.calls()["create"] - before < 12
     assert (ended["type"], ended["name"]) == ("CANCELLED", "Cancelled")
     said = (
-        f"{12 - len(begun)} rows not begun will not be made; {len(begun)} films keep rendering, "
+        f"{12 - len(begun)} rows not begun will not be made; {len(begun)} videos keep rendering, "
         f"{15 * len(begun)} credits set aside: `callsheet cancel {name}` releases them"
     )
     assert said in ended["words"]
@@ -235,7 +235,7 @@ def test_what_is_cancelled_before_it_is_approved_is_never_begun(
     ended = caller.end()
 
     assert (ended["type"], ended["name"]) == ("CANCELLED", "Cancelled")
-    assert ended["words"] == "cancelled on Prefect's page: no film is under way"
+    assert ended["words"] == "cancelled on Prefect's page: no video is under way"
     found = caller.task_runs(name, 3)
     assert sorted(found) == [f"plan {name}", f"quote {name}", "read the sheet"]
     assert found[f"quote {name}"] == ("CANCELLED", "Cancelled")
@@ -257,7 +257,7 @@ def test_what_is_cancelled_once_it_is_approved_is_not_made_later(
     ended = caller.end()
 
     assert (ended["type"], ended["name"]) == ("CANCELLED", "Cancelled")
-    assert "2 rows not begun will not be made; no film is under way" in ended["words"]
+    assert "2 rows not begun will not be made; no video is under way" in ended["words"]
     again = caller.desk.run(f"{name}.csv")
     assert again.json["rows"] == {"total": 2, "cancelled": 2}
     assert studio.calls().get("create", 0) == before
@@ -268,7 +268,7 @@ def test_what_is_cancelled_once_it_is_approved_is_not_made_later(
 def test_what_another_flow_has_approved_goes_with_its_cancelling(
     caller: Caller, studio: Sandbox, name: str, flow: str
 ) -> None:
-    """Nobody has heard of it yet: neither this run nor a later one makes another film."""
+    """Nobody has heard of it yet: neither this run nor a later one makes another video."""
     sheet = caller.desk.sheet(f"{name}.csv", simple_sheet(1, title=name))
     terms: dict[str, Any] = {"flow": flow, "campaign": name, "at_most": 15}
     if flow == "retake_rows":

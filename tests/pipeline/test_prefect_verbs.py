@@ -117,13 +117,13 @@ def test_another_take_is_made_at_a_price_that_was_agreed_to(told: Told, service:
     unapproved, dear, done, again = told.ends[2:6]
     for refused in (unapproved, dear):
         assert (refused["state"], refused["type"]) == ("Refused", "FAILED")
-        assert "15 credits for 1 more film are not approved; nothing was spent" in refused["data"]
+        assert "15 credits for 1 more video are not approved; nothing was spent" in refused["data"]
     assert done["state"] == "Completed", done
     assert done["data"]["rows"] == {"total": 2, "delivered": 2}
     # Prefect may start a flow run again, and nobody asked for yet another take.
     assert (again["state"], again["type"]) == ("Refused", "FAILED")
     assert "nothing of this retake is under way any more" in again["data"]
-    # Beside that one: films of other tests of this file.
+    # Beside that one: videos of other tests of this file.
     assert service.calls()["create"] == told.creates + 1 + 2
     after = told.desk.rows(told.name)
     assert after["r002"] == told.before["r002"]
@@ -141,7 +141,7 @@ def test_a_run_that_is_begun_anew_has_the_budget_of_one_run(told: Told) -> None:
     assert "5 of the 20 of this run's budget are left" in held[0]["reason"]
 
 
-def test_a_price_of_a_sandbox_is_not_approved_for_films_that_cost(told: Told) -> None:
+def test_a_price_of_a_sandbox_is_not_approved_for_videos_that_cost(told: Told) -> None:
     tried = told.ends[15]
     assert (tried["state"], tried["type"]) == ("Refused", "FAILED")
     assert "is made with a real service" in tried["data"]
@@ -152,7 +152,7 @@ def test_what_differs_is_reported_and_nothing_is_changed(told: Told) -> None:
     every, gone, agrees, unknown = told.ends[7:11]
     for looked in (every, gone):
         assert (looked["state"], looked["type"]) == ("NeedsPerson", "FAILED")
-        # Films of other tests have keys like ours: they are in no campaign of this ledger.
+        # Videos of other tests have keys like ours: they are in no campaign of this ledger.
         found = [one for one in looked["data"]["differences"] if one["campaign"]]
         assert [(one["kind"], one["row"]) for one in found] == [("gone", "r002")]
         assert not found[0]["applied"]
@@ -165,7 +165,7 @@ def test_what_differs_is_reported_and_nothing_is_changed(told: Told) -> None:
     assert "callsheet-differences" in told.artifacts
 
 
-def test_films_under_way_are_carried_on_and_nothing_is_begun(told: Told) -> None:
+def test_videos_under_way_are_carried_on_and_nothing_is_begun(told: Told) -> None:
     carried, attended = told.ends[:2]
     assert carried["state"] == "Completed", carried
     assert carried["data"]["rows"] == {"total": 2, "delivered": 2}
@@ -189,7 +189,7 @@ def test_an_approval_that_is_begun_anew_is_of_nothing_more(told: Told) -> None:
 
 
 def _leave_under_way(desk: Desk, service: Sandbox, name: str) -> None:
-    """Begin two films, and leave before they are finished."""
+    """Begin two videos, and leave before they are finished."""
     service.plan_fault(on="render", do="slow", seconds=20)
     desk.leave_under_way(desk.sheet(f"{name}.csv", simple_sheet(2, title=name)))
     service.clear_faults()

@@ -18,7 +18,7 @@ from tests.programs import Desk, Sandbox, simple_sheet
 NO, YES = b"n\n", b"yes\n"
 
 
-def test_a_film_made_by_hand(desk: Desk, service: Sandbox, name: str) -> None:
+def test_a_video_made_by_hand(desk: Desk, service: Sandbox, name: str) -> None:
     wanted = ("video", "create", "--tool", "product-launch", "--duration", "20", "--title", name)
 
     no = _answer(desk, wanted, NO)
@@ -90,7 +90,7 @@ def test_hidden_rows_of_a_workbook(desk: Desk, name: str) -> None:
     yes = _answer(desk, wanted, YES, YES)
 
     assert (left[0], no[0], yes[0]) == (4, 0, 0)
-    assert "1 row is hidden (r002). Make a film of it too? [y/N]" in left[2]
+    assert "1 row is hidden (r002). Make a video of it too? [y/N]" in left[2]
     assert "nothing was spent" in left[1]["error"]
     assert after_no == {"r001", "r003"}
     assert desk.rows(name)["r002"]["state"] == "delivered"

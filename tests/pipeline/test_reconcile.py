@@ -78,7 +78,7 @@ def test_a_video_that_is_gone_and_a_charge_that_changed_are_told(
     assert seen() == {"gone": 1}
 
 
-def test_a_film_that_came_after_its_row_was_stalled_is_taken_up_again(
+def test_a_video_that_came_after_its_row_was_stalled_is_taken_up_again(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
     studio.plan_fault(on="render", nth=1, do="slow", seconds=3)
@@ -100,7 +100,7 @@ def test_a_film_that_came_after_its_row_was_stalled_is_taken_up_again(
     assert len(studio.bought()) == bought
 
 
-def test_films_of_a_lost_ledger_are_named_by_their_keys(desk: Desk, name: str) -> None:
+def test_videos_of_a_lost_ledger_are_named_by_their_keys(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(2))
     assert desk.run(sheet).status == 0
     ids = {row: line["video_id"] for row, line in desk.rows(name).items()}

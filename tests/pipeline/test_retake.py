@@ -1,4 +1,4 @@
-"""`callsheet retake`: another film of a row, at a price somebody agreed to, paid once."""
+"""`callsheet retake`: another video of a row, at a price somebody agreed to, paid once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`callsheet review`: people keep and reject films, and what they say is wherever it is needed."""
+"""`callsheet review`: people keep and reject videos, and what they say is wherever it is needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def listed(told: Finished) -> list[str]:
     return [line["row"] for line in told.lines]
 
 
-def test_what_people_say_of_films_is_kept_shown_and_heeded(desk: Desk, name: str) -> None:
+def test_what_people_say_of_videos_is_kept_shown_and_heeded(desk: Desk, name: str) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(5))
     assert desk.run(sheet).status == 0
 
@@ -31,7 +31,7 @@ def test_what_people_say_of_films_is_kept_shown_and_heeded(desk: Desk, name: str
             "campaign": name,
             "rows": [
                 {
-                    "row": "r001", "film_take": 1, "review": "keep", "review_reason": None,
+                    "row": "r001", "video_take": 1, "review": "keep", "review_reason": None,
                     "review_note": None, "reviewed_by": "Ann",
                 }
             ],
@@ -77,13 +77,13 @@ def test_what_people_say_of_films_is_kept_shown_and_heeded(desk: Desk, name: str
     assert by_row["r002"]["review_note"] == "the logo is old"
     assert "--even-kept" in by_row["r001"]["words"]
     named = desk.call("retake", name, "r001", "--yes")
-    assert (named.status, "somebody keeps its film" in named.err) == (2, True)
+    assert (named.status, "somebody keeps its video" in named.err) == (2, True)
     bulk = desk.call("retake", name, "--select", "row:r001", "--even-kept", "--yes")
     assert bulk.status == 2
     even = desk.call("retake", name, "r001", "--even-kept", "--yes", "--json")
     assert even.json["rows"][0]["to"] == "approved"
 
-    # The report has it, too: what was said of a film, until there is a newer one.
+    # The report has it, too: what was said of a video, until there is a newer one.
     ended = desk.run(sheet)
     assert ended.json["rows"] == {"total": 5, "delivered": 5}
     assert said(desk, name)["r001"] == (None, None, None)
@@ -109,7 +109,7 @@ REFUSED = {
     "another word": ("r001", "approve"),
     "no such row": ("r009", "keep"),
     "no such take": ("r001", "keep", "--take", "2"),
-    "a row without a film": ("bad", "keep"),
+    "a row without a video": ("bad", "keep"),
     "undo of many": ("r001", "r002", "undo"),
     "a long reason": ("r001", "reject", "--because", "x" * 41),
 }

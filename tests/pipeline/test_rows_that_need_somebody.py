@@ -36,7 +36,7 @@ def test_an_edited_row_leaves_rejected(desk: Desk, name: str) -> None:
 def test_without_credits_the_rest_is_held_and_what_is_under_way_is_delivered(
     tmp_path: Path, name: str
 ) -> None:
-    # Each film costs 15: two fit.
+    # Each video costs 15: two fit.
     with sandbox(tmp_path / "poor", "--credits", "40") as poor:
         desk = Desk(tmp_path, {**poor.environ, "CALLSHEET_SUBMITS": "1"})
 
@@ -75,7 +75,7 @@ def test_every_plan_leaves_a_row_above_its_limit_out_of_the_total(here: Here, na
         assert (row["action"], row["state"], row["why"]) == ("person", "held", why)
 
     plan = here.call("plan", sheet)
-    assert "2 films for 30 credits; 1 row is on hold, 0 credits" in plan.out
+    assert "2 videos for 30 credits; 1 row is on hold, 0 credits" in plan.out
     assert "callsheet explain" not in plan.out
     planned()
     ended = here.call("run", sheet, "--yes", "--json", "--without-prefect", "--budget", "30")
@@ -83,12 +83,12 @@ def test_every_plan_leaves_a_row_above_its_limit_out_of_the_total(here: Here, na
     planned()
     # A run of another row leaves it on hold, and another limit does not.
     events = len(here.call("explain", name, "r001", "--json").json["history"])
-    (here.folder / sheet).write_text(text.replace("Film 2", "Another"))
+    (here.folder / sheet).write_text(text.replace("Video 2", "Another"))
     words = ("run", sheet, "--yes", "--json", "--without-prefect", "--budget", "60")
     assert here.call(*words, "--select", "r002").status == 0
     assert len(here.call("explain", name, "r001", "--json").json["history"]) == events
     text = text.replace("9:16,14", "9:16,15")
-    (here.folder / sheet).write_text(text.replace("Film 2", "Another"))
+    (here.folder / sheet).write_text(text.replace("Video 2", "Another"))
     assert here.call(*words).json["rows"] == {"total": 3, "delivered": 3}
 
 
@@ -129,7 +129,7 @@ def test_a_long_rate_limit_parks_the_run(tmp_path: Path, name: str) -> None:
         assert closed.calls() == calls
 
 
-def test_a_film_that_takes_too_long_is_stalled_and_never_paid_again(
+def test_a_video_that_takes_too_long_is_stalled_and_never_paid_again(
     tmp_path: Path, name: str
 ) -> None:
     with sandbox(tmp_path / "slow", "--render", "real", "--credits", "1000") as slow:

@@ -12,7 +12,7 @@ OF_A_CAMPAIGN = (
     ("retake", "--yes"),
     ("cancel", "--yes"),
     ("verify",),
-    ("contact-sheet", "-o", "films.html"),
+    ("contact-sheet", "-o", "videos.html"),
 )
 MISTAKES = {
     "r001,r01": "did you mean r001? rows that exist: r001, r002, r003",
@@ -25,7 +25,7 @@ MISTAKES = {
 def test_ids_are_alternatives_and_a_mistake_touches_nothing(here: Here, name: str) -> None:
     sheet = f"{name}.csv"
     text = simple_sheet(3, columns=",tags", cells=",launch")
-    text = text.replace("Film 3,5,9:16,launch", "Film 3,5,9:16,other")
+    text = text.replace("Video 3,5,9:16,launch", "Video 3,5,9:16,other")
     (here.folder / sheet).write_text(text)
     run = ("run", sheet, "--yes", "--json", "--without-prefect", "--select")
     assert here.call(*run, "r001,r9").status == 2

@@ -15,11 +15,11 @@ from tests.programs import Desk, Sandbox
 
 
 class Made(NamedTuple):
-    """How a run of a sheet ends: exit status, credits, films, and words that must be said."""
+    """How a run of a sheet ends: exit status, credits, videos, and words that must be said."""
 
     status: int
     credits: int
-    films: tuple[str, ...]
+    videos: tuple[str, ...]
     words: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
 
@@ -65,9 +65,9 @@ def test_a_sheet_as_people_make_it(desk: Desk, service: Sandbox, sheet: str) -> 
     assert [words for words in expected.words if words not in said] == [], said
     charged = [entry for entry in service.charges()[before:] if entry["event"] == "charge"]
     assert sum(entry["credits"] for entry in charged) == expected.credits
-    if expected.films:
-        films = {row for row, line in desk.rows(name).items() if line["state"] == "delivered"}
-        assert films == set(expected.films)
+    if expected.videos:
+        videos = {row for row, line in desk.rows(name).items() if line["state"] == "delivered"}
+        assert videos == set(expected.videos)
 
 
 def test_no_number_comes_back_as_another(desk: Desk) -> None:

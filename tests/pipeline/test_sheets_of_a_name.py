@@ -26,7 +26,7 @@ def offered(ended: Finished, option: str) -> list[str]:
 
 @pytest.fixture
 def paid(desk: Desk, service: Sandbox, name: str) -> int:
-    """A campaign with three films, and how many creates there have been so far."""
+    """A campaign with three videos, and how many creates there have been so far."""
     assert desk.run(desk.sheet(f"{name}.csv", simple_sheet(3))).status == 0
     return service.calls()["create"]
 
@@ -105,7 +105,7 @@ def test_another_clients_sheet_of_the_same_name_does_not_take_its_place(
     later = desk.run(other)
 
     assert stopped.status == 4
-    assert "make 2 of its films anew and retire 1 of its 3 rows" in stopped.json["error"]
+    assert "make 2 of its videos anew and retire 1 of its 3 rows" in stopped.json["error"]
     assert after == before == desk.rows(name)
     assert (went_on.status, later.status) == (0, 0)
     assert went_on.json["campaign"] == later.json["campaign"] == f"{name}-kunde-b"

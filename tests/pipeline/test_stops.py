@@ -15,7 +15,7 @@ from tests.programs import Desk, Sandbox, sandbox, simple_sheet
 
 @pytest.fixture
 def slow(tmp_path: Path) -> Iterator[Sandbox]:
-    """A sandbox whose films take a few seconds."""
+    """A sandbox whose videos take a few seconds."""
     with sandbox(tmp_path / "slow") as running:
         running.plan_fault(on="render", do="slow", every=1, seconds=5)
         yield running

@@ -34,7 +34,7 @@ def house(
         yield desk, server
 
 
-def test_a_sheet_becomes_films_once(
+def test_a_sheet_becomes_videos_once(
     house: tuple[Desk, S3Server | None], service: Sandbox, name: str
 ) -> None:
     desk, server = house

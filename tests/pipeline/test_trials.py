@@ -1,4 +1,5 @@
-"""What was tried with `--sandbox` is never taken for films that were made, nor the other way round.
+"""What was tried with `--sandbox` is never taken for videos that were made, nor the other way
+round.
 
 The service that is configured is a sandbox too, but to Callsheet it is one like any other.
 """
@@ -39,7 +40,7 @@ def test_a_sheet_that_was_tried_is_made_by_the_service_afterwards(
     assert planned.json["campaign"] == made.json["campaign"] == f"{name}-real"
     assert f"{name} was only tried with --sandbox" in made.err
     assert service.calls()["create"] == before + 2
-    assert [film(desk, made), film(at_home, tried)] == [f"{name}-real", name]
+    assert [video(desk, made), video(at_home, tried)] == [f"{name}-real", name]
     assert again.json["campaign"] == f"{name}-real"
     assert "nothing to do, 0 credits" in again.err
     assert tried_again.json["campaign"] == name
@@ -47,8 +48,8 @@ def test_a_sheet_that_was_tried_is_made_by_the_service_afterwards(
     assert service.calls()["create"] == before + 2
 
 
-def film(desk: Desk, ended: Finished) -> str:
-    """Return the folder of a campaign's films in the store."""
+def video(desk: Desk, ended: Finished) -> str:
+    """Return the folder of a campaign's videos in the store."""
     (uri,) = {row["deliveries"][0]["uri"] for row in desk.rows(ended.json["campaign"]).values()
               if row["row"] == "r001"}  # fmt: skip
     return Path(uri).parent.parent.name
@@ -83,8 +84,8 @@ def test_a_plan_saved_in_a_trial_is_not_paid_for(
     tried = at_home.call("run", sheet, "--plan", "real.json", "--without-prefect", "--sandbox")
 
     assert (paid.status, tried.status) == (4, 4)
-    assert "the plan was made with a sandbox, and its films would be made by a real" in paid.err
-    assert "the plan was made with a real service, and its films" in tried.err
+    assert "the plan was made with a sandbox, and its videos would be made by a real" in paid.err
+    assert "the plan was made with a real service, and its videos" in tried.err
     assert service.calls().get("create", 0) == before
 
 
@@ -104,7 +105,7 @@ def test_what_was_tried_can_be_taken_again(at_home: Desk, name: str) -> None:
     assert at_home.call("reconcile", name, "--sandbox").status == 0
 
 
-def test_films_of_a_trial_are_not_taken_back_for_real_ones(
+def test_videos_of_a_trial_are_not_taken_back_for_real_ones(
     desk: Desk, at_home: Desk, service: Sandbox, name: str
 ) -> None:
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))

@@ -89,7 +89,7 @@ def test_what_is_missing_or_changed_is_found_and_brought_back_free(
     assert [event["words"] for event in history if event["kind"] == "repair"]
 
 
-def test_another_film_is_not_put_in_place_of_the_one_delivered(
+def test_another_video_is_not_put_in_place_of_the_one_delivered(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
     files = delivered(desk, name, rows=1)
@@ -109,7 +109,7 @@ def test_a_video_that_is_gone_cannot_be_brought_back(
     desk: Desk, studio: Sandbox, name: str
 ) -> None:
     files = delivered(desk, name, rows=1)
-    files["r001.mp4"].write_bytes(b"not a film")
+    files["r001.mp4"].write_bytes(b"not a video")
     video = desk.rows(name)["r001"]["video_id"]
     assert desk.call("video", "delete", video, "--yes").status == 0
 
@@ -117,7 +117,7 @@ def test_a_video_that_is_gone_cannot_be_brought_back(
 
     assert ended.status == 3
     assert "no longer has this video" in ended.json["problems"][0]["left"]
-    assert files["r001.mp4"].read_bytes() == b"not a film"
+    assert files["r001.mp4"].read_bytes() == b"not a video"
 
 
 def test_captions_that_are_asked_for_later_are_fetched_too(desk: Desk, name: str) -> None:

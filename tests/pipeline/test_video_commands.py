@@ -17,14 +17,14 @@ from tests.databases import take_ledger
 from tests.here import Here
 from tests.programs import Desk, Sandbox
 
-#: Every test types requests of its own: the same one is the same film, whoever types it.
+#: Every test types requests of its own: the same one is the same video, whoever types it.
 TOOL = ("--tool", "product-launch", "--duration", "20")
 PRICE = 45
 
 
 @pytest.fixture
-def film(here: Here, name: str) -> str:
-    """A finished film of the test's own."""
+def video(here: Here, name: str) -> str:
+    """A finished video of the test's own."""
     made = here.call("video", "create", *TOOL, "--title", name, "--yes", "--json")
     video_id = str(made.json["video_id"])
     assert here.call("video", "show", video_id, "--wait").status == 0
@@ -56,19 +56,19 @@ def test_the_same_command_typed_twice_pays_once(
 
 
 def test_without_an_answer_nothing_is_spent_or_deleted(
-    here: Here, service: Sandbox, film: str
+    here: Here, service: Sandbox, video: str
 ) -> None:
     before = dict(service.calls())
     refused = {
         "create": here.call("video", "create", *TOOL, "--title", "never", "--json"),
-        "generate": here.call("video", "generate", film, "--json"),
-        "render": here.call("video", "render", film),
-        "scene": here.call("video", "scene", film, "1", "--narration", "New."),
-        "voice": here.call("video", "voice", film, "--voice-id", "anna"),
+        "generate": here.call("video", "generate", video, "--json"),
+        "render": here.call("video", "render", video),
+        "scene": here.call("video", "scene", video, "1", "--narration", "New."),
+        "voice": here.call("video", "voice", video, "--voice-id", "anna"),
         "animate": here.call("video", "animate", "https://example.com/a.png"),
         "avatar": here.call("video", "avatar", "https://example.com/a.mp4", "--script", "Hi."),
         "swap": here.call("video", "swap", "https://example.com/a.mp4", "--character", "3"),
-        "delete": here.call("video", "delete", film),
+        "delete": here.call("video", "delete", video),
     }
 
     assert {call.status for call in refused.values()} == {4}
@@ -182,48 +182,48 @@ def test_what_cannot_be_done_is_told_in_a_sentence(
     assert before == [service.calls().get(name, 0) for name in ("create", "generate")]
 
 
-def test_a_film_is_looked_at_and_taken_away(here: Here, film: str, name: str) -> None:
+def test_a_video_is_looked_at_and_taken_away(here: Here, video: str, name: str) -> None:
     listed = here.call("video", "list", "--limit", "1", "--json")
     table = here.call("video", "list", "--limit", "100")
-    renders = here.call("video", "renders", film, "--json")
-    taken = here.call("video", "download", film, "-o", "film.mp4", "--json")
+    renders = here.call("video", "renders", video, "--json")
+    taken = here.call("video", "download", video, "-o", "video.mp4", "--json")
     (here.folder / "mine.mp4").write_text("mine")
-    kept = here.call("video", "download", film, "-o", "mine.mp4")
-    forced = here.call("video", "download", film, "-o", "mine.mp4", "--force")
-    printed = here.call("video", "captions", film)
-    written = here.call("video", "captions", film, "--format", "vtt", "-o", "c.vtt", "--json")
+    kept = here.call("video", "download", video, "-o", "mine.mp4")
+    forced = here.call("video", "download", video, "-o", "mine.mp4", "--force")
+    printed = here.call("video", "captions", video)
+    written = here.call("video", "captions", video, "--format", "vtt", "-o", "c.vtt", "--json")
 
     assert len(listed.json["videos"]) == 1
     assert {"video_id", "status", "title", "charged"} <= set(listed.json["videos"][0])
-    assert film in table.out
+    assert video in table.out
     assert name in table.out
     assert renders.status == 0
-    film_bytes = (here.folder / "film.mp4").read_bytes()
-    assert taken.json["bytes"] == len(film_bytes)
+    video_bytes = (here.folder / "video.mp4").read_bytes()
+    assert taken.json["bytes"] == len(video_bytes)
     assert taken.json["seconds"] > 0
     assert kept.status == 2
     assert "--force" in kept.err
     assert forced.status == 0
-    assert (here.folder / "mine.mp4").read_bytes() == film_bytes
+    assert (here.folder / "mine.mp4").read_bytes() == video_bytes
     assert "-->" in printed.out
     assert (here.folder / "c.vtt").read_text().startswith("WEBVTT")
     assert written.json["cues"] >= 1
     names = {path.name for path in here.folder.iterdir()}
-    assert names == {"film.mp4", "mine.mp4", "c.vtt", ".callsheet"}
+    assert names == {"video.mp4", "mine.mp4", "c.vtt", ".callsheet"}
     for call in (listed, table, renders, taken, forced):
         assert "signature=" not in call.out + call.err
 
 
-def test_a_film_that_is_broken_is_not_written(here: Here, service: Sandbox, film: str) -> None:
+def test_a_video_that_is_broken_is_not_written(here: Here, service: Sandbox, video: str) -> None:
     with planned(service, on="file", do="no-moov"):
-        ended = here.call("video", "download", film, "-o", "film.mp4", "--json")
+        ended = here.call("video", "download", video, "-o", "video.mp4", "--json")
 
     assert ended.status == 5
     assert ended.json["not_before"]
     assert {path.name for path in here.folder.iterdir()} == {".callsheet"}
 
 
-def test_a_film_that_is_not_there_yet(here: Here, service: Sandbox, name: str) -> None:
+def test_a_video_that_is_not_there_yet(here: Here, service: Sandbox, name: str) -> None:
     draft = here.call("video", "create", *TOOL, "--title", name, "--draft", "--yes", "--json")
     video_id = draft.json["video_id"]
     not_yet = here.call("video", "download", video_id)
@@ -251,24 +251,24 @@ def test_a_film_that_is_not_there_yet(here: Here, service: Sandbox, name: str) -
     ]
 
 
-def test_a_film_is_changed_and_made_again(here: Here, film: str) -> None:
-    edited = here.call("video", "edit", film, "--title", "New [b]title[/b]", "--json")
-    scene = here.call("video", "scene", film, "1", "--narration", "New words.", "--yes", "--json")
-    wait = ("video", "show", film, "--wait")
+def test_a_video_is_changed_and_made_again(here: Here, video: str) -> None:
+    edited = here.call("video", "edit", video, "--title", "New [b]title[/b]", "--json")
+    scene = here.call("video", "scene", video, "1", "--narration", "New words.", "--yes", "--json")
+    wait = ("video", "show", video, "--wait")
     assert here.call(*wait).status == 0
-    voice = here.call("video", "voice", film, "--voice-id", "anna", "--yes", "--json")
-    progress = here.call("video", "voice", film, "--json")
+    voice = here.call("video", "voice", video, "--voice-id", "anna", "--yes", "--json")
+    progress = here.call("video", "voice", video, "--json")
     assert here.call(*wait).status == 0
-    render = here.call("video", "render", film, "--yes", "--json")
+    render = here.call("video", "render", video, "--yes", "--json")
     assert here.call(*wait).status == 0
-    again = here.call("video", "generate", film, "--yes", "--json")
+    again = here.call("video", "generate", video, "--yes", "--json")
     shown = here.call(*wait)
 
     assert edited.json["changed"] == ["title"]
     assert "New [b]title[/b]" in shown.out
     for call in (scene, voice, render, again):
         assert call.status == 0, call.err
-        assert call.json["video_id"] == film
+        assert call.json["video_id"] == video
         assert call.json["quoted"] is None
     assert progress.json["progress"]
 
@@ -295,17 +295,17 @@ def test_clips_are_made(here: Here, service: Sandbox, name: str) -> None:
         assert shown.json["ready"] is True
 
 
-def test_a_film_is_shared_reported_and_deleted(here: Here, film: str) -> None:
-    shared = here.call("video", "share", film)
-    document = here.call("video", "share", film, "--json")
-    reported = here.call("video", "report", film, "--reason", "A wrong claim", "--json")
-    deleted = here.call("video", "delete", film, "--yes", "--json")
-    gone = here.call("video", "show", film)
+def test_a_video_is_shared_reported_and_deleted(here: Here, video: str) -> None:
+    shared = here.call("video", "share", video)
+    document = here.call("video", "share", video, "--json")
+    reported = here.call("video", "report", video, "--reason", "A wrong claim", "--json")
+    deleted = here.call("video", "delete", video, "--yes", "--json")
+    gone = here.call("video", "show", video)
 
     assert shared.out.strip().startswith("http")
     assert document.json["url"].startswith("http")
-    assert reported.json == {"video_id": film, "reported": True, "exit": 0}
-    assert deleted.json == {"video_id": film, "deleted": True, "exit": 0}
+    assert reported.json == {"video_id": video, "reported": True, "exit": 0}
+    assert deleted.json == {"video_id": video, "deleted": True, "exit": 0}
     assert gone.status == 2
 
 
@@ -351,17 +351,17 @@ def test_a_lost_answer_to_a_keyed_create_costs_nothing(
 
 
 def test_a_lost_answer_without_a_key_is_made_good_by_what_the_call_has_done(
-    here: Here, service: Sandbox, film: str, name: str
+    here: Here, service: Sandbox, video: str, name: str
 ) -> None:
     animate = ("video", "animate", f"https://example.com/{name}.png", "--yes", "--json")
     bought = len(service.bought())
     with planned(service, on="generate", do="drop-after"):
-        changed = here.call("video", "generate", film, "--yes", "--json")
+        changed = here.call("video", "generate", video, "--yes", "--json")
     with planned(service, on="image-to-video", do="drop-after"):
         made = here.call(*animate)
 
     assert (changed.status, made.status) == (0, 0)
-    assert changed.json["video_id"] == film
+    assert changed.json["video_id"] == video
     assert made.json["video_id"].startswith("vid_")
     assert "looking for what the call has done" in made.err
     assert len(service.bought()) - bought == 2
@@ -369,9 +369,9 @@ def test_a_lost_answer_without_a_key_is_made_good_by_what_the_call_has_done(
 
 
 def test_a_lost_answer_without_a_key_is_settled_by_a_person(
-    here: Here, service: Sandbox, film: str
+    here: Here, service: Sandbox, video: str
 ) -> None:
-    generate = ("video", "generate", film, "--yes", "--json")
+    generate = ("video", "generate", video, "--yes", "--json")
     before = len(service.strikes())
     with planned(service, on="generate", do="drop-before"):
         lost = here.call(*generate)
@@ -379,14 +379,14 @@ def test_a_lost_answer_without_a_key_is_settled_by_a_person(
     sent = len(service.strikes()) - before
     number = re.search(r"callsheet resolve --call (\d+)", lost.err)
     assert number is not None, lost.err
-    settled = here.call("resolve", "--call", number[1], "--adopt", film)
-    here.call("video", "show", film, "--wait")
+    settled = here.call("resolve", "--call", number[1], "--adopt", video)
+    here.call("video", "show", video, "--wait")
     again = here.call(*generate)
 
     assert lost.status == 3
     assert "may have been carried out and charged" in lost.json["error"]
-    assert f"callsheet video show {film}" in lost.err
-    assert f"callsheet video renders {film}" in lost.err
+    assert f"callsheet video show {video}" in lost.err
+    assert f"callsheet video renders {video}" in lost.err
     assert "may pay a second time" in lost.err
     assert barred.status == 4
     assert "callsheet resolve" in barred.err
@@ -403,9 +403,9 @@ def test_a_lost_answer_without_a_key_is_settled_by_a_person(
     ],
 )
 def test_a_refusal_spends_nothing(
-    here: Here, service: Sandbox, film: str, name: str, on: str, do: str, words: str
+    here: Here, service: Sandbox, video: str, name: str, on: str, do: str, words: str
 ) -> None:
-    wanted = (film,) if on == "generate" else (*TOOL, "--title", f"{name} too")
+    wanted = (video,) if on == "generate" else (*TOOL, "--title", f"{name} too")
     with planned(service, on=on, do=do):
         ended = here.call("video", on, *wanted, "--yes", "--json")
     again = here.call("video", on, *wanted, "--yes", "--json")
@@ -425,11 +425,11 @@ def test_a_service_in_trouble_is_asked_later(here: Here, service: Sandbox) -> No
 
 
 def test_a_paid_call_under_way_is_left_only_at_the_second_signal(
-    desk: Desk, here: Here, service: Sandbox, film: str
+    desk: Desk, here: Here, service: Sandbox, video: str
 ) -> None:
     before = service.calls().get("generate", 0)
     with planned(service, on="generate", do="hang"):
-        process = desk.start("video", "generate", film, "--yes", "--json")
+        process = desk.start("video", "generate", video, "--yes", "--json")
         until = time.monotonic() + 60
         while service.calls().get("generate", 0) == before:
             assert time.monotonic() < until

@@ -130,8 +130,8 @@ def test_rows_that_failed_were_refused_or_are_held(desk: Desk, studio: Sandbox, 
     failed = desk.rows(name)[of["failed"]]["reason"]
     made = follow(desk, suggested(failed, "callsheet retake"))
     assert made.status == 0, made.err
-    desk.sheet(sheet, text.replace("9:16,14", "9:16,15").replace("Film 2", "Two").replace(
-        "Film 3", "Three"))  # fmt: skip
+    desk.sheet(sheet, text.replace("9:16,14", "9:16,15").replace("Video 2", "Two").replace(
+        "Video 3", "Three"))  # fmt: skip
     assert follow(desk, way(desk, name, of["rejected"], "run")).status == 0
     assert {line["state"] for line in desk.rows(name).values()} == {"delivered"}
 
@@ -229,7 +229,7 @@ def test_credits_that_run_out_and_every_suggestion_names_the_profile(
     assert shown.out.count("delivered") == 2
 
 
-def test_a_film_that_came_spoilt(desk: Desk, studio: Sandbox, name: str) -> None:
+def test_a_video_that_came_spoilt(desk: Desk, studio: Sandbox, name: str) -> None:
     studio.plan_fault(on="render", do="corrupt")
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     ended = desk.run(sheet)
@@ -237,7 +237,7 @@ def test_a_film_that_came_spoilt(desk: Desk, studio: Sandbox, name: str) -> None
     assert (ended.status, row["state"]) == (3, "held"), ended.err
     studio.clear_faults()
 
-    # The same film is fetched again, free; another one is made, and paid for.
+    # The same video is fetched again, free; another one is made, and paid for.
     again = follow(desk, way(desk, name, "r001", "run"))
     assert again.status == 3
     assert studio.charged([row["key"]]) == {row["key"]: 1}
@@ -262,8 +262,8 @@ def test_a_run_and_a_retake_that_were_parked(desk: Desk, studio: Sandbox, name: 
 
 
 def test_a_store_that_cannot_be_written_to(desk: Desk, studio: Sandbox, name: str) -> None:
-    (desk.folder / "films").write_text("a file, where the folder is to be")
-    desk.environ["CALLSHEET_STORE"] = "films"
+    (desk.folder / "videos").write_text("a file, where the folder is to be")
+    desk.environ["CALLSHEET_STORE"] = "videos"
     sheet = desk.sheet(f"{name}.csv", simple_sheet(1))
     before = dict(studio.calls())
     refused = desk.run(sheet)

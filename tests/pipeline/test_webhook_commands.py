@@ -33,7 +33,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 def test_a_subscription_from_its_secret_to_its_end(here: Here) -> None:
     take_ledger(here.folder)
-    made = here.call("webhooks", "create", NOWHERE, "--name", "Films", "--json")
+    made = here.call("webhooks", "create", NOWHERE, "--name", "Videos", "--json")
     webhook_id, secret = made.json["webhook_id"], made.json["secret"]
     listed = here.call("webhooks", "list")
     shown = here.call("webhooks", "show", webhook_id, "--json")
@@ -51,7 +51,7 @@ def test_a_subscription_from_its_secret_to_its_end(here: Here) -> None:
     assert "will not be shown again" in made.err
     assert secret not in made.err
     assert shown.json["url"] == NOWHERE
-    assert shown.json["name"] == "Films"
+    assert shown.json["name"] == "Videos"
     assert webhook_id in listed.out
     assert NOWHERE in listed.out
     assert tested.status == 0

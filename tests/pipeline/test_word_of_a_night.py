@@ -1,4 +1,4 @@
-"""Nights with real films: what a person reads in the morning, and when nobody reads anything."""
+"""Nights with real videos: what a person reads in the morning, and when nobody reads anything."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ async def test_a_night_is_read_in_the_morning_and_the_next_one_is_silent(
     said, shown = text.get_content(), page.get_content()
     assert charged == [30, 0]
     assert mail["Subject"] == (
-        "3 campaigns: 2 of 11 films ready, 1 approval to give, 1 sheet to mend, 30 credits tonight"
+        "3 campaigns: 2 of 11 videos ready, 1 approval to give, 1 sheet to mend, 30 credits tonight"
     )
-    assert "9 films for 135 credits wait for your approval" in said
+    assert "9 videos for 135 credits wait for your approval" in said
     assert "https://board.example/plans/" in said
     assert f"{name}-broken.csv.report.csv" in said
     assert len(pictures(mail)) == 2
     assert len(set(pictures(mail))) == 1
     for number in range(2):
-        assert f'src="cid:film{number}"' in shown
-    assert f"https://board.example/c/{name}-made/films" in shown
+        assert f'src="cid:video{number}"' in shown
+    assert f"https://board.example/c/{name}-made/videos" in shown

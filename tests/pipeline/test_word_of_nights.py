@@ -85,7 +85,7 @@ def test_a_night_is_told_once_and_one_without_anything_new_not_at_all(
 
     start, (place, subject), end = listener.take()
     assert (start[0], end[0]) == ("/ping/start", "/ping")
-    assert (place, subject) == ("/hook", f"{name}: 1 of 1 film ready, 15 credits")
+    assert (place, subject) == ("/hook", f"{name}: 1 of 1 video ready, 15 credits")
     again = here.call("nightly", name, "--json")
     assert (again.status, again.json["charged"]) == (0, 0)
     assert [path for path, _ in listener.take()] == ["/ping/start", "/ping"]
@@ -99,7 +99,7 @@ def test_a_night_that_fails_as_a_whole_is_an_alarm(
 ) -> None:
     drop(here, name)
     (here.folder / "no-folder").write_text("a file")
-    here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "no-folder" / "films"))
+    here.monkeypatch.setenv("CALLSHEET_STORE", str(here.folder / "no-folder" / "videos"))
 
     assert here.call("nightly", name).status == 2
 

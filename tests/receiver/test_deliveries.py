@@ -71,7 +71,7 @@ def test_no_moment_is_too_old_or_too_new(hears: Hearing, at: bytes) -> None:
         ({"data": {"id": "ID"}}, 1),
         ({"video": {"video_id": "ID", "url": "https://x.test/ID"}}, 1),
         (["anything", {"deep": [[["ID"]]]}], 1),
-        ({"films": {"ID": {"state": "ready"}}}, 1),
+        ({"videos": {"ID": {"state": "ready"}}}, 1),
         ("ID", 1),
         ({"data": {"id": "a ID b", "note": "ID\n", "url": "/videos/ID"}}, 0),
         ({"data": {"id": 17, "more": [None, True, 1.5]}}, 0),
@@ -172,12 +172,12 @@ def test_a_second_event_id_makes_neither_be_believed(hears: Hearing) -> None:
 
 
 def test_the_vendors_part_of_the_headers_can_be_chosen(tmp_path: Path) -> None:
-    with hearing(tmp_path, CALLSHEET_WEBHOOK_VENDOR="Film-House") as one:
+    with hearing(tmp_path, CALLSHEET_WEBHOOK_VENDOR="Video-House") as one:
         video = fresh()
         body = body_about(video)
 
         assert post(one.address, body).status == 401
-        assert post(one.address, body, vendor=b"FILM-house", event="evt_1").status == 200
+        assert post(one.address, body, vendor=b"VIDEO-house", event="evt_1").status == 200
         assert one.inbox(video)[0]["event_id"] == "evt_1"
 
 

@@ -55,7 +55,7 @@ def here(
 
 def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, here: Here) -> None:
     more = {
-        "CALLSHEET_WEBHOOK_URL": "https://films.example/hooks",
+        "CALLSHEET_WEBHOOK_URL": "https://videos.example/hooks",
         "CALLSHEET_METRICS": "127.0.0.1:0",
     }
     desk = Desk(tmp_path, {**FREE, **more})
@@ -63,7 +63,7 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, here: Here) -> None:
         place = place_of(said)
         video = fresh()
         body = body_about(video)
-        assert said["webhook_url"] == "https://films.example/hooks"
+        assert said["webhook_url"] == "https://videos.example/hooks"
         assert post(place, body).status == 200
         assert post(place, body).status == 200
         assert post(place, body, signed=signature(body, "another")).status == 401
@@ -74,7 +74,7 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, here: Here) -> None:
 
     assert (status, out) == (0, "")
     assert len(read_inbox(f"sqlite:///{tmp_path}/.callsheet/ledger.db", video)) == 1
-    assert "https://films.example/hooks" in err
+    assert "https://videos.example/hooks" in err
     lines = [line for line in err.splitlines() if "callsheet.receiver" in line]
     words = ("heard video.ready", "heard before", "no secret that is kept", "bytes at most")
     assert [word for word, line in zip(words, lines, strict=True) if word not in line] == []

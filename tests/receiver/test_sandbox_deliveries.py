@@ -42,8 +42,8 @@ class Subscribed:
     hears: Hearing
     webhook_id: str
 
-    def film(self) -> str:
-        """Have a film made; return its video's id."""
+    def make(self) -> str:
+        """Have a video made; return its video's id."""
         brief = {"tool": "product-launch", "fields": {"product": "Kettle"}, "duration_seconds": 5}
         return str(self.service.post("videos", {**brief, "start_generation": True})["id"])
 
@@ -93,7 +93,7 @@ def test_every_delivery_ends_as_one_hint(
     if fault is not None:
         more = {"seconds": 1} if fault == "late" else {}
         subscribed.service.plan_fault(on="webhook", do=fault, nth=1, **more)
-    video = subscribed.film()
+    video = subscribed.make()
 
     (hint,) = subscribed.heard(video)
     assert hint["kind"] == "video.ready"
@@ -106,7 +106,7 @@ def test_every_delivery_ends_as_one_hint(
 
 def test_a_missing_delivery_leaves_the_next_one_alone(subscribed: Subscribed) -> None:
     subscribed.service.plan_fault(on="webhook", do="missing", nth=1)
-    lost, told = subscribed.film(), subscribed.film()
+    lost, told = subscribed.make(), subscribed.make()
 
     assert len(subscribed.heard(told)) == 1
     assert subscribed.hears.inbox(lost) == []
@@ -126,7 +126,7 @@ def test_two_subscriptions_at_once_are_heard_and_harm_nobody(
     url = f"{hears.receiver.address}/hooks/other"
     other = service.post("webhooks", {"url": url, "events": ["video.ready"]})
     keep(hears.settings.webhook_secrets, "other", other["secret"], time.time())
-    video = subscribed.film()
+    video = subscribed.make()
 
     assert 1 <= len(subscribed.heard(video)) <= 2
     both = Subscribed(service, hears, other["id"])
@@ -146,7 +146,7 @@ def test_a_receiver_that_was_away_hears_the_retry(service: Sandbox, tmp_path: Pa
         "CALLSHEET_WEBHOOK_VENDOR": "House",
     }
     later = Subscribed(service, one, made["id"])
-    video = later.film()
+    video = later.make()
     one.waits_for(lambda: later.outcomes()[:1] == [(1, None)])
     with hearing(tmp_path, **given) as back:
         back.waits_for(lambda: back.inbox(video))

@@ -53,7 +53,7 @@ def _carry(places: Sequence[tuple[float, float]]) -> list[Trial]:
         tempfile.TemporaryDirectory(prefix="callsheet-torture-") as folder,
         stand(Path(folder), AT_ONCE) as here,
     ):
-        # The first makes the films that the later ones are copies of.
+        # The first makes the videos that the later ones are copies of.
         undisturbed = [Attempt(here, None, None).carry() for _ in range(2)]
         length = sum(len(run) for run in undisturbed[-1].traces[0])
         pairs = [(1 + int(one * length), 1 + int(other * length)) for one, other in places]

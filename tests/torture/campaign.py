@@ -1,6 +1,6 @@
 """What a reference campaign is made of: rows, sheets, and what happens to it on its way.
 
-`{name}` in a sheet or a command is the campaign's name: every trial has films, and pictures, of
+`{name}` in a sheet or a command is the campaign's name: every trial has videos, and pictures, of
 its own.
 """
 
@@ -47,11 +47,11 @@ class Scenario:
     store: Literal["folder", "rclone", "moto"] = "folder"
     ledger: Literal["sqlite", "postgres"] = "sqlite"
     prefect: bool = False
-    #: Films are looked at and stored by a second process, which a kill of the first one ends.
+    #: Videos are looked at and stored by a second process, which a kill of the first one ends.
     second_process: bool = False
     #: Seconds between a visit and the kill: long enough that a request has arrived.
     linger: float = 0.0
-    #: How the sandbox renders; `instant` films are all as short as can be.
+    #: How the sandbox renders; `instant` videos are all as short as can be.
     render: Literal["instant", "real"] = "instant"
     only: tuple[str, ...] = ("",)
     #: A command after the last run, as one more step; a run of the last sheet takes it up again.
@@ -59,7 +59,7 @@ class Scenario:
     #: That command takes itself up again, and a run of the last sheet is one more step. The two
     #: begin no render, and they alone are killed (`tests.torture.settling`).
     settles: bool = False
-    #: How long the run of a sheet waits for its films, by its number; it may leave some undone.
+    #: How long the run of a sheet waits for its videos, by its number; it may leave some undone.
     waits: Mapping[int, str] = field(default_factory=dict)
     #: Settings of the runs before a command that settles.
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from typing import Any
 from callsheet.tasks.ledger.states import TRANSITIONS
 from tests.torture.books import MICRO, Books
 from tests.torture.campaign import Scenario
-from tests.torture.films import Found
+from tests.torture.videos import Found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Evidence:
 
     `charges` is the service's log since the trial began, `clip_calls` how many clips were asked
     for, `found` what the store holds by address, `litter` what should not be there, `truth` the
-    film of every video as the service has it (sha256), `resent` how many clips a person had sent
+    video of every video as the service has it (sha256), `resent` how many clips a person had sent
     again.
     """
 
@@ -80,7 +80,7 @@ def _charges(seen: Evidence) -> Iterator[str]:
 
 
 def _store(seen: Evidence) -> Iterator[str]:
-    """No half file is left, in the store or in the spool; every film plays."""
+    """No half file is left, in the store or in the spool; every video plays."""
     for name in seen.litter:
         yield f"{name} was left behind"
     for address, found in seen.found.items():
@@ -148,7 +148,7 @@ def _deliveries(seen: Evidence) -> Iterator[str]:
                 kind == "mp4"
                 and seen.truth.get(takes[line["take_id"]]["video_id"]) != file["sha256"]
             ):
-                yield f"row {row.id} has another film than the service made for it"
+                yield f"row {row.id} has another video than the service made for it"
 
 
 def _settled(seen: Evidence) -> Iterator[str]:

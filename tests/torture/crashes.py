@@ -131,6 +131,6 @@ def _reference(folder: Path, scenario: Scenario) -> Trial:
     place = folder / "reference"
     place.mkdir()
     with stand(place, scenario) as here:
-        # The first makes the films that the later ones are copies of, which takes longer.
+        # The first makes the videos that the later ones are copies of, which takes longer.
         _teller(scenario)(here)
         return _teller(scenario)(here)

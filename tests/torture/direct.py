@@ -1,4 +1,4 @@
-"""One trial of a paid command typed by hand: killed, typed again until somebody has their film.
+"""One trial of a paid command typed by hand: killed, typed again until somebody has their video.
 
 They believe what they are told: a command that printed what it made is not typed again, one that
 says that an earlier call is not settled has it settled first (`callsheet resolve`).
@@ -37,8 +37,8 @@ class _Typing:
         self.service = stand.service
         self.place: Place = stand.place()
         self.kills_left = kills
-        self.film = self._film() if "{film}" in stand.scenario.typed else ""
-        self.words = stand.scenario.typed.format(name=self.place.name, film=self.film).split()
+        self.video = self._video() if "{video}" in stand.scenario.typed else ""
+        self.words = stand.scenario.typed.format(name=self.place.name, video=self.video).split()
         self.keyed = "create" in self.words
         self.kills = 0
         self.before = len(self.service.charges())
@@ -56,12 +56,12 @@ class _Typing:
         calls = read_calls(self.place.ledger)
         self.findings += of_money(bought(charges), calls, got, keyed=self.keyed)
         self.findings += leaks(self.place, self.said)
-        for video_id in {self.film, *(c["video_id"] for c in charges)} - {""}:
+        for video_id in {self.video, *(c["video_id"] for c in charges)} - {""}:
             self.service.delete(video_id)
         return Trial(self.findings, self.kills, [self.traces], self.said)
 
-    def _film(self) -> str:
-        """Return a film that was made before, and not by this ledger."""
+    def _video(self) -> str:
+        """Return a video that was made before, and not by this ledger."""
         wanted = {"tool": "explainer", "fields": {"topic": "Tea"}, "title": self.place.name}
         video_id = str(self.service.post("videos", {**wanted, "duration_seconds": 5})["id"])
         while self.service.video(video_id)["status"] == "generating":

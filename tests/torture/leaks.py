@@ -1,4 +1,4 @@
-"""Whether anything that a campaign left behind holds the key, or an address that opens a film."""
+"""Whether anything that a campaign left behind holds the key, or an address that opens a video."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody else of the organisation does to the films of a campaign."""
+"""What somebody else of the organisation does to the videos of a campaign."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ PATIENCE = 60.0
 
 
 def undo_and_make_anew(service: Sandbox, books: Books) -> None:
-    """Cancel the film of the row `undone`; give that of `tool` another voice, which costs more.
+    """Cancel the video of the row `undone`; give that of `tool` another voice, which costs more.
 
-    Returns once every film has come to its end, that of `late` too.
+    Returns once every video has come to its end, that of `late` too.
     """
     takes = {take["id"]: take["video_id"] for take in books.takes}
-    films = {line["row"]: takes[line["take_id"]] for line in books.rows}
-    _wait(service, films["tool"])
-    service.post(f"videos/{films['undone']}/cancel", {})
-    service.post(f"videos/{films['tool']}/voice", {"voice_id": "alto"})
+    videos = {line["row"]: takes[line["take_id"]] for line in books.rows}
+    _wait(service, videos["tool"])
+    service.post(f"videos/{videos['undone']}/cancel", {})
+    service.post(f"videos/{videos['tool']}/voice", {"voice_id": "alto"})
     for row in ("tool", "late"):
-        _wait(service, films[row])
+        _wait(service, videos[row])
 
 
 def _wait(service: Sandbox, video_id: str) -> None:
     until = time.monotonic() + PATIENCE
     while service.video(video_id)["status"] == "generating":
-        assert time.monotonic() < until, f"the film of {video_id} does not come"
+        assert time.monotonic() < until, f"the video of {video_id} does not come"
         time.sleep(0.05)

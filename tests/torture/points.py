@@ -22,7 +22,7 @@ REPLACED = BACKUP + "test_a_restore_that_is_killed_leaves_the_old_ledger_whole"
 KILLED_NIGHT = (
     "tests/pipeline/test_nightly.py::test_a_night_that_is_killed_is_taken_up_within_the_same_limit"
 )
-#: A film of that length takes seconds to make: this one is visited by the long tests, and here.
+#: A video of that length takes seconds to make: this one is visited by the long tests, and here.
 ELSEWHERE = {
     "board: the prices of a plan are known": KILLED_BOARD,
     "board: before a plan is approved": KILLED_BOARD,

@@ -26,7 +26,13 @@ _WORDS = {
         "were set aside for",
     ),
     "lost rows": (
-        *("ended", "has another film", "not in the store", "did not end", "the sheet has the rows"),
+        *(
+            "ended",
+            "has another video",
+            "not in the store",
+            "did not end",
+            "the sheet has the rows",
+        ),
     ),
     "secrets found": ("a secret:",),
 }

@@ -33,14 +33,14 @@ WAITING = Scenario(
     linger=0.4,
     only=("service: before the request (create", "service: before the request (image"),
 )
-#: Another take of films that were delivered: approved and carried by a command of its own.
+#: Another take of videos that were delivered: approved and carried by a command of its own.
 RETAKE = Scenario(
     name="retake",
     sheets=((SCRIPT, VTT),),
     command="retake {name} script vtt --run --yes --json",
     only=("ledger", "service"),
 )
-#: A film of which a killed download leaves enough to be worth going on with.
+#: A video of which a killed download leaves enough to be worth going on with.
 LONG = Scenario(
     name="long",
     sheets=((Row("long", ",product-launch,Kettle,,Long,60,16:9,none,,,"),),),
@@ -54,7 +54,7 @@ RCLONE = Scenario(
 MOTO = Scenario(
     name="moto", sheets=((TOOL, SCRIPT),), store="moto", only=("bucket", "delivery", "spool")
 )
-#: A second process looks at films and stores them, and is killed along with the run.
+#: A second process looks at videos and stores them, and is killed along with the run.
 SECOND = Scenario(
     name="second",
     sheets=((TOOL, SCRIPT, VTT),),

@@ -29,8 +29,8 @@ class _Settling(Attempt):
         #: How many charges there were before the command, and which somebody else had made.
         self.until = self.begin
         self.others: list[Mapping[str, Any]] = []
-        #: The films that were there before somebody else had them made anew.
-        self.films: dict[str, str] = {}
+        #: The videos that were there before somebody else had them made anew.
+        self.videos: dict[str, str] = {}
 
     @property
     def _command(self) -> int:
@@ -54,7 +54,7 @@ class _Settling(Attempt):
         if self.scenario.meddler is not None:
             ours = charges[self.begin :]
             made = {charge["video_id"] for charge in ours if charge["event"] == "charge"}
-            self.films = self._films([c for c in ours if c["video_id"] in made])
+            self.videos = self._videos([c for c in ours if c["video_id"] in made])
             self.scenario.meddler(self.service, read_books(self.place.ledger))
             self.others = self.service.charges()[len(charges) :]
         self.until = len(self.service.charges())
@@ -78,7 +78,7 @@ class _Settling(Attempt):
         self._ask_for_differences()
         return replace(
             seen,
-            truth={**seen.truth, **self.films},
+            truth={**seen.truth, **self.videos},
             others=self.others,
             afterwards=[c for c in self.service.charges()[self.until :] if c["event"] == "reserve"],
         )

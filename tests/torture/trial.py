@@ -9,12 +9,12 @@ from typing import Any
 from tests.programs import Finished
 from tests.torture.books import Books, read_books
 from tests.torture.checker import Evidence, bought, violations
-from tests.torture.films import look
 from tests.torture.hook import Hook, Visit, visits
 from tests.torture.leaks import leaks
 from tests.torture.lost import lost_clips
 from tests.torture.scenario import Scenario
 from tests.torture.stand import Place, Stand
+from tests.torture.videos import look
 
 KILLED, PARKED = -9, 5
 #: Runs of one sheet until it is no longer parked; more would mean that it never ends.
@@ -172,15 +172,15 @@ class Attempt:
             clip_calls=clip_calls,
             found=there,
             litter=litter,
-            truth=self._films(charges),
+            truth=self._videos(charges),
             statuses={video: self.service.video(video)["status"] for video in known},
             books=books,
             resent=self.resent,
         )
 
-    def _films(self, charges: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    def _videos(self, charges: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         made = {charge["video_id"] for charge in bought(charges)}
-        return {video_id: self.service.film(video_id) for video_id in made}
+        return {video_id: self.service.video_digest(video_id) for video_id in made}
 
     def _told(self, books: Books) -> None:
         """What the last run said is what the ledger has."""

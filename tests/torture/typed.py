@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.torture.campaign import Scenario
 
-#: Typed by hand: a film under its key, a clip, a scene of a film that is there.
+#: Typed by hand: a video under its key, a clip, a scene of a video that is there.
 CREATE = Scenario(
     name="create",
     typed="video create --tool product-launch --duration 5 --title {name} --yes --json",
@@ -15,7 +15,7 @@ ANIMATE = Scenario(
     name="animate",
     typed="video animate https://img.example/{name}.png --title {name} --yes --json",
 )
-SCENE = Scenario(name="scene", typed="video scene {film} 1 --narration New. --yes --json")
+SCENE = Scenario(name="scene", typed="video scene {video} 1 --narration New. --yes --json")
 #: Killed while the service is at work on such a call, or has done it and not answered yet.
 ANIMATE_WAITING = replace(
     ANIMATE,

@@ -23,7 +23,7 @@ CANCEL = Scenario(
             ),
         ),
     ),
-    # One film is made while nobody looks, and of all creates but one the answer is lost.
+    # One video is made while nobody looks, and of all creates but one the answer is lost.
     later={
         1: (
             {"on": "render", "nth": "1-3", "do": "never"},
@@ -35,7 +35,7 @@ CANCEL = Scenario(
     command="cancel {name} --yes --json",
     settles=True,
 )
-#: A price that has grown, a film that came late, one that was undone, a clip that was not found.
+#: A price that has grown, a video that came late, one that was undone, a clip that was not found.
 RECONCILE = Scenario(
     name="reconcile",
     sheets=((TOOL, CLIP), (TOOL, CLIP, LATE, replace(VTT, id="undone", state="cancelled"))),
@@ -43,7 +43,7 @@ RECONCILE = Scenario(
         {"on": "image-to-video", "nth": 1, "do": "drop-after"},
         {"on": "list", "nth": "2-99", "do": "rewrite", "set": {"videos": []}},
     ),
-    # One film after the other, in the order of the rows: the last one never comes by itself.
+    # One video after the other, in the order of the rows: the last one never comes by itself.
     later={
         1: (
             {"on": "render", "nth": 1, "do": "slow", "seconds": 2},

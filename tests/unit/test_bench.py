@@ -15,11 +15,11 @@ import pytest
 
 from tests.bench import simulate
 from tests.bench.figures import SHARES, Figure, beside, missing
-from tests.bench.film import make_film
 from tests.bench.marked_page import put_between
 from tests.bench.process import run
 from tests.bench.programs import PEERS, creates, peer, stub
 from tests.bench.table import BEGIN, END, markdown_tables, page_of, text_tables
+from tests.bench.video import make_video
 from tests.programs import ROOT
 
 PAGE = ROOT / "docs" / "scale.md"
@@ -102,7 +102,7 @@ def test_a_target_is_met_or_not(found: float | None, better: str, met: bool | No
 
 @pytest.mark.parametrize("name", ["careful", "httpx", "aiohttp"])
 def test_a_script_makes_the_calls_and_writes_the_files(name: str, tmp_path: Path) -> None:
-    with stub(make_film(tmp_path / "film.mp4")) as address:
+    with stub(make_video(tmp_path / "video.mp4")) as address:
         # It raises where calls, charges or files are not those of five rows.
         found = peer(PEERS[name], address, 5, tmp_path / name)
 
@@ -110,9 +110,9 @@ def test_a_script_makes_the_calls_and_writes_the_files(name: str, tmp_path: Path
 
 
 def test_the_careful_script_proves_what_it_keeps_and_asks_for_nothing_twice(tmp_path: Path) -> None:
-    film = make_film(tmp_path / "film.mp4")
-    with stub(film) as address:
-        words = [f"{address}/api/v1", "5", "3", str(tmp_path / "films")]
+    video = make_video(tmp_path / "video.mp4")
+    with stub(video) as address:
+        words = [f"{address}/api/v1", "5", "3", str(tmp_path / "videos")]
         program = [sys.executable, "-m", "tests.bench.peers.careful", *words]
         ended = [run(program, folder=ROOT, environ=dict(os.environ), within=60) for _ in range(2)]
         created = creates(address)
@@ -121,9 +121,9 @@ def test_the_careful_script_proves_what_it_keeps_and_asks_for_nothing_twice(tmp_
     assert created == 5
     with closing(sqlite3.connect(tmp_path / "careful.db")) as ledger:
         rows = ledger.execute("SELECT n, state, sha256 FROM rows ORDER BY n").fetchall()
-    digest = hashlib.sha256(film.read_bytes()).hexdigest()
+    digest = hashlib.sha256(video.read_bytes()).hexdigest()
     assert rows == [(n, "delivered", digest) for n in range(1, 6)]
-    assert not [*(tmp_path / "films").rglob("*.part")]
+    assert not [*(tmp_path / "videos").rglob("*.part")]
 
 
 def test_the_page_has_what_the_simulation_finds() -> None:

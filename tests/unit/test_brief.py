@@ -40,7 +40,7 @@ def test_the_digest_is_never_changed():
         ({"a": {"b": {"c": 1.0, "d": 2}}}, {"a": {"b": {"d": 2, "c": 1}}}),
     ],
 )
-def test_the_same_meaning_is_the_same_film(one, other):
+def test_the_same_meaning_is_the_same_video(one, other):
     assert digest(**one) == digest(**other)
 
 
@@ -55,7 +55,7 @@ def test_the_same_meaning_is_the_same_film(one, other):
         ({"a": "x"}, {"a": "x "}),
     ],
 )
-def test_another_meaning_is_another_film(one, other):
+def test_another_meaning_is_another_video(one, other):
     assert digest(**one) != digest(**other)
 
 

@@ -123,16 +123,16 @@ def test_what_is_no_amount_of_credits_begins_no_flow(
 async def test_a_run_that_may_not_spend_approves_nothing_whatever_it_is_asked(
     said: object,
 ) -> None:
-    line = PlanLine(row="r1", title="Film", action="make", digest="d", priced=Decimal(15))
+    line = PlanLine(row="r1", title="Video", action="make", digest="d", priced=Decimal(15))
     plan = Plan(campaign="spring", sheet="spring.csv", sheet_digest="d", lines=(line,))
     # It says so without a look at anything of its run.
     nobody = cast(Run, None)
 
-    with pytest.raises(NotApproved, match="15 credits for 1 film are not approved"):
+    with pytest.raises(NotApproved, match="15 credits for 1 video are not approved"):
         await Consent(nobody, cast(Approve, said)).approve(plan)
 
 
-def test_an_answer_about_a_trial_is_none_about_films_that_cost() -> None:
+def test_an_answer_about_a_trial_is_none_about_videos_that_cost() -> None:
     plan = Plan(campaign="spring", sheet="spring.csv", sheet_digest="d", lines=())
 
     assert digest_of(replace(plan, sandbox=True)) != digest_of(plan)

@@ -168,7 +168,7 @@ async def test_a_lease_that_lapsed_attends_to_nothing(stage: Stage) -> None:
     assert (UNATTENDED, "a") in prefect.events
 
 
-async def test_a_late_hint_of_a_delivered_film_calls_for_no_run(stage: Stage) -> None:
+async def test_a_late_hint_of_a_delivered_video_calls_for_no_run(stage: Stage) -> None:
     prefect = Prefect()
     await tell(stage, prefect, [hint("vid_c")])
     assert prefect.events == [(HEARD, "c")]

@@ -1,4 +1,4 @@
-"""The key of a film: the same on every machine, for ever."""
+"""The key of a video: the same on every machine, for ever."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def key_of(brief: Brief, *, campaign: str = "spring", nth: int = 1) -> str:
 
 
 def test_the_recipe_is_never_changed():
-    """Written down once: another value here is a second charge for films that exist."""
+    """Written down once: another value here is a second charge for videos that exist."""
     assert key_of(TEAPOT, campaign="spring-launch") == (
         "cs1_pkqjxghf7shafvmg2bbs5fh64pzdvecz3agbgvfo"
     )
@@ -73,7 +73,7 @@ def test_a_key_is_short_and_plain(campaign, row, digest, nth):
         {"nth": 2},
     ],
 )
-def test_everything_that_makes_another_film_makes_another_key(other):
+def test_everything_that_makes_another_video_makes_another_key(other):
     same = {"campaign": "spring", "row": "a", "operation": "create", "digest": "d", "nth": 1}
     assert idempotency_key(**same) != idempotency_key(**(same | other))
 

@@ -17,12 +17,12 @@ from callsheet.tasks.campaign.plan_words import sums_of
 from callsheet.tasks.campaign.report import row_document
 from callsheet.tasks.campaign.values import Plan, PlanLine
 from callsheet.tasks.credits import in_credits
-from callsheet.tasks.ledger import CampaignRow, Delivered, RowFilm
+from callsheet.tasks.ledger import CampaignRow, Delivered, RowVideo
 from callsheet.tasks.ledger.figures import Figures
 from callsheet.tasks.plural import count
 from tests.campaigns import a_row
 
-FILM = "file:///" + "a-folder/" * 9 + "film.mp4"
+VIDEO = "file:///" + "a-folder/" * 9 + "video.mp4"
 
 
 def terminal() -> tuple[Console, io.StringIO]:
@@ -65,8 +65,8 @@ def test_a_plan_says_first_how_many_rows_need_a_person():
 
 
 CASES: list[tuple[Plan, str]] = [
-    (plan(line(length=8)), "1 film for 12 credits"),
-    (plan(line(price=1, length=8), line("b", 0, length=8)), "2 films for 1 credit"),
+    (plan(line(length=8)), "1 video for 12 credits"),
+    (plan(line(price=1, length=8), line("b", 0, length=8)), "2 videos for 1 credit"),
     (plan(line(action="nothing")), "nothing to do, 0 credits; 1 delivered before, 0 credits"),
     (plan(line(action="continue")), "1 row is paid for before and carried on, 0 credits"),
     (plan(line(), line("b")), "2 rows leave the length to the service; their prices are for a "
@@ -90,30 +90,30 @@ def test_a_plan_says_what_it_comes_to(wanted: Plan, words: str):
 
 
 def test_a_path_is_never_cut():
-    film = RowFilm(1, [Delivered(kind="mp4", uri=FILM, sha256="a" * 64, bytes=9)])
+    video = RowVideo(1, [Delivered(kind="mp4", uri=VIDEO, sha256="a" * 64, bytes=9)])
     row = replace(a_row("held"), reason="needs 15 credits, and 5 of the 20 are left: raise it")
     console, out = terminal()
-    show_rows("spring", [row], lambda row: row_document(row, Figures(), film), console)
+    show_rows("spring", [row], lambda row: row_document(row, Figures(), video), console)
     lines = out.getvalue().splitlines()
-    assert FILM in [part.strip() for part in lines]
-    assert "the film of take 1 stays" in " ".join(part.strip() for part in lines)
-    assert all(len(part) <= 80 for part in lines if FILM not in part)
+    assert VIDEO in [part.strip() for part in lines]
+    assert "the video of take 1 stays" in " ".join(part.strip() for part in lines)
+    assert all(len(part) <= 80 for part in lines if VIDEO not in part)
 
 
 def test_a_folder_that_all_long_paths_share_is_said_once():
     rows = [replace(a_row("delivered"), id=n, row=f"r{n}") for n in (1, 2)]
     folder = f"s3://{'b' * 70}/x/"
-    films = {
+    videos = {
         row.id: [Delivered(kind="mp4", uri=f"{folder}{row.row}.mp4", sha256="a", bytes=1)]
         for row in rows
     }
     console, out = terminal()
 
     def document(row: CampaignRow) -> dict[str, Any]:
-        return row_document(row, Figures(), RowFilm(1, films[row.id]))
+        return row_document(row, Figures(), RowVideo(1, videos[row.id]))
 
     show_rows("c", rows, document, console)
-    assert f"films are in {folder}\n" in out.getvalue()
+    assert f"videos are in {folder}\n" in out.getvalue()
     shown = [part.split()[-1] for part in out.getvalue().splitlines()[2:4]]
     assert shown == ["r1.mp4", "r2.mp4"]
 

@@ -16,7 +16,7 @@ import pytest
 from callsheet.tasks.log_lines import about, log_as, log_for_people, pass_on
 from callsheet.tasks.redact import register_secret
 
-SIGNED = "https://films.example/f.mp4?X-Amz-Signature=0123abcdef&X-Amz-Date=20261122"
+SIGNED = "https://videos.example/f.mp4?X-Amz-Signature=0123abcdef&X-Amz-Date=20261122"
 KEY = "mav_live_aVerySecretKey"
 
 
@@ -92,7 +92,7 @@ def test_a_traceback_of_anybody_is_in_one_line(name: str, monkeypatch: pytest.Mo
         (line,) = lines()
         assert (line["logger"], line["message"]) == (name, "it broke")
         assert "Traceback" in line["exception"]
-        assert "ValueError: at https://films.example/f.mp4?***" in line["exception"]
+        assert "ValueError: at https://videos.example/f.mp4?***" in line["exception"]
         assert "SecretKey" not in json.dumps(line)
 
 

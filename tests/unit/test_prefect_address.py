@@ -92,12 +92,12 @@ CASES = {
         {"p.toml": PROFILES, "prefect.toml": 'profiles_path = "p.toml"\n'}
     ),
     "certificates and headers": Case(
-        {"prefect.toml": '[client]\ncustom_headers = {X-Team = "films"}\n'},
+        {"prefect.toml": '[client]\ncustom_headers = {X-Team = "videos"}\n'},
         {**ENVIRON, "PREFECT_API_SSL_CERT_FILE": "/ca.pem",
          "PREFECT_API_TLS_INSECURE_SKIP_VERIFY": "true"},
     ),
     "headers as JSON": Case(
-        environ={**ENVIRON, "PREFECT_CLIENT_CUSTOM_HEADERS": '{"X-Team": "films"}'}
+        environ={**ENVIRON, "PREFECT_CLIENT_CUSTOM_HEADERS": '{"X-Team": "videos"}'}
     ),
 }  # fmt: skip
 

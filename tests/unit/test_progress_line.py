@@ -27,7 +27,7 @@ LARGE = Snapshot(
     budget=Decimal(120000),
     seconds=205.0,
     seconds_left=281.0,
-    speeds=Speeds(rows=1240.0, films=1236.4, bytes=12.34e6),
+    speeds=Speeds(rows=1240.0, videos=1236.4, bytes=12.34e6),
 )
 SMALL = Snapshot(
     campaign="one",
@@ -42,7 +42,7 @@ SMALL = Snapshot(
     seconds_left=None,
 )
 WAITING = replace(LARGE, waits_for="12 creates a second, the service allows no more")
-OVERNIGHT = replace(LARGE, seconds_left=50000.0, speeds=Speeds(rows=1.25, films=0.0, bytes=0.0))
+OVERNIGHT = replace(LARGE, seconds_left=50000.0, speeds=Speeds(rows=1.25, videos=0.0, bytes=0.0))
 DONE = replace(SMALL, rows={"delivered": 1}, done=1, seconds_left=0.0)
 
 PICTURES: list[tuple[Snapshot, int, list[str]]] = [
@@ -50,28 +50,28 @@ PICTURES: list[tuple[Snapshot, int, list[str]]] = [
         "42%  4,215 of 10,000 rows  done 11:32, in 4m 41s",
         "4,985 approved  800 rendering  4,200 delivered  3 held",
         "12 failed  60,000 of 120,000 credits  1,240 rows/min",
-        "1,236 films/min  12 MB/s",
+        "1,236 videos/min  12 MB/s",
     ]),
     (LARGE, 80, [
         "42%  4,215 of 10,000 rows  done 11:32, in 4m 41s",
         "4,985 approved  800 rendering  4,200 delivered  3 held  12 failed",
-        "60,000 of 120,000 credits  1,240 rows/min  1,236 films/min  12 MB/s",
+        "60,000 of 120,000 credits  1,240 rows/min  1,236 videos/min  12 MB/s",
     ]),
     (LARGE, 140, [
         "42%  4,215 of 10,000 rows  done 11:32, in 4m 41s",
         "4,985 approved  800 rendering  4,200 delivered  3 held  12 failed  "
-        "60,000 of 120,000 credits  1,240 rows/min  1,236 films/min  12 MB/s",
+        "60,000 of 120,000 credits  1,240 rows/min  1,236 videos/min  12 MB/s",
     ]),
     (WAITING, 80, [
         "42%  4,215 of 10,000 rows  done 11:32, in 4m 41s",
         "4,985 approved  800 rendering  4,200 delivered  3 held  12 failed",
-        "60,000 of 120,000 credits  1,240 rows/min  1,236 films/min  12 MB/s",
+        "60,000 of 120,000 credits  1,240 rows/min  1,236 videos/min  12 MB/s",
         "12 creates a second, the service allows no more",
     ]),
     (OVERNIGHT, 80, [
         "42%  4,215 of 10,000 rows  done 23 Nov 01:20, in 13h 53m",
         "4,985 approved  800 rendering  4,200 delivered  3 held  12 failed",
-        "60,000 of 120,000 credits  1.2 rows/min  0.0 films/min",
+        "60,000 of 120,000 credits  1.2 rows/min  0.0 videos/min",
     ]),
     (SMALL, 80, ["0%  0 of 1 row",
                  "1 submitting  12 credits"]),
@@ -93,7 +93,7 @@ def test_the_picture_on_a_terminal(snapshot: Snapshot, width: int, lines: list[s
 LINES = [
     (LARGE, "4,215 of 10,000 rows; 4,985 approved, 800 rendering, 4,200 delivered, 3 held, "
             "12 failed; 60,000 of 120,000 credits charged or set aside; 1,240 rows/min; "
-            "1,236 films/min; 12 MB/s; done 11:32, in 4m 41s; after 3m 25s"),
+            "1,236 videos/min; 12 MB/s; done 11:32, in 4m 41s; after 3m 25s"),
     (SMALL, "0 of 1 row; 1 submitting; 12 credits charged or set aside; after 0s"),
     (replace(SMALL, waits_for="the service has not answered since 08:00:00 UTC"),
      "0 of 1 row; 1 submitting; 12 credits charged or set aside; after 0s; "

@@ -9,9 +9,9 @@ import pytest
 
 from callsheet.deployments.sandbox.credits import price, quote
 from callsheet.deployments.sandbox.envelope import Refusal
-from callsheet.deployments.sandbox.film.lettering import fit, font, plain
 from callsheet.deployments.sandbox.limits import Limits, Timing
 from callsheet.deployments.sandbox.links import Links
+from callsheet.deployments.sandbox.mp4.lettering import fit, font, plain
 from callsheet.deployments.sandbox.options import OptionRefused, Options
 from callsheet.deployments.sandbox.script import Scene, caption_file
 from callsheet.deployments.sandbox.video_bodies import CreateVideo

@@ -35,7 +35,7 @@ def test_it_falls_back_on_the_title_when_nothing_is_said() -> None:
 
 
 @pytest.mark.parametrize("duration", [1, 6, 15, 600])
-def test_a_tool_writes_two_to_four_scenes_that_fill_the_film(duration: int) -> None:
+def test_a_tool_writes_two_to_four_scenes_that_fill_the_video(duration: int) -> None:
     fields = {"product": "Kettle", "benefits": ["quiet", "fast"], "offer": "Two for one"}
     scenes = said(tool="product-launch", fields=fields, title="Kettle", duration=duration)
     assert 2 <= len(scenes) <= 4

@@ -36,9 +36,9 @@ def test_an_earlier_state_is_taken_over_once_and_whole() -> None:
         set_up(connection, credits=1)
     video = get(connection, "vid_old")
     assert (video.kind, video.asked["title"], video.asked["image"]) == ("video", "Old", None)
-    film = renders.last_finished(connection, "vid_old")
-    assert film is not None
-    assert (film.number, film.kind, film.file, film.sha256) == (
+    rendered = renders.last_finished(connection, "vid_old")
+    assert rendered is not None
+    assert (rendered.number, rendered.kind, rendered.file, rendered.sha256) == (
         2,
         "generate",
         "vid_old-2.mp4",

@@ -43,9 +43,9 @@ def test_every_setting_that_is_known_is_in_force(tmp_path: Path):
 def test_the_environment_wins_over_the_profile_and_that_over_the_default(
     tmp_path: Path, profiles: Path
 ):
-    (profiles / "studio.toml").write_text('store = "s3://films"\nsubmits = 3\nwatches = 5\n')
+    (profiles / "studio.toml").write_text('store = "s3://videos"\nsubmits = 3\nwatches = 5\n')
     found = load(tmp_path, "studio", submits="4")
-    assert (found.store, found.submits, found.watches, found.deliveries) == ("s3://films", 4, 5, 8)
+    assert (found.store, found.submits, found.watches, found.deliveries) == ("s3://videos", 4, 5, 8)
     found = load(tmp_path, "studio", {"submits": "9"}, submits="4")
     assert found.submits == 9
 

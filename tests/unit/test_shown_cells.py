@@ -19,8 +19,8 @@ CELLS = [
     ("run `callsheet retake a *`, or *not*", r"run `callsheet retake a *`, or \*not\*"),
     ("one ` alone *", r"one \` alone \*"),
     (
-        "at https://films.example/a.mp4?X-Amz-Signature=abc",
-        r"at https://films.example/a.mp4?\*\*\*",
+        "at https://videos.example/a.mp4?X-Amz-Signature=abc",
+        r"at https://videos.example/a.mp4?\*\*\*",
     ),
 ]
 

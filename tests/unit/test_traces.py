@@ -22,7 +22,7 @@ from callsheet.tasks.traces import (
 )
 
 KEY = "mav_live_aVerySecretKey"
-SIGNED = "https://films.example/f.mp4?X-Amz-Signature=0123abcdef"
+SIGNED = "https://videos.example/f.mp4?X-Amz-Signature=0123abcdef"
 
 
 class Spans:
@@ -101,7 +101,7 @@ def test_a_span_holds_no_secret(spans: Spans) -> None:
     refused, broken = spans()
     assert dict(refused.attributes or {}) == {
         "campaign": "mav_***",
-        "sheet": "https://films.example/f.mp4?***",
+        "sheet": "https://videos.example/f.mp4?***",
         "exit": 4,
     }
     assert (refused.status.description, broken.status.description) == (

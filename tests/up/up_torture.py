@@ -69,7 +69,7 @@ class Board:
 
 
 def bought(up: Up) -> int:
-    """Return how many films the sandbox has begun to make, by its own charge log."""
+    """Return how many videos the sandbox has begun to make, by its own charge log."""
     found = last_up(up.home)
     assert found is not None
     assert found.sandbox is not None
@@ -128,7 +128,7 @@ def test_every_part_that_is_killed_comes_again(desk: Desk) -> None:
 def test_what_was_approved_is_made_and_paid_once_whatever_is_killed(desk: Desk) -> None:
     with up_at(desk, "--prefect-port", "0", "--time-scale", "4") as up:
         board = Board(up.ready())
-        # While the flow run is started, and while films are rendered.
+        # While the flow run is started, and while videos are rendered.
         board.approve("early", 3)
         time.sleep(2)
         up.kill()

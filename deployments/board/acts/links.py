@@ -1,4 +1,4 @@
-"""Links for people from outside: no account, the films of one campaign, some rights, an end."""
+"""Links for people from outside: no account, the videos of one campaign, some rights, an end."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ async def plan_of_sheet(board: Board, person: Person, sheet_id: str, terms: Plan
             422,
             f"the workbook hides rows ({', '.join(sorted(sheet.hidden)[:5])})",
             title="Are hidden rows wanted?",
-            remedy='say "hidden_rows": "skip" to leave them out, "read" to make films of them too',
+            remedy='say "hidden_rows": "skip" to leave them out, "read" to make videos of them too',
         )
     options = terms.options(kept)
     named = await plan_unpriced(board.ledger, sheet, options, board.settings)

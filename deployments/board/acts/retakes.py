@@ -37,7 +37,7 @@ async def plan_of_retakes(
 ) -> str:
     """Have other takes of rows priced; return the id of the plan, while it is being quoted.
 
-    `rows` names them, `select` chooses among those that can be taken again. A film that somebody
+    `rows` names them, `select` chooses among those that can be taken again. A video that somebody
     keeps is taken again where it is named, with `even_kept`: a selection leaves it out.
 
     Raises ProblemDetails: 404 for no such campaign, 422 for rows that are not there or cannot be
@@ -112,13 +112,13 @@ async def _choose(
 async def _without_kept(
     ledger: Ledger, campaign: Campaign, chosen: list[CampaignRow], *, named: bool
 ) -> list[CampaignRow]:
-    """Return rows without those whose film is kept; raises ProblemDetails (422) for a named one."""
+    """Return rows without those whose video is kept; ProblemDetails (422) for a named one."""
     kept = await ledger.read(partial(kept_rows, campaign_id=campaign.id))
     found = [row for row in chosen if row.id not in kept]
     if found == chosen or (found and not named):
         return found
     names = ", ".join(row.row for row in chosen if row.id in kept)
     raise ProblemDetails(
-        422, f"the films of {names[:300]} are kept; nothing was spent",
+        422, f"the videos of {names[:300]} are kept; nothing was spent",
         remedy='"even_kept": true has them made again all the same',
     )  # fmt: skip

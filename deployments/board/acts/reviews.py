@@ -1,4 +1,4 @@
-"""Deciding on films: keep or reject, one or many, in somebody's name."""
+"""Deciding on videos: keep or reject, one or many, in somebody's name."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from callsheet.tasks.ledger import (
     ReviewStands,
     RowFilter,
     Verdict,
-    film_of_take,
     review_of,
+    video_of_take,
 )
 
 
@@ -35,7 +35,7 @@ async def decide(
     note: str | None = None,
     instead_of: str | None = None,
 ) -> Review | None:
-    """Decide on the film of a take, by its number in its row; return what stands.
+    """Decide on the video of a take, by its number in its row; return what stands.
 
     A verdict of None takes back the one that `instead_of` names. The same verdict again may add a
     reason or a note; None leaves what there is.
@@ -44,7 +44,7 @@ async def decide(
     take, BadInput where it makes no sense.
     """
     known = await known_campaign(board, campaign)
-    found = partial(film_of_take, campaign_id=known.id, row=row, take=take)
+    found = partial(video_of_take, campaign_id=known.id, row=row, take=take)
     number = await board.read(found)
     if number is None:
         raise ProblemDetails(404, f"{campaign} has no take {take} of a row {row[:80]}")
@@ -82,16 +82,16 @@ async def decide_all(
     note: str | None = None,
     until: float | None = None,
 ) -> Reviewed:
-    """Decide on every film that matches; what somebody has decided on already stays as it is.
+    """Decide on every video that matches; what somebody has decided on already stays as it is.
 
-    `until` is when the person was shown them (Unix seconds): films that came later, which nobody
+    `until` is when the person was shown them (Unix seconds): videos that came later, which nobody
     has looked at, are left out.
     """
     known = await known_campaign(board, campaign)
     if which.is_empty:
         raise ProblemDetails(
             422,
-            "this would decide on every film of the campaign",
+            "this would decide on every video of the campaign",
             remedy="choose the undecided ones, or name rows",
         )
     if until is not None:

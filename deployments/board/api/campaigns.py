@@ -47,8 +47,8 @@ class CampaignLine(BaseModel):
     created_at: Moment
 
 
-class FilmCounts(BaseModel):
-    """Films by what people said of them, and how many of them something was found wrong with."""
+class VideoCounts(BaseModel):
+    """Videos by what people said of them, and how many of them something was found wrong with."""
 
     total: int
     keep: int
@@ -58,9 +58,9 @@ class FilmCounts(BaseModel):
 
 
 class WholeCampaign(CampaignLine):
-    """A campaign with the counts of its films, and of its rows by tag."""
+    """A campaign with the counts of its videos, and of its rows by tag."""
 
-    films: FilmCounts
+    videos: VideoCounts
     tags: dict[str, int]
 
 
@@ -90,11 +90,11 @@ async def list_campaigns(
 
 @router.get("/{campaign}")
 async def get_campaign(board: TheBoard, person: Viewer, known: TheCampaign) -> WholeCampaign:
-    """Say of one campaign how it stands, and how its films do."""
+    """Say of one campaign how it stands, and how its videos do."""
     tally = await board.read(partial(tally_of, campaign=known))
     counts = await board.read(partial(counts_of, campaign_id=known.id))
     line = line_of(known, tally)
-    return WholeCampaign(**dict(line), films=_films(counts), tags=dict(counts.tags))
+    return WholeCampaign(**dict(line), videos=_videos(counts), tags=dict(counts.tags))
 
 
 def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:
@@ -112,5 +112,5 @@ def line_of(campaign: Campaign, tally: Tally) -> CampaignLine:
     )
 
 
-def _films(counts: Counts) -> FilmCounts:
-    return FilmCounts(total=counts.films, flagged=counts.flagged, **counts.reviews)
+def _videos(counts: Counts) -> VideoCounts:
+    return VideoCounts(total=counts.videos, flagged=counts.flagged, **counts.reviews)

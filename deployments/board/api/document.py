@@ -23,7 +23,7 @@ REFUSALS = {
     503: "not now: `remedy` says when",
 }
 DESCRIPTION = """\
-From a sheet to approved films. Send `Authorization: Bearer TOKEN`; `callsheet board people` says
+From a sheet to approved videos. Send `Authorization: Bearer TOKEN`; `callsheet board people` says
 who has one. A POST with an `Idempotency-Key` is done once, however often it is sent: a repeat gets
 the answer of the first. Amounts are credits, moments Unix seconds unless said otherwise.
 """

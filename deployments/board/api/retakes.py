@@ -19,7 +19,7 @@ RowId = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class RetakesAsked(BaseModel):
-    """Which rows are to be made once more, and why; a film that is kept only with `even_kept`."""
+    """Which rows are to be made once more, and why; a video that is kept only with `even_kept`."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""`POST /campaigns/C/rows/R/review`, `/campaigns/C/reviews`: decide on one film, or on many."""
+"""`POST /campaigns/C/rows/R/review`, `/campaigns/C/reviews`: decide on one video, or on many."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class ReviewAnswer(BaseModel):
 
 
 class ReviewsAsked(BaseModel):
-    """A verdict on all films of the rows that the address asks for. `until` is when they were
-    shown (Unix seconds): films that came later are left out."""
+    """A verdict on all videos of the rows that the address asks for. `until` is when they were
+    shown (Unix seconds): videos that came later are left out."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -70,7 +70,7 @@ class ReviewsAnswer(BaseModel):
 async def review_row(
     board: TheBoard, person: Decides, known: TheCampaign, row: str, asked: ReviewAsked
 ) -> ReviewAnswer:
-    """Keep or reject the film of a take; 409 says who decided otherwise before."""
+    """Keep or reject the video of a take; 409 says who decided otherwise before."""
     try:
         said = await decide(
             board,
@@ -108,9 +108,9 @@ async def review_row(
 async def review_rows(
     board: TheBoard, person: Reviewer, known: TheCampaign, which: Filters, asked: ReviewsAsked
 ) -> ReviewsAnswer:
-    """Keep or reject all films of the rows that the address asks for, in the words of `rows`.
+    """Keep or reject all videos of the rows that the address asks for, in the words of `rows`.
 
-    A film that somebody has decided on stays as it is; an address that asks for all is refused.
+    A video that somebody has decided on stays as it is; an address that asks for all is refused.
     """
     done = await decide_all(
         board,

@@ -65,7 +65,7 @@ class RowLine(BaseModel):
     charged: Amount | None
     paid_before: Amount | None
     variance: Amount | None
-    film_take: int | None
+    video_take: int | None
     deliveries: list[DeliveredFile]
     review: Verdict | None
     review_reason: str | None
@@ -83,7 +83,7 @@ class RowPage(BaseModel):
 
 
 class TakeReview(BaseModel):
-    """What somebody said of the film of a take."""
+    """What somebody said of the video of a take."""
 
     verdict: Verdict
     reason: str | None
@@ -93,7 +93,7 @@ class TakeReview(BaseModel):
 
 
 class TakeLine(BaseModel):
-    """A take: what it cost, when what happened to it, its files, and what was said of its film."""
+    """A take: what it cost, when what happened to it, its files, and what was said of its video."""
 
     take: int
     key: str | None
@@ -149,12 +149,12 @@ def filters(
     review: Annotated[ReviewFilter | None, EMPTY, Query(description="none: undecided")] = None,
     q: Annotated[str | None, Query(max_length=200, description="in id, title, reason")] = None,
     flagged: Annotated[bool | None, EMPTY, Query(description="something was found wrong")] = None,
-    film: Annotated[bool | None, EMPTY, Query(description="whether there is a film")] = None,
+    video: Annotated[bool | None, EMPTY, Query(description="whether there is a video")] = None,
     language: Annotated[str | None, Query(max_length=200)] = None,
     ratio: Annotated[str | None, Query(max_length=200)] = None,
     tool: Annotated[str | None, Query(max_length=200)] = None,
     takes: Annotated[Counted | None, EMPTY, Query(description="at least so many takes")] = None,
-    since: Annotated[float | None, EMPTY, Query(description="film delivered later (Unix)")] = None,
+    since: Annotated[float | None, EMPTY, Query(description="video delivered later (Unix)")] = None,
     until: Annotated[float | None, EMPTY, Query(description="delivered no later")] = None,
     row: Annotated[list[str] | None, Query(description="these rows alone")] = None,
 ) -> AskedRows:

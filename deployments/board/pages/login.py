@@ -59,7 +59,7 @@ async def enter(
         tries.was_wrong(visit.client)
         return _refused(request, problem, next)
     if entered.person.guest is not None:
-        where = f"/c/{part(entered.person.guest.campaign)}/films"
+        where = f"/c/{part(entered.person.guest.campaign)}/videos"
     # The session that this browser had before ends: it is never taken over.
     if visit.session:
         await log_out(board, visit.session)

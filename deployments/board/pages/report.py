@@ -23,7 +23,7 @@ router = APIRouter(prefix="/c/{campaign}")
 
 #: What may be taken home, and what it is.
 FILES: dict[What, str] = {
-    "rows": "Status sheet: every row, its film and what it cost",
+    "rows": "Status sheet: every row, its video and what it cost",
     "takes": "Every take, with keys, files and checksums",
     "events": "Everything that happened",
     "chargeback": "Costs by cost center, tag and month",

@@ -60,7 +60,7 @@ async def cancel_rest(board: TheBoard, person: Approver, campaign: str) -> Respo
 async def _rows_meant(board: Board, campaign: str, fields: FormData) -> list[str]:
     """Return the rows that a form is about; raise ProblemDetails (422) where it is about none.
 
-    Several at once are without those whose film somebody keeps.
+    Several at once are without those whose video somebody keeps.
     """
     named = [one for one in fields.getlist("row") if isinstance(one, str)]
     if len(named) == 1:
@@ -80,7 +80,7 @@ async def _rows_meant(board: Board, campaign: str, fields: FormData) -> list[str
             422,
             "no row was ticked, and none that is shown can be made again",
             title="Which rows?",
-            remedy="Tick rows or choose a filter. What is under way is waited for, and a film "
+            remedy="Tick rows or choose a filter. What is under way is waited for, and a video "
             "that somebody keeps is made again from its own page alone.",
         )
     return fit

@@ -1,4 +1,4 @@
-"""`/c/C/rows/R`: everything that is known of one row, its film, and what can be done about it."""
+"""`/c/C/rows/R`: everything that is known of one row, its video, and what can be done about it."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
     videos = [one.take.video_id for one in whole.takes if one.take.video_id]
     numbers = [one.take.id for one in whole.takes]
     calls = await board.read(partial(calls_about, take_ids=numbers, video_ids=videos))
-    film = next((one for one in whole.takes if one.take.number == whole.shown.film_take), None)
-    review = film.review if film else None
+    video = next((one for one in whole.takes if one.take.number == whole.shown.video_take), None)
+    review = video.review if video else None
     return {
         "tab": "row",
         "campaign": known.name,
@@ -92,8 +92,8 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
         "row": whole.row,
         "shown": whole.shown,
         "takes": whole.takes,
-        "film": film,
-        "film_root": None if film is None else _film(known.name, row, film.take.number),
+        "video": video,
+        "video_root": None if video is None else _video(known.name, row, video.take.number),
         "review": review,
         "because": review.because if review and review.verdict == "reject" else "",
         "events": list(reversed(whole.events)),
@@ -109,8 +109,8 @@ async def _shown(board: Board, campaign: str, row: str) -> dict[str, Any]:
     }
 
 
-def _film(campaign: str, row: str, take: int) -> str:
-    return f"/api/v1/films/{part(campaign)}/{part(row)}/{take}"
+def _video(campaign: str, row: str, take: int) -> str:
+    return f"/api/v1/videos/{part(campaign)}/{part(row)}/{take}"
 
 
 def _json(asked: Any) -> str:

@@ -144,10 +144,10 @@ ALONE: Mapping[str, Mapping[str, FaultKind]] = {
     "file": {
         "expired": FaultKind("answers 403, as for an address that has expired"),
         "corrupt": FaultKind("damages bytes in the middle and keeps the length", {"bytes": 16}),
-        "no-moov": FaultKind("answers a film of the right length that no player opens"),
-        "range-ignored": FaultKind("answers the whole film to a Range request"),
+        "no-moov": FaultKind("answers a video of the right length that no player opens"),
+        "range-ignored": FaultKind("answers the whole video to a Range request"),
         "range-shifted": FaultKind("answers another part than the one asked for", {"bytes": 1}),
-        "old-film": FaultKind("answers the film of the render before, where there was one"),
+        "old-video": FaultKind("answers the video of the render before, where there was one"),
         "etag-changed": FaultKind("answers with another ETag"),
     },
 }
@@ -156,7 +156,7 @@ RENDER: Mapping[str, FaultKind] = {
     "fail": FaultKind("the render fails and its credits are released", {"message": None}),
     "never": FaultKind("the render never ends"),
     "slow": FaultKind("the render takes longer", {"seconds": 60.0}),
-    "corrupt": FaultKind("the render ends with a film that cannot be played"),
+    "corrupt": FaultKind("the render ends with a video that cannot be played"),
 }
 #: On the delivery of an event.
 WEBHOOK: Mapping[str, FaultKind] = {

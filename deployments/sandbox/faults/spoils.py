@@ -151,7 +151,7 @@ async def _range_shifted(call: StruckCall) -> None:
     await call.give(await call.act(headers=headers))
 
 
-async def _old_film(call: StruckCall) -> None:
+async def _old_video(call: StruckCall) -> None:
     asked = parse_qs(call.scope["query_string"].decode()).get("render", [""])[0]
     before = max(1, int(asked) - 1) if asked.isdigit() else 1
     signed = call.container.links.download(call.video or "", before, now=call.container.now())
@@ -236,7 +236,7 @@ SPOILS: Mapping[str, Callable[[StruckCall], Awaitable[None]]] = {
     "wrong-format": _wrong_format,
     "range-ignored": _range_ignored,
     "range-shifted": _range_shifted,
-    "old-film": _old_film,
+    "old-video": _old_video,
     "error-before": partial(_error, acts=False),
     "error-after": partial(_error, acts=True),
     "status": partial(_error, acts=False),

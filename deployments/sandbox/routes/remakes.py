@@ -1,4 +1,4 @@
-"""Owns the operations that make a finished film again in part, and show how far that is."""
+"""Owns the operations that make a finished video again in part, and show how far that is."""
 
 from __future__ import annotations
 

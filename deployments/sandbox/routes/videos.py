@@ -16,7 +16,6 @@ from callsheet.deployments.sandbox.bodies import body_of
 from callsheet.deployments.sandbox.container import Container
 from callsheet.deployments.sandbox.credits import price, quote
 from callsheet.deployments.sandbox.envelope import Refusal, success
-from callsheet.deployments.sandbox.film_files import keep_picture
 from callsheet.deployments.sandbox.lifecycle import CLIP_OPERATIONS, create_clip, pictures_in
 from callsheet.deployments.sandbox.records import (
     Quote,
@@ -25,6 +24,7 @@ from callsheet.deployments.sandbox.records import (
     VideoList,
     VideoRecord,
 )
+from callsheet.deployments.sandbox.rendered_files import keep_picture
 from callsheet.deployments.sandbox.routes.operation import PAID, Handlers, VideoId, add
 from callsheet.deployments.sandbox.video_bodies import (
     CharacterSwap,
@@ -136,7 +136,7 @@ class VideoRoutes(Handlers):
         return await self._create(request, asked)
 
     async def talking_avatar(self, request: Request, asked: TalkingAvatar = AVATAR) -> Response:
-        """Let the caller's own filmed clip speak a new script."""
+        """Let the caller's own recorded clip speak a new script."""
         return await self._create(request, asked)
 
     async def character_swap(self, request: Request, asked: CharacterSwap = SWAP) -> Response:
@@ -146,7 +146,7 @@ class VideoRoutes(Handlers):
     async def _create(self, request: Request, asked: ClipBody) -> Response:
         video_id = new_video_id()
         file = f"{video_id}-picture.jpg"
-        kept = await asyncio.to_thread(_keep_first, asked, self._container.films / file)
+        kept = await asyncio.to_thread(_keep_first, asked, self._container.videos / file)
         picture = file if kept else None
         try:
             name = CLIP_OPERATIONS[type(asked)]

@@ -15,7 +15,7 @@ from callsheet.tasks.ledger import CampaignRow
 async def cancel(row: CampaignRow, at: Context) -> Observation:
     """Cancel a row's render; on 200 its reserved credits are released (specification, section 1).
 
-    409 says that no render is running: the film may be there.
+    409 says that no render is running: the video may be there.
     """
     assert row.take is not None
     assert row.take.video_id is not None, "a rendering row has a video"

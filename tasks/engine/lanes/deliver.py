@@ -1,6 +1,6 @@
 """The deliver lane: download, verify, store, and the captions beside it.
 
-Everything here is free to do again: the film is already paid for.
+Everything here is free to do again: the video is already paid for.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from callsheet.tasks.engine.policy.observations import FilesStored, NotStored, O
 from callsheet.tasks.errors import (
     BadRequest,
     CallsheetError,
-    FilmError,
     RateLimited,
     ServiceError,
     StoreError,
     StoreUnusable,
+    VideoError,
 )
-from callsheet.tasks.film_checks import OK
-from callsheet.tasks.ledger import CampaignRow, Delivered, FilmFindings, PictureKind, StoredPicture
+from callsheet.tasks.ledger import CampaignRow, Delivered, PictureKind, StoredPicture, VideoFindings
 from callsheet.tasks.store import File, FileKind, check_captions, object_name
 from callsheet.tasks.store.checks import judge_captions, judge_length
 from callsheet.tasks.store.inspection import Inspection, inspect_closely_apart
 from callsheet.tasks.store.keep_pictures import keep_pictures
+from callsheet.tasks.video_checks import OK
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A file that is what it should be; a film with what was seen of it."""
+    """A file that is what it should be; a video with what was seen of it."""
 
     file: File
     inspection: Inspection | None = None
 
     @property
     def seconds(self) -> float | None:
-        """A film's length."""
-        return None if self.inspection is None else self.inspection.film.seconds
+        """A video's length."""
+        return None if self.inspection is None else self.inspection.video.seconds
 
 
 #: None while the service has no such captions yet.
@@ -55,29 +55,29 @@ Fetched = _Found | None
 async def deliver(
     row: CampaignRow, memory: Memory, address: str | None, at: Context
 ) -> Observation:
-    """Bring a row's film and captions into the store; `address` is a fresh signed one, if known."""
+    """Store a row's video and captions; `address` is a fresh signed one, if known."""
     have = {file.kind for file in memory.files}
     wanted = [format for format in row.captions if format not in have]
     try:
         async with AsyncExitStack() as spooled:
-            film = [_film(row, address, at, spooled)] if "mp4" not in have else []
+            video = [_video(row, address, at, spooled)] if "mp4" not in have else []
             captions = [_captions(row, format, at) for format in wanted]
-            outcomes = await _together(*film, *captions)
+            outcomes = await _together(*video, *captions)
             troubles = [one for one in outcomes if isinstance(one, CallsheetError)]
             found = [one for one in outcomes if isinstance(one, _Found)]
-            if film and outcomes[0] in troubles:
+            if video and outcomes[0] in troubles:
                 raise troubles[0]
             files = await _store(row, found, at)
             pictures = await _keep_pictures(row, found, at)
             if troubles:
-                # The film is stored whatever becomes of its captions.
+                # The video is stored whatever becomes of its captions.
                 raise troubles[0]
             crashpoint("delivery: before the spool is cleared")
         crashpoint("delivery: after the spool is cleared")
     except RateLimited as error:
         return closed(error, at.clock())
     except CallsheetError as error:
-        corrupt = isinstance(error, FilmError)
+        corrupt = isinstance(error, VideoError)
         return NotStored(str(error), permanent=_permanent(error), corrupt=corrupt)
     here = {one.file.kind for one in found}
     late = tuple(format for format in wanted if format not in here)
@@ -113,10 +113,10 @@ def _permanent(error: CallsheetError) -> bool:
     return isinstance(error, StoreUnusable)
 
 
-async def _film(
+async def _video(
     row: CampaignRow, address: str | None, at: Context, spooled: AsyncExitStack
 ) -> Fetched:
-    """Fetch a film, which lies in the spool until `spooled` ends."""
+    """Fetch a video, which lies in the spool until `spooled` ends."""
     assert row.take is not None
     name = f"{row.campaign_id}-{row.id}-{row.take.number}"
     fetched = await at.fetcher.fetch(name, _addresses(row, address, at))
@@ -127,7 +127,7 @@ async def _film(
     except FileNotFoundError:
         # Somebody who was thought to be gone has delivered it meanwhile, out of the same spool.
         raise StoreError("another process has taken the download away; it is made again") from None
-    crashpoint("delivery: the film is verified")
+    crashpoint("delivery: the video is verified")
     return _Found(_file(row, "mp4", fetched.path, fetched.sha256, at), seen)
 
 
@@ -152,7 +152,7 @@ async def _captions(row: CampaignRow, format: CaptionFormat, at: Context) -> Fet
     try:
         data = await at.service.captions(row.take.video_id, format)
         check_captions(data, format)
-    except (BadRequest, FilmError):
+    except (BadRequest, VideoError):
         return None
     return _Found(_file(row, format, data, hashlib.sha256(data).hexdigest(), at))
 
@@ -189,11 +189,11 @@ async def _store(row: CampaignRow, found: Sequence[_Found], at: Context) -> list
 async def _keep_pictures(
     row: CampaignRow, found: Sequence[_Found], at: Context
 ) -> dict[PictureKind, StoredPicture]:
-    """Put a film's pictures beside it, as far as that can be done: no delivery depends on them."""
-    films = [one for one in found if one.inspection is not None]
-    if not films or films[0].inspection is None:
+    """Put a video's pictures beside it, as far as that can be done: no delivery depends on them."""
+    videos = [one for one in found if one.inspection is not None]
+    if not videos or videos[0].inspection is None:
         return {}
-    kept = await keep_pictures(at.store, films[0].file.name, films[0].inspection)
+    kept = await keep_pictures(at.store, videos[0].file.name, videos[0].inspection)
     crashpoint("delivery: the pictures are kept")
     return {kind: StoredPicture(**asdict(one)) for kind, one in kept.items()}
 
@@ -204,9 +204,9 @@ def _findings(
     stored: Sequence[Delivered],
     found: Sequence[_Found],
     pictures: Mapping[PictureKind, StoredPicture],
-) -> FilmFindings | None:
-    """Return what is known of the film now: of this delivery, and of what it brought before."""
-    before = memory.findings or FilmFindings()
+) -> VideoFindings | None:
+    """Return what is known of the video now: of this delivery, and of what it brought before."""
+    before = memory.findings or VideoFindings()
     seconds = next((file.seconds for file in stored if file.kind == "mp4"), None)
     checks: dict[str, str] = dict(before.checks)
     for one in found:
@@ -214,9 +214,9 @@ def _findings(
             checks.update(one.inspection.findings.items())
             asked = row.take.wanted_seconds() if row.take is not None else None
             if asked is not None:
-                checks["length"] = judge_length(one.inspection.film.seconds, asked)
+                checks["length"] = judge_length(one.inspection.video.seconds, asked)
         elif isinstance(one.file.source, bytes) and checks.get("captions", OK) == OK:
             checks["captions"] = judge_captions(one.file.source.decode(), seconds)
     if not checks and not pictures:
         return memory.findings
-    return FilmFindings(checks=checks, pictures={**before.pictures, **pictures})
+    return VideoFindings(checks=checks, pictures={**before.pictures, **pictures})

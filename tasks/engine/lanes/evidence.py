@@ -86,11 +86,11 @@ async def made_by(
 
 @dataclass(frozen=True, kw_only=True)
 class Before:
-    """How a video stood before a call: its state, its exports, whether its film was there."""
+    """How a video stood before a call: its state, its exports, whether its video was there."""
 
     status: str | None
     renders: Json
-    has_film: bool
+    has_video: bool
 
 
 async def before(service: VideoService, video_id: str) -> Before:
@@ -102,14 +102,14 @@ async def before(service: VideoService, video_id: str) -> Before:
     try:
         await service.download(video_id)
     except Conflict:
-        return Before(status=video.status, renders=renders, has_film=False)
-    return Before(status=video.status, renders=renders, has_film=True)
+        return Before(status=video.status, renders=renders, has_video=False)
+    return Before(status=video.status, renders=renders, has_video=True)
 
 
 async def was_changed(service: VideoService, video_id: str, earlier: Before) -> bool:
     """Whether a video shows that a render was begun since `earlier`; raise ServiceError."""
     now = await before(service, video_id)
-    begun = now.status != earlier.status or now.has_film < earlier.has_film
+    begun = now.status != earlier.status or now.has_video < earlier.has_video
     listed = None not in (now.renders, earlier.renders) and now.renders != earlier.renders
     return begun or listed
 

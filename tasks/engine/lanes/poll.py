@@ -1,7 +1,7 @@
-"""The poll lane: is the film there yet? Reads only.
+"""The poll lane: is the video there yet? Reads only.
 
 The words for a finished render are not in the specification, so the proof is a signed address. It
-is asked for at once when a webhook named the video; else the status is asked first, and the film
+is asked for at once when a webhook named the video; else the status is asked first, and the video
 when the word is not one for a render under way, at every fifth poll, and past the deadline.
 """
 
@@ -13,8 +13,8 @@ from decimal import Decimal
 from callsheet.tasks.engine.context import Context
 from callsheet.tasks.engine.lanes.failures import observation_of
 from callsheet.tasks.engine.policy.decision import RUNNING, Memory
-from callsheet.tasks.engine.policy.observations import FilmReady, Observation, Polled
-from callsheet.tasks.engine.policy.polling import film_is_asked_for
+from callsheet.tasks.engine.policy.observations import Observation, Polled, VideoReady
+from callsheet.tasks.engine.policy.polling import video_is_asked_for
 from callsheet.tasks.errors import Conflict, ServiceError
 from callsheet.tasks.ledger import CampaignRow
 from callsheet.tasks.service import Video
@@ -27,36 +27,36 @@ async def poll(row: CampaignRow, memory: Memory, at: Context) -> Observation:
     video_id, accepted = row.take.video_id, row.take.accepted_at or at.clock()
     try:
         if memory.hint:
-            return await _film_first(video_id, at)
+            return await _video_first(video_id, at)
         video = await at.service.get(video_id)
         overdue = at.clock() - accepted > at.settings.deadline
-        if not film_is_asked_for(video.status, memory.polls + 1, overdue=overdue):
+        if not video_is_asked_for(video.status, memory.polls + 1, overdue=overdue):
             return Polled(video.status, video.poll_after, _charged(video))
         try:
             signed = await at.service.download(video_id)
         except Conflict:
-            return _without_film(video)
-        return FilmReady(signed.url, _charged(video))
+            return _without_video(video)
+        return VideoReady(signed.url, _charged(video))
     except ServiceError as error:
         return observation_of(error, at.clock())
 
 
-async def _film_first(video_id: str, at: Context) -> Observation:
-    """Ask for the film that a webhook told of; then the status tells what it charged, or why not.
+async def _video_first(video_id: str, at: Context) -> Observation:
+    """Ask for the video that a webhook told of; then the status tells what it charged, or why not.
 
     Without a status the charge is what was set aside.
     """
     try:
         signed = await at.service.download(video_id)
     except Conflict:
-        return _without_film(await at.service.get(video_id))
+        return _without_video(await at.service.get(video_id))
     charged = None
     with suppress(ServiceError):
         charged = _charged(await at.service.get(video_id))
-    return FilmReady(signed.url, charged)
+    return VideoReady(signed.url, charged)
 
 
-def _without_film(video: Video) -> Polled:
+def _without_video(video: Video) -> Polled:
     return Polled(video.status, video.poll_after, _charged(video), downloadable=False)
 
 

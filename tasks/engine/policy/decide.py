@@ -35,7 +35,6 @@ from callsheet.tasks.engine.policy.observations import (
     Busy,
     Closed,
     FilesStored,
-    FilmReady,
     Missing,
     NotCancelled,
     NothingFound,
@@ -49,6 +48,7 @@ from callsheet.tasks.engine.policy.observations import (
     Unknown,
     Unmade,
     Unreached,
+    VideoReady,
 )
 from callsheet.tasks.engine.policy.polling import POLL_DEFAULT
 from callsheet.tasks.engine.policy.renders import first_wait, missing, overdue, polled
@@ -58,7 +58,7 @@ from callsheet.tasks.suggest import suggest
 
 #: Deliveries that failed in a row before this run leaves the row for a later one.
 DELIVERY_LIMIT = 5
-#: How often a film is fetched that the service hands out damaged: the third is as damaged.
+#: How often a video is fetched that the service hands out damaged: the third is as damaged.
 CORRUPT_LIMIT = 3
 #: Troubles in a row before a row is held that waits for a price, or for the list it is told apart
 #: by. Before that, a run is parked whose service answers nobody.
@@ -76,7 +76,7 @@ TIMELY: dict[type[Observation], frozenset[State]] = {
     Released: frozenset({"rendering"}),
     NotCancelled: frozenset({"rendering"}),
     Missing: frozenset({"submitting", "rendering", "ready"}),
-    FilmReady: frozenset({"rendering", "ready"}),
+    VideoReady: frozenset({"rendering", "ready"}),
     FilesStored: frozenset({"ready"}),
     NotStored: frozenset({"ready"}),
 }
@@ -108,7 +108,7 @@ def decide(
         case Released():
             return _released(row, memory, observation)
         case NotCancelled():
-            # The film may be there by now; then it is paid for, and delivered instead.
+            # The video may be there by now; then it is paid for, and delivered instead.
             return Decision(replace(memory, not_cancelled=True), lane="poll")
         case Missing() if row.state == "submitting":
             # A service without a list of videos: there is nothing to search in.
@@ -117,8 +117,8 @@ def decide(
             )
         case Missing():
             return missing(row, memory, now)
-        case FilmReady():
-            return _film_ready(row, memory, observation)
+        case VideoReady():
+            return _video_ready(row, memory, observation)
         case FilesStored():
             return _stored(row, memory, observation, now, rules)
         case NotStored():
@@ -154,7 +154,7 @@ def _released(row: CampaignRow, memory: Memory, observation: Released) -> Decisi
     return Decision(memory, to="cancelled", reason=reason)
 
 
-def _film_ready(row: CampaignRow, memory: Memory, observation: FilmReady) -> Decision:
+def _video_ready(row: CampaignRow, memory: Memory, observation: VideoReady) -> Decision:
     charged = memory.charged if observation.charged is None else observation.charged
     memory = replace(memory, charged=charged, failures=0)
     to: State | None = "ready" if row.state == "rendering" else None
@@ -177,7 +177,7 @@ def _stored(
     ready = row.take.ready_at if row.take and row.take.ready_at else now
     if now - ready < rules.captions_wait:
         return Decision(memory, lane="deliver", after=min(10.0, backoff(memory.failures)))
-    reason = f"the film is in the store, but the service has no {formats} captions: run again"
+    reason = f"the video is in the store, but the service has no {formats} captions: run again"
     return Decision(memory, to="held", reason=reason)
 
 
@@ -188,28 +188,28 @@ def _not_stored(row: CampaignRow, memory: Memory, observation: NotStored) -> Dec
     if memory.corrupt >= CORRUPT_LIMIT:
         return Decision(memory, to="held", reason=_corrupt(row, observation.words))
     if observation.permanent or memory.failures >= DELIVERY_LIMIT:
-        reason = f"{observation.words}: the film is paid for, running again fetches it free"
+        reason = f"{observation.words}: the video is paid for, running again fetches it free"
         return Decision(memory, to="held", reason=reason)
     return Decision(memory, lane="deliver", after=backoff(memory.failures))
 
 
 def _held_back(row: CampaignRow, found: Sequence[str]) -> str:
-    """Say why a film that is in the store waits for somebody, and what they can do."""
+    """Say why a video that is in the store waits for somebody, and what they can do."""
     keep = suggest("review", row.campaign, row.row, "keep")
     retake = suggest("retake", row.campaign, row.row, "--run")
     return (
-        f"the film is in the store, but {'; '.join(found)}: `{keep}` takes it as it is, "
+        f"the video is in the store, but {'; '.join(found)}: `{keep}` takes it as it is, "
         f"`{retake}` makes another"
     )
 
 
 def _corrupt(row: CampaignRow, words: str) -> str:
-    """Say that the service has no film to give, and what the way on costs."""
+    """Say that the service has no video to give, and what the way on costs."""
     price = row.take.quoted if row.take is not None else row.quoted
     cost = "a price that is asked about" if price is None else f"about {in_credits(price)}"
     retake = suggest("retake", row.campaign, row.row, "--run")
     return (
-        f"the film is corrupt at the service, fetched {CORRUPT_LIMIT} times ({words}): `{retake}` "
+        f"the video is corrupt at the service, fetched {CORRUPT_LIMIT} times ({words}): `{retake}` "
         f"makes another for {cost}; this one is paid for, running again fetches it free"
     )
 
@@ -233,7 +233,7 @@ def _troubled(
         if lane == "search":
             return Decision(memory, reason=f"no clear answer yet ({observation.words}): run again")
         if lane in ("poll", "cancel") and overdue(row, now, rules):
-            words = f"no film after {say_duration(rules.deadline)}; {observation.words}"
+            words = f"no video after {say_duration(rules.deadline)}; {observation.words}"
             return Decision(memory, to="stalled", reason=words)
         if row.state == "approved" and memory.failures >= UNASKED_LIMIT:
             words = f"not begun, {observation.words}: nothing was spent on it, run again"

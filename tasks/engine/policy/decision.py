@@ -12,9 +12,9 @@ from typing import Literal
 
 from callsheet.tasks.brief import CREATE
 from callsheet.tasks.ledger.deliveries import Delivered
-from callsheet.tasks.ledger.film_findings import FilmFindings
 from callsheet.tasks.ledger.states import State
 from callsheet.tasks.ledger.values import CampaignRow
+from callsheet.tasks.ledger.video_findings import VideoFindings
 from callsheet.tasks.settings import Settings
 
 Lane = Literal["submit", "submit_unkeyed", "search", "poll", "cancel", "deliver"]
@@ -52,9 +52,9 @@ class Rules:
     failed: frozenset[str] = FAILED
     #: Whether clips take idempotency keys at this service; by the specification they do not.
     clip_keys: bool = False
-    #: What holds a row when it is found wrong with its film.
+    #: What holds a row when it is found wrong with its video.
     checks: frozenset[str] = frozenset()
-    #: Whether a webhook can be relied on to tell of films that are ready.
+    #: Whether a webhook can be relied on to tell of videos that are ready.
     hinted: bool = False
 
     @classmethod
@@ -75,8 +75,8 @@ class Rules:
 class Memory:
     """What this run remembers of a row; losing it costs time and nothing else.
 
-    `ends` counts polls in a row that gave a word for the end and no film, `failures` what failed in
-    a row.
+    `ends` counts polls in a row that gave a word for the end and no video, `failures` what failed
+    in a row.
     """
 
     polls: int = 0
@@ -84,7 +84,7 @@ class Memory:
     odd_since: float | None = None
     ends: int = 0
     failures: int = 0
-    #: How often a film came whole and was none.
+    #: How often a video came whole and was none.
     corrupt: int = 0
     #: The service was asked to cancel the render, and did not, or its answer was not clear.
     not_cancelled: bool = False
@@ -102,7 +102,7 @@ class Memory:
     hint: int = 0
     charged: Decimal | None = None
     files: tuple[Delivered, ...] = ()
-    findings: FilmFindings | None = None
+    findings: VideoFindings | None = None
 
 
 @dataclass(frozen=True, slots=True)

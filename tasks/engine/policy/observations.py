@@ -2,7 +2,7 @@
 
 A lane turns an answer, or the lack of one, into one of these values. Nothing here is believed
 further than it says: a service's word for a state is a word, a signed address is proof that a
-film can be fetched.
+video can be fetched.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from callsheet.tasks.ledger.deliveries import Delivered
-from callsheet.tasks.ledger.film_findings import FilmFindings
+from callsheet.tasks.ledger.video_findings import VideoFindings
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True)
 class NotCancelled:
-    """Not cancelled, or not known to be: 409 where no render is running, so look for its film."""
+    """Not cancelled, or not known to be: 409 where no render is running, so look for its video."""
 
     words: str
 
@@ -138,8 +138,8 @@ class Troubled:
 
 
 @dataclass(frozen=True, slots=True)
-class FilmReady:
-    """The service handed out an address for the film, which is kept out of every text."""
+class VideoReady:
+    """The service handed out an address for the video, which is kept out of every text."""
 
     address: str = field(repr=False)
     charged: Decimal | None = None
@@ -154,14 +154,14 @@ class FilesStored:
 
     files: tuple[Delivered, ...]
     late: tuple[str, ...] = ()
-    findings: FilmFindings | None = None
+    findings: VideoFindings | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NotStored:
     """A delivery did not succeed; `permanent` when trying again at once cannot help.
 
-    `corrupt` says that every byte came, and that they are no film that plays.
+    `corrupt` says that every byte came, and that they are no video that plays.
     """
 
     words: str
@@ -185,7 +185,7 @@ Observation = (
     | NotCancelled
     | Missing
     | Troubled
-    | FilmReady
+    | VideoReady
     | FilesStored
     | NotStored
 )

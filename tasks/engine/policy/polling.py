@@ -1,4 +1,4 @@
-"""When a render is polled next, and when its film is asked for: pure functions, in seconds.
+"""When a render is polled next, and when its video is asked for: pure functions, in seconds.
 
 A poll should come soon after a render is finished, and hardly any before. What is known of it is
 first the service's hint, then what such renders have taken so far (`render_times`); a render is
@@ -21,11 +21,11 @@ UNKNOWN_MIN = 3.0
 SAFETY_NET = 300.0
 #: A hint is taken for lost once a render has taken so much longer than any of its kind.
 LOST = 1.1
-#: Polls after a hint that came before the film could be fetched; then the usual interval goes on.
+#: Polls after a hint that came before the video could be fetched; then the usual interval goes on.
 AFTER_HINT = 6
-#: A render said to be under way is asked for its film at every so many polls.
-FILM_EVERY = 5
-#: A word for the end is believed after so many polls in a row without a film.
+#: A render said to be under way is asked for its video at every so many polls.
+VIDEO_EVERY = 5
+#: A word for the end is believed after so many polls in a row without a video.
 ENDS = 2
 #: Multiples of it are spread evenly over the unit interval, however many are taken.
 _GOLDEN = 0.6180339887498949
@@ -82,12 +82,12 @@ def interval_step(polls: int, number: int, *, scout: bool) -> float:
     return 3.0 * share if polls <= 1 else 3.0
 
 
-def film_is_asked_for(status: str | None, polls: int, *, overdue: bool = False) -> bool:
-    """Whether the `polls`-th poll asks for the film after the status, which it has told by then.
+def video_is_asked_for(status: str | None, polls: int, *, overdue: bool = False) -> bool:
+    """Whether the `polls`-th poll asks for the video after the status, which it has told by then.
 
     The words for a finished render are not in the specification, so a signed address is the proof.
     """
-    return status not in RUNNING or overdue or polls % FILM_EVERY == 0
+    return status not in RUNNING or overdue or polls % VIDEO_EVERY == 0
 
 
 def after_hint(polls: int) -> float:

@@ -22,7 +22,7 @@ RenderKind = tuple[str, Decimal | None]
 
 
 class RenderTimes:
-    """Seconds from a create to a finished film."""
+    """Seconds from a create to a finished video."""
 
     def __init__(self) -> None:
         self._known: dict[RenderKind, list[float]] = defaultdict(list)

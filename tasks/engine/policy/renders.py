@@ -36,7 +36,7 @@ from callsheet.tasks.suggest import suggest
 
 #: A new video may be unknown to reads for this long after the create (hole 63).
 GRACE = 60.0
-#: An unknown word with no film is given this many polls over this long before it is stalled.
+#: An unknown word with no video is given this many polls over this long before it is stalled.
 ODD_POLLS, ODD_SPAN = 5, 600.0
 
 _GONE = (
@@ -61,7 +61,7 @@ def wait_to_poll(
 
 def first_wait(memory: Memory, rules: Rules) -> float:
     if memory.doubt:
-        # The service may have had it for long, and told of its film already.
+        # The service may have had it for long, and told of its video already.
         return told_interval(memory.poll_after, least=0.0)
     if rules.hinted:
         return hinted_interval(0.0, memory.longest)
@@ -97,7 +97,7 @@ def polled(
         memory = replace(memory, overlong=memory.overlong or overlong)
     wait = wait_to_poll(row, memory, now, rules, told=observation.poll_after)
     if observation.status not in RUNNING:
-        # It may have come to its end without a film: a few polls more tell.
+        # It may have come to its end without a video: a few polls more tell.
         wait = min(wait, told_interval(hint))
     if memory.hint:
         wait = min(wait, after_hint(memory.hint))
@@ -113,10 +113,10 @@ def _verdict(
 ) -> tuple[State, str] | None:
     """Return the state off the usual way that a poll leads to, if any, and why."""
     if observation.downloadable is not False:
-        # Without having asked for the film, no word is the end.
+        # Without having asked for the video, no word is the end.
         return None
     if observation.status in rules.failed and memory.ends >= ENDS:
-        words = f'the service says "{observation.status}" and has no film'
+        words = f'the service says "{observation.status}" and has no video'
         retake = suggest("retake", row.campaign, row.row, "--run")
         return "failed", f"{words}: edit the row, or have another made with `{retake}`"
     if observation.status in CANCELLED and memory.ends >= ENDS:
@@ -124,11 +124,11 @@ def _verdict(
     if overdue(row, now, rules):
         return (
             "stalled",
-            f'no film after {say_duration(rules.deadline)}; it says "{observation.status}"',
+            f'no video after {say_duration(rules.deadline)}; it says "{observation.status}"',
         )
     since = memory.odd_since
     odd = memory.odd_polls >= ODD_POLLS and since is not None and now - since >= ODD_SPAN
-    return ("stalled", f'the service says "{observation.status}" and has no film') if odd else None
+    return ("stalled", f'the service says "{observation.status}" and has no video') if odd else None
 
 
 def overdue(row: CampaignRow, now: float, rules: Rules) -> bool:

@@ -15,7 +15,7 @@ import sys
 import threading
 from queue import SimpleQueue
 
-import av  # noqa: F401  (the first film does not wait for it)
+import av  # noqa: F401  (the first video does not wait for it)
 
 from callsheet.tasks.crash import arm
 from callsheet.tasks.store.folder import put_files
@@ -89,7 +89,7 @@ def main() -> None:
     """Answered until the asker is gone; whoever it was ended by, it was not us."""
     for kind in ("SIGINT", "SIGTERM", "SIGHUP"):
         if hasattr(signal, kind):
-            # They are for the asker, who may have films to bring home before it ends.
+            # They are for the asker, who may have videos to bring home before it ends.
             signal.signal(getattr(signal, kind), signal.SIG_IGN)
     try:
         answering = Answering(socket.socket(fileno=int(sys.argv[1])))

@@ -1,6 +1,6 @@
 """Has work done by a second process while much of it comes at once, and here otherwise.
 
-All threads of one process share the interpreter's lock: what looks at films and writes them holds
+All threads of one process share the interpreter's lock: what looks at videos and writes them holds
 up the event loop. Owns the second process: it is started once it pays, dies with this one, and is
 started again a few times should it die. A process that does not answer in time is ended: it may be
 stopped, or a video may hang it. Nothing is believed that it did not answer: whatever it was at is
@@ -37,7 +37,7 @@ Use = Literal["auto", "yes", "no"]
 log = logging.getLogger("callsheet.store")
 
 #: It pays once so much work has come while so much else was under way: to start it takes as much
-#: of a processor as a hundred small films.
+#: of a processor as a hundred small videos.
 _AFTER, _BESIDE = 64, 3
 #: How often it is started, all in all.
 _STARTS = 3
@@ -50,8 +50,8 @@ TIMEOUT = 60.0
 _PACE = 1_000_000
 #: What it sees of the environment: no key and no secret.
 _ENVIRON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")
-#: Memory for one film is kept for the next. The system's C library (glibc) gives it back and has it
-#: filled with zeros again each time, which is a third of what a small film costs.
+#: Memory for one video is kept for the next. The system's C library (glibc) gives it back and has
+#: it filled with zeros again each time, which is a third of what a small video costs.
 _KEPT = {"MALLOC_MMAP_THRESHOLD_": str(16 << 20), "MALLOC_TRIM_THRESHOLD_": str(32 << 20)}
 
 
@@ -117,7 +117,7 @@ class SecondProcess:
         try:
             self._link = await _linked(self._python, self._lost)
         except (OSError, _Gone, TimeoutError) as error:
-            log.info("there is no second process to look at films (%s): it is done here", error)
+            log.info("there is no second process to look at videos (%s): it is done here", error)
 
     def _lost(self, link: _Link) -> None:
         if self._link is link:
@@ -125,7 +125,7 @@ class SecondProcess:
             # Nobody waits for it any more: another is started, or none.
             asyncio.get_running_loop().run_in_executor(None, link.process.wait)
             log.warning(
-                "the second process, which looks at films and writes them, ended; "
+                "the second process, which looks at videos and writes them, ended; "
                 "what it was at is done here"
             )
 

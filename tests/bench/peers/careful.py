@@ -1,7 +1,7 @@
 """The careful script: what a good engineer writes in a day around the same calls.
 
 `python -m tests.bench.peers.careful BASE_URL ROWS AT_ONCE FOLDER` keeps a ledger with one durable
-commit a step, asks for what a crash left under way again by its own key, checks film and captions,
+commit a step, asks for what a crash left under way again by its own key, checks video and captions,
 syncs and renames what it keeps. No sheet, budget, pace, webhook, retry or report.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 import aiohttp
 import pysubs2
 
-from callsheet.tasks.store.film import inspect_film
+from callsheet.tasks.store.video_file import inspect_video
 from tests.bench.bare import KEY, all_of, brief
 
 SCHEMA = """CREATE TABLE IF NOT EXISTS rows (
@@ -83,7 +83,7 @@ def _tell(waiting: list[asyncio.Future[None]]) -> None:
 
 
 class Script:
-    """Makes films: every step is in the ledger before the next one begins."""
+    """Makes videos: every step is in the ledger before the next one begins."""
 
     def __init__(self, base: str, session: aiohttp.ClientSession, ledger: Ledger, folder: Path):
         self._base, self._session, self._ledger, self._folder = base, session, ledger, folder
@@ -95,7 +95,7 @@ class Script:
         await self._ledger.quoted(n, told["credits"])
 
     async def produce(self, n: int) -> None:
-        """Make one film, check it, and keep it with its captions."""
+        """Make one video, check it, and keep it with its captions."""
         key = f"careful:{self._folder.name}:{n:05}"
         body = {**brief(n), "start_generation": True, "idempotency_key": key}
         await self._ledger.step(n, "submitting", body=json.dumps(body))
@@ -120,7 +120,7 @@ class Script:
             return await answer.read()
 
     def _keep(self, n: int, files: dict[str, bytes]) -> str:
-        """Check and write the files of one row; return the film's digest."""
+        """Check and write the files of one row; return the video's digest."""
         place = self._folder / f"r{n:03}"
         place.mkdir(exist_ok=True)
         _sync(self._folder)
@@ -129,7 +129,7 @@ class Script:
             part.write_bytes(data)
             _sync(part)
             if kind == "mp4":
-                inspect_film(part)
+                inspect_video(part)
             elif not pysubs2.SSAFile.from_string(data.decode(), format_=kind):
                 raise ValueError(f"row {n}: the {kind} captions hold no cue")
             part.rename(place / f"r{n:03}-take1.{kind}")
@@ -144,7 +144,7 @@ def _sync(path: Path) -> None:
 
 
 async def main(base: str, rows: int, at_once: int, folder: Path) -> float:
-    """Quote and produce every row; return the seconds from the first create to the last film."""
+    """Quote and produce every row; return the seconds from the first create to the last video."""
     folder.mkdir(parents=True, exist_ok=True)
     ledger = Ledger(folder.parent / "careful.db")
     async with aiohttp.ClientSession(headers=KEY, raise_for_status=True) as session:

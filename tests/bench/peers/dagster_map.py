@@ -49,11 +49,11 @@ def deliver(ready: tuple[int, str]) -> int:
 
 
 @dg.job
-def films() -> None:
+def videos() -> None:
     rows().map(quote).map(create).map(poll).map(deliver)
 
 
 if __name__ == "__main__":
     started = time.perf_counter()
-    assert films.execute_in_process(run_config=QUIET).success
+    assert videos.execute_in_process(run_config=QUIET).success
     print(time.perf_counter() - started)

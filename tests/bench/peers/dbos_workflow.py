@@ -20,7 +20,7 @@ from httpx_aiohttp import AiohttpTransport
 from tests.bench.bare import KEY, brief
 
 _, base, count, width, place = sys.argv
-films = Path(place)
+videos = Path(place)
 http = httpx.AsyncClient(transport=AiohttpTransport(), headers=KEY)
 
 
@@ -41,7 +41,7 @@ async def quote(n: int) -> int:
 
 @DBOS.step()
 async def create(n: int) -> str:
-    key = f"peer:{films.name}:{n:05}"
+    key = f"peer:{videos.name}:{n:05}"
     body = {**brief(n), "start_generation": True, "idempotency_key": key}
     return str((await ask("POST", f"{base}/videos", body))["id"])
 
@@ -54,7 +54,7 @@ async def poll(video: str) -> str:
 
 @DBOS.step()
 async def deliver(n: int, address: str) -> int:
-    folder = films / f"r{n:03}"
+    folder = videos / f"r{n:03}"
     folder.mkdir(parents=True, exist_ok=True)
     return (folder / f"r{n:03}-take1.mp4").write_bytes(await send("GET", address))
 
@@ -73,7 +73,7 @@ async def work(numbers: Any) -> None:
 
 async def main() -> float:
     config: DBOSConfig = {
-        "name": "films",
+        "name": "videos",
         "system_database_url": f"sqlite:///{place}.sqlite",
         "log_level": "WARNING",
     }

@@ -43,7 +43,7 @@ def deliver(ready: tuple[int, str]) -> int:
 
 
 @flow(task_runner=pool)
-def films(rows: int) -> float:
+def videos(rows: int) -> float:
     # Within the flow: the server is up.
     started = time.perf_counter()
     done = deliver.map(poll.map(create.map(quote.map(range(1, rows + 1)))))
@@ -53,4 +53,4 @@ def films(rows: int) -> float:
 
 
 if __name__ == "__main__":
-    print(films(int(count)))
+    print(videos(int(count)))

@@ -151,11 +151,11 @@ def _shared(*options: str) -> Any:
 
 
 HOOKED = ("--render", "instant", "--allow-loopback-webhooks")
-#: Its films are ready at once.
+#: Its videos are ready at once.
 instant = _shared("--render", "instant")
 #: Its renders outlast every test.
 slow = _shared("--time-scale", "0.5")
-#: It makes real films in about a second.
+#: It makes real videos in about a second.
 quick = _shared("--time-scale", "200")
 #: It sends webhooks to this machine; six hours of retries take seconds.
 hooked = _shared(*HOOKED, "--time-scale", "10000")

@@ -30,7 +30,7 @@ def dialect(request: pytest.FixtureRequest) -> str:
 def speaking(
     dialect: str, begin: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Any:
-    """A sandbox that makes real films in about a second and speaks the dialect."""
+    """A sandbox that makes real videos in about a second and speaks the dialect."""
     state = tmp_path_factory.mktemp(dialect)
     return begin("--time-scale", "200", "--answers", dialect, state=state)
 
@@ -68,8 +68,8 @@ async def test_our_client_takes_a_video_all_the_way(speaking: Any, dialect: str)
     [charged] = [one["credits"] for one in speaking.charges() if one["event"] == "charge"]
     assert quote.amount == charged
     async with httpx.AsyncClient() as anyone:
-        film = await anyone.get(url)
-    assert (film.status_code, film.content[4:8]) == (200, b"ftyp")
+        rendered = await anyone.get(url)
+    assert (rendered.status_code, rendered.content[4:8]) == (200, b"ftyp")
 
 
 async def test_our_client_cancels(speaking: Any) -> None:

@@ -209,8 +209,8 @@ def test_nothing_can_go_wrong_that_does_not_happen(instant: Any, plan: Any) -> N
     listed = instant.client.get(f"{address}/kinds").json()
     video = instant.create()
     instant.wait(video)
-    film = instant.client.get(f"/videos/{video}/download").json()["data"]["url"]
-    paths = {"captions": f"videos/{video}/captions", "file": film, "*": "tools"}
+    rendered = instant.client.get(f"/videos/{video}/download").json()["data"]["url"]
+    paths = {"captions": f"videos/{video}/captions", "file": rendered, "*": "tools"}
     lasting = ("crash-before", "crash-after", "hang", "hang-before")
     for kind in listed:
         if kind["on"] not in paths or kind["do"] in lasting:

@@ -1,4 +1,4 @@
-"""Faults of the download: the film that comes is not the film that was made."""
+"""Faults of the download: the video that comes is not the video that was made."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def url(instant: Any) -> str:
 
 @pytest.fixture(scope="module")
 def true(anyone: httpx.Client, url: str) -> httpx.Response:
-    """The film as it is."""
+    """The video as it is."""
     return anyone.get(url)
 
 
@@ -82,7 +82,7 @@ def test_another_part_of_it_comes(
     assert answer.headers["content-range"].startswith("bytes 110-")
 
 
-def test_it_seems_another_film_when_it_goes_on(
+def test_it_seems_another_video_when_it_goes_on(
     anyone: httpx.Client, plan: Any, url: str, true: httpx.Response
 ) -> None:
     plan("file", "etag-changed")
@@ -93,17 +93,17 @@ def test_it_seems_another_film_when_it_goes_on(
     assert answer.headers["etag"] == again.headers["etag"] != etag
 
 
-def test_it_is_the_film_from_before(instant: Any, anyone: httpx.Client, plan: Any) -> None:
+def test_it_is_the_video_from_before(instant: Any, anyone: httpx.Client, plan: Any) -> None:
     video = instant.create()
-    films = []
+    videos = []
     for _ in range(2):
         instant.wait(video)
         url = instant.client.get(f"/videos/{video}/download").json()["data"]["url"]
-        films.append(anyone.get(url).content)
+        videos.append(anyone.get(url).content)
         assert instant.client.post(f"/videos/{video}/generate").status_code == 202
-    plan("file", "old-film", nth=1)
-    assert films[0] != films[1]
-    assert [anyone.get(url).content for _ in range(2)] == films
+    plan("file", "old-video", nth=1)
+    assert videos[0] != videos[1]
+    assert [anyone.get(url).content for _ in range(2)] == videos
 
 
 def test_it_is_called_compressed(instant: Any, plan: Any, url: str, true: httpx.Response) -> None:

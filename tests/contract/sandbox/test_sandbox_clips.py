@@ -57,15 +57,15 @@ def create(running: Any, kind: str, body: dict[str, Any]) -> str:
     return str(said["id"])
 
 
-def film_of(running: Any, video: str) -> bytes:
+def video_of(running: Any, video: str) -> bytes:
     running.wait(video, within=60)
     url = running.client.get(f"/videos/{video}/download").json()["data"]["url"]
     return bytes(running.client.get(url).content)
 
 
-def middle_of(film: bytes) -> tuple[float, ...]:
-    """Give the mean colour of a film's middle, early in it."""
-    with av.open(io.BytesIO(film)) as opened:
+def middle_of(rendered: bytes) -> tuple[float, ...]:
+    """Give the mean colour of a video's middle, early in it."""
+    with av.open(io.BytesIO(rendered)) as opened:
         frame = next(opened.decode(video=0)).to_ndarray(format="rgb24")
     high, wide = frame.shape[:2]
     part = frame[int(high * 0.42) : int(high * 0.5), int(wide * 0.46) : int(wide * 0.54)]
@@ -76,8 +76,8 @@ def middle_of(film: bytes) -> tuple[float, ...]:
 def test_a_clip_is_as_long_as_asked_and_remembers_what_was_asked(quick: Any, kind: str) -> None:
     body, seconds = MADE[kind]
     video = create(quick, kind, body)
-    film = film_of(quick, video)
-    with av.open(io.BytesIO(film)) as opened:
+    rendered = video_of(quick, video)
+    with av.open(io.BytesIO(rendered)) as opened:
         assert sum(1 for _ in opened.decode(video=0)) == 20 * seconds
     shown = quick.get(video)
     assert body.items() <= shown.items()
@@ -94,7 +94,7 @@ def test_a_picture_that_comes_along_is_what_is_seen(quick: Any) -> None:
     red = create(quick, "image-to-video", {"image": picture("red", "jpeg")})
     photos = {"clip": CLIP, "photos": ["a.jpg", picture("blue")], "duration_seconds": 3}
     blue = create(quick, "character-swap", photos)
-    red_seen, blue_seen = middle_of(film_of(quick, red)), middle_of(film_of(quick, blue))
+    red_seen, blue_seen = middle_of(video_of(quick, red)), middle_of(video_of(quick, blue))
     assert red_seen[0] > 200 > 60 > red_seen[2]
     assert blue_seen[2] > 200 > 60 > blue_seen[0]
 

@@ -39,7 +39,7 @@ def test_it_is_not_ready_while_the_render_runs(slow: Any) -> None:
     assert answer.json()["error"]["retryable"] is True
 
 
-def test_it_serves_the_whole_film_without_a_key(anyone: httpx.Client, url: str) -> None:
+def test_it_serves_the_whole_video_without_a_key(anyone: httpx.Client, url: str) -> None:
     answer = anyone.get(url)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "video/mp4"
@@ -49,7 +49,7 @@ def test_it_serves_the_whole_film_without_a_key(anyone: httpx.Client, url: str) 
     assert answer.content.index(b"moov") < answer.content.index(b"mdat")
 
 
-def test_it_says_its_size_without_the_film(anyone: httpx.Client, url: str) -> None:
+def test_it_says_its_size_without_the_video(anyone: httpx.Client, url: str) -> None:
     head = anyone.head(url)
     assert (head.status_code, head.content) == (200, b"")
     assert int(head.headers["content-length"]) == len(anyone.get(url).content)
@@ -73,7 +73,7 @@ def test_it_refuses_a_range_past_the_end(anyone: httpx.Client, url: str) -> None
     assert answer.headers["content-range"] == f"bytes */{size}"
 
 
-def test_it_goes_on_only_with_the_same_film(anyone: httpx.Client, url: str) -> None:
+def test_it_goes_on_only_with_the_same_video(anyone: httpx.Client, url: str) -> None:
     etag = anyone.get(url).headers["etag"]
     same = anyone.get(url, headers={"range": "bytes=10-", "if-range": etag})
     other = anyone.get(url, headers={"range": "bytes=10-", "if-range": '"another"'})

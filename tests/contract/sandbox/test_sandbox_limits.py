@@ -28,8 +28,8 @@ def test_the_rate_of_all_that_spends_is_limited_and_both_forms_say_when_to_come_
     start: Any,
 ) -> None:
     running = start("--render", "instant", "--rate", "2", "--rate-window", "600")
-    film = running.create()
-    running.wait(film)
+    rendered = running.create()
+    running.wait(rendered)
     draft = running.create(start_generation=False)
     first, second = post(running, **GOOD), post(running, **GOOD)
     limited(first, "rate_limited")
@@ -39,9 +39,9 @@ def test_the_rate_of_all_that_spends_is_limited_and_both_forms_say_when_to_come_
     assert post(running, "/videos/estimate", **GOOD).status_code == 200
     calls = [
         (f"/videos/{draft}/generate", {}),
-        (f"/videos/{film}/renders", {}),
-        (f"/videos/{film}/scenes/1/regenerate", {}),
-        (f"/videos/{film}/voice", {"voice_id": "v"}),
+        (f"/videos/{rendered}/renders", {}),
+        (f"/videos/{rendered}/scenes/1/regenerate", {}),
+        (f"/videos/{rendered}/voice", {"voice_id": "v"}),
         ("/videos/image-to-video", IMAGE),
         ("/videos/talking-avatar", {"clip": "c", "script": "Hi"}),
         ("/videos/character-swap", {"clip": "c", "character_id": 1}),

@@ -1,4 +1,4 @@
-"""Credits and idempotency: one charge for one film, whatever is repeated, stopped or broken."""
+"""Credits and idempotency: one charge for one video, whatever is repeated, stopped or broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Films made again in part: the one scene, the voice, the export; and nothing else of them."""
+"""Videos made again in part: the one scene, the voice, the export; and nothing else of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.contract.sandbox.subscription import subscribe
 
 SCRIPT = {
     "scenes": [
-        {"narration": "The first scene of this film stays as it is."},
+        {"narration": "The first scene of this video stays as it is."},
         {"narration": "The second one is made again, with other words."},
         {"narration": "The third stays too."},
     ]
@@ -23,8 +23,8 @@ SCRIPT = {
 RATE = 20
 
 
-class Film:
-    """One finished film: its pictures and its sound, decoded."""
+class VideoFile:
+    """One finished video: its pictures and its sound, decoded."""
 
     def __init__(self, data: bytes) -> None:
         self.sha256 = hashlib.sha256(data).hexdigest()
@@ -40,8 +40,8 @@ def url_of(running: Any, video: str) -> str:
     return str(running.client.get(f"/videos/{video}/download").json()["data"]["url"])
 
 
-def film_of(running: Any, video: str) -> Film:
-    return Film(running.client.get(url_of(running, video)).content)
+def video_of(running: Any, video: str) -> VideoFile:
+    return VideoFile(running.client.get(url_of(running, video)).content)
 
 
 def remake(running: Any, video: str, path: str, **body: Any) -> dict[str, Any]:
@@ -53,39 +53,39 @@ def remake(running: Any, video: str, path: str, **body: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def real(begin: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Real films in about a second, and addresses that outlast the module."""
+    """Real videos in about a second, and addresses that outlast the module."""
     return begin("--time-scale", "60", state=tmp_path_factory.mktemp("remakes"))
 
 
 @pytest.fixture(scope="module")
-def made(real: Any) -> tuple[str, dict[str, Any], Film]:
+def made(real: Any) -> tuple[str, dict[str, Any], VideoFile]:
     body = {"script": SCRIPT, "duration_seconds": 6, "aspect_ratio": "1:1"}
     video = str(real.client.post("/videos", json=body).json()["data"]["id"])
-    return video, real.wait(video, within=60), film_of(real, video)
+    return video, real.wait(video, within=60), video_of(real, video)
 
 
 def test_a_scene_is_made_anew_and_the_others_stay_to_the_last_bit(real: Any, made: Any) -> None:
     video, seen, _ = made
-    before = film_of(real, video)
+    before = video_of(real, video)
     first, second, third = seen["scenes"]
     after = remake(real, video, "scenes/2/regenerate", narration="These words are other ones.")
-    film = film_of(real, video)
-    changed = {at for at, one in enumerate(film.pictures) if one != before.pictures[at]}
-    assert len(film.pictures) == len(before.pictures)
+    rendered = video_of(real, video)
+    changed = {at for at, one in enumerate(rendered.pictures) if one != before.pictures[at]}
+    assert len(rendered.pictures) == len(before.pictures)
     assert changed == {at for at in range(6 * RATE) if second["start"] <= at / RATE < second["end"]}
-    assert film.sha256 != before.sha256
+    assert rendered.sha256 != before.sha256
     assert after["scenes"] == [first, {**second, "narration": "These words are other ones."}, third]
     assert "These words are other ones." in real.client.get(f"/videos/{video}/captions").text
 
 
 def test_a_scene_can_be_made_anew_without_other_words(real: Any, made: Any) -> None:
     video = made[0]
-    before, seen = film_of(real, video), real.get(video)
+    before, seen = video_of(real, video), real.get(video)
     answer = real.client.post(f"/videos/{video}/scenes/1/regenerate")
     assert answer.status_code == 202
     assert real.wait(video, within=60)["scenes"] == seen["scenes"]
-    film, end = film_of(real, video), seen["scenes"][0]["end"]
-    for at, picture in enumerate(film.pictures):
+    rendered, end = video_of(real, video), seen["scenes"][0]["end"]
+    for at, picture in enumerate(rendered.pictures):
         assert (picture == before.pictures[at]) == (at / RATE >= end)
 
 
@@ -97,13 +97,13 @@ def test_there_is_no_such_scene(real: Any, made: Any, n: str) -> None:
 
 def test_another_voice_is_heard_and_the_pictures_stay(real: Any, made: Any) -> None:
     video = made[0]
-    before = film_of(real, video)
+    before = video_of(real, video)
     idle = real.client.get(f"/videos/{video}/voice").json()["data"]
     assert (idle["status"], idle["voice_id"]) == ("idle", None)
     after = remake(real, video, "voice", voice_id="voice-birch")
-    film = film_of(real, video)
-    assert film.pictures == before.pictures
-    assert film.sound != before.sound
+    rendered = video_of(real, video)
+    assert rendered.pictures == before.pictures
+    assert rendered.sound != before.sound
     assert after["voice_id"] == "voice-birch"
     shown = real.client.get(f"/videos/{video}/voice").json()["data"]
     assert (shown["status"], shown["percent"]) == ("completed", 100)
@@ -113,17 +113,17 @@ def test_another_voice_is_heard_and_the_pictures_stay(real: Any, made: Any) -> N
 def test_an_export_takes_edits_of_captions_and_the_scenes_there_are(real: Any, made: Any) -> None:
     video = made[0]
     words = real.client.get(f"/videos/{video}/captions").text
-    before = film_of(real, video)
+    before = video_of(real, video)
     edits = {"caption_settings": {"enabled": False}, "script": {"text": "Not before a generate."}}
     assert real.client.patch(f"/videos/{video}", json=edits).status_code == 200
     remake(real, video, "renders", aspect_ratio="16:9")
-    film = film_of(real, video)
-    assert film.size != before.size
-    assert film.sha256 != before.sha256
+    rendered = video_of(real, video)
+    assert rendered.size != before.size
+    assert rendered.sha256 != before.sha256
     assert real.client.get(f"/videos/{video}/captions").text == words
 
 
-def test_past_exports_are_listed_with_the_fingerprint_of_their_film(
+def test_past_exports_are_listed_with_the_fingerprint_of_their_video(
     real: Any, anyone: httpx.Client
 ) -> None:
     video = real.create(duration_seconds=1)
@@ -134,9 +134,9 @@ def test_past_exports_are_listed_with_the_fingerprint_of_their_film(
     renders = real.client.get(f"/videos/{video}/renders").json()["data"]["renders"]
     assert [(one["number"], one["kind"]) for one in renders] == [(2, "export"), (1, "generate")]
     for render, url in zip(renders, (second, first), strict=True):
-        film = anyone.get(url).content
-        assert render["sha256"] == hashlib.sha256(film).hexdigest()
-        assert render["bytes"] == len(film)
+        rendered = anyone.get(url).content
+        assert render["sha256"] == hashlib.sha256(rendered).hexdigest()
+        assert render["bytes"] == len(rendered)
         assert render["status"] == "completed"
     progress = real.client.get(f"/videos/{video}/renders/progress").json()["data"]
     assert (progress["status"], progress["percent"]) == ("completed", 100)
@@ -147,7 +147,7 @@ PATHS = [("scenes/1/regenerate", {}), ("voice", {"voice_id": "v"}), ("renders", 
 
 
 @pytest.mark.parametrize(("path", "body"), PATHS)
-def test_a_video_without_a_film_cannot_be_made_again(slow: Any, path: str, body: Any) -> None:
+def test_a_video_without_a_video_cannot_be_made_again(slow: Any, path: str, body: Any) -> None:
     draft = slow.create(start_generation=False)
     answer = slow.client.post(f"/videos/{draft}/{path}", json=body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "not_finished")
@@ -157,7 +157,7 @@ def test_a_video_without_a_film_cannot_be_made_again(slow: Any, path: str, body:
 
 
 @pytest.mark.parametrize(("path", "body"), PATHS)
-def test_each_is_paid_by_itself_and_differs_in_instant_films_too(
+def test_each_is_paid_by_itself_and_differs_in_instant_videos_too(
     instant: Any, path: str, body: Any
 ) -> None:
     video = instant.create()

@@ -1,4 +1,4 @@
-"""Renders that go wrong on purpose: each fault leaves the film, the record and the credits true."""
+"""Renders that fail on purpose: each fault leaves the video, the record and the credits true."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_render_fails_with_a_reason_and_costs_nothing(faulty: Any) -> None:
     assert faulty.wait(video)["failure_reason"] is None
 
 
-def test_a_remake_that_fails_leaves_the_earlier_film_to_begin_with(faulty: Any) -> None:
+def test_a_remake_that_fails_leaves_the_earlier_video_to_begin_with(faulty: Any) -> None:
     video = faulty.create()
     faulty.wait(video)
     plan(faulty, "fail")
@@ -48,21 +48,21 @@ def test_a_remake_that_fails_leaves_the_earlier_film_to_begin_with(faulty: Any) 
     assert faulty.client.get(f"/videos/{video}/download").status_code == 200
 
 
-def test_a_film_is_damaged_and_its_fingerprint_is_that_of_the_damaged_file(faulty: Any) -> None:
+def test_a_video_is_damaged_and_its_fingerprint_is_that_of_the_damaged_file(faulty: Any) -> None:
     plan(faulty, "corrupt")
     video, good = faulty.create(), faulty.create()
     faulty.wait(video)
     faulty.wait(good)
-    films = []
+    videos = []
     for one in (video, good):
         url = faulty.client.get(f"/videos/{one}/download").json()["data"]["url"]
-        films.append(faulty.client.get(url).content)
+        videos.append(faulty.client.get(url).content)
     with pytest.raises(av.error.InvalidDataError):
-        av.open(io.BytesIO(films[0]))
-    av.open(io.BytesIO(films[1])).close()
+        av.open(io.BytesIO(videos[0]))
+    av.open(io.BytesIO(videos[1])).close()
     render = faulty.client.get(f"/videos/{video}/renders").json()["data"]["renders"][0]
-    assert render["sha256"] == hashlib.sha256(films[0]).hexdigest()
-    assert render["bytes"] == len(films[0])
+    assert render["sha256"] == hashlib.sha256(videos[0]).hexdigest()
+    assert render["bytes"] == len(videos[0])
 
 
 def test_a_late_render_says_how_late_it_is(faulty: Any) -> None:

@@ -23,7 +23,7 @@ def share(running: Any, video: str) -> dict[str, Any]:
     return dict(answer.json()["data"])
 
 
-def test_a_link_leads_anyone_to_the_film_and_ends(brief: Any, anyone: httpx.Client) -> None:
+def test_a_link_leads_anyone_to_the_video_and_ends(brief: Any, anyone: httpx.Client) -> None:
     video = brief.create(title="<b>Spring & tea</b>")
     brief.wait(video)
     link = share(brief, video)
@@ -34,9 +34,9 @@ def test_a_link_leads_anyone_to_the_film_and_ends(brief: Any, anyone: httpx.Clie
     found = re.search(r'<video [^>]*src="([^"]+)"', page.text)
     assert found is not None
     assert link["url"] == brief.ready["auth_url"] + found[1]
-    film = anyone.get(link["url"], headers={"range": "bytes=0-11"})
-    assert (film.status_code, film.headers["content-type"]) == (206, "video/mp4")
-    assert film.content[4:8] == b"ftyp"
+    rendered = anyone.get(link["url"], headers={"range": "bytes=0-11"})
+    assert (rendered.status_code, rendered.headers["content-type"]) == (206, "video/mp4")
+    assert rendered.content[4:8] == b"ftyp"
     until = time.monotonic() + 60
     while anyone.get(link["url"]).status_code == 200:
         assert time.monotonic() < until
@@ -63,7 +63,7 @@ def test_a_made_up_link_and_one_to_a_deleted_video_lead_nowhere(
     assert anyone.get(f"{url}.mp4").status_code == 404
 
 
-def test_there_is_nothing_to_share_before_the_film(slow: Any) -> None:
+def test_there_is_nothing_to_share_before_the_video(slow: Any) -> None:
     answer = slow.client.post(f"/videos/{slow.create()}/share-link")
     assert answer.status_code == 409
 

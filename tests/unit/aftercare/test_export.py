@@ -29,7 +29,7 @@ from callsheet.tasks.ledger import (
     settle,
 )
 from callsheet.tasks.ledger.keep_rates import keep_rates
-from tests.campaigns import FILM, NOW, Stage, brief
+from tests.campaigns import NOW, VIDEO, Stage, brief
 
 T0 = 1_750_000_000.0
 
@@ -84,7 +84,7 @@ async def test_the_lines_of_programs_are_exact(ledger: Ledger) -> None:
     (line,) = await exported(stage, "rows")
     assert (line["notes"], line["tags"]) == ("=1+1", ["=x"])
     assert (line["key"], line["video_id"], line["charged"]) == (row.take.key, "vid_a", 12)
-    assert (line["film"], line["bytes"]) == ("file:///film.mp4", 9)
+    assert (line["video"], line["bytes"]) == ("file:///video.mp4", 9)
     (take,) = await exported(stage, "takes")
     assert (take["present"], take["take"], take["quoted"]) == (True, 1, 12)
     assert [event["new"] for event in await exported(stage, "events") if event["new"]] == [
@@ -146,22 +146,22 @@ async def test_the_chargeback_adds_up_to_the_account(ledger: Ledger) -> None:
 
 
 async def priced(ledger: Ledger) -> Stage:
-    """Films of two tools in two months: made, failed, charged differently, and still under way."""
+    """Videos of two tools in two months: made, failed, charged differently, and still under way."""
 
-    def film(row: str, tool: str | None, ratio: str = "9:16", **own: object) -> Brief:
+    def video(row: str, tool: str | None, ratio: str = "9:16", **own: object) -> Brief:
         asked = {"topic": f"Tea {row}", "aspect_ratio": ratio, "language": "de"}
         return Brief(row=row, request={**asked, **({"tool": tool} if tool else {})}, **own)
 
     stage = await Stage.set(
         ledger,
-        film("a", "explainer"),
-        film("b", "explainer"),
-        film("c", "explainer", "1:1"),
-        film("d", None),
-        film("e", None),
+        video("a", "explainer"),
+        video("b", "explainer"),
+        video("c", "explainer", "1:1"),
+        video("d", None),
+        video("e", None),
         budget=1000,
     )
-    # Accepted at 100, seen ready at 460: six minutes; delivered with 90 seconds of film.
+    # Accepted at 100, seen ready at 460: six minutes; delivered with 90 seconds of video.
     for row, charged in (("a", "7.1"), ("c", "0.2"), ("d", None)):
         sent = await stage.submitting(row)
         await stage.write(accept, sent, sent.take, video_id=f"vid_{row}", at=NOW + 100)
@@ -169,12 +169,12 @@ async def priced(ledger: Ledger) -> Stage:
         amount = None if charged is None else Decimal(charged)
         await stage.write(settle, sent, sent.take, new="ready", charged=amount, at=NOW + 460)
         ready = await stage.row(row)
-        file = replace(FILM, seconds=90.0)
+        file = replace(VIDEO, seconds=90.0)
         await stage.write(deliver, ready, ready.take, files=[file], at=NOW + 500)
     for row, verdict in (("a", "keep"), ("d", "reject")):
         take = (await stage.row(row)).take
         await stage.write(review, take.id, verdict, note="=1+1", by="Ann", at=NOW)
-    # Charged and failed after 200 s: paid, and no film of it.
+    # Charged and failed after 200 s: paid, and no video of it.
     sent = await stage.rendering("b")
     await stage.write(settle, sent, sent.take, new="failed", charged=Decimal("0.2"), at=NOW + 200)
     # Under way in another month: set aside, not paid.
@@ -182,7 +182,7 @@ async def priced(ledger: Ledger) -> Stage:
     return stage
 
 
-#: By hand, from the story above: 7.1 + 0.2 credits for one film of two paid takes, and so on.
+#: By hand, from the story above: 7.1 + 0.2 credits for one video of two paid takes, and so on.
 FIGURES = [
     ("1970-01", None, "9:16", 1, 1, 1, 0, 1, 0.0, "12", "0", "12", None, 6.0, 1.5),
     ("1970-01", "explainer", "1:1", 1, 1, 1, 0, 0, None, "0.2", "0", "0.2", None, 6.0, 1.5),
@@ -191,15 +191,15 @@ FIGURES = [
 ]
 SHOWN = (
     "month", "tool", "aspect_ratio", "takes", "paid", "delivered", "kept", "rejected", "keep_rate",
-    "charged", "reserved", "charged_per_film", "charged_per_kept", "render_minutes",
-    "film_minutes",
+    "charged", "reserved", "charged_per_video", "charged_per_kept", "render_minutes",
+    "video_minutes",
 )  # fmt: skip
-AMOUNTS = ("charged", "reserved", "charged_per_film", "charged_per_kept")
+AMOUNTS = ("charged", "reserved", "charged_per_video", "charged_per_kept")
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("what", ["rows", "takes"])
-async def test_what_people_said_of_films_is_exported(
+async def test_what_people_said_of_videos_is_exported(
     ledger: Ledger, format: str, what: str
 ) -> None:
     lines = {line["row"]: line for line in await exported(await priced(ledger), what, format)}
@@ -220,7 +220,7 @@ async def test_the_report_and_the_analysis_tell_the_same_keep_rate(ledger: Ledge
     lines = await exported(stage, "analysis")
     (whole,) = await ledger.read(partial(keep_rates, campaign_id=stage.campaign.id))
     assert (whole.kept, whole.rejected, whole.rate) == (1, 1, 0.5)
-    assert whole.films == 3
+    assert whole.videos == 3
     assert whole.each == whole.charged == Decimal("19.5")
     for name in ("kept", "rejected"):
         assert sum(line[name] for line in lines) == getattr(whole, name)

@@ -60,9 +60,9 @@ def with_take(row: CampaignRow, **own: object) -> CampaignRow:
     ("seen", "kind"),
     [
         (VideoStatus(video=video("generating")), "rendering"),
-        (VideoStatus(video=video(), film=True), "undelivered"),
-        (VideoStatus(video=video("odd"), film=True), "undelivered"),
-        (VideoStatus(video=video("failed"), film=False), "ended"),
+        (VideoStatus(video=video(), ready=True), "undelivered"),
+        (VideoStatus(video=video("odd"), ready=True), "undelivered"),
+        (VideoStatus(video=video("failed"), ready=False), "ended"),
     ],
 )
 def test_a_row_that_rests_is_taken_up_again(state, seen: VideoStatus, kind: str) -> None:
@@ -71,13 +71,13 @@ def test_a_row_that_rests_is_taken_up_again(state, seen: VideoStatus, kind: str)
 
 @pytest.mark.parametrize("state", ["failed", "cancelled", "retired"])
 def test_a_row_that_was_given_up_is_left_to_a_person(state) -> None:
-    seen = VideoStatus(video=video(), film=True)
+    seen = VideoStatus(video=video(), ready=True)
     assert found(a_row(state), seen) == [("undelivered", type(None))]
 
 
 def test_what_a_run_is_doing_is_no_difference() -> None:
     assert found(a_row("rendering"), VideoStatus(video=video("generating"))) == []
-    assert found(a_row("stalled"), VideoStatus(video=video("odd"), film=False)) == []
+    assert found(a_row("stalled"), VideoStatus(video=video("odd"), ready=False)) == []
     delivered = with_take(a_row("delivered"), delivered_at=NOW, charged=Decimal(12))
     assert found(delivered, VideoStatus(video=video("failed", charged=12))) == []
 
@@ -97,7 +97,7 @@ def test_a_charge_is_compared_once_both_have_told_one() -> None:
     assert found(row, VideoStatus(video=video())) == []
 
 
-def test_keys_tell_whose_a_film_is() -> None:
+def test_keys_tell_whose_a_video_is() -> None:
     row = a_row("planned")
     take = replace(row.take, digest="older")
     derived = {**keys_of_rows([row], [(row, take)]), **keys_of_briefs({"fall": [brief("b")]})}
@@ -108,24 +108,24 @@ def test_keys_tell_whose_a_film_is() -> None:
         )
 
     keys = [key("spring", "a", "older", 2), key("fall", "b", brief("b").digest, 1), "cs1_nobodys"]
-    films = [replace(video(idempotency_key=k), id=f"vid_{n}") for n, k in enumerate(keys)]
-    films += [video(idempotency_key="theirs"), video()]
-    lost, others = find_unrecorded(films, frozenset(), derived, None)
+    videos = [replace(video(idempotency_key=k), id=f"vid_{n}") for n, k in enumerate(keys)]
+    videos += [video(idempotency_key="theirs"), video()]
+    lost, others = find_unrecorded(videos, frozenset(), derived, None)
     assert [(one.campaign, one.row) for one in lost] == [
         ("spring", "a"), ("fall", "b"), (None, None),
     ]  # fmt: skip
     assert others == 2
-    only, others = find_unrecorded(films, frozenset(), derived, CAMPAIGN)
+    only, others = find_unrecorded(videos, frozenset(), derived, CAMPAIGN)
     assert [(one.row, others) for one in only] == [("a", 4)]
-    assert find_unrecorded(films, frozenset(keys), derived, None) == ([], 5)
+    assert find_unrecorded(videos, frozenset(keys), derived, None) == ([], 5)
 
 
-def test_a_film_typed_by_hand_is_not_a_lost_one() -> None:
+def test_a_video_typed_by_hand_is_not_a_lost_one() -> None:
     asked = {"tool": "explainer", "duration_seconds": 5, "start_generation": True}
     digest = digest_of(CREATE, asked)
     key = idempotency_key(campaign=DIRECT, row=digest, operation=CREATE, digest=digest, nth=2)
-    film = video(idempotency_key=key, **asked, language="en", aspect_ratio="9:16", title=None)
-    assert find_unrecorded([film], frozenset(), {}, None) == ([], 1)
+    ready = video(idempotency_key=key, **asked, language="en", aspect_ratio="9:16", title=None)
+    assert find_unrecorded([ready], frozenset(), {}, None) == ([], 1)
 
 
 async def settled(stage: Stage, *changes, sandbox: bool = False) -> list[bool]:

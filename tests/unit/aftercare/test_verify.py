@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from callsheet.tasks.aftercare.verify import Audit, AuditedFile, audit_document
-from tests.campaigns import FILM, a_row
+from tests.campaigns import VIDEO, a_row
 
 ROW = a_row("delivered")
 assert ROW.take is not None
-FILE = AuditedFile(row=ROW, take=ROW.take, kind="mp4", file=FILM, verdict="intact")
+FILE = AuditedFile(row=ROW, take=ROW.take, kind="mp4", file=VIDEO, verdict="intact")
 
 
 def audit(*verdicts, **own) -> Audit:

@@ -9,7 +9,7 @@ import pytest
 
 from callsheet.tasks.campaign.manifest import read_manifest
 
-FILE = {"kind": "mp4", "uri": "s3://films/a.mp4", "sha256": "ab", "bytes": 9}
+FILE = {"kind": "mp4", "uri": "s3://videos/a.mp4", "sha256": "ab", "bytes": 9}
 ROW: dict[str, Any] = {
     "row": "a",
     "state": "delivered",
@@ -22,7 +22,7 @@ ROW: dict[str, Any] = {
     "charged": 12.5,
     "paid_before": 0,
     "variance": -2.5,
-    "film_take": 1,
+    "video_take": 1,
     "deliveries": [FILE],
     "review": "reject",
     "review_reason": "voice",

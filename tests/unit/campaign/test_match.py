@@ -27,7 +27,7 @@ from callsheet.tasks.sheet import Sheet
 from tests.campaigns import NOW, Stage, brief
 
 OPTIONS = RunOptions(sheet="s.csv")
-ROWS = [brief(f"r{n}", f"Film {n}") for n in range(4)]
+ROWS = [brief(f"r{n}", f"Video {n}") for n in range(4)]
 
 
 def sheet(*briefs: Brief, campaign: str = "spring", place: str | None = "/a/s.csv", **own) -> Sheet:
@@ -70,7 +70,7 @@ async def refusal(ledger: Ledger, found: Sheet, **said) -> str | None:
         ([*ROWS[:2], brief("x", "X"), brief("y", "Y")], "2 of 4 rows are campaign spring's"),
         ([*ROWS, *(replace(one, row=f"s{one.row}") for one in ROWS)], "4 of 8 rows are"),
         ([ROWS[0], brief("x", "X"), brief("y", "Y")], None),
-        # The same films under other ids, or other films under the same ids: nothing is the same.
+        # The same videos under other ids, or other videos under the same ids: nothing is the same.
         ([replace(one, row=f"s{one.row}") for one in ROWS], None),
         ([brief(one.row, f"Other {one.row}") for one in ROWS], None),
         ([*(replace(one, enabled=False) for one in ROWS), brief("x", "X")], None),
@@ -121,7 +121,7 @@ async def test_a_few_rows_of_another_campaign_are_in_the_plan_with_their_price(l
         ([*ROWS[:2], brief("r2", "New"), brief("r3", "New 2")], "/b/s.csv", True),
         ([*ROWS, *(brief(f"n{n}", f"New {n}") for n in range(20))], "/b/s.csv", True),
         (ROWS[:1], "/b/s.csv", True),
-        # Somebody else's: other ids, or the same plain ids for other films.
+        # Somebody else's: other ids, or the same plain ids for other videos.
         ([brief(f"x{n}", f"X {n}") for n in range(4)], "/b/s.csv", False),
         ([brief(one.row, f"Other {one.row}") for one in ROWS], "/b/s.csv", False),
         ([*ROWS[:1], *(brief(f"x{n}", f"X {n}") for n in range(4))], None, False),
@@ -141,7 +141,7 @@ async def test_another_worksheet_is_another_sheet(ledger: Ledger):
     await paid(ledger, *ROWS, place="/a/book.xlsx")
     other = [brief(one.row, f"Other {one.row}") for one in ROWS]
     words = await refusal(ledger, sheet(*other, place="/a/book.xlsx", worksheet="Tabelle 2"))
-    assert "make 4 of its films anew" in (words or "")
+    assert "make 4 of its videos anew" in (words or "")
     assert "--campaign spring-tabelle-2" in (words or "")
 
 
@@ -210,7 +210,7 @@ async def test_a_sheet_goes_on_as_the_campaign_that_it_was_last_run_as(ledger: L
 
 
 async def test_rows_that_are_paid_for_are_found_in_a_large_sheet(ledger: Ledger):
-    briefs = [brief(f"r{n}", f"Film {n}") for n in range(1201)]
+    briefs = [brief(f"r{n}", f"Video {n}") for n in range(1201)]
     stage = await Stage.set(ledger, *briefs)
     await stage.delivered("r0")
     await stage.delivered("r1200")

@@ -65,7 +65,7 @@ def file(tmp_path: Path) -> Path:
 def test_a_saved_plan_is_of_one_kind_of_money(file: Path, trial: bool):
     save_plan(a_plan(line(), sandbox=trial), file)
     check_saved_plan(a_plan(line(), sandbox=trial), file)
-    with pytest.raises(SpendRefused, match=r"made with .*, and its films would be made by"):
+    with pytest.raises(SpendRefused, match=r"made with .*, and its videos would be made by"):
         check_saved_plan(a_plan(line(), sandbox=not trial), file)
     # One of before this was said holds as it did.
     kept = json.loads(file.read_text())

@@ -29,7 +29,7 @@ def test_an_amount_covers_what_it_is_the_price_of(
     lines = tuple(
         PlanLine(
             row=str(n),
-            title="Film",
+            title="Video",
             action="remake",
             digest="d",
             priced=None if price is None else Decimal(price),

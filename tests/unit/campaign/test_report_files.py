@@ -28,7 +28,7 @@ from callsheet.tasks.ledger import (
 from callsheet.tasks.ledger.reports import FEW
 from callsheet.tasks.ledger.schema import campaigns
 from callsheet.tasks.settings import load_settings
-from tests.campaigns import FILM, NOW, Stage
+from tests.campaigns import NOW, VIDEO, Stage
 
 #: Names that are hard to tell apart, and ones that JSON and CSV write in a way of their own.
 ROWS = ("a", 'a"', "a, ", 'a, "state"', "a\\", "ä", "=b", "b\nc", "b\r\nc", "d,e", "]", "f")
@@ -87,7 +87,7 @@ class History:
             case "charge" if row.take:
                 await write(correct_charge, row, row.take, charged=amount, at=NOW)
             case "file" if row.take and row.state == "delivered":
-                file = replace(FILM, kind="srt", uri=f"{amount}.srt")
+                file = replace(VIDEO, kind="srt", uri=f"{amount}.srt")
                 await write(add_delivery, row, row.take, file=file, at=NOW)
             case "remark":
                 await write(remark, row, f"said {amount}", at=NOW)

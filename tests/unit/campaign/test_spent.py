@@ -33,7 +33,7 @@ MIDDLE = [
     LedgerError("the ledger is locked"),
     LedgerError("the ledger cannot be opened; nothing was spent"),
     LedgerDamaged("the ledger is damaged"),
-    StoreUnusable("films cannot be written to /films"),
+    StoreUnusable("videos cannot be written to /videos"),
     BadInput("odd"),
     NotApproved("the approval was taken back; nothing was spent"),
     OSError(errno.ENOSPC, "No space left on device"),

@@ -10,7 +10,6 @@ from callsheet.deployments.direct.session import ending
 from callsheet.tasks.errors import (
     BadRequest,
     CallsheetError,
-    FilmError,
     NotFound,
     NotSent,
     OtherRefusal,
@@ -20,6 +19,7 @@ from callsheet.tasks.errors import (
     ServerTrouble,
     ShapeError,
     StoreError,
+    VideoError,
 )
 
 NOW = 1_000_000.0
@@ -47,7 +47,7 @@ def unsendable() -> NotSent:
         (RateLimited("slowly", operation="create", status=429, retry_at=LATER), 5),
         (ServerTrouble("broken", operation="get", status=503), 5),
         (ShapeError("odd", operation="download", status=200), 5),
-        (FilmError("it is cut"), 5),
+        (VideoError("it is cut"), 5),
         (StoreError("the disk is full"), 5),
     ],
     ids=lambda value: f"{value}" if isinstance(value, int) else type(value).__name__,

@@ -11,7 +11,6 @@ from callsheet.tasks.engine.policy.decide import decide
 from callsheet.tasks.engine.policy.decision import Memory, Rules
 from callsheet.tasks.engine.policy.observations import (
     Accepted,
-    FilmReady,
     Missing,
     NotCancelled,
     Polled,
@@ -20,6 +19,7 @@ from callsheet.tasks.engine.policy.observations import (
     Resumed,
     Unmade,
     Unreached,
+    VideoReady,
 )
 from callsheet.tasks.ledger import CampaignRow
 from callsheet.tasks.ledger.states import State
@@ -56,16 +56,16 @@ def test_a_release_ends_it_and_costs_nothing_unless_the_service_says_so() -> Non
     assert after("rendering", Released(Decimal(3))).memory.charged == 3
 
 
-def test_what_could_not_be_cancelled_is_polled_and_its_film_is_delivered() -> None:
+def test_what_could_not_be_cancelled_is_polled_and_its_video_is_delivered() -> None:
     polling = after("rendering", NotCancelled("409"))
     assert (polling.lane, polling.to) == ("poll", None)
-    made = after("rendering", FilmReady("https://films.example"), polling.memory)
+    made = after("rendering", VideoReady("https://videos.example"), polling.memory)
     assert (made.to, made.lane) == ("ready", "deliver")
     # Still running: it is asked again, but not at once.
     again = after("rendering", Polled("generating"), polling.memory)
     assert again.lane == "cancel"
     assert again.after > 0
-    # Any other word: there is nothing to cancel, and the film may come yet.
+    # Any other word: there is nothing to cancel, and the video may come yet.
     assert after("rendering", Polled("finalising"), polling.memory).lane == "poll"
 
 

@@ -24,7 +24,6 @@ from callsheet.tasks.engine.policy.observations import (
     Busy,
     Closed,
     FilesStored,
-    FilmReady,
     Missing,
     NothingFound,
     NotStored,
@@ -36,12 +35,13 @@ from callsheet.tasks.engine.policy.observations import (
     Unknown,
     Unmade,
     Unreached,
+    VideoReady,
 )
 from callsheet.tasks.engine.policy.polling import POLL_MAX, POLL_MIN, told_interval
 from callsheet.tasks.engine.policy.renders import GRACE, ODD_POLLS, ODD_SPAN
-from callsheet.tasks.ledger import STATES, TRANSITIONS, FilmFindings, State
+from callsheet.tasks.ledger import STATES, TRANSITIONS, State, VideoFindings
 from callsheet.tasks.service.sending import LONGEST
-from tests.campaigns import FILM, T0, a_row
+from tests.campaigns import T0, VIDEO, a_row
 
 RULES = Rules(horizon=86400, deadline=10800, captions_wait=120)
 NEW = Memory()
@@ -71,9 +71,9 @@ OBSERVATIONS: dict[str, Observation] = {
     "running": Polled("generating"),
     "missing": Missing(),
     "troubled": Troubled("500"),
-    "ready": FilmReady("https://film"),
-    "stored": FilesStored((FILM,)),
-    "late": FilesStored((FILM,), ("srt",)),
+    "ready": VideoReady("https://video"),
+    "stored": FilesStored((VIDEO,)),
+    "late": FilesStored((VIDEO,), ("srt",)),
     "not stored": NotStored("disk", permanent=False),
     "never stored": NotStored("bucket", permanent=True),
 }
@@ -110,7 +110,7 @@ TABLE: dict[State, dict[str, tuple[State | None, str | None]]] = {
         "tripped": ("held", None),
     },
 }
-#: Where a row that asks for a clip, whose call takes no key, goes another way than a film's.
+#: Where a row that asks for a clip, whose call takes no key, goes another way than a video's.
 ONCE: dict[State, dict[str, tuple[State | None, str | None]]] = {
     "submitting": {
         "nothing": (None, "search"),
@@ -159,7 +159,7 @@ def test_a_row_waits_for_a_call_whose_answer_may_still_come_however_short_the_se
     assert decide(row, NEW, Busy("waits", T0), T0 + LONGEST + 2, rules).to == "held"
 
 
-def test_where_clips_take_keys_they_go_the_way_of_films():
+def test_where_clips_take_keys_they_go_the_way_of_videos():
     rules = replace(RULES, clip_keys=True)
     row = a_row("approved", operation="image-to-video")
     assert decide(row, NEW, Resumed(), T0, rules).lane == "submit"
@@ -347,7 +347,7 @@ def test_an_unknown_word_stalls_after_enough_polls_and_time():
     assert decide(row, memory, a_poll("exporting"), T0 + ODD_SPAN, RULES).to == "stalled"
 
 
-def test_a_render_past_its_deadline_stalls_once_its_film_was_asked_for():
+def test_a_render_past_its_deadline_stalls_once_its_video_was_asked_for():
     row = a_row("rendering")
     assert decide(row, NEW, a_poll("generating"), T0 + 10_800, RULES).to is None
     assert decide(row, NEW, a_poll("generating", None), T0 + 10_801, RULES).to is None
@@ -404,20 +404,20 @@ def test_a_new_video_may_be_unknown_for_a_while():
 
 
 @pytest.mark.parametrize("charged", [Decimal(0), Decimal("3.5")])
-def test_the_service_says_what_a_film_cost_even_nothing(charged):
+def test_the_service_says_what_a_video_cost_even_nothing(charged):
     memory = Memory(charged=Decimal(9))
-    ready = decide(a_row("rendering"), memory, FilmReady("https://f", charged), T0, RULES)
+    ready = decide(a_row("rendering"), memory, VideoReady("https://f", charged), T0, RULES)
     assert ready.memory.charged == charged
-    ready = decide(a_row("rendering"), memory, FilmReady("https://f"), T0, RULES)
+    ready = decide(a_row("rendering"), memory, VideoReady("https://f"), T0, RULES)
     assert ready.memory.charged == 9
 
 
 def test_late_captions_are_waited_for_and_then_held():
-    row, late = a_row("ready"), FilesStored((FILM,), ("srt", "vtt"))
+    row, late = a_row("ready"), FilesStored((VIDEO,), ("srt", "vtt"))
     soon = decide(row, NEW, late, T0 + 119, RULES)
     assert (soon.to, soon.lane) == (None, "deliver")
     assert 0 < soon.after <= 10
-    assert soon.memory.files == (FILM,)
+    assert soon.memory.files == (VIDEO,)
     held = decide(row, NEW, late, T0 + 120, RULES)
     assert held.to == "held"
     assert "srt and vtt" in (held.reason or "")
@@ -427,13 +427,13 @@ def test_late_captions_are_waited_for_and_then_held():
     ("checks", "to"),
     [((), "delivered"), (("black", "length"), "delivered"), (("silence",), "held")],
 )
-def test_a_film_is_held_for_what_somebody_wants_it_held_for(checks, to):
-    found = FilmFindings(checks={"black": "ok", "silence": "nothing to hear"})
+def test_a_video_is_held_for_what_somebody_wants_it_held_for(checks, to):
+    found = VideoFindings(checks={"black": "ok", "silence": "nothing to hear"})
     rules = replace(RULES, checks=frozenset(checks))
-    late = decide(a_row("ready"), NEW, FilesStored((FILM,), ("srt",), found), T0, rules)
+    late = decide(a_row("ready"), NEW, FilesStored((VIDEO,), ("srt",), found), T0, rules)
     assert late.to is None
-    # Its captions came later: what was found of the film is remembered.
-    decision = decide(a_row("ready"), late.memory, FilesStored((FILM,)), T0, rules)
+    # Its captions came later: what was found of the video is remembered.
+    decision = decide(a_row("ready"), late.memory, FilesStored((VIDEO,)), T0, rules)
     assert decision.to == to
     assert decision.memory.findings == found
     if to == "held":
@@ -453,14 +453,14 @@ def test_a_delivery_that_keeps_failing_is_held_and_stays_paid():
     assert "fetches it free" in (held.reason or "")
 
 
-def test_a_film_that_is_corrupt_at_the_service_is_fetched_three_times_and_then_held():
+def test_a_video_that_is_corrupt_at_the_service_is_fetched_three_times_and_then_held():
     row, memory = a_row("ready"), NEW
     broken = NotStored("no frame can be decoded", permanent=False, corrupt=True)
     for n in range(1, CORRUPT_LIMIT):
         decision = decide(row, memory, broken, T0, RULES)
         assert (decision.to, decision.lane, decision.after) == (None, "deliver", backoff(n))
         memory = decision.memory
-    # What failed for another reason in between is no word on the film.
+    # What failed for another reason in between is no word on the video.
     memory = decide(row, memory, NotStored("disk", permanent=False), T0, RULES).memory
     held = decide(row, memory, broken, T0, RULES)
     assert held.to == "held"

@@ -21,7 +21,7 @@ from tests.campaigns import NOW, Stage, brief
 
 
 class Service:
-    """Renders that are never finished; counts who was polled, and whose film was asked for."""
+    """Renders that are never finished; counts who was polled, and whose video was asked for."""
 
     def __init__(self) -> None:
         self.polled: list[str] = []
@@ -75,7 +75,7 @@ def service() -> Service:
     return Service()
 
 
-async def test_a_hint_has_its_video_polled_and_its_film_asked_for(
+async def test_a_hint_has_its_video_polled_and_its_video_asked_for(
     ledger: Ledger, tmp_path: Path, service: Service
 ) -> None:
     async with at_work(ledger, tmp_path, service) as engine:

@@ -13,7 +13,7 @@ from callsheet.tasks.engine.policy.observations import FilesStored, Observation
 from callsheet.tasks.errors import Conflict
 from callsheet.tasks.ledger import CampaignRow
 from callsheet.tasks.service import SignedUrl, Video
-from tests.campaigns import FILM, NOW, Stage, brief
+from tests.campaigns import NOW, VIDEO, Stage, brief
 from tests.model.virtual_time import VirtualTime, run_virtually
 from tests.unit.engine.test_stop import Play, Service
 
@@ -37,11 +37,11 @@ class Minute(Service):
     async def download(self, video_id: str) -> SignedUrl:
         if self.time.now < NOW + 60:
             raise Conflict("409", operation="download", status=409)
-        return SignedUrl(url="https://film.example/a")
+        return SignedUrl(url="https://video.example/a")
 
 
 async def _store(row: CampaignRow, memory: Memory, at: str | None, to: Context) -> Observation:
-    return FilesStored((FILM,))
+    return FilesStored((VIDEO,))
 
 
 async def _carry(play: Play, service: Minute) -> list[CampaignRow]:

@@ -20,7 +20,7 @@ from callsheet.tasks.engine.policy.observations import FilesStored, Observation
 from callsheet.tasks.engine.progress import Snapshot
 from callsheet.tasks.ledger import CampaignRow, RowToCarry, State, ask_to_cancel, rows_to_carry
 from callsheet.tasks.service import Created, SignedUrl, Video
-from tests.campaigns import FILM, NOW, Stage, brief
+from tests.campaigns import NOW, VIDEO, Stage, brief
 from tests.model.virtual_time import run_virtually
 from tests.unit.engine.test_stop import Play, Service
 
@@ -98,7 +98,7 @@ def test_what_is_under_way_is_read_whatever_waits_and_lanes_do_not_wait_for_each
     for shard in work.shards():
         pages.add(shard, Batch())
     assert read_all(pages, FULL) == [[2, 4]]
-    assert pages.next({}, films=2) == [], "films come home before more is paid for"
+    assert pages.next({}, videos=2) == [], "videos come home before more is paid for"
     assert read_all(pages, {"submit_unkeyed": 2}) == [[1, 3]]
     assert read_all(pages, {"submit": 2}) == [[0]]
     assert pages.wanted({}) is None
@@ -125,19 +125,19 @@ class Counting(Service):
         return Video(id=video_id, status="completed", poll_after=None, charged=None)
 
     async def download(self, video_id: str) -> SignedUrl:
-        return SignedUrl(url=f"https://film.example/{video_id}")
+        return SignedUrl(url=f"https://video.example/{video_id}")
 
 
 async def store(row: CampaignRow, memory: Memory, address: str | None, at: Context) -> Observation:
     assert row.request == "", "a row under way is lean"
-    return FilesStored((FILM,))
+    return FilesStored((VIDEO,))
 
 
 async def store_slowly(
     row: CampaignRow, memory: Memory, address: str | None, at: Context
 ) -> Observation:
     await asyncio.sleep(60)
-    return FilesStored((FILM,))
+    return FilesStored((VIDEO,))
 
 
 async def carry(
@@ -179,7 +179,7 @@ def test_what_is_more_important_goes_first_over_pages_and_few_wait_in_memory(pag
     assert snapshot.done == len(NAMES)
 
 
-def test_films_that_wait_to_be_delivered_come_home_before_more_is_paid_for() -> None:
+def test_videos_that_wait_to_be_delivered_come_home_before_more_is_paid_for() -> None:
     service = Counting()
     play = Play(service)
     began = carry(play, service, page=1, deliver=store_slowly)

@@ -15,11 +15,11 @@ from callsheet.tasks.engine.lanes.price import ask_price, before_spending
 from callsheet.tasks.engine.policy.decision import Memory
 from callsheet.tasks.engine.policy.observations import (
     Closed,
-    FilmReady,
     Missing,
     Observation,
     Polled,
     Troubled,
+    VideoReady,
 )
 from callsheet.tasks.errors import (
     Conflict,
@@ -33,14 +33,14 @@ from callsheet.tasks.service import SignedUrl, Video
 from callsheet.tasks.settings import load_settings
 from tests.campaigns import T0, a_row, brief
 
-FILM = "https://film.example/a?signature=s"
+VIDEO = "https://video.example/a?signature=s"
 
 
 class Service:
     """Answers a status and a download as told, and keeps the list of requests."""
 
-    def __init__(self, status: str | ServiceError, film: ServiceError | None = None) -> None:
-        self._status, self._film = status, film
+    def __init__(self, status: str | ServiceError, video: ServiceError | None = None) -> None:
+        self._status, self._video = status, video
         self.requests: list[str] = []
 
     async def get(self, video_id: str) -> Video:
@@ -50,10 +50,10 @@ class Service:
         return Video(id=video_id, status=self._status, poll_after=None, charged=Decimal(7))
 
     async def download(self, video_id: str) -> SignedUrl:
-        self.requests.append("film")
-        if self._film is not None:
-            raise self._film
-        return SignedUrl(url=FILM)
+        self.requests.append("video")
+        if self._video is not None:
+            raise self._video
+        return SignedUrl(url=VIDEO)
 
     async def estimate(self, request: object) -> None:
         raise RateLimited("slow down", operation="estimate", status=429)
@@ -81,21 +81,21 @@ GONE, SICK = told(NotFound, 404), told(ServerTrouble, 500)
 
 
 @pytest.mark.parametrize(("memory", "late", "service", "requests", "observation"), [
-    (HINT, 0, Service("completed"), ["film", "status"], FilmReady(FILM, Decimal(7))),
-    (HINT, 0, Service("generating"), ["film", "status"], FilmReady(FILM)),
-    (HINT, 0, Service(SICK), ["film", "status"], FilmReady(FILM)),
-    (HINT, 0, Service("generating", NOT_READY), ["film", "status"],
+    (HINT, 0, Service("completed"), ["video", "status"], VideoReady(VIDEO, Decimal(7))),
+    (HINT, 0, Service("generating"), ["video", "status"], VideoReady(VIDEO)),
+    (HINT, 0, Service(SICK), ["video", "status"], VideoReady(VIDEO)),
+    (HINT, 0, Service("generating", NOT_READY), ["video", "status"],
      Polled("generating", downloadable=False)),
-    (HINT, 0, Service(SICK, NOT_READY), ["film", "status"], Troubled("500")),
-    (HINT, 0, Service("completed", GONE), ["film"], Missing()),
-    (HINT, 0, Service("completed", SICK), ["film"], Troubled("500")),
+    (HINT, 0, Service(SICK, NOT_READY), ["video", "status"], Troubled("500")),
+    (HINT, 0, Service("completed", GONE), ["video"], Missing()),
+    (HINT, 0, Service("completed", SICK), ["video"], Troubled("500")),
     (FIRST, 0, Service("generating"), ["status"], Polled("generating")),
     (FIRST, 0, Service(GONE), ["status"], Missing()),
-    (FIRST, 0, Service("wrapped-v2"), ["status", "film"], FilmReady(FILM, Decimal(7))),
-    (FIRST, 0, Service("failed", NOT_READY), ["status", "film"],
+    (FIRST, 0, Service("wrapped-v2"), ["status", "video"], VideoReady(VIDEO, Decimal(7))),
+    (FIRST, 0, Service("failed", NOT_READY), ["status", "video"],
      Polled("failed", charged=Decimal(7), downloadable=False)),
-    (FIFTH, 0, Service("generating"), ["status", "film"], FilmReady(FILM)),
-    (FIRST, 99_999, Service("generating", NOT_READY), ["status", "film"],
+    (FIFTH, 0, Service("generating"), ["status", "video"], VideoReady(VIDEO)),
+    (FIRST, 99_999, Service("generating", NOT_READY), ["status", "video"],
      Polled("generating", downloadable=False)),
 ])  # fmt: skip
 async def test_what_a_poll_asks_and_in_which_order(

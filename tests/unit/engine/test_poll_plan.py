@@ -161,7 +161,7 @@ def test_a_hint_brings_the_next_poll_forward_and_is_used_up_by_it() -> None:
     assert not polls.is_named(named)
 
 
-def test_a_hint_that_comes_before_its_film_is_followed_by_a_few_quick_polls() -> None:
+def test_a_hint_that_comes_before_its_video_is_followed_by_a_few_quick_polls() -> None:
     row, memory, rules = a_row("rendering"), Memory(hint=1), replace(RULES, hinted=True)
     waits = []
     for n in range(AFTER_HINT + 2):

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from callsheet.tasks.engine.progress import OVERDUE, SLOWER, Progress, Speeds
 from callsheet.tasks.ledger import Tally
-from tests.campaigns import FILM, a_row
+from tests.campaigns import VIDEO, a_row
 
 
 def progress(**rows: int) -> Progress:
@@ -102,12 +102,12 @@ def test_speeds_are_those_of_the_last_minute():
     counted = progress(approved=200)
     counted.begins(200)
     assert counted.snapshot(101.0).speeds is None
-    film = [FILM, replace(FILM, kind="srt", bytes=991)]
+    video = [VIDEO, replace(VIDEO, kind="srt", bytes=991)]
     for second in range(1, 121):
         # Ten rows in the first minute, and sixty in the second.
         if second % 6 == 0 or second > 60:
             counted.settles(100.0 + second)
-            counted.delivered(film)
+            counted.delivered(video)
         counted.snapshot(100.0 + second)
-    assert counted.snapshot(220.0).speeds == Speeds(rows=60.0, films=60.0, bytes=1000.0)
-    assert counted.snapshot(1000.0).speeds == Speeds(rows=0.0, films=0.0, bytes=0.0)
+    assert counted.snapshot(220.0).speeds == Speeds(rows=60.0, videos=60.0, bytes=1000.0)
+    assert counted.snapshot(1000.0).speeds == Speeds(rows=0.0, videos=0.0, bytes=0.0)

@@ -27,7 +27,7 @@ from callsheet.tasks.ledger import (
 )
 from callsheet.tasks.ledger.figures import NAMES, figures_of
 from callsheet.tasks.ledger.moves import UnknownMove
-from tests.campaigns import FILM, NOW, Stage, brief, sums
+from tests.campaigns import NOW, VIDEO, Stage, brief, sums
 from tests.unit.ledger.on_terms import account_sums, open_on
 
 BUDGET = 60
@@ -95,7 +95,7 @@ class Play:
                 cost = Decimal(0) if amount % 3 else None
                 await write(settle, row, row.take, new=new, charged=cost, **named)
             case "deliver" if row.take:
-                await write(deliver, row, row.take, files=[FILM], **named)
+                await write(deliver, row, row.take, files=[VIDEO], **named)
             case "hold":
                 await write(move, row, "held", **named)
             case "edit":

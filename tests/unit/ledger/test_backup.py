@@ -29,7 +29,7 @@ from callsheet.tasks.ledger.leases import name_in_sql
 from callsheet.tasks.ledger.maintenance import check_ledger, upgrade_ledger, vacuum_ledger
 from callsheet.tasks.ledger.opened import check_writable
 from callsheet.tasks.ledger.schema import REVISION, campaigns, events, leases, metadata
-from tests.board.filmed import filmed
+from tests.board.with_videos import with_videos
 from tests.databases import PostgresServer
 from tests.programs import ROOT
 
@@ -61,9 +61,9 @@ def lines_of(address: str) -> dict[str, list[tuple[Any, ...]]]:
     return {name: sorted(map(tuple, lines), key=str) for name, lines in found.items()}
 
 
-async def with_films(address: str, count: int = 3) -> None:
+async def with_many_videos(address: str, count: int = 3) -> None:
     async with await open_ledger(address) as ledger:
-        await filmed(ledger, count)
+        await with_videos(ledger, count)
 
 
 def another(kind: str, tmp_path: Path, postgres: PostgresServer) -> str:
@@ -76,7 +76,7 @@ def another(kind: str, tmp_path: Path, postgres: PostgresServer) -> str:
 async def test_what_is_restored_is_the_ledger_line_for_line(
     ledger_address: str, kind: str, tmp_path: Path, postgres: PostgresServer
 ) -> None:
-    await with_films(ledger_address)
+    await with_many_videos(ledger_address)
     made = back_up(ledger_address, tmp_path / "kept.db", **BY_ME)
     target = another(kind, tmp_path, postgres)
 
@@ -96,7 +96,7 @@ async def test_a_backup_is_one_whole_file_for_its_owner_alone(
 ) -> None:
     async with await open_ledger(ledger_address) as ledger:
         # What is in the log of an open ledger alone is in the backup, too.
-        await filmed(ledger, 2)
+        await with_videos(ledger, 2)
         made = back_up(ledger_address, tmp_path, **BY_ME)
 
     assert made.path == tmp_path / "ledger-2027-01-15T08-00-00Z.db"
@@ -115,7 +115,7 @@ async def test_a_ledger_that_is_read_only_is_backed_up_and_diagnosed(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
     address = str(postgres.new_database())
-    await with_films(address, 1)
+    await with_many_videos(address, 1)
     with connected(address) as connection:
         name = connection.execute(text("SELECT current_database()")).scalar_one()
         connection.execute(text(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'))
@@ -134,7 +134,7 @@ async def test_a_backup_is_of_one_moment_while_others_write(
     ledger_address: str, tmp_path: Path
 ) -> None:
     async with await open_ledger(ledger_address) as ledger:
-        stage = await filmed(ledger, 1)
+        stage = await with_videos(ledger, 1)
 
         def both(connection: Connection) -> None:
             # Two lines that stand for each other: one without the other was never true.
@@ -165,7 +165,7 @@ async def test_a_backup_is_of_one_moment_while_others_write(
 async def test_what_is_there_is_replaced_by_word_alone_and_kept(
     ledger_address: str, tmp_path: Path
 ) -> None:
-    await with_films(ledger_address, 1)
+    await with_many_videos(ledger_address, 1)
     kept = back_up(ledger_address, tmp_path / "kept.db", **BY_ME).path
     old = lines_of(ledger_address)
     async with await open_ledger(ledger_address) as ledger:
@@ -184,7 +184,7 @@ async def test_what_is_there_is_replaced_by_word_alone_and_kept(
 
 
 async def test_a_run_at_work_keeps_its_ledger(ledger_address: str, tmp_path: Path) -> None:
-    await with_films(ledger_address, 1)
+    await with_many_videos(ledger_address, 1)
     kept = back_up(ledger_address, tmp_path / "kept.db", **BY_ME).path
     with connected(ledger_address) as connection:
         connection.execute(AT_WORK)
@@ -203,7 +203,7 @@ async def test_a_run_at_work_keeps_its_ledger(ledger_address: str, tmp_path: Pat
 
 async def test_a_file_that_somebody_has_open_is_not_replaced(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'ledger.db'}"
-    await with_films(address, 1)
+    await with_many_videos(address, 1)
     kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
     async with await open_ledger(address) as ledger:
         await ledger.read(all_campaigns)
@@ -264,7 +264,7 @@ async def test_who_opens_it_while_it_is_replaced_is_told_and_writes_into_neither
     tmp_path: Path,
 ) -> None:
     address = f"sqlite:///{tmp_path / 'ledger.db'}"
-    await with_films(address, 1)
+    await with_many_videos(address, 1)
     kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
     old = lines_of(address)
     opening: list[subprocess.Popen[str]] = []
@@ -292,7 +292,7 @@ async def test_a_log_that_was_left_is_no_part_of_what_is_restored(
     left: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "ledger.db"
-    await with_films(f"sqlite:///{file}", 1)
+    await with_many_videos(f"sqlite:///{file}", 1)
     kept = back_up(f"sqlite:///{file}", tmp_path / "kept.db", **BY_ME).path
     # It is killed, and its newest lines are in the log.
     assert program(WRITE, f"sqlite:///{file}").wait() == 0
@@ -317,7 +317,7 @@ async def test_where_files_have_one_name_alone_they_are_copied(
 
     monkeypatch.setattr(os, "link", no_links)
     address = f"sqlite:///{tmp_path / 'ledger.db'}"
-    await with_films(address, 1)
+    await with_many_videos(address, 1)
     old = lines_of(address)
     kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
     assert program(WRITE, address).wait() == 0
@@ -346,7 +346,7 @@ async def test_a_restore_that_is_killed_leaves_the_old_ledger_whole(
     kind: str, point: str, tmp_path: Path, postgres: PostgresServer
 ) -> None:
     address = another(kind, tmp_path, postgres)
-    await with_films(address, 1)
+    await with_many_videos(address, 1)
     kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
     assert program(WRITE, address).wait() == 0
     newer = lines_of(address)
@@ -368,7 +368,7 @@ async def test_on_postgres_what_came_in_the_last_moment_is_kept(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
     address = str(postgres.new_database())
-    await with_films(address, 1)
+    await with_many_videos(address, 1)
     kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
     writing: list[subprocess.Popen[str]] = []
 
@@ -410,9 +410,9 @@ async def test_on_postgres_what_comes_before_the_lock_keeps_its_ledger(
 ) -> None:
     address = str(postgres.new_database())
     if instead:
-        await with_films(address, 1)
+        await with_many_videos(address, 1)
     other = f"sqlite:///{tmp_path / 'ledger.db'}"
-    await with_films(other, 1)
+    await with_many_videos(other, 1)
     kept = back_up(other, tmp_path / "kept.db", **BY_ME).path
 
     def come() -> None:
@@ -441,7 +441,7 @@ async def test_a_backup_that_was_altered_or_is_newer_is_named_and_refused(
     statement: str, words: str, tmp_path: Path
 ) -> None:
     address = f"sqlite:///{tmp_path / 'ledger.db'}"
-    await with_films(address, 1)
+    await with_many_videos(address, 1)
     kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
     with connected(f"sqlite:///{kept}") as connection:
         connection.execute(text(statement))
@@ -467,7 +467,7 @@ async def test_what_is_no_ledger_of_ours_to_read_gives_way_by_word_alone(
     statement: str, gives_way: bool, tmp_path: Path
 ) -> None:
     address = f"sqlite:///{tmp_path / 'ledger.db'}"
-    await with_films(address, 1)
+    await with_many_videos(address, 1)
     kept = back_up(address, tmp_path / "kept.db", **BY_ME).path
     with connected(address) as connection:
         connection.execute(text(statement))
@@ -486,7 +486,7 @@ async def test_what_is_no_ledger_of_ours_to_read_gives_way_by_word_alone(
 
 
 async def test_what_is_no_backup_is_refused(ledger_address: str, tmp_path: Path) -> None:
-    await with_films(ledger_address, 1)
+    await with_many_videos(ledger_address, 1)
     kept = back_up(ledger_address, tmp_path / "kept.db", **BY_ME).path
     before = lines_of(ledger_address)
     half = tmp_path / "half.db"
@@ -509,7 +509,7 @@ async def test_what_is_no_backup_is_refused(ledger_address: str, tmp_path: Path)
 
 async def test_a_damaged_ledger_gives_way_to_its_backup(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
-    await with_films(f"sqlite:///{file}", 1)
+    await with_many_videos(f"sqlite:///{file}", 1)
     kept = back_up(f"sqlite:///{file}", tmp_path / "kept.db", **BY_ME).path
     file.write_text("what the disk made of it")
 
@@ -523,7 +523,7 @@ async def test_a_damaged_ledger_gives_way_to_its_backup(tmp_path: Path) -> None:
 
 
 async def test_an_account_that_does_not_add_up_is_said(ledger_address: str) -> None:
-    await with_films(ledger_address, 2)
+    await with_many_videos(ledger_address, 2)
     sound = check_ledger(ledger_address)
     with connected(ledger_address) as connection:
         connection.execute(update(campaigns).values(charged=campaigns.c.charged + 5_000_000))
@@ -538,7 +538,7 @@ async def test_an_account_that_does_not_add_up_is_said(ledger_address: str) -> N
 
 async def test_to_look_at_a_ledger_keeps_nobody_from_writing(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'ledger.db'}"
-    await with_films(address, 1)
+    await with_many_videos(address, 1)
     with connected(address) as somebody:
         # They have the one right to write, and would have to wait were that asked for.
         somebody.execute(update(campaigns).values(created_at=1.0))
@@ -546,7 +546,7 @@ async def test_to_look_at_a_ledger_keeps_nobody_from_writing(tmp_path: Path) -> 
 
 
 async def test_what_nobody_needs_goes_and_what_was_paid_stays(ledger_address: str) -> None:
-    await with_films(ledger_address, 3)
+    await with_many_videos(ledger_address, 3)
     before = lines_of(ledger_address)
 
     gone, _, _ = vacuum_ledger(ledger_address, at=NOW, keep_events=None)
@@ -564,7 +564,7 @@ async def test_what_nobody_needs_goes_and_what_was_paid_stays(ledger_address: st
 
 
 async def test_a_file_is_not_made_smaller_while_a_run_is_at_work(ledger_address: str) -> None:
-    await with_films(ledger_address, 2)
+    await with_many_videos(ledger_address, 2)
     before = lines_of(ledger_address)
     with connected(ledger_address) as connection:
         connection.execute(AT_WORK)
@@ -597,12 +597,12 @@ async def test_what_a_killed_backup_left_goes_with_the_next_unless_somebody_is_a
     tmp_path: Path,
 ) -> None:
     address, folder = f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path / "backups"
-    await with_films(address, 1)
+    await with_many_videos(address, 1)
     folder.mkdir()
     assert program(DIE_COPYING, address, str(folder)).wait() == -signal.SIGKILL
     (left,) = folder.glob(".*.part")
     written = left.stat().st_mtime
-    others = {".notes.part": b"", ".film.mp4.0123abcd.part": b"a download"}
+    others = {".notes.part": b"", ".video.mp4.0123abcd.part": b"a download"}
     for name, content in others.items():
         (folder / name).write_bytes(content)
         os.utime(folder / name, (written, written))

@@ -44,7 +44,7 @@ from callsheet.tasks.ledger.people import Role, invite_person, revoke_person
 from callsheet.tasks.ledger.plans import drop_old_plans, extend_plan
 from callsheet.tasks.ledger.reviews import review
 from callsheet.tasks.ledger.schema_board import people
-from tests.board.filmed import filmed
+from tests.board.with_videos import with_videos
 from tests.campaigns import Stage
 from tests.databases import empty_ledger
 from tests.leasing import let_lapse
@@ -215,7 +215,7 @@ async def test_a_plan_waits_until_an_approved_one_is_in_its_rows(ledger: Ledger)
 async def test_another_take_is_of_what_was_shown_or_of_nothing(
     ledger: Ledger, changed: dict[str, Any]
 ):
-    stage = await filmed(ledger, 1)
+    stage = await with_videos(ledger, 1)
     plan = await ready(ledger, "p1", again={**await shown(stage, "row-1"), **changed})
     if changed:
         with pytest.raises(MovedOn, match="moved on in the meantime"):
@@ -227,7 +227,7 @@ async def test_another_take_is_of_what_was_shown_or_of_nothing(
 
 
 async def test_what_was_kept_since_it_was_shown_is_not_taken_again(ledger: Ledger):
-    stage = await filmed(ledger, 1)
+    stage = await with_videos(ledger, 1)
     line = await shown(stage, "row-1")
     plan = await ready(ledger, "p1", again=line)
     await stage.write(review, line["take_id"], "keep", by="Rita", at=NOW)

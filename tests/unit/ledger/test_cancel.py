@@ -83,7 +83,7 @@ async def test_what_is_made_or_over_is_left(ledger: Ledger, state: State):
     assert (row.state, row.take.cancel_requested_at) == (state, None)
 
 
-async def test_a_paid_film_that_could_not_be_delivered_is_kept(ledger: Ledger):
+async def test_a_paid_video_that_could_not_be_delivered_is_kept(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     await stage.moved(await stage.in_state("ready"), "held", "the disk is full")
     await asked(stage)
@@ -128,7 +128,7 @@ async def test_an_approval_ends_an_older_request_and_not_a_newer_one(ledger: Led
     assert (await stage.account()).cancel_requested_at is None
 
 
-async def test_another_take_that_is_not_wanted_leaves_the_film_delivered(ledger: Ledger):
+async def test_another_take_that_is_not_wanted_leaves_the_video_delivered(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     delivered = await stage.in_state("delivered")
     again = [Quoted(delivered, Decimal(30))]

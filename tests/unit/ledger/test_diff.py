@@ -25,7 +25,7 @@ TABLE: dict[State, tuple[str, str, str, str, str]] = {
         "off planned",
         "retire retired",
     ),
-    # Refused: nothing was made, so the same film is tried again.
+    # Refused: nothing was made, so the same video is tried again.
     "held": ("make held", "make planned", "off planned", "off planned", "retire retired"),
     "rejected": (
         "person rejected",
@@ -115,7 +115,7 @@ async def test_a_row_under_way_says_what_the_next_run_takes_up(ledger: Ledger):
 
 
 @pytest.mark.parametrize("made_address", ["sqlite"], indirect=True)
-async def test_a_changed_film_says_what_changed_until_it_is_made(ledger: Ledger):
+async def test_a_changed_video_says_what_changed_until_it_is_made(ledger: Ledger):
     stage = await Stage.set(ledger, TEA)
     await stage.in_state("delivered")
     for _ in range(2):

@@ -31,15 +31,15 @@ async def taken_again(stage: Stage, price: int = 15) -> None:
     await stage.open(await stage.row())
 
 
-async def test_a_retake_adds_to_what_a_row_has_cost_and_leaves_its_film(ledger: Ledger):
+async def test_a_retake_adds_to_what_a_row_has_cost_and_leaves_its_video(ledger: Ledger):
     stage = await Stage.set(ledger, brief(), brief("b"))
     await stage.delivered()
     assert (await shown(stage))["paid_before"] == 0
     await taken_again(stage)
     found = await shown(stage)
     amounts = {"quoted": 15, "reserved": 15, "charged": 12, "paid_before": 12, "variance": 0}
-    assert found == {**found, **amounts, "take": 2, "film_take": 1}
-    assert [file["uri"] for file in found["deliveries"]] == ["file:///film.mp4"]
+    assert found == {**found, **amounts, "take": 2, "video_take": 1}
+    assert [file["uri"] for file in found["deliveries"]] == ["file:///video.mp4"]
 
     row = await stage.row()
     await stage.write(accept, row, row.take, video_id="vid_2", at=NOW)
@@ -50,19 +50,19 @@ async def test_a_retake_adds_to_what_a_row_has_cost_and_leaves_its_film(ledger: 
     await stage.write(deliver, row, row.take, files=[newer], at=NOW)
     found = await shown(stage)
     amounts = {"quoted": 15, "reserved": 0, "charged": 32, "paid_before": 12, "variance": 5}
-    assert found == {**found, **amounts, "film_take": 2}
+    assert found == {**found, **amounts, "video_take": 2}
     tally = await stage.ledger.read(lambda c: tally_of(c, stage.campaign))
     assert (tally.charged, tally.paid_before, tally.variance) == (32, 12, 5)
 
 
-async def test_a_changed_row_beyond_the_budget_keeps_its_film(ledger: Ledger):
+async def test_a_changed_row_beyond_the_budget_keeps_its_video(ledger: Ledger):
     stage = await Stage.set(ledger, brief(), budget=20)
     await stage.delivered()
     await stage.sync(brief(topic="Coffee"))
     assert await stage.open(await stage.approve()) is None
     found = await shown(stage)
     assert (found["state"], found["charged"], found["paid_before"]) == ("held", 12, 12)
-    assert (found["film_take"], len(found["deliveries"])) == (1, 1)
+    assert (found["video_take"], len(found["deliveries"])) == (1, 1)
 
 
 async def test_a_row_that_has_left_the_sheet_is_not_quoted_and_stays_charged(ledger: Ledger):

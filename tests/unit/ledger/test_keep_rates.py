@@ -1,4 +1,4 @@
-"""How many films are kept, and what a kept one costs: over all takes, replaced ones too."""
+"""How many videos are kept, and what a kept one costs: over all takes, replaced ones too."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 
 from callsheet.tasks.ledger import Ledger, review
 from callsheet.tasks.ledger.keep_rates import By, KeepRate, keep_rates
-from tests.board.filmed import another_take, filmed
+from tests.board.with_videos import another_take, with_videos
 from tests.campaigns import Stage
 
 
 async def decided(ledger: Ledger) -> Stage:
-    """Five films: 1 and 2 kept, 3 rejected, made again and kept, 4 rejected, 5 undecided."""
-    stage = await filmed(ledger, 5)
+    """Five videos: 1 and 2 kept, 3 rejected, made again and kept, 4 rejected, 5 undecided."""
+    stage = await with_videos(ledger, 5)
 
     async def say(row: str, verdict: str) -> None:
         take = (await stage.row(row)).take
@@ -37,20 +37,20 @@ async def decided(ledger: Ledger) -> Stage:
         ("tool", [("", 5, 3, 2, Decimal("0.6"))]),
     ],
 )
-async def test_films_are_counted_over_all_takes(
+async def test_videos_are_counted_over_all_takes(
     ledger: Ledger, by: By | None, found: list[tuple[str, int, int, int, Decimal | None]]
 ) -> None:
     stage = await decided(ledger)
 
     rates = await stage.ledger.read(lambda one: keep_rates(one, stage.campaign.id, by))
 
-    told = [(one.name, one.films, one.kept, one.rejected) for one in rates]
+    told = [(one.name, one.videos, one.kept, one.rejected) for one in rates]
     assert told == [line[:4] for line in found]
     for one, line in zip(rates, found, strict=True):
         assert one.rate == (None if line[4] is None else pytest.approx(float(line[4])))
 
 
-def test_a_kept_film_costs_all_that_was_paid() -> None:
-    rate = KeepRate(name="", films=6, kept=3, rejected=2, charged=Decimal(40))
+def test_a_kept_video_costs_all_that_was_paid() -> None:
+    rate = KeepRate(name="", videos=6, kept=3, rejected=2, charged=Decimal(40))
 
     assert rate.each == Decimal("13.33")

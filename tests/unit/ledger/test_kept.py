@@ -1,4 +1,4 @@
-"""A film that a check held back is delivered once somebody keeps it, and for no other reason."""
+"""A video that a check held back is delivered once somebody keeps it, and for no other reason."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import replace
 import pytest
 
 from callsheet.tasks.ledger import (
-    FilmFindings,
     StoredPicture,
+    VideoFindings,
     deliver,
-    find_take_film,
+    find_take_video,
     review,
     review_all,
 )
-from tests.campaigns import FILM, NOW, Stage, brief
+from tests.campaigns import NOW, VIDEO, Stage, brief
 
-WRONG = FilmFindings(
+WRONG = VideoFindings(
     checks={"black": "ok", "silence": "nothing to hear"},
     pictures={"poster": StoredPicture(uri="/a.jpg", bytes=9, width=360, height=640)},
 )
-FINE = FilmFindings(checks={"black": "ok"})
-VTT = replace(FILM, kind="vtt", uri="file:///film.vtt")
+FINE = VideoFindings(checks={"black": "ok"})
+VTT = replace(VIDEO, kind="vtt", uri="file:///video.vtt")
 
 
 async def held(ledger, *files, findings=WRONG) -> tuple[Stage, int]:
@@ -39,11 +39,11 @@ async def held(ledger, *files, findings=WRONG) -> tuple[Stage, int]:
 @pytest.mark.parametrize(
     ("files", "findings", "verdict", "state"),
     [
-        ((FILM, VTT), WRONG, "keep", "delivered"),
-        ((FILM, VTT), WRONG, "reject", "held"),
+        ((VIDEO, VTT), WRONG, "keep", "delivered"),
+        ((VIDEO, VTT), WRONG, "reject", "held"),
         # It waits for its captions, or for something else.
-        ((FILM,), WRONG, "keep", "held"),
-        ((FILM, VTT), FINE, "keep", "held"),
+        ((VIDEO,), WRONG, "keep", "held"),
+        ((VIDEO, VTT), FINE, "keep", "held"),
     ],
 )
 async def test_what_is_kept_is_delivered(ledger, files, findings, verdict, state, many) -> None:
@@ -61,13 +61,13 @@ async def test_what_is_kept_is_delivered(ledger, files, findings, verdict, state
 
 
 async def test_what_was_found_is_read_as_it_was_kept(ledger) -> None:
-    stage, take = await held(ledger, FILM)
-    found = await ledger.read(lambda c: find_take_film(c, campaign="spring", row="a", take=1))
+    stage, take = await held(ledger, VIDEO)
+    found = await ledger.read(lambda c: find_take_video(c, campaign="spring", row="a", take=1))
     assert found is not None
     assert (found.take_id, found.findings) == (take, WRONG)
     assert found.findings.wrong == {"silence": "nothing to hear"}
     assert set(found.files) == {"mp4"}
     for row, number in (("a", 2), ("b", 1)):
         asked = {"campaign": "spring", "row": row, "take": number}
-        assert await ledger.read(lambda c, asked=asked: find_take_film(c, **asked)) is None
+        assert await ledger.read(lambda c, asked=asked: find_take_video(c, **asked)) is None
     assert stage.campaign.name == "spring"

@@ -93,7 +93,7 @@ def test_every_state_can_be_reached_and_left(state: State):
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_from_every_state_a_film_can_still_be_delivered(state: State):
+def test_from_every_state_a_video_can_still_be_delivered(state: State):
     reached: set[State] = {state}
     for _ in STATES:
         reached |= {new for old in reached for new in TRANSITIONS[old]}

@@ -34,7 +34,7 @@ SIZES = (300, 3_000)
 #: Steps between two calls of the counter.
 EVERY = 50
 _SCAN = re.compile(
-    r"SCAN (?:rows|takes|film|present|events|deliveries|reviews|verdicts)\b(?!.* USING)"
+    r"SCAN (?:rows|takes|video|present|events|deliveries|reviews|verdicts)\b(?!.* USING)"
 )
 
 _SAID = """

@@ -287,7 +287,7 @@ async def test_a_lapsed_batch_counts_as_left_before_anybody_claims_it(stage: Sta
     assert found == Headway(0, claimable=True, crews=0)
 
 
-async def test_crews_learn_whether_webhooks_tell_of_films(stage: Stage):
+async def test_crews_learn_whether_webhooks_tell_of_videos(stage: Stage):
     production = await begin(stage)
     await stage.write(rely_on_hints, production.id, rely=True)
     found = await stage.ledger.read(partial(find_production, production_id=production.id))

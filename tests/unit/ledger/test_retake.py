@@ -20,7 +20,7 @@ from callsheet.tasks.ledger import (
     takes_of,
 )
 from callsheet.tasks.ledger.states import State
-from tests.campaigns import FILM, NOW, Stage, brief, key_of, sums
+from tests.campaigns import NOW, VIDEO, Stage, brief, key_of, sums
 
 AGAIN: list[State] = ["failed", "stalled", "delivered", "uncertain"]
 
@@ -58,8 +58,8 @@ async def test_a_new_take_has_a_new_key_and_the_old_one_is_accounted_for(
 HEARD_OF_THE_OLD_TAKE = {
     "its video is there": ("submitting", partial(accept, video_id="vid_old")),
     "it was refused": ("submitting", partial(refuse, new="rejected", reason="no")),
-    "its film is ready": ("rendering", partial(settle, new="ready", charged=None)),
-    "its films are stored": ("ready", partial(deliver, files=[FILM])),
+    "its video is ready": ("rendering", partial(settle, new="ready", charged=None)),
+    "its videos are stored": ("ready", partial(deliver, files=[VIDEO])),
 }
 
 

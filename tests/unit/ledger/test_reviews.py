@@ -1,4 +1,4 @@
-"""What people say of films: the first verdict stands, and whoever changes it has to know it."""
+"""What people say of videos: the first verdict stands, and whoever changes it has to know it."""
 
 from __future__ import annotations
 
@@ -150,10 +150,10 @@ async def test_what_makes_no_sense_changes_nothing(ledger: Ledger, case: str):
 
 
 @pytest.mark.parametrize("state", ["submitting", "rendering", "ready", "failed"])
-async def test_what_is_no_film_yet_is_not_decided_on(ledger: Ledger, state: Any):
+async def test_what_is_no_video_yet_is_not_decided_on(ledger: Ledger, state: Any):
     stage = await Stage.set(ledger, brief())
     await stage.in_state(state)
-    with pytest.raises(BadInput, match="no film yet"):
+    with pytest.raises(BadInput, match="no video yet"):
         await decide(stage, "keep")
     with pytest.raises(BadInput, match="no such take"):
         await stage.write(review, 4711, "keep", by="Ann", at=NOW)
@@ -187,7 +187,7 @@ async def test_of_many_who_decide_at_once_one_is_first(ledger: Ledger):
     assert len(await told(stage)) == 1
 
 
-async def test_many_films_are_decided_on_together_and_what_stands_stays(ledger: Ledger):
+async def test_many_videos_are_decided_on_together_and_what_stands_stays(ledger: Ledger):
     stage = await Stage.set(ledger, *(brief(f"r{n}", f"Tea {n}") for n in range(6)))
     for n in range(5):
         await stage.delivered(f"r{n}")
@@ -227,7 +227,7 @@ async def test_a_kept_row_is_one_whose_present_take_is_kept(ledger: Ledger):
 
 @pytest.mark.parametrize("made_address", ["postgres"], indirect=True)
 @pytest.mark.parametrize("before", [None, "reject"])
-async def test_who_keeps_a_film_and_who_has_it_made_again_wait_for_each_other(
+async def test_who_keeps_a_video_and_who_has_it_made_again_wait_for_each_other(
     ledger: Ledger, made_address: str, before: Any
 ):
     stage = await Stage.set(ledger, brief())

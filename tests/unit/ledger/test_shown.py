@@ -24,15 +24,15 @@ from callsheet.tasks.ledger import (
     count_shown,
     counts_of,
     deliver,
-    films_shown,
     names_shown,
     review,
     shown_rows,
     variety_of,
+    videos_shown,
     whole_row,
 )
 from callsheet.tasks.ledger.schema import takes
-from tests.campaigns import FILM, NOW, Stage
+from tests.campaigns import NOW, VIDEO, Stage
 
 STATES = ["planned", "failed", "delivered", "delivered", "held", "delivered", "rendering"]
 VERDICTS = [None, "keep", "reject", None, "keep"]
@@ -78,7 +78,7 @@ async def campaign(ledger: Ledger, rows: int = 35) -> Stage:
 
 def look(connection: Connection, take: int, at: float, **found: Any) -> None:
     connection.execute(update(takes).where(takes.c.id == take).values(**found))
-    # As if each film had come a second after the one before.
+    # As if each video had come a second after the one before.
     this = (takes.c.id == take, takes.c.delivered_at.is_not(None))
     connection.execute(update(takes).where(*this).values(delivered_at=at))
 
@@ -93,17 +93,17 @@ FILTERS: dict[str, tuple[RowFilter, Callable[[ShownRow], bool]]] = {
     "a part of a tag": (RowFilter(tag="big"), lambda r: False),
     "kept": (RowFilter(review="keep"), lambda r: r.verdict == "keep"),
     "rejected": (RowFilter(review="reject"), lambda r: r.verdict == "reject"),
-    "undecided": (RowFilter(review="none"), lambda r: bool(r.film_id) and r.verdict is None),
+    "undecided": (RowFilter(review="none"), lambda r: bool(r.video_id) and r.verdict is None),
     "flagged": (RowFilter(flagged=True), lambda r: r.flagged > 0),
-    "not flagged": (RowFilter(flagged=False), lambda r: bool(r.film_id) and not r.flagged),
+    "not flagged": (RowFilter(flagged=False), lambda r: bool(r.video_id) and not r.flagged),
     "a language": (RowFilter(language="de"), lambda r: r.language == "de"),
     "a ratio": (RowFilter(ratio="9:16"), lambda r: r.ratio == "9:16"),
     "a tool": (RowFilter(tool="product-launch"), lambda r: r.tool == "product-launch"),
     "taken again": (RowFilter(takes=2), lambda r: r.take >= 2),
-    "with a film": (RowFilter(film=True), lambda r: r.film_id is not None),
-    "without a film": (RowFilter(film=False), lambda r: r.film_id is None),
-    "new films": (RowFilter(since=NOW + 20), lambda r: (r.delivered_at or 0) > NOW + 20),
-    "films until": (RowFilter(until=NOW + 20), lambda r: 0 < (r.delivered_at or 0) <= NOW + 20),
+    "with a video": (RowFilter(video=True), lambda r: r.video_id is not None),
+    "without a video": (RowFilter(video=False), lambda r: r.video_id is None),
+    "new videos": (RowFilter(since=NOW + 20), lambda r: (r.delivered_at or 0) > NOW + 20),
+    "videos until": (RowFilter(until=NOW + 20), lambda r: 0 < (r.delivered_at or 0) <= NOW + 20),
     "some rows": (RowFilter(rows=["row-3", "row-9", "x"]), lambda r: r.row in ("row-3", "row-9")),
     "an id": (RowFilter(q="ROW-1"), lambda r: "row-1" in r.row),
     "a title": (RowFilter(q="ÖDÖN'S _k"), lambda r: r.title.startswith("Ödön")),
@@ -154,8 +154,10 @@ async def test_every_filter_finds_what_a_look_at_each_row_finds_in_every_order(l
             assert [row.row for row in found] == names, (case, sort, limit)
         if sort == "sheet":
             assert await ledger.read(partial(names_shown, campaign_id=number, which=which)) == names
-            films = [row.film_id for row in wanted if row.film_id]
-            assert await ledger.read(partial(films_shown, campaign_id=number, which=which)) == films
+            videos = [row.video_id for row in wanted if row.video_id]
+            assert (
+                await ledger.read(partial(videos_shown, campaign_id=number, which=which)) == videos
+            )
             assert await ledger.read(partial(count_shown, campaign_id=number, which=which)) == len(
                 names
             )
@@ -171,12 +173,12 @@ async def test_counts_are_those_of_the_filters(ledger: Ledger):
         return await ledger.read(count)
 
     assert counts.total == 35
-    assert counts.films == await number(film=True)
+    assert counts.videos == await number(video=True)
     assert counts.flagged == await number(flagged=True)
     assert counts.states == {state: await number(states=[state]) for state in counts.states}
     assert counts.tags == {tag: await number(tag=tag) for tag in counts.tags}
     assert counts.reviews == {said: await number(review=said) for said in counts.reviews}
-    assert sum(counts.reviews.values()) == counts.films
+    assert sum(counts.reviews.values()) == counts.videos
 
 
 async def test_a_campaign_tells_what_its_rows_are_told_apart_by(ledger: Ledger):
@@ -187,7 +189,7 @@ async def test_a_campaign_tells_what_its_rows_are_told_apart_by(ledger: Ledger):
     assert found.tools == {"product-launch": 2}
 
 
-async def test_a_row_shows_its_newest_film_and_what_was_said_of_that(ledger: Ledger):
+async def test_a_row_shows_its_newest_video_and_what_was_said_of_that(ledger: Ledger):
     stage = await Stage.set(ledger, made(1))
     row = await stage.delivered("row-1")
     await stage.write(review, row.take.id, "reject", reason="captions", by="Ann", at=NOW)
@@ -200,16 +202,16 @@ async def test_a_row_shows_its_newest_film_and_what_was_said_of_that(ledger: Led
         return one
 
     before = await shown()
-    assert (before.take, before.film_take, before.verdict) == (2, 1, "reject")
+    assert (before.take, before.video_take, before.verdict) == (2, 1, "reject")
     assert (before.files, before.seconds, before.charged) == (["mp4"], 2.0, 12)
     assert before.review
     assert before.review.because == "captions"
     for change in ("rendering", "ready"):
         await stage.write(_step(change, await stage.row("row-1")))
     row = await stage.row("row-1")
-    await stage.write(deliver, row, row.take, files=[FILM], at=NOW + 5)
+    await stage.write(deliver, row, row.take, files=[VIDEO], at=NOW + 5)
     after = await shown()
-    assert (after.take, after.film_take, after.verdict) == (2, 2, None)
+    assert (after.take, after.video_take, after.verdict) == (2, 2, None)
 
     whole = await ledger.read(partial(whole_row, campaign_id=stage.campaign.id, row="row-1"))
     assert whole is not None
@@ -259,7 +261,7 @@ async def test_a_campaign_without_rows_shows_none(ledger: Ledger):
     for sort in SORTS:
         assert await paged(stage, RowFilter(), sort, 5) == []
     counts = await ledger.read(partial(counts_of, campaign_id=stage.campaign.id))
-    assert (counts.total, counts.films, counts.reviews) == (0, 0, dict.fromkeys(counts.reviews, 0))
+    assert (counts.total, counts.videos, counts.reviews) == (0, 0, dict.fromkeys(counts.reviews, 0))
 
 
 async def test_a_row_that_changes_between_two_pages_is_not_shown_twice(ledger: Ledger):

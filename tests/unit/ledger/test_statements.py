@@ -29,7 +29,7 @@ from callsheet.tasks.ledger import (
     rows_of,
     settle,
 )
-from tests.campaigns import FILM, NOW, Stage, brief, sums
+from tests.campaigns import NOW, VIDEO, Stage, brief, sums
 from tests.unit.ledger.on_terms import account_sums
 
 ROWS = 64
@@ -41,7 +41,7 @@ EACH_GROUP = 12
 #: For a row that nobody shares a commit with: as above, and its own event, accounts and files.
 ALONE = 26
 TERMS = Terms(run="run1", run_budget=Decimal(10_000), day_budget=Decimal(10_000))
-FILES = [replace(FILM, kind=kind) for kind in ("mp4", "srt", "vtt")]
+FILES = [replace(VIDEO, kind=kind) for kind in ("mp4", "srt", "vtt")]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A sheet is taken into the ledger: no row is dropped, and no film is paid for twice."""
+"""A sheet is taken into the ledger: no row is dropped, and no video is paid for twice."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def test_a_changed_row_that_was_delivered_gets_another_take(ledger: Ledger
     ("state", "resting"),
     [("delivered", "delivered"), ("stalled", "rendering"), ("failed", "rendering")],
 )
-async def test_changing_back_to_a_paid_film_costs_nothing(ledger: Ledger, state, resting):
+async def test_changing_back_to_a_paid_video_costs_nothing(ledger: Ledger, state, resting):
     stage = await Stage.set(ledger, brief())
     first = (await stage.in_state(state)).take
     await stage.sync(brief(topic="Coffee"))
@@ -114,7 +114,7 @@ async def test_changing_back_to_a_paid_film_costs_nothing(ledger: Ledger, state,
     assert "already paid for" in (row.reason or "")
 
 
-async def test_changing_back_after_a_second_film_finds_the_first(ledger: Ledger):
+async def test_changing_back_after_a_second_video_finds_the_first(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     first = (await stage.delivered()).take
     await stage.sync(brief(topic="Coffee"))

@@ -19,7 +19,7 @@ from callsheet.tasks.ledger import (
     settle,
     takes_of,
 )
-from tests.campaigns import FILM, NOW, Stage, brief, key_of, sums
+from tests.campaigns import NOW, VIDEO, Stage, brief, key_of, sums
 
 
 async def test_opening_a_take_reserves_its_price_and_freezes_the_body(ledger: Ledger):
@@ -178,7 +178,7 @@ async def test_settling_twice_is_a_no_op(ledger: Ledger):
     assert (await stage.account()).charged == 12
 
 
-async def test_a_film_that_is_looked_at_again_is_not_charged_again(ledger: Ledger):
+async def test_a_video_that_is_looked_at_again_is_not_charged_again(ledger: Ledger):
     """Held after the download failed, rendering again, ready again: with values of before."""
     stage = await Stage.set(ledger, brief())
     stale = await stage.rendering()
@@ -194,28 +194,28 @@ async def test_a_film_that_is_looked_at_again_is_not_charged_again(ledger: Ledge
 async def test_a_delivery_is_recorded_once(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     ready = await stage.ready()
-    assert await stage.write(deliver, ready, ready.take, files=[FILM], at=NOW)
-    assert not await stage.write(deliver, ready, ready.take, files=[FILM], at=NOW)
+    assert await stage.write(deliver, ready, ready.take, files=[VIDEO], at=NOW)
+    assert not await stage.write(deliver, ready, ready.take, files=[VIDEO], at=NOW)
     row = await stage.row()
     assert row.take is not None
     assert (row.state, row.take.delivered_at) == ("delivered", NOW)
     found = await ledger.read(lambda c: deliveries_of(c, stage.campaign.id))
-    assert found == {row.take.id: [FILM]}
+    assert found == {row.take.id: [VIDEO]}
 
 
 async def test_what_came_before_the_captions_is_kept(ledger: Ledger):
     stage = await Stage.set(ledger, brief())
     ready = await stage.ready()
-    words = replace(FILM, kind="srt", seconds=None)
+    words = replace(VIDEO, kind="srt", seconds=None)
     held = {"new": "held", "reason": "no captions yet"}
-    assert await stage.write(deliver, ready, ready.take, files=[FILM], at=NOW, **held)
+    assert await stage.write(deliver, ready, ready.take, files=[VIDEO], at=NOW, **held)
     await stage.sync(brief())
     again = await stage.row()
     await stage.write(settle, again, again.take, new="ready", charged=None, at=NOW)
     again = await stage.row()
-    assert await stage.write(deliver, again, again.take, files=[FILM, words], at=NOW)
+    assert await stage.write(deliver, again, again.take, files=[VIDEO, words], at=NOW)
     found = await ledger.read(lambda c: deliveries_of(c, stage.campaign.id))
-    assert list(found.values()) == [[FILM, words]]
+    assert list(found.values()) == [[VIDEO, words]]
 
 
 @pytest.mark.parametrize("budget", [50, 100])

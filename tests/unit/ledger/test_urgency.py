@@ -1,4 +1,4 @@
-"""Of many rows those that need somebody come first, then what is not done, then new films."""
+"""Of many rows those that need somebody come first, then what is not done, then new videos."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def stage_of(ledger: Ledger) -> Stage:
     stage = await Stage.set(ledger, *(brief(f"r{n}", f"Tea {n}") for n in range(len(STATES))))
     for n, state in enumerate(STATES):
         await stage.in_state(state, f"r{n}")
-    # The last that is heard of a film.
+    # The last that is heard of a video.
     await stage.write(note, await stage.row("r0"), "repair", "x", at=NOW)
     return stage
 

@@ -20,8 +20,8 @@ def job(cron: str = "0 2 * * *", timezone: str | None = "Europe/Berlin", **given
     said = {
         "name": "callsheet-nightly-spring",
         "words": ("/srv/venv/bin/callsheet", "nightly", "spring"),
-        "folder": Path("/srv/films"),
-        "about": "The sheets of spring become films",
+        "folder": Path("/srv/videos"),
+        "about": "The sheets of spring become videos",
         **given,
     }
     return Job(cron=cron, timezone=timezone, **said)  # type: ignore[arg-type]
@@ -62,25 +62,25 @@ def test_every_line_goes_to_the_folder_first() -> None:
     zone, line = crontab_lines(job())
     assert zone == "CRON_TZ=Europe/Berlin"
     assert line == (
-        "0 2 * * * cd /srv/films && /srv/venv/bin/callsheet nightly spring"
+        "0 2 * * * cd /srv/videos && /srv/venv/bin/callsheet nightly spring"
         " >> .callsheet/callsheet-nightly-spring.log 2>&1"
     )
     service = systemd_units(job())["callsheet-nightly-spring.service"]
-    assert "\nWorkingDirectory=/srv/films\n" in service
+    assert "\nWorkingDirectory=/srv/videos\n" in service
     assert '\nExecStart="/srv/venv/bin/callsheet" "nightly" "spring"\n' in service
     timer = systemd_units(job())["callsheet-nightly-spring.timer"]
     assert "\nOnCalendar=*-*-* 02:00:00 Europe/Berlin\n" in timer
     assert "\nPersistent=true\n" in timer
-    assert "cd /d /srv/films && /srv/venv/bin/callsheet nightly spring" in str(windows_line(job()))
+    assert "cd /d /srv/videos && /srv/venv/bin/callsheet nightly spring" in str(windows_line(job()))
     assert "enable --now callsheet-nightly-spring.timer" in systemd_line(job(), Path("/srv/u"))
 
 
 def test_names_with_spaces_and_percent_signs_stay_what_they_are() -> None:
-    odd = job(words=("/srv/my venv/callsheet", "nightly", "10% off"), folder=Path("/srv/my films"))
+    odd = job(words=("/srv/my venv/callsheet", "nightly", "10% off"), folder=Path("/srv/my videos"))
     (line,) = crontab_lines(job(timezone=None, words=odd.words, folder=odd.folder))
-    assert line.startswith("0 2 * * * cd '/srv/my films' && '/srv/my venv/callsheet' nightly")
+    assert line.startswith("0 2 * * * cd '/srv/my videos' && '/srv/my venv/callsheet' nightly")
     assert "'10\\% off'" in line
     service = systemd_units(odd)["callsheet-nightly-spring.service"]
     assert '\nExecStart="/srv/my venv/callsheet" "nightly" "10%% off"\n' in service
-    assert "\nWorkingDirectory=/srv/my films\n" in service
+    assert "\nWorkingDirectory=/srv/my videos\n" in service
     assert '\\"/srv/my venv/callsheet\\" nightly \\"10% off\\"' in str(windows_line(odd))

@@ -1,4 +1,4 @@
-"""What the ledger is told of a sheet in a night, and which one film it says is made first."""
+"""What the ledger is told of a sheet in a night, and which one video it says is made first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHEET = SweptSheet(name="a.csv", version="1", seen_at=0.0, outcome="delivered")
         ({}, ROWS, "a"),
         ({"a": "quoted", "b": "rejected"}, ROWS, "a"),
         ({"a": "delivered"}, ROWS, "a"),
-        # Whatever is put before it or moved: one film is made until it is kept.
+        # Whatever is put before it or moved: one video is made until it is kept.
         ({"b": "delivered"}, ("new", *ROWS), "b"),
         ({"b": "rendering"}, ("c", "b", "a"), "b"),
         # What has left the sheet is waited for by nobody, and is no word for the others.
@@ -43,7 +43,7 @@ async def test_of_a_new_campaign_one_row_is_made(
     assert await stage.write(canary_of, stage.campaign.name, sheet) == canary
 
 
-async def test_once_a_film_is_kept_all_are_made(ledger: Ledger) -> None:
+async def test_once_a_video_is_kept_all_are_made(ledger: Ledger) -> None:
     stage = await Stage.set(ledger, *(brief(row) for row in ROWS))
     assert await stage.write(canary_of, "another", ROWS) == "a"
     await stage.delivered("a")

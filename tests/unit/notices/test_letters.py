@@ -15,7 +15,7 @@ from callsheet.tasks.notices.letters import alarm_letter, digest_letter
 from callsheet.tasks.notices.matters import matters_of
 from callsheet.tasks.notices.sample import sample_letter
 from callsheet.tasks.notices.send import chat_text
-from callsheet.tasks.notices.values import CampaignFigures, Contents, Expiring, Letter, NewFilm
+from callsheet.tasks.notices.values import CampaignFigures, Contents, Expiring, Letter, NewVideo
 from tests.unit.notices.made_nights import BROKEN, DEAR, FAILED, at, night
 
 BOARD = "https://board.example"
@@ -43,11 +43,11 @@ FULL = Contents(
     zone="Europe/Berlin",
     lines=(LINE, replace(LINE, sheet="idle.csv", campaign="idle", outcome="unchanged", needing=0)),
     matters=tuple(matters_of(night("2026-11-22", FAILED, DEAR, BROKEN), board=BOARD)),
-    films=(
-        NewFilm(campaign="spring", row="a", take=1, title="First light", part="film0",
+    videos=(
+        NewVideo(campaign="spring", row="a", take=1, title="First light", part="video0",
                 jpeg=b"\xff\xd8", link=f"{BOARD}/c/spring/rows/a"),
     ),
-    more_films=1,
+    more_videos=1,
     charged=Decimal(6),
     expiring=(Expiring(words="the link to spring for Ann", at=at("2026-11-23", "09:30")),),
     next_at=at("2026-11-23"),
@@ -64,18 +64,18 @@ def seen(html: str) -> str:
 @pytest.mark.parametrize(
     "words",
     [
-        "1 film needs you",
-        "40 films for 120 credits wait for your approval",
+        "1 video needs you",
+        "40 videos for 120 credits wait for your approval",
         "1 problem in broken.csv",
         'line 3, row "x", column language (C3): "gr" is no language',
         "All of it is in broken.csv.report.csv, beside the sheet.",
         "callsheet check broken.csv",
-        "2 new films",
+        "2 new videos",
         "First light",
         "12.5 of 20",
         "3 set aside",
         "24 when all are made",
-        "4 a kept film",
+        "4 a kept video",
         "1 other campaign unchanged",
         "link to spring for Ann",
         "Monday 23 November, 09:30",
@@ -102,9 +102,9 @@ def test_every_decision_has_one_link_in_each_form() -> None:
 def test_nothing_of_a_sheet_is_markup() -> None:
     line = replace(LINE, campaign=HOSTILE, sheet=HOSTILE)
     sheet = replace(FAILED, sheet=HOSTILE, campaign=HOSTILE, words=HOSTILE, needing=(HOSTILE,))
-    film = replace(FULL.films[0], title=HOSTILE, campaign=HOSTILE)
+    video = replace(FULL.videos[0], title=HOSTILE, campaign=HOSTILE)
     matters = tuple(matters_of(night("2026-11-22", sheet), board=BOARD))
-    hostile = replace(FULL, inbox=HOSTILE, lines=(line,), films=(film,), matters=matters)
+    hostile = replace(FULL, inbox=HOSTILE, lines=(line,), videos=(video,), matters=matters)
     letter = digest_letter(hostile)
 
     assert "<script" not in letter.html
@@ -143,8 +143,8 @@ def test_a_large_night_is_a_short_mail() -> None:
 def test_pictures_are_parts_of_the_mail_and_nothing_is_fetched() -> None:
     letter = digest_letter(FULL)
 
-    assert letter.pictures == {"film0": b"\xff\xd8"}
-    assert 'src="cid:film0"' in letter.html
+    assert letter.pictures == {"video0": b"\xff\xd8"}
+    assert 'src="cid:video0"' in letter.html
     assert "cid:" not in letter.bare
     assert not re.search(r"""(src|href)=["']?http(?!s://board\.example)""", letter.html)
     assert "<img" not in letter.bare
@@ -155,7 +155,7 @@ def test_without_a_board_there_are_words_to_type() -> None:
         FULL,
         board=None,
         lines=(replace(LINE, link=None),),
-        films=(replace(FULL.films[0], link=None),),
+        videos=(replace(FULL.videos[0], link=None),),
         matters=tuple(matters_of(night("2026-11-22", FAILED))),
     )
     letter = digest_letter(bare)
@@ -168,7 +168,9 @@ def test_without_a_board_there_are_words_to_type() -> None:
 def test_the_sample_says_that_it_is_one(inbox: Inbox) -> None:
     letter = sample_letter(inbox, now=at("2026-11-22", "12:00"))
 
-    assert letter.subject == "Sample: spring: 41 of 42 films ready, 1 needs you, 126 of 200 credits"
+    assert (
+        letter.subject == "Sample: spring: 41 of 42 videos ready, 1 needs you, 126 of 200 credits"
+    )
     assert "nothing of it has happened" in letter.text
     assert "nothing of it has happened" in seen(letter.html)
     assert len(letter.pictures) == 3

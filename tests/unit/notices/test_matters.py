@@ -22,12 +22,12 @@ from tests.unit.notices.made_nights import (
 
 #: What a sheet came to -> what the matter is called, its button, and where that leads.
 CALLED = [
-    (FAILED, "1 film needs you", "https://board.example/c/spring/attention"),
-    (DEAR, "40 films for 120 credits wait for your approval", "https://board.example/plans/p1"),
+    (FAILED, "1 video needs you", "https://board.example/c/spring/attention"),
+    (DEAR, "40 videos for 120 credits wait for your approval", "https://board.example/plans/p1"),
     (BROKEN, "1 problem in broken.csv", None),
     (ASIDE, "broken.csv is set aside until it changes", None),
     # Nothing has changed, and yet it waits for somebody.
-    (replace(FAILED, outcome="unchanged"), "1 film needs you",
+    (replace(FAILED, outcome="unchanged"), "1 video needs you",
      "https://board.example/c/spring/attention"),
 ]  # fmt: skip
 
@@ -65,14 +65,14 @@ def test_what_is_parked_for_a_second_night_is_a_matter() -> None:
     assert (found.title, found.nights) == ("spring does not get on", 2)
 
 
-#: The nights before, the last first -> since when a failed film waits.
+#: The nights before, the last first -> since when a failed video waits.
 SINCE: list[tuple[Sequence[NightReport], str]] = [
     ([], "2026-11-22"),
     ([night("2026-11-21", FAILED), night("2026-11-20", FAILED)], "2026-11-20"),
     ([night("2026-11-21", MADE), night("2026-11-20", FAILED)], "2026-11-22"),
     # A night that was not swept is no night without it.
     ([replace(night("2026-11-21"), skipped="paused"), night("2026-11-20", FAILED)], "2026-11-20"),
-    # Another film needs somebody: that is another matter.
+    # Another video needs somebody: that is another matter.
     ([night("2026-11-21", replace(FAILED, needing=("a",)))], "2026-11-22"),
     ([night("2026-11-21", replace(FAILED, needing=("a", "b")))], "2026-11-21"),
 ]

@@ -34,13 +34,13 @@ async def test_start_success_and_failure_are_told(
 
     heard = [
         await ping(told, "start"),
-        await ping(told, "success", "2 of 2 films ready"),
+        await ping(told, "success", "2 of 2 videos ready"),
         await ping(told, "failure", "Bearer abcdefgh12345678"),
     ]
 
     assert heard == [True] * 3
     assert [call.path for call in web.calls] == paths
-    assert [call.body for call in web.calls] == ["", "2 of 2 films ready", "Bearer ***"]
+    assert [call.body for call in web.calls] == ["", "2 of 2 videos ready", "Bearer ***"]
 
 
 async def test_without_an_address_nobody_is_called(inbox: Inbox, web: Watcher) -> None:

@@ -28,7 +28,7 @@ from tests.unit.notices.made_nights import (
 )
 
 MORNING = at("2026-11-22", "08:00")
-READY = "spring: 2 of 2 films ready, 6 credits"
+READY = "spring: 2 of 2 videos ready, 6 credits"
 
 
 async def no_wait(_: float) -> None:
@@ -149,7 +149,7 @@ async def test_nights_that_nobody_was_told_of_come_with_the_next(desk: Desk, pos
     text = post.letters[-1].get_body(("plain",))
     assert text is not None
     assert len(post.letters) == 2
-    assert "2 NEW FILMS" in text.get_content()
+    assert "2 NEW VIDEOS" in text.get_content()
     assert "12 credits this night" in text.get_content()
 
 
@@ -352,9 +352,9 @@ async def test_trouble_is_told_again_with_how_long_it_lasts(desk: Desk, post: Ma
         await desk.digest()
 
     assert post.subjects == [
-        "spring: 1 of 2 films ready, 1 needs you",
-        "Waiting for 3 nights – spring: 1 of 2 films ready, 1 needs you",
-        "Waiting for 7 nights – spring: 1 of 2 films ready, 1 needs you",
+        "spring: 1 of 2 videos ready, 1 needs you",
+        "Waiting for 3 nights – spring: 1 of 2 videos ready, 1 needs you",
+        "Waiting for 7 nights – spring: 1 of 2 videos ready, 1 needs you",
     ]
 
 
@@ -379,7 +379,7 @@ async def test_some_hear_of_one_campaign_alone(desk: Desk, post: Mailbox) -> Non
     await desk.digest()
 
     told = [(str(mail["To"]), str(mail["Subject"])) for mail in post.letters]
-    dear = "dear: 40 films for 120 credits wait for your approval"
+    dear = "dear: 40 videos for 120 credits wait for your approval"
     assert told[-2:] == [("ann@example.com", dear), ("dee@example.com", dear)]
     assert [to for to, _ in told].count("dee@example.com") == 1
 
@@ -391,8 +391,8 @@ async def test_a_night_that_failed_has_settled_nothing(desk: Desk, post: Mailbox
         await desk.digest()
 
     assert post.subjects == [
-        "spring: 1 of 2 films ready, 1 needs you",
-        "Waiting for 3 nights – spring: 1 of 2 films ready, 1 needs you",
+        "spring: 1 of 2 videos ready, 1 needs you",
+        "Waiting for 3 nights – spring: 1 of 2 videos ready, 1 needs you",
     ]
 
 
@@ -406,7 +406,7 @@ async def test_a_chat_hears_a_few_lines(desk: Desk, web: Watcher) -> None:
     assert sent.failed is None
     assert "s3cr3thook" not in sent.address
     assert call.path == "/hooks/s3cr3thook"
-    assert "1 film needs you: https://board.example/c/spring/attention" in call.body
+    assert "1 video needs you: https://board.example/c/spring/attention" in call.body
     assert "<" not in call.body
 
 

@@ -38,19 +38,19 @@ def of(*sheets: SheetReport) -> tuple[Matter, ...]:
 
 
 SUBJECTS: list[tuple[Sequence[CampaignFigures], tuple[Matter, ...], str]] = [
-    ([SPRING], (), "Spring: 42 of 42 films ready, 126 of 200 credits"),
+    ([SPRING], (), "Spring: 42 of 42 videos ready, 126 of 200 credits"),
     ([WAITS, IDLE], of(FAILED),
-     "Spring: 41 of 42 films ready, 1 needs you, 126 of 200 credits"),
-    ([SUMMER], (), "Summer: 8 of 10 films ready, 2 under way, 126 of 200 credits"),
-    ([replace(SPRING, budget=None)], (), "Spring: 42 of 42 films ready, 126 credits"),
-    ([UNAPPROVED], of(DEAR), "dear: 40 films for 120 credits wait for your approval"),
+     "Spring: 41 of 42 videos ready, 1 needs you, 126 of 200 credits"),
+    ([SUMMER], (), "Summer: 8 of 10 videos ready, 2 under way, 126 of 200 credits"),
+    ([replace(SPRING, budget=None)], (), "Spring: 42 of 42 videos ready, 126 credits"),
+    ([UNAPPROVED], of(DEAR), "dear: 40 videos for 120 credits wait for your approval"),
     ([REFUSED], of(BROKEN), "broken.csv: 1 problem, nothing was made"),
     ([SET_ASIDE], of(ASIDE), "broken.csv: set aside until the sheet changes"),
     ([IDLE], (), "Nothing to do: 1 campaign as it was"),
     ([IDLE, IDLE], (), "Nothing to do: 2 campaigns as they were"),
     ([], (), "Nothing to do: no sheets"),
     ([WAITS, SUMMER, UNAPPROVED, REFUSED], of(FAILED, DEAR, BROKEN),
-     "4 campaigns: 49 of 92 films ready, 1 needs you, 1 approval to give, 1 sheet to mend, "
+     "4 campaigns: 49 of 92 videos ready, 1 needs you, 1 approval to give, 1 sheet to mend, "
      "12 credits tonight"),
 ]  # fmt: skip
 
@@ -74,4 +74,4 @@ def test_what_lasts_stands_first_in_the_subject() -> None:
         inbox="x", night=date(2026, 11, 22), zone="UTC", lines=(WAITS,), matters=matters[:1]
     )
 
-    assert subject_of(contents).startswith("Waiting for 4 nights – Spring: 41 of 42 films ready")
+    assert subject_of(contents).startswith("Waiting for 4 nights – Spring: 41 of 42 videos ready")

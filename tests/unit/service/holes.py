@@ -45,7 +45,7 @@ HOLES = {
     3: _hole(
         "the state of a failed render, and why it failed",
         DECIDE + "a_word_for_failure_needs_two_polls_with_refused_downloads",
-        DECIDE + "a_render_past_its_deadline_stalls_once_its_film_was_asked_for",
+        DECIDE + "a_render_past_its_deadline_stalls_once_its_video_was_asked_for",
     ),
     4: _hole("the envelope of a success", HERE + "envelope_of_a_success"),
     5: _hole("the name of a new video's id", HERE + "name_of_the_id_of_a_new_video"),
@@ -63,7 +63,7 @@ HOLES = {
     8: _hole(
         "the same key with another body",
         HERE + "a_key_with_another_body",
-        KEYS + "everything_that_makes_another_film_makes_another_key",
+        KEYS + "everything_that_makes_another_video_makes_another_key",
     ),
     9: _hole(
         "life, length and alphabet of keys",
@@ -90,7 +90,7 @@ HOLES = {
         SHEET + "clips.py::test_what_the_service_calls_by_another_name_is_passed_through",
     ),
     16: _hole("bodies of remakes", HERE + "bodies_of_remakes_and_reports"),
-    17: _hole("the film served while another is made", by="deployments/direct/remakes.py"),
+    17: _hole("the video served while another is made", by="deployments/direct/remakes.py"),
     18: _hole("shape of renders and progress", HERE + "shape_of_renders_and_progress"),
     19: _hole(
         "shape of a script",
@@ -146,7 +146,7 @@ HOLES = {
         "ranges, tags and lengths of a download",
         FETCH + "a_server_that_ignores_range_is_read_from_the_start",
         FETCH + "without_a_strong_etag_a_cut_starts_over",
-        FETCH + "a_film_without_a_length_is_believed_when_its_boxes_add_up",
+        FETCH + "a_video_without_a_length_is_believed_when_its_boxes_add_up",
     ),
     36: _hole(
         "what an expired address answers",
@@ -184,7 +184,9 @@ HOLES = {
         HEARS + "a_signed_body_of_any_form_is_kept_and_names_no_video",
     ),
     44: _hole("event kinds", HERE + "event_kinds"),
-    45: _hole("what emits events", ROAD + "the_whole_pipeline.py::test_a_sheet_becomes_films_once"),
+    45: _hole(
+        "what emits events", ROAD + "the_whole_pipeline.py::test_a_sheet_becomes_videos_once"
+    ),
     46: _hole(
         "how long a receiver may take",
         "tests/receiver/test_limits.py::test_hundreds_of_slow_connections_keep_no_delivery_waiting",
@@ -202,13 +204,13 @@ HOLES = {
         "what the twenty failures count",
         SUBSCRIBED + "disabled_after_twenty_failures_it_is_enabled_once_it_is_heard",
         "tests/faults/test_webhooks.py::"
-        "test_a_subscription_that_the_service_gives_up_costs_no_film",
+        "test_a_subscription_that_the_service_gives_up_costs_no_video",
     ),
     50: _hole(
         "events missed while disabled",
         SUBSCRIBED + "a_receiver_that_is_down_is_a_trouble_and_what_it_missed_is_told",
         "tests/faults/test_webhooks.py::"
-        "test_a_subscription_that_the_service_gives_up_costs_no_film",
+        "test_a_subscription_that_the_service_gives_up_costs_no_video",
     ),
     51: _hole("fields of a delivery attempt", HERE + "fields_of_a_delivery_attempt"),
     52: _hole(
@@ -256,9 +258,9 @@ HOLES = {
     ),
     61: _hole("how many scenes there are", HERE + "number_of_scenes"),
     62: _hole(
-        "an event before its film",
+        "an event before its video",
         "tests/unit/service/test_operations.py::"
-        "test_a_film_that_is_not_ready_is_a_conflict_told_at_once",
+        "test_a_video_that_is_not_ready_is_a_conflict_told_at_once",
         DECIDE + "every_state_and_every_observation",
     ),
     63: _hole(

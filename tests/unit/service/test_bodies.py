@@ -28,7 +28,7 @@ def test_a_clip_of_an_image_may_speak():
     assert body["narration"] == "Hello."
 
 
-def test_a_filmed_clip_speaks_a_script_of_any_form():
+def test_a_recorded_clip_speaks_a_script_of_any_form():
     for script in ("Hello.", {"scenes": [{"text": "Hello."}]}):
         body = body_of(TalkingAvatar, clip="https://f.test/c.mp4", script=script)
         assert body == {"clip": "https://f.test/c.mp4", "script": script}
@@ -64,4 +64,4 @@ def test_the_bodies_of_remakes_hold_what_was_given_and_nothing_else():
     assert body_of(RegenerateScene, narration=None) == {}
     assert body_of(RegenerateScene, narration="New words.") == {"narration": "New words."}
     assert body_of(RegenerateVoice, voice_id="v2") == {"voice_id": "v2"}
-    assert body_of(Report, reason="wrong film") == {"reason": "wrong film"}
+    assert body_of(Report, reason="wrong video") == {"reason": "wrong video"}

@@ -151,7 +151,7 @@ async def test_a_trouble_with_a_moment_closes_it_too(talk, time):
     assert first.value.retry_at == second.value.retry_at == time.now + timedelta(seconds=900)
 
 
-async def test_a_film_that_is_not_ready_does_not_close_it(talk, time):
+async def test_a_video_that_is_not_ready_does_not_close_it(talk, time):
     service, seen = talk((409, {}, {"retry-after": "900"}), OK)
     with pytest.raises(Exception, match="not ready") as caught:
         await service.download("vid_1")

@@ -78,7 +78,7 @@ async def test_a_page_in_place_of_captions_is_not_captions(talk):
         await service.captions("vid_1", "srt")
 
 
-async def test_a_film_that_is_not_ready_is_a_conflict_told_at_once(talk):
+async def test_a_video_that_is_not_ready_is_a_conflict_told_at_once(talk):
     service, seen = talk((409, refusal("rendering", "not_ready", retryable=True)))
     with pytest.raises(Conflict, match="not ready") as caught:
         await service.download("vid_1")

@@ -1,4 +1,4 @@
-"""Remakes, edits and what can be taken from a film: the answers whose shape nobody knows."""
+"""Remakes, edits and what can be taken from a video: the answers whose shape nobody knows."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_an_edit_that_shows_nothing_is_an_edit(talk, answer):
 async def test_a_deletion_and_a_report_succeed_whatever_is_said(talk, answer):
     service, seen = talk(answer)
     await service.delete("vid_1")
-    await service.report("vid_1", {"reason": "wrong film"})
+    await service.report("vid_1", {"reason": "wrong video"})
     assert [request.method for request in seen] == ["DELETE", "POST"]
 
 

@@ -13,7 +13,7 @@ from callsheet.tasks.errors import ServiceError
 from callsheet.tasks.service import SignedUrl
 
 KEY = "mav_canary0secret"
-SIGNED = "https://files.test/film.mp4?X-Amz-Signature=canary1&Expires=1"
+SIGNED = "https://files.test/video.mp4?X-Amz-Signature=canary1&Expires=1"
 ECHO = {"error": {"message": f"bad token {KEY} at {SIGNED}", "code": KEY}, "meta": {"a": KEY}}
 CANARIES = ("canary0", "canary1")
 

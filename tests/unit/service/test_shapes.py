@@ -235,6 +235,6 @@ async def test_the_credits_that_are_left(talk, wrap, data, amount):
     ],
 )
 @both
-async def test_a_quote_may_say_for_how_long_a_film_it_is(talk, wrap, data, seconds):
+async def test_a_quote_may_say_for_how_long_a_video_it_is(talk, wrap, data, seconds):
     service, _ = talk((200, wrap(data)))
     assert (await service.estimate({"tool": "explainer"})).seconds == seconds

@@ -1,9 +1,9 @@
-"""Lines that nobody wrote a film into: blank ones, unticked checkboxes, totals."""
+"""Lines that nobody wrote a video into: blank ones, unticked checkboxes, totals."""
 
 import pytest
 
 HEAD = ["id", "tool", "title", "enabled", "max_credits"]
-FILM = ["r1", "explainer", "One", True, 20]
+VIDEO = ["r1", "explainer", "One", True, 20]
 
 
 @pytest.mark.parametrize(
@@ -16,14 +16,14 @@ FILM = ["r1", "explainer", "One", True, 20]
     ],
 )
 def test_a_line_of_nothing_but_unticked_checkboxes_is_blank(read, table, line):
-    content, name, _ = table([HEAD, FILM, *[line] * 1000])
+    content, name, _ = table([HEAD, VIDEO, *[line] * 1000])
     sheet = read(content, name)
     assert [brief.row for brief in sheet.briefs] == ["r1"]
     assert not sheet.notes
 
 
 def test_an_unticked_checkbox_beside_anything_else_is_no_blank_line(refuse, table):
-    content, name, _ = table([HEAD, FILM, [None, None, "Two", False, None]])
+    content, name, _ = table([HEAD, VIDEO, [None, None, "Two", False, None]])
     (problem,) = refuse(content, name)
     assert "has neither a tool nor a script" in problem
 
@@ -33,7 +33,7 @@ def test_formulas_without_a_text_are_blank(read, workbook):
     import re
     import zipfile
 
-    book = workbook([HEAD, FILM, [None, None, '=IF(A3="","","x")', False, None]])
+    book = workbook([HEAD, VIDEO, [None, None, '=IF(A3="","","x")', False, None]])
     changed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(book)) as old, zipfile.ZipFile(changed, "w") as new:
         for part in old.namelist():
@@ -54,7 +54,7 @@ def test_formulas_without_a_text_are_blank(read, workbook):
     ],
 )
 def test_totals_below_the_rows_are_no_row_and_said(read, table, total):
-    content, name, _ = table([HEAD, FILM, ["r2", "t", "Two", True, 20], [], total, [], []])
+    content, name, _ = table([HEAD, VIDEO, ["r2", "t", "Two", True, 20], [], total, [], []])
     sheet = read(content, name)
     assert [brief.row for brief in sheet.briefs] == ["r1", "r2"]
     (note,) = sheet.notes
@@ -70,11 +70,11 @@ def test_totals_below_the_rows_are_no_row_and_said(read, table, total):
         ["7", "explainer", None, None, 20],
     ],
 )
-def test_a_film_about_totals_is_a_row(read, table, line):
-    content, name, _ = table([HEAD, FILM, line])
+def test_a_video_about_totals_is_a_row(read, table, line):
+    content, name, _ = table([HEAD, VIDEO, line])
     assert len(read(content, name).briefs) == 2
 
 
 def test_totals_between_rows_are_refused(refuse, table):
-    content, name, _ = table([HEAD, ["Total", None, None, None, 20], FILM])
+    content, name, _ = table([HEAD, ["Total", None, None, None, 20], VIDEO])
     assert "neither a tool nor a script" in refuse(content, name)[0]

@@ -1,4 +1,4 @@
-"""Rows that ask for a clip instead of a film."""
+"""Rows that ask for a clip instead of a video."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_an_image_is_animated(read):
     assert brief.captions == ()
 
 
-def test_a_filmed_clip_speaks_a_script_as_it_is_written(read):
+def test_a_recorded_clip_speaks_a_script_as_it_is_written(read):
     brief = one(read(f'id,operation,clip,script\na,talking-avatar,{CLIP},"One.\n\nTwo."\n'))
     assert brief.request == {"clip": CLIP, "script": "One.\n\nTwo."}
 
@@ -60,18 +60,18 @@ def test_captions_of_a_clip_are_asked_for_where_somebody_wants_them(read):
     assert brief.captions == ("srt",)
 
 
-def test_a_film_and_a_clip_of_the_same_words_are_different_briefs(read):
+def test_a_video_and_a_clip_of_the_same_words_are_different_briefs(read):
     with_word = one(read(f"operation,image\nimage-to-video,{IMAGE}\n"))
     other = one(read(f"operation,clip,script\ntalking-avatar,{IMAGE},Hi\n"))
     assert with_word.row != other.row
     assert with_word.digest != other.digest
 
 
-def test_defaults_of_films_do_not_reach_into_clips(read):
+def test_defaults_of_videos_do_not_reach_into_clips(read):
     sheet = read(
         "defaults: {tool: explainer, mode: hybrid, aspect_ratio: '1:1'}\n"
         "rows:\n"
-        "  - {id: a, title: A film}\n"
+        "  - {id: a, title: A video}\n"
         f"  - {{id: b, operation: image-to-video, image: '{IMAGE}'}}\n",
         "campaign.yaml",
     )
@@ -88,9 +88,9 @@ def test_a_default_that_is_not_for_a_row_is_left_out(read):
         "  - {id: c, operation: create, script: Hello}\n",
         "campaign.yaml",
     )
-    clip, film, own = sheet.briefs
+    clip, video, own = sheet.briefs
     assert clip.request == {"image": IMAGE}
-    assert film.request == {"tool": "explainer", "fields": {"a": "x"}}
+    assert video.request == {"tool": "explainer", "fields": {"a": "x"}}
     assert own.request == {"script": {"scenes": [{"narration": "Hello"}]}}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 HEAD = ["id", "tool", "Title"]
-FILM = ["r1", "explainer", "One"]
+VIDEO = ["r1", "explainer", "One"]
 LOGO = ["", "", ""]
 
 
@@ -18,14 +18,14 @@ LOGO = ["", "", ""]
     ],
 )
 def test_it_finds_the_header_below_other_lines_and_says_so(read, refuse, table, above, header):
-    content, name, line = table([*above, HEAD, FILM])
+    content, name, line = table([*above, HEAD, VIDEO])
     sheet = read(content, name)
     assert (sheet.briefs[0].row, sheet.briefs[0].line) == ("r1", header + 1)
     lost = f"{line} 1 above it is" if header == 2 else f"{line}s 1 to {header - 1} above it are"
     assert [str(note) for note in sheet.notes] == [
         f"{name} has its header in {line} {header}; {lost} not read"
     ]
-    content, name, line = table([*above, [*HEAD, "mode"], [*FILM, "loud"]])
+    content, name, line = table([*above, [*HEAD, "mode"], [*VIDEO, "loud"]])
     where = f'{name}:{header + 1} row "r1", column mode'
     assert refuse(content, name)[0].startswith(where)
 
@@ -33,8 +33,8 @@ def test_it_finds_the_header_below_other_lines_and_says_so(read, refuse, table, 
 @pytest.mark.parametrize(
     "rows",
     [
-        [HEAD, FILM],
-        [[], [], HEAD, FILM],
+        [HEAD, VIDEO],
+        [[], [], HEAD, VIDEO],
         [["Script"], ["Hello"]],
         [["Script", "x_mine"], ["Hello", "a"]],
         [HEAD, ["tool", "explainer", "id"]],
@@ -52,14 +52,14 @@ def test_unknown_columns_of_a_first_line_are_still_named(refuse, table):
 
 
 def test_two_lines_that_may_be_the_header_are_refused(refuse, table):
-    content, name, line = table([["Plan"], HEAD, FILM, [], ["Script", "Language"], ["Hi", "de"]])
+    content, name, line = table([["Plan"], HEAD, VIDEO, [], ["Script", "Language"], ["Hi", "de"]])
     assert refuse(content, name) == [
         f"{name}:5 may have its header in {line}s 2 and 5: keep one table in a sheet"
     ]
 
 
 def test_a_line_that_repeats_the_header_is_no_row(read, table):
-    content, name, line = table([HEAD, FILM, HEAD, ["r2", "explainer", "Two"]])
+    content, name, line = table([HEAD, VIDEO, HEAD, ["r2", "explainer", "Two"]])
     sheet = read(content, name)
     assert [brief.line for brief in sheet.briefs] == [2, 4]
     assert [str(note) for note in sheet.notes] == [
@@ -68,7 +68,7 @@ def test_a_line_that_repeats_the_header_is_no_row(read, table):
 
 
 def test_it_does_not_look_further_than_twenty_lines(refuse, table):
-    content, name, line = table([*[["a", "b"]] * 20, HEAD, FILM])
+    content, name, line = table([*[["a", "b"]] * 20, HEAD, VIDEO])
     (problem,) = refuse(content, name)
     assert problem.startswith(
         f"{name}:1 has no column Callsheet knows (id, title, tool, script, ...) in its first "

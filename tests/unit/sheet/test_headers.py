@@ -84,6 +84,6 @@ def test_a_mistyped_script_column_is_one_problem_and_not_one_per_row(refuse):
 
 
 def test_a_status_sheet_can_be_read_again(read):
-    sheet = read("id,tool,cs_state,cs_film\nr1,explainer,delivered,a.mp4\n")
+    sheet = read("id,tool,cs_state,cs_video\nr1,explainer,delivered,a.mp4\n")
     assert sheet.columns == ("id", "tool")
     assert sheet.briefs == read("id,tool\nr1,explainer\n").briefs

@@ -83,12 +83,12 @@ def test_it_recommends_ids_once(read):
 def test_two_rows_alike_without_ids_are_a_question(refuse):
     (problem,) = refuse("tool,title\nexplainer,One\nexplainer,One\n")
     assert problem == (
-        'campaign.csv:3 "One" asks for the same film as line 2 (both without an id): '
-        "delete one, or give each an id if two films are wanted"
+        'campaign.csv:3 "One" asks for the same video as line 2 (both without an id): '
+        "delete one, or give each an id if two videos are wanted"
     )
 
 
-def test_two_rows_alike_with_ids_are_two_films(read):
+def test_two_rows_alike_with_ids_are_two_videos(read):
     first, second = read("id,tool\na,explainer\nb,explainer\n").briefs
     assert first.digest == second.digest
 

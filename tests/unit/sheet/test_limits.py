@@ -39,7 +39,7 @@ def test_it_suspects_a_missing_quote_behind_a_cell_without_end(refuse):
 
 
 def test_it_reads_a_large_sheet_in_seconds(read):
-    text = "id,tool,title,fields.a\n" + "".join(f"r{n},t,Film {n},x\n" for n in range(20_000))
+    text = "id,tool,title,fields.a\n" + "".join(f"r{n},t,Video {n},x\n" for n in range(20_000))
     assert len(read(text).briefs) == 20_000
 
 

@@ -8,7 +8,7 @@ import pytest
 YAML = [
     ("\ttool: t", 3, "the line begins with a tab: indent with spaces"),
     ("\ttool: t\n\ttitle: x\n\ttopic: y", 3, "the line begins with a tab, and so do 2 more"),
-    ("    title: Tea: the film", 3, 'quotes around it, like title: "Tea: the film"'),
+    ("    title: Tea: the video", 3, 'quotes around it, like title: "Tea: the video"'),
     ('    title: The "best": tea', 3, "quotes around it, like title: 'The \"best\": tea'"),
     ('    title: "Best" tea', 3, "goes on after its second \": put other quotes around all of it"),
     ("    title: 'it's here'", 3, 'like title: "it\'s here"'),
@@ -80,7 +80,7 @@ def test_several_mistakes_are_told_at_once_and_so_is_what_else_is_wrong(refuse):
     text = (
         "rows:\n"
         "  - id: a\n"
-        "    title: Tea: the film\n"
+        "    title: Tea: the video\n"
         "    aspect_ratio: 4:5\n"
         "    script: @a.txt\n"
         "  - {id: b, tool: t, aspect_ratio: 9:16, mode: loud}\n"

@@ -1,11 +1,11 @@
-"""Every film has a name of its own."""
+"""Every video has a name of its own."""
 
 import pytest
 
 from callsheet.tasks.sheet import template_problem
 
 
-def test_a_template_with_the_row_in_it_names_every_film():
+def test_a_template_with_the_row_in_it_names_every_video():
     assert template_problem("{campaign}/{row}/{row}-take{take}.mp4", rows=1000) is None
 
 
@@ -28,6 +28,6 @@ def test_it_refuses_half_a_brace():
 
 
 def test_the_check_is_part_of_reading_a_sheet(refuse):
-    assert refuse("id,tool\na,t\nb,t\n", name_template="film.mp4") == [
-        'campaign.csv the name template "film.mp4" gives 2 rows the same name; put {row} into it'
+    assert refuse("id,tool\na,t\nb,t\n", name_template="video.mp4") == [
+        'campaign.csv the name template "video.mp4" gives 2 rows the same name; put {row} into it'
     ]

@@ -7,7 +7,7 @@ import pytest
 from callsheet.tasks.key import idempotency_key
 from callsheet.tasks.sheet import read_sheet
 
-#: What a film of a sample has always been paid for under: another key is a second charge.
+#: What a video of a sample has always been paid for under: another key is a second charge.
 KEYS = [
     ("clips.yaml", "kettle-turns", "cs1_xmgcjlmluoy3quppaouuhhx33tbybu3jhnhy7f5t"),
     ("clips.yaml", "kettle-says", "cs1_wja3gmyfbptzyhwmd3tger4uggzk2xoesfhoyagt"),

@@ -36,7 +36,7 @@ def test_json_is_sent_as_it_is(read):
     assert read(csv(json.dumps(script, indent=1))).briefs[0].request["script"] == script
 
 
-def test_text_json_and_yaml_of_one_script_are_one_film(read):
+def test_text_json_and_yaml_of_one_script_are_one_video(read):
     text = read(csv("one\n\ntwo"))
     as_json = read(csv('{"scenes":[{"narration":"one"},{"narration":"two"}]}'))
     as_yaml = read(
@@ -94,13 +94,13 @@ def test_only_a_local_sheet_can_point_to_files(refuse):
 
 def test_it_explains_a_file_that_cannot_be_used(refuse, tmp_path):
     (tmp_path / "empty.txt").write_text(" \n")
-    (tmp_path / "film.bin").write_bytes(b"\x89PNG\xff")
+    (tmp_path / "video.bin").write_bytes(b"\x89PNG\xff")
     (tmp_path / "long.txt").write_text("x" * 100_001)
     for name, words in (
         ("gone.txt", "is not a file beside the sheet"),
         (".", "is not a file beside the sheet"),
         ("empty.txt", "is an empty file"),
-        ("film.bin", "is not UTF-8 text"),
+        ("video.bin", "is not UTF-8 text"),
         ("long.txt", "100,000 is the limit"),
     ):
         assert words in refuse(csv(f"@{name}"), folder=tmp_path)[0]

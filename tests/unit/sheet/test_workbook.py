@@ -195,15 +195,15 @@ NOTES = [["Notes"], ["Ask Ada for the logo"]]
 
 
 def test_it_reads_the_one_worksheet_with_known_columns_and_says_which(read, workbook):
-    change = with_worksheets(Films=ROWS, Old=NOTES)
+    change = with_worksheets(Videos=ROWS, Old=NOTES)
     book = workbook([["Spring campaign"], [], ["Title", "Spring"]], title="Cover", change=change)
     sheet = read(book, "c.xlsx")
     assert sheet.briefs[0].row == "r1"
     assert [str(note) for note in sheet.notes] == [
-        'c.xlsx has 3 worksheets; "Films" is read, the one with columns Callsheet knows, '
-        'not "Cover", "Old" (--worksheet Films settles it)'
+        'c.xlsx has 3 worksheets; "Videos" is read, the one with columns Callsheet knows, '
+        'not "Cover", "Old" (--worksheet Videos settles it)'
     ]
-    assert not read(book, "c.xlsx", worksheet="films").notes
+    assert not read(book, "c.xlsx", worksheet="videos").notes
 
 
 def test_it_asks_which_of_several_worksheets_is_the_sheet(refuse, read, workbook):

@@ -22,9 +22,9 @@ def topics(sheet):
 
 
 def test_a_merged_cell_counts_for_every_row_it_reaches(read, workbook):
-    films = rows(1, 2, 3, 4)
-    films[1][3] = "Tea"
-    sheet = read(workbook([HEAD, *films], change=merging("D3:D4")), "c.xlsx")
+    videos = rows(1, 2, 3, 4)
+    videos[1][3] = "Tea"
+    sheet = read(workbook([HEAD, *videos], change=merging("D3:D4")), "c.xlsx")
     assert topics(sheet) == [None, "Tea", "Tea", None]
     assert [str(note) for note in sheet.notes] == [
         "c.xlsx:3 D3:D4 is merged: its value is read for rows 3 to 4"
@@ -33,11 +33,11 @@ def test_a_merged_cell_counts_for_every_row_it_reaches(read, workbook):
 
 
 def test_many_merged_cells_are_said_once(read, workbook):
-    films = rows(*range(10))
+    videos = rows(*range(10))
     ranges = [f"D{n}:D{n + 1}" for n in range(2, 12, 2)]
     for n in range(0, 10, 2):
-        films[n][3] = f"Topic {n}"
-    sheet = read(workbook([HEAD, *films], change=merging(*ranges)), "c.xlsx")
+        videos[n][3] = f"Topic {n}"
+    sheet = read(workbook([HEAD, *videos], change=merging(*ranges)), "c.xlsx")
     assert topics(sheet) == [f"Topic {n // 2 * 2}" for n in range(10)]
     assert [str(note) for note in sheet.notes] == [
         "c.xlsx has merged cells (D2:D3, D4:D5, D6:D7 and 2 more): "
@@ -46,16 +46,16 @@ def test_many_merged_cells_are_said_once(read, workbook):
 
 
 def test_a_line_that_is_only_the_rest_of_a_merged_cell_stays_blank(read, workbook):
-    film = ["r1", "explainer", "Tall", "Tea", "en"]
+    video = ["r1", "explainer", "Tall", "Tea", "en"]
     change = merging("C2:C9", "D2:D9", "A2:A9")
-    sheet = read(workbook([HEAD, film], change=change), "c.xlsx")
+    sheet = read(workbook([HEAD, video], change=change), "c.xlsx")
     assert len(sheet.briefs) == 1
     assert not sheet.notes
 
 
 def test_a_merged_id_is_refused_once(refuse, workbook):
-    films = rows(1, 2, 3)
-    book = workbook([HEAD, *films], change=merging("A2:A4"))
+    videos = rows(1, 2, 3)
+    book = workbook([HEAD, *videos], change=merging("A2:A4"))
     assert refuse(book, "c.xlsx") == [
         "c.xlsx:2 A2:A4 is merged: rows 2 to 4 have one id; unmerge it, and give each row its own"
     ]
@@ -81,7 +81,7 @@ def test_empty_cells_that_are_merged_are_nothing(read, workbook):
 
 def test_a_header_of_two_lines_is_read_by_its_merged_names(read, workbook):
     book = workbook(
-        [["id", "Film", None, None, "Language"], [None, "tool", "title", "topic"], *rows(1)],
+        [["id", "Video", None, None, "Language"], [None, "tool", "title", "topic"], *rows(1)],
         change=merging("A1:A2", "B1:D1", "E1:E2"),
     )
     sheet = read(book, "c.xlsx")
@@ -154,10 +154,10 @@ def test_hidden_lines_that_are_no_rows_are_not_counted(read, workbook):
 
 
 def test_what_is_wrong_with_a_row_that_is_left_out_stops_nothing(read, refuse, workbook):
-    films = [*rows(1, 2, 3), ["r1", "explainer", "the old one", None, None], [None, None, "idea"]]
-    films[1][1] = "=A2"
-    films[2][4] = "#N/A"
-    book = workbook([HEAD, *films], change=hiding(3, 4, 5, 6))
+    videos = [*rows(1, 2, 3), ["r1", "explainer", "the old one", None, None], [None, None, "idea"]]
+    videos[1][1] = "=A2"
+    videos[2][4] = "#N/A"
+    book = workbook([HEAD, *videos], change=hiding(3, 4, 5, 6))
     sheet = read(book, "c.xlsx", hidden_rows="skip")
     assert (ids(sheet), sheet.skipped) == (["r1"], {"r2", "r3"})
     assert len(refuse(book, "c.xlsx")) == 4
@@ -186,7 +186,7 @@ def test_what_is_said_of_another_format_is_told_to_change_nothing(read, workbook
     assert "does not say which rows were hidden where it was made: all of them are read" in str(
         hidden
     )
-    (worksheet,) = read(csv, worksheet="Films").notes
+    (worksheet,) = read(csv, worksheet="Videos").notes
     assert str(worksheet).endswith("--worksheet is for one: it changes nothing")
     (delimiter,) = read(workbook([HEAD, *rows(1)]), "c.xlsx", delimiter=";").notes
     assert str(delimiter).endswith("--delimiter is for CSV: it changes nothing")

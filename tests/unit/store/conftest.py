@@ -1,4 +1,4 @@
-"""A real film, a spool, a server to download from, and a Fetcher that does not wait."""
+"""A real video, a spool, a server to download from, and a Fetcher that does not wait."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from callsheet.tasks.store import Fetcher
-from tests.unit.store.film_server import FilmServer
+from tests.unit.store.video_server import VideoServer
 
 
 @pytest.fixture(scope="session")
-def film_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def video_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two seconds of 320x180 with a tone, index at the front as a service would send it."""
     import imageio_ffmpeg
 
-    path = tmp_path_factory.mktemp("film") / "film.mp4"
+    path = tmp_path_factory.mktemp("video") / "video.mp4"
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-y"]
     command += ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=2"]
     command += ["-f", "lavfi", "-i", "sine=frequency=440:duration=2", "-shortest"]
@@ -28,8 +28,8 @@ def film_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def film(film_path: Path) -> bytes:
-    return film_path.read_bytes()
+def video(video_path: Path) -> bytes:
+    return video_path.read_bytes()
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def spool(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def server(film: bytes) -> AsyncIterator[FilmServer]:
-    async with FilmServer(film) as server:
+async def server(video: bytes) -> AsyncIterator[VideoServer]:
+    async with VideoServer(video) as server:
         yield server
 
 

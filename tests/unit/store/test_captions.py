@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callsheet.tasks.errors import FilmError
+from callsheet.tasks.errors import VideoError
 from callsheet.tasks.store import check_captions
 
 SRT = "1\n00:00:00,000 --> 00:00:01,500\nGuten Tag\n\n2\n00:00:01,500 --> 00:00:03,000\nja\nja\n"
@@ -47,14 +47,14 @@ def test_vtt_is_counted(text) -> None:
     ],
 )
 def test_what_is_no_captions_is_refused(data, format) -> None:
-    with pytest.raises(FilmError):
+    with pytest.raises(VideoError):
         check_captions(data, format)
 
 
 def test_one_format_does_not_pass_for_the_other() -> None:
-    with pytest.raises(FilmError, match="another format"):
+    with pytest.raises(VideoError, match="another format"):
         check_captions(VTT.encode(), "srt")
-    with pytest.raises(FilmError, match="another format"):
+    with pytest.raises(VideoError, match="another format"):
         check_captions(SRT.encode(), "vtt")
 
 
@@ -78,7 +78,7 @@ BEHIND = ["", "\n", "\n\n", "you\n", "1\n", "00:01.000 --> 00:02.000 line:0\n"]
 def outcome(text: str, format: str) -> int | str:
     try:
         return check_captions(text.encode(), format)  # type: ignore[arg-type]
-    except FilmError as error:
+    except VideoError as error:
         return str(error)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 def test_heavy_packages_are_imported_only_when_they_are_needed() -> None:
     code = (
-        "import sys, callsheet.tasks.store; callsheet.tasks.store.open_store('s3://films')\n"
+        "import sys, callsheet.tasks.store; callsheet.tasks.store.open_store('s3://videos')\n"
         "print([m for m in ('boto3', 'botocore', 'av', 'httpx', 'aiohttp', 'pysubs2')"
         " if m in sys.modules])"
     )

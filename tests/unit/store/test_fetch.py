@@ -16,10 +16,10 @@ from callsheet.tasks.crash import arm
 from callsheet.tasks.errors import StoreError
 from callsheet.tasks.store import Fetcher
 from callsheet.tasks.store.spool import BLOCK
-from tests.unit.store.film_server import (
+from tests.unit.store.video_server import (
     Answer,
-    FilmServer,
     Request,
+    VideoServer,
     always,
     answer,
     cut,
@@ -27,11 +27,11 @@ from tests.unit.store.film_server import (
 )
 
 
-async def test_it_brings_every_byte_with_both_digests(fetcher, server, film, spool) -> None:
+async def test_it_brings_every_byte_with_both_digests(fetcher, server, video, spool) -> None:
     fetched = await fetcher.fetch("row-1", server.fresh_url)
-    assert fetched.path.read_bytes() == film
-    assert fetched.bytes == len(film)
-    assert fetched.sha256 == hashlib.sha256(film).hexdigest()
+    assert fetched.path.read_bytes() == video
+    assert fetched.bytes == len(video)
+    assert fetched.sha256 == hashlib.sha256(video).hexdigest()
     assert fetched.content_type == "video/mp4"
     assert [path.name for path in spool.iterdir()] == ["row-1"]
 
@@ -50,66 +50,66 @@ async def test_it_sends_the_address_exactly_as_signed_and_no_credentials(fetcher
     assert request.headers["accept-encoding"] == "identity"
 
 
-async def test_a_cut_is_resumed_where_it_happened(fetcher, server, film) -> None:
+async def test_a_cut_is_resumed_where_it_happened(fetcher, server, video) -> None:
     server.plan += [cut(1000), cut(5000)]
     fetched = await fetcher.fetch("row-1", server.fresh_url)
-    assert fetched.sha256 == hashlib.sha256(film).hexdigest()
+    assert fetched.sha256 == hashlib.sha256(video).hexdigest()
     assert [r.headers.get("range") for r in server.requests] == [None, "bytes=1000-", "bytes=6000-"]
     assert server.requests[1].headers["if-range"] == '"one"'
 
 
-async def test_a_stalled_download_is_given_up_and_resumed(fetcher, server, film) -> None:
-    head = answer(200, film[:700], length=len(film), stall=True, ETag='"one"')
+async def test_a_stalled_download_is_given_up_and_resumed(fetcher, server, video) -> None:
+    head = answer(200, video[:700], length=len(video), stall=True, ETag='"one"')
     server.plan.append(always(head))
     fetched = await fetcher.fetch("row-1", server.fresh_url)
-    assert fetched.path.read_bytes() == film
+    assert fetched.path.read_bytes() == video
     assert server.requests[1].headers["range"] == "bytes=700-"
 
 
-async def test_a_server_that_ignores_range_is_read_from_the_start(fetcher, server, film) -> None:
-    server.plan += [cut(1000), always(answer(200, film, ETag='"one"'))]
-    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+async def test_a_server_that_ignores_range_is_read_from_the_start(fetcher, server, video) -> None:
+    server.plan += [cut(1000), always(answer(200, video, ETag='"one"'))]
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
 
 
-async def test_another_etag_starts_over(fetcher, server, film) -> None:
-    other = bytes(reversed(film))
+async def test_another_etag_starts_over(fetcher, server, video) -> None:
+    other = bytes(reversed(video))
 
-    def changed(server: FilmServer, request: Request):
-        server.data, server.etag = film, '"two"'
+    def changed(server: VideoServer, request: Request):
+        server.data, server.etag = video, '"two"'
         return honest(server, request)
 
     server.data = other
     server.plan += [cut(1000), changed]
-    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
 
 
-async def test_a_part_of_another_film_is_never_joined_on(fetcher, server, film) -> None:
-    rest = film[1000:]
-    span = f"bytes 1000-{len(film) - 1}/{len(film)}"
+async def test_a_part_of_another_video_is_never_joined_on(fetcher, server, video) -> None:
+    rest = video[1000:]
+    span = f"bytes 1000-{len(video) - 1}/{len(video)}"
     server.plan += [cut(1000), always(answer(206, rest, ETag='"two"', Content_Range=span))]
     fetched = await fetcher.fetch("row-1", server.fresh_url)
-    assert fetched.path.read_bytes() == film
+    assert fetched.path.read_bytes() == video
     assert server.requests[2].headers.get("range") is None
 
 
 @pytest.mark.parametrize("span", ["bytes 900-999/{n}", "bytes 1000-9/99", "nonsense", None])
-async def test_a_part_from_elsewhere_starts_over(fetcher, server, film, span) -> None:
-    said = span and span.format(n=len(film))
+async def test_a_part_from_elsewhere_starts_over(fetcher, server, video, span) -> None:
+    said = span and span.format(n=len(video))
     wrong = answer(206, b"x" * 100, ETag='"one"', Content_Range=said)
     server.plan += [cut(1000), always(wrong)]
-    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
 
 
-async def test_without_a_strong_etag_a_cut_starts_over(fetcher, server, film) -> None:
+async def test_without_a_strong_etag_a_cut_starts_over(fetcher, server, video) -> None:
     server.etag = 'W/"weak"'
     server.plan.append(cut(1000))
-    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
     assert "range" not in server.requests[1].headers
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
 async def test_an_expired_address_is_replaced_and_the_download_goes_on(
-    fetcher, server, film, status
+    fetcher, server, video, status
 ) -> None:
     asked = []
 
@@ -118,28 +118,28 @@ async def test_an_expired_address_is_replaced_and_the_download_goes_on(
         return server.url
 
     server.plan += [cut(1000), always(answer(status, b"<Error>expired</Error>"))]
-    assert (await fetcher.fetch("row-1", fresh_url)).path.read_bytes() == film
+    assert (await fetcher.fetch("row-1", fresh_url)).path.read_bytes() == video
     assert len(asked) == 2
     assert server.requests[2].headers["range"] == "bytes=1000-"
 
 
 async def test_a_server_that_lied_about_the_length_is_asked_for_all_of_it(
-    fetcher, server, film
+    fetcher, server, video
 ) -> None:
-    def ten_times(server: FilmServer, request: Request) -> Answer:
+    def ten_times(server: VideoServer, request: Request) -> Answer:
         raw = honest(server, request).raw
         return Answer(raw.replace(b"Content-Length: ", b"Content-Length: 1"))
 
     server.plan.append(ten_times)
-    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
-    # Everything came; the rest it had promised was not there (416); then the whole film again.
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
+    # Everything came; the rest it had promised was not there (416); then the whole video again.
     assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
-async def test_a_busy_server_is_asked_again(fetcher, server, film, pauses, status) -> None:
+async def test_a_busy_server_is_asked_again(fetcher, server, video, pauses, status) -> None:
     server.plan += [always(answer(status, Retry_After="7"))] * 2
-    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
     # Never sooner than asked; chance adds up to a tenth, here all of it.
     assert pauses == pytest.approx([7.7, 7.7])
 
@@ -161,28 +161,28 @@ async def test_a_server_that_wants_an_hour_is_left_alone(fetcher, server, pauses
     assert pauses == []
 
 
-async def test_compression_nobody_asked_for_is_undone(fetcher, server, film) -> None:
-    packed = gzip.compress(film)
+async def test_compression_nobody_asked_for_is_undone(fetcher, server, video) -> None:
+    packed = gzip.compress(video)
     server.plan += [
         always(answer(200, packed[:500], length=len(packed), Content_Encoding="gzip")),
         always(answer(200, packed, Content_Encoding="gzip", ETag='"gz"')),
     ]
-    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
     assert "range" not in server.requests[1].headers
 
 
-async def test_a_film_without_a_length_is_believed_when_its_boxes_add_up(
-    fetcher, server, film
+async def test_a_video_without_a_length_is_believed_when_its_boxes_add_up(
+    fetcher, server, video
 ) -> None:
     server.plan += [
-        always(answer(200, film[:-200], length=None)),
-        always(answer(200, film, length=None)),
+        always(answer(200, video[:-200], length=None)),
+        always(answer(200, video, length=None)),
     ]
-    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
     assert len(server.requests) == 2
 
 
-async def test_a_large_film_comes_block_by_block_through_cuts(fetcher, server, spool) -> None:
+async def test_a_large_video_comes_block_by_block_through_cuts(fetcher, server, spool) -> None:
     server.data = _large()
     server.plan += [cut(3 * BLOCK + 7), cut(5), cut(2 * BLOCK)]
     fetched = await fetcher.fetch("row-1", server.fresh_url)
@@ -194,7 +194,7 @@ async def test_a_large_film_comes_block_by_block_through_cuts(fetcher, server, s
     assert [path.name for path in spool.iterdir()] == ["row-1"]
 
 
-async def test_a_large_film_is_hashed_and_written_beside_the_event_loop(fetcher, server) -> None:
+async def test_a_large_video_is_hashed_and_written_beside_the_event_loop(fetcher, server) -> None:
     server.data = _large()
     where = []
     arm(lambda name, _: where.append((name, threading.current_thread().name)))
@@ -230,9 +230,9 @@ def _large() -> bytes:
     return random.Random(1).randbytes(8 * BLOCK + 12345)
 
 
-async def test_an_etag_that_is_no_text_is_not_sent_back(fetcher, server, film) -> None:
-    server.plan.append(always(answer(200, film[:1000], length=len(film), ETag='"\u00ff"')))
-    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+async def test_an_etag_that_is_no_text_is_not_sent_back(fetcher, server, video) -> None:
+    server.plan.append(always(answer(200, video[:1000], length=len(video), ETag='"\u00ff"')))
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
     assert "range" not in server.requests[1].headers
 
 
@@ -246,15 +246,15 @@ async def test_an_etag_that_is_no_text_is_not_sent_back(fetcher, server, film) -
 )
 async def test_every_byte_of_a_signature_arrives_as_it_was_given(fetcher, server, signed) -> None:
     async def address() -> str:
-        return f"http://127.0.0.1:{server.port}/a%2fb/../c;v=1//film.mp4?{signed}#part"
+        return f"http://127.0.0.1:{server.port}/a%2fb/../c;v=1//video.mp4?{signed}#part"
 
     await fetcher.fetch("row-1", address)
-    assert server.requests[0].target == f"/a%2fb/../c;v=1//film.mp4?{signed}"
+    assert server.requests[0].target == f"/a%2fb/../c;v=1//video.mp4?{signed}"
 
 
-async def test_redirects_are_followed_three_times(fetcher, server, film) -> None:
+async def test_redirects_are_followed_three_times(fetcher, server, video) -> None:
     server.plan += [always(answer(302, Location="/elsewhere"))] * 3
-    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == film
+    assert (await fetcher.fetch("row-1", server.fresh_url)).path.read_bytes() == video
 
 
 async def test_names_that_are_paths_stay_in_the_spool(fetcher, server, spool) -> None:
@@ -262,7 +262,7 @@ async def test_names_that_are_paths_stay_in_the_spool(fetcher, server, spool) ->
     assert fetched.path.parent == spool
 
 
-async def test_two_downloads_of_one_name_do_not_mix(fetcher, server, spool, film) -> None:
+async def test_two_downloads_of_one_name_do_not_mix(fetcher, server, spool, video) -> None:
     async with Fetcher(spool=spool, allow_http=True) as other:
         tangled = []
 
@@ -274,4 +274,4 @@ async def test_two_downloads_of_one_name_do_not_mix(fetcher, server, spool, film
 
         fetched = await fetcher.fetch("row-1", while_busy)
     assert tangled
-    assert Path(fetched.path).read_bytes() == film
+    assert Path(fetched.path).read_bytes() == video

@@ -7,9 +7,9 @@ import traceback
 
 import pytest
 
-from callsheet.tasks.errors import FilmError, StoreError
+from callsheet.tasks.errors import StoreError, VideoError
 from callsheet.tasks.store import Fetcher
-from tests.unit.store.film_server import Answer, always, answer, cut
+from tests.unit.store.video_server import Answer, always, answer, cut
 
 PAGE = b"<!DOCTYPE html><title>Sign in</title>"
 
@@ -24,23 +24,23 @@ PAGE = b"<!DOCTYPE html><title>Sign in</title>"
         ("application/octet-stream", b'{"error": "no"}'),
     ],
 )
-async def test_a_page_instead_of_a_film(fetcher, server, spool, kind, body) -> None:
+async def test_a_page_instead_of_a_video(fetcher, server, spool, kind, body) -> None:
     server.plan.append(always(answer(200, body, Content_Type=kind)))
-    with pytest.raises(FilmError, match="instead of a film"):
+    with pytest.raises(VideoError, match="instead of a video"):
         await fetcher.fetch("row-1", server.fresh_url)
     assert list(spool.iterdir()) == []
 
 
 async def test_an_empty_file(fetcher, server, spool) -> None:
     server.plan.append(always(answer(200, b"", Content_Type="video/mp4")))
-    with pytest.raises(FilmError, match="empty"):
+    with pytest.raises(VideoError, match="empty"):
         await fetcher.fetch("row-1", server.fresh_url)
     assert list(spool.iterdir()) == []
 
 
 async def test_an_unknown_compression(fetcher, server) -> None:
     server.plan.append(always(answer(200, b"....", Content_Encoding="br")))
-    with pytest.raises(FilmError, match='"br"'):
+    with pytest.raises(VideoError, match='"br"'):
         await fetcher.fetch("row-1", server.fresh_url)
 
 
@@ -61,8 +61,8 @@ async def test_http_unless_allowed(server, spool) -> None:
 @pytest.mark.parametrize(
     "location",
     [
-        "ftp://127.0.0.1/film",
-        "http://me:secret@127.0.0.1/film",
+        "ftp://127.0.0.1/video",
+        "http://me:secret@127.0.0.1/video",
         "file:///etc/passwd",
         "http://[",
         "",
@@ -83,8 +83,8 @@ async def test_a_redirect_from_https_to_http() -> None:
         check_address("http://b.example/", allow_http=True, base=URL("https://a.example/"))
 
 
-async def test_a_cut_of_unknown_length_that_never_mends(fetcher, server, film) -> None:
-    server.plan += [always(answer(200, film[:-200], length=None))] * 9
+async def test_a_cut_of_unknown_length_that_never_mends(fetcher, server, video) -> None:
+    server.plan += [always(answer(200, video[:-200], length=None))] * 9
     with pytest.raises(StoreError, match="without a length"):
         await fetcher.fetch("row-1", server.fresh_url)
     assert len(server.requests) == 5
@@ -108,7 +108,7 @@ async def test_no_error_or_log_holds_the_signed_address(
     caplog.set_level(logging.DEBUG)
     server.etag = None
     server.plan += [trouble] * 20
-    with pytest.raises((StoreError, FilmError)) as caught:
+    with pytest.raises((StoreError, VideoError)) as caught:
         await fetcher.fetch("row-1", server.fresh_url)
     told = "".join(traceback.format_exception(caught.value)) + caplog.text + repr(fetcher)
     told += "".join(path.read_text(errors="replace") for path in spool.iterdir())
@@ -118,7 +118,7 @@ async def test_no_error_or_log_holds_the_signed_address(
 
 async def test_an_unreachable_server_does_not_tell_either(fetcher) -> None:
     async def nowhere() -> str:
-        return "http://127.0.0.1:9/film?X-Amz-Signature=canary"
+        return "http://127.0.0.1:9/video?X-Amz-Signature=canary"
 
     with pytest.raises(StoreError, match="connection broke") as caught:
         await fetcher.fetch("row-1", nowhere)

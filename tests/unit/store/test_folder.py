@@ -36,17 +36,17 @@ def _file(data: bytes | Path, sha256: str, name: str = NAME) -> File:
 
 @pytest.fixture
 def store(tmp_path):
-    return open_store(str(tmp_path / "films"))
+    return open_store(str(tmp_path / "videos"))
 
 
-async def test_a_film_is_stored_and_can_be_found(store, film_path, tmp_path) -> None:
-    stored = await _put(store, film_path)
+async def test_a_video_is_stored_and_can_be_found(store, video_path, tmp_path) -> None:
+    stored = await _put(store, video_path)
     assert stored == StoredFile(
-        uri=str(tmp_path / "films" / NAME),
-        bytes=film_path.stat().st_size,
-        sha256=hashlib.sha256(film_path.read_bytes()).hexdigest(),
+        uri=str(tmp_path / "videos" / NAME),
+        bytes=video_path.stat().st_size,
+        sha256=hashlib.sha256(video_path.read_bytes()).hexdigest(),
     )
-    assert Path(stored.uri).read_bytes() == film_path.read_bytes()
+    assert Path(stored.uri).read_bytes() == video_path.read_bytes()
     assert await store.head(NAME) == stored
     assert await store.head("spring/other.mp4") is None
     assert await store.head(f"{NAME}/below") is None
@@ -54,21 +54,21 @@ async def test_a_film_is_stored_and_can_be_found(store, film_path, tmp_path) -> 
 
 async def test_a_file_on_the_same_disk_is_taken_over_not_copied(store, tmp_path) -> None:
     spooled = tmp_path / "spooled"
-    spooled.write_bytes(b"film")
+    spooled.write_bytes(b"video")
     spooled.chmod(0o600)
     stored = Path((await _put(store, spooled)).uri)
     assert stored.samefile(spooled)
-    # Who may look into the folder may look at the film.
+    # Who may look into the folder may look at the video.
     assert stored.stat().st_mode & 0o777 == stored.parent.stat().st_mode & 0o666
 
 
 async def test_files_that_belong_together_are_stored_together(store, tmp_path) -> None:
     spooled = tmp_path / "spooled"
-    spooled.write_bytes(b"film")
-    digest = hashlib.sha256(b"film").hexdigest()
+    spooled.write_bytes(b"video")
+    digest = hashlib.sha256(b"video").hexdigest()
     words = _file(b"words", hashlib.sha256(b"words").hexdigest(), "spring/ad-1/ad-1.srt")
     stored = await store.put(_file(spooled, digest), words, metadata={})
-    assert [Path(one.uri).read_bytes() for one in stored] == [b"film", b"words"]
+    assert [Path(one.uri).read_bytes() for one in stored] == [b"video", b"words"]
 
 
 async def test_a_file_that_is_taken_over_takes_no_name_from_another(store, tmp_path) -> None:
@@ -81,9 +81,9 @@ async def test_a_file_that_is_taken_over_takes_no_name_from_another(store, tmp_p
 
 
 async def test_storing_it_twice_is_a_no_op(store) -> None:
-    first = await _put(store, b"film")
+    first = await _put(store, b"video")
     before = os.stat(first.uri)
-    assert await _put(store, b"film") == first
+    assert await _put(store, b"video") == first
     assert os.stat(first.uri).st_mtime_ns == before.st_mtime_ns
 
 
@@ -100,19 +100,19 @@ async def test_another_file_is_left_alone(store) -> None:
 async def test_of_many_at_once_exactly_one_wins(store, tmp_path, links, monkeypatch) -> None:
     if not links:
         monkeypatch.setattr(os, "link", _no_links)
-    films = [bytes([n]) * 100_000 for n in range(8)]
-    outcomes = await asyncio.gather(*(_put(store, f) for f in films), return_exceptions=True)
+    videos = [bytes([n]) * 100_000 for n in range(8)]
+    outcomes = await asyncio.gather(*(_put(store, f) for f in videos), return_exceptions=True)
     won = [outcome for outcome in outcomes if isinstance(outcome, StoredFile)]
     lost = [outcome for outcome in outcomes if isinstance(outcome, StoreError)]
     assert len(won) == 1
     assert len(lost) == 7
     assert all(error.conflict for error in lost)
-    assert Path(won[0].uri).read_bytes() == films[outcomes.index(won[0])]
+    assert Path(won[0].uri).read_bytes() == videos[outcomes.index(won[0])]
     assert [p.name for p in Path(won[0].uri).parent.iterdir()] == [Path(NAME).name]
 
 
 async def test_of_many_equal_ones_at_once_all_succeed(store) -> None:
-    assert len(set(await asyncio.gather(*(_put(store, b"film") for _ in range(8))))) == 1
+    assert len(set(await asyncio.gather(*(_put(store, b"video") for _ in range(8))))) == 1
 
 
 def _no_links(*_: object, **__: object) -> None:
@@ -120,13 +120,13 @@ def _no_links(*_: object, **__: object) -> None:
 
 
 async def test_a_killed_writer_leaves_nothing_for_long(store, tmp_path) -> None:
-    left = TemporaryFile(tmp_path / "films" / NAME).path
+    left = TemporaryFile(tmp_path / "videos" / NAME).path
     writing = left.with_name(".callsheet-0.part")
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half a fi")
     # What another process writes just now is not touched.
     with open_locked(writing):
-        stored = await _put(store, b"film")
+        stored = await _put(store, b"video")
     assert {p.name for p in Path(stored.uri).parent.iterdir()} == {Path(NAME).name, writing.name}
 
 
@@ -139,29 +139,29 @@ def test_a_folder_of_many_is_looked_through_once(tmp_path, monkeypatch) -> None:
         return scandir(folder)
 
     monkeypatch.setattr(os, "scandir", counted)
-    (tmp_path / "films" / "spring" / "ad-1").mkdir(parents=True)
+    (tmp_path / "videos" / "spring" / "ad-1").mkdir(parents=True)
     # More than there are threads: one above others is never what nobody has needed for longest.
-    writer = FolderWriter(tmp_path / "films", known=20)
+    writer = FolderWriter(tmp_path / "videos", known=20)
 
     def put(number: int) -> None:
-        digest = hashlib.sha256(b"film").hexdigest()
-        writer.put([_file(b"film", digest, f"spring/ad-{number}/film.mp4")])
+        digest = hashlib.sha256(b"video").hexdigest()
+        writer.put([_file(b"video", digest, f"spring/ad-{number}/video.mp4")])
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(put, range(30)))
-    assert looked == {"films": 1, "spring": 1, "ad-1": 1}
+    assert looked == {"videos": 1, "spring": 1, "ad-1": 1}
 
 
 async def test_a_file_that_is_not_what_it_is_said_to_be_is_not_stored(store) -> None:
     with pytest.raises(StoreError, match="not what was downloaded"):
-        await store.put(_file(b"film", "0" * 64), metadata={})
+        await store.put(_file(b"video", "0" * 64), metadata={})
     assert await store.head(NAME) is None
 
 
 async def test_a_folder_that_was_removed_meanwhile_is_made_again(store) -> None:
-    stored = await _put(store, b"film")
+    stored = await _put(store, b"video")
     shutil.rmtree(Path(stored.uri).parent)
-    assert await _put(store, b"film") == stored
+    assert await _put(store, b"video") == stored
 
 
 async def test_replace_overwrites(store) -> None:
@@ -183,47 +183,47 @@ async def test_a_reader_never_sees_half_a_manifest(store) -> None:
     assert seen <= set(texts)
 
 
-@pytest.mark.parametrize("name", ["../film.mp4", "a/../../film.mp4", "/etc/film.mp4", "", "."])
+@pytest.mark.parametrize("name", ["../video.mp4", "a/../../video.mp4", "/etc/video.mp4", "", "."])
 async def test_names_do_not_lead_out_of_the_folder(store, name) -> None:
     with pytest.raises(StoreError, match="inside the store"):
-        await _put(store, b"film", name)
+        await _put(store, b"video", name)
 
 
 async def test_links_do_not_lead_out_of_the_folder(store, tmp_path) -> None:
-    (tmp_path / "films").mkdir()
-    (tmp_path / "films" / "out").symlink_to(tmp_path)
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "videos" / "out").symlink_to(tmp_path)
     with pytest.raises(StoreError, match="inside the store"):
-        await _put(store, b"film", "out/film.mp4")
+        await _put(store, b"video", "out/video.mp4")
 
 
 async def test_a_good_folder_is_made_and_left_empty(store, tmp_path) -> None:
     await store.check()
-    assert list((tmp_path / "films").iterdir()) == []
+    assert list((tmp_path / "videos").iterdir()) == []
 
 
 async def test_a_folder_below_a_file_is_unusable(tmp_path) -> None:
     (tmp_path / "file").write_text("")
-    store = open_store(str(tmp_path / "file" / "films"))
+    store = open_store(str(tmp_path / "file" / "videos"))
     with pytest.raises(StoreUnusable, match="cannot be written") as caught:
         await store.check()
     assert caught.value.remedy
     with pytest.raises(StoreError):
-        await _put(store, b"film")
+        await _put(store, b"video")
 
 
 async def test_addresses(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "/home/somebody")
     assert open_store("deliveries/").address == str(tmp_path / "deliveries")
-    assert open_store("file:///srv/my%20films").address == "/srv/my films"
-    assert open_store("~/films").address == "/home/somebody/films"
-    assert open_store("s3://films//a/b/").address == "s3://films/a/b"
+    assert open_store("file:///srv/my%20videos").address == "/srv/my videos"
+    assert open_store("~/videos").address == "/home/somebody/videos"
+    assert open_store("s3://videos//a/b/").address == "s3://videos/a/b"
 
 
 @pytest.mark.parametrize(
     "address",
-    ["", " ", "gs://films", "https://films", "s3://", "s3:///prefix", "s3://key:secret@films/x",
-     "s3://films?endpoint=x", "file://elsewhere/films"],
+    ["", " ", "gs://videos", "https://videos", "s3://", "s3:///prefix", "s3://key:secret@videos/x",
+     "s3://videos?endpoint=x", "file://elsewhere/videos"],
 )  # fmt: skip
 def test_wrong_addresses_are_refused(address) -> None:
     with pytest.raises(ConfigurationError) as caught:
@@ -261,7 +261,7 @@ def test_one_sync_of_a_folder_serves_all_who_asked_before_it(tmp_path, monkeypat
 
 async def test_what_can_be_made_again_is_kept_over_nobodys(store, tmp_path) -> None:
     uri = await store.keep("spring/a/a.jpg", b"poster", content_type="image/jpeg")
-    assert uri == str(tmp_path / "films" / "spring" / "a" / "a.jpg")
+    assert uri == str(tmp_path / "videos" / "spring" / "a" / "a.jpg")
     assert await store.keep("spring/a/a.jpg", b"poster", content_type="image/jpeg") == uri
     assert await store.keep("spring/a/a.jpg", b"another", content_type="image/jpeg") is None
     assert await store.keep("../a.jpg", b"poster", content_type="image/jpeg") is None
@@ -269,5 +269,5 @@ async def test_what_can_be_made_again_is_kept_over_nobodys(store, tmp_path) -> N
 
 
 async def test_a_disk_that_takes_no_picture_is_no_trouble(store, tmp_path) -> None:
-    (tmp_path / "films").write_text("a file is here")
+    (tmp_path / "videos").write_text("a file is here")
     assert await store.keep("spring/a.jpg", b"poster", content_type="image/jpeg") is None

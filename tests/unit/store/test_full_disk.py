@@ -22,7 +22,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))
 store = open_store(sys.argv[1])
 try:
-    asyncio.run(store.replace("film.mp4", bytes(20000), content_type="video/mp4"))
+    asyncio.run(store.replace("video.mp4", bytes(20000), content_type="video/mp4"))
 except StoreError as error:
     print(error)
 """
@@ -44,14 +44,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-async def test_a_film_that_will_not_fit_is_not_begun(fetcher, server, spool) -> None:
+async def test_a_video_that_will_not_fit_is_not_begun(fetcher, server, spool) -> None:
     async with Fetcher(spool=spool, allow_http=True, reserve=10**18) as fetcher:
         with pytest.raises(StoreError, match="the spool disk is full"):
             await fetcher.fetch("row-1", server.fresh_url)
 
 
-async def test_a_spool_that_fills_up_gives_its_room_back(server, film, small_disk) -> None:
-    server.data, server.etag = film * 8, None
+async def test_a_spool_that_fills_up_gives_its_room_back(server, video, small_disk) -> None:
+    server.data, server.etag = video * 8, None
     async with Fetcher(spool=small_disk / "spool", allow_http=True, reserve=-(10**9)) as fetcher:
         with pytest.raises(StoreError, match="the spool disk is full") as caught:
             await fetcher.fetch("row-1", server.fresh_url)
@@ -62,7 +62,7 @@ async def test_a_spool_that_fills_up_gives_its_room_back(server, film, small_dis
 async def test_a_folder_that_fills_up(small_disk) -> None:
     store = open_store(str(small_disk))
     with pytest.raises(StoreError, match="the disk of the store is full"):
-        await store.replace("film.mp4", bytes(2_000_000), content_type="video/mp4")
+        await store.replace("video.mp4", bytes(2_000_000), content_type="video/mp4")
     assert list(small_disk.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""What a look at a film finds wrong, and the pictures it makes."""
+"""What a look at a video finds wrong, and the pictures it makes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from callsheet.tasks.errors import FilmError
+from callsheet.tasks.errors import VideoError
 from callsheet.tasks.store.checks import judge_captions, judge_length
 from callsheet.tasks.store.inspection import inspect_closely
-from tests.unit.store.made_films import (
+from tests.unit.store.made_videos import (
     frozen_from,
-    make_film,
+    make_video,
     moving,
     one_word,
     plain,
@@ -52,8 +52,8 @@ SOUND = {"silence": "ok", "clipping": "ok"}
     ],
 )  # fmt: skip
 def test_what_is_plainly_wrong_is_found(tmp_path, picture, sound, keys, found) -> None:
-    film = make_film(tmp_path / "film.mp4", picture, sound, keys_every=keys)
-    inspection = inspect_closely(film, "no")
+    video = make_video(tmp_path / "video.mp4", picture, sound, keys_every=keys)
+    inspection = inspect_closely(video, "no")
     expected = {"black": "ok", "frozen": "ok", **SOUND, **found}
     wrong = {name: words for name, words in inspection.findings.items() if words != "ok"}
     assert set(inspection.findings) == set(expected)
@@ -64,15 +64,15 @@ def test_what_is_plainly_wrong_is_found(tmp_path, picture, sound, keys, found) -
 
 
 def test_where_it_stands_still_is_said(tmp_path) -> None:
-    film = make_film(tmp_path / "film.mp4", frozen_from(2, LIGHT), seconds=8)
-    words = inspect_closely(film, "no").findings["frozen"]
+    video = make_video(tmp_path / "video.mp4", frozen_from(2, LIGHT), seconds=8)
+    words = inspect_closely(video, "no").findings["frozen"]
     begin, end = (float(word) for word in words.split() if word[0].isdigit())
     assert begin == pytest.approx(2, abs=0.5)
     assert end == pytest.approx(8, abs=0.2)
 
 
-def test_a_film_without_sound_is_not_judged_by_it(tmp_path) -> None:
-    inspection = inspect_closely(make_film(tmp_path / "film.mp4", LIGHT, None), "no")
+def test_a_video_without_sound_is_not_judged_by_it(tmp_path) -> None:
+    inspection = inspect_closely(make_video(tmp_path / "video.mp4", LIGHT, None), "no")
     assert inspection.findings == {"black": "ok", "frozen": "ok"}
     assert inspection.poster is None
 
@@ -87,9 +87,9 @@ def test_a_film_without_sound_is_not_judged_by_it(tmp_path) -> None:
         ((50, 40), (50, 40), (50, 40)),
     ],
 )
-def test_pictures_have_the_shape_of_the_film(tmp_path, size, poster, tile) -> None:
-    film = make_film(tmp_path / "film.mp4", moving(*size), None, seconds=2, keys_every=0.25)
-    inspection = inspect_closely(film, "yes")
+def test_pictures_have_the_shape_of_the_video(tmp_path, size, poster, tile) -> None:
+    video = make_video(tmp_path / "video.mp4", moving(*size), None, seconds=2, keys_every=0.25)
+    inspection = inspect_closely(video, "yes")
     assert inspection.poster is not None
     assert inspection.strip is not None
     assert inspection.shown > 5
@@ -102,10 +102,10 @@ def test_pictures_have_the_shape_of_the_film(tmp_path, size, poster, tile) -> No
             assert (made.width, made.height) == (width, height)
 
 
-def test_a_strip_goes_on_with_the_film_and_a_poster_shows_something(tmp_path) -> None:
+def test_a_strip_goes_on_with_the_video_and_a_poster_shows_something(tmp_path) -> None:
     picture = until(2.0, DARK, until(4.0, plain(90), plain(200)))
     inspection = inspect_closely(
-        make_film(tmp_path / "film.mp4", picture, None, keys_every=0.5), "yes"
+        make_video(tmp_path / "video.mp4", picture, None, keys_every=0.5), "yes"
     )
     assert inspection.strip is not None
     assert inspection.poster is not None
@@ -120,7 +120,7 @@ def test_a_strip_goes_on_with_the_film_and_a_poster_shows_something(tmp_path) ->
 
 def test_a_poster_alone_may_be_asked_for(tmp_path) -> None:
     inspection = inspect_closely(
-        make_film(tmp_path / "film.mp4", until(0.5, DARK, LIGHT), None), "poster"
+        make_video(tmp_path / "video.mp4", until(0.5, DARK, LIGHT), None), "poster"
     )
     assert inspection.strip is None
     assert inspection.poster is not None
@@ -129,30 +129,30 @@ def test_a_poster_alone_may_be_asked_for(tmp_path) -> None:
         assert poster.convert("L").getextrema()[1] > 200
 
 
-def test_the_same_film_makes_the_same_pictures(tmp_path) -> None:
-    film = make_film(tmp_path / "film.mp4", LIGHT, None)
-    one, other = inspect_closely(film, "yes"), inspect_closely(film, "yes")
+def test_the_same_video_makes_the_same_pictures(tmp_path) -> None:
+    video = make_video(tmp_path / "video.mp4", LIGHT, None)
+    one, other = inspect_closely(video, "yes"), inspect_closely(video, "yes")
     assert one == other
 
 
-def test_a_film_that_does_not_play_is_refused_as_before(tmp_path) -> None:
-    film = make_film(tmp_path / "film.mp4", LIGHT)
-    film.write_bytes(film.read_bytes()[:-500])
-    with pytest.raises(FilmError):
-        inspect_closely(film, "yes")
+def test_a_video_that_does_not_play_is_refused_as_before(tmp_path) -> None:
+    video = make_video(tmp_path / "video.mp4", LIGHT)
+    video.write_bytes(video.read_bytes()[:-500])
+    with pytest.raises(VideoError):
+        inspect_closely(video, "yes")
 
 
 def test_damaged_sound_is_no_reason_to_fail(tmp_path) -> None:
     import av
 
-    film = make_film(tmp_path / "film.mp4", LIGHT)
-    with av.open(str(film)) as container:
+    video = make_video(tmp_path / "video.mp4", LIGHT)
+    with av.open(str(video)) as container:
         entries = [(e.pos, e.size) for e in container.streams.audio[0].index_entries]
-    data = bytearray(film.read_bytes())
+    data = bytearray(video.read_bytes())
     for at, size in entries:
         data[at : at + size] = b"\x5a" * size
-    film.write_bytes(bytes(data))
-    inspection = inspect_closely(Path(film), "yes")
+    video.write_bytes(bytes(data))
+    inspection = inspect_closely(Path(video), "yes")
     assert inspection.poster is not None
     assert inspection.findings["black"] == "ok"
 
@@ -163,7 +163,7 @@ def test_damaged_sound_is_no_reason_to_fail(tmp_path) -> None:
      (16.0, 8, "it is 16 s long, 8 s were asked for"), (55.0, 60, "ok"),
      (30.0, 60, "it is 30 s long, 60 s were asked for")],
 )  # fmt: skip
-def test_a_film_is_as_long_as_was_asked(seconds, asked, found) -> None:
+def test_a_video_is_as_long_as_was_asked(seconds, asked, found) -> None:
     assert judge_length(seconds, asked) == found
 
 
@@ -179,11 +179,11 @@ def cues(*times: str, head: str = "") -> str:
          "cue 2 of the captions begins before the one above it"),
         (cues("00:00:03,000 --> 00:00:02,000"), "cue 1 of the captions ends before it begins"),
         (cues("00:00:00,000 --> 00:00:12,500"),
-         "cue 1 of the captions ends at 12.5 s, the film at 8 s"),
+         "cue 1 of the captions ends at 12.5 s, the video at 8 s"),
         (cues("00:01.000 --> 00:02.5", "01:00:03.000 --> 01:00:04.000", head="WEBVTT\n\n"),
-         "cue 2 of the captions ends at 3604 s, the film at 8 s"),
+         "cue 2 of the captions ends at 3604 s, the video at 8 s"),
         (cues("00:00:08,000 --> 00:00:08,400"), "ok"),
     ],
 )  # fmt: skip
-def test_captions_are_in_order_and_end_with_the_film(text, found) -> None:
+def test_captions_are_in_order_and_end_with_the_video(text, found) -> None:
     assert judge_captions(text, 8.0) == found

@@ -24,7 +24,7 @@ NAME = {"campaign": "spring", "row": "ad-1", "take": 2}
         ("vtt", "spring/ad-1/ad-1-take2.vtt"),
     ],
 )
-def test_captions_stand_beside_their_film(kind, expected) -> None:
+def test_captions_stand_beside_their_video(kind, expected) -> None:
     assert object_name(DEFAULT_TEMPLATE, **NAME, kind=kind) == expected
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from callsheet.tasks.errors import FilmError, StoreError
-from callsheet.tasks.store import File, Film, SecondProcess, inspect_apart, open_store
+from callsheet.tasks.errors import StoreError, VideoError
+from callsheet.tasks.store import File, SecondProcess, VideoFile, inspect_apart, open_store
 from callsheet.tasks.store.inspection import inspect_closely_apart
 from callsheet.tasks.store.second_process.frames import load_answer
 from tests.programs import ROOT
@@ -66,22 +66,22 @@ async def ends(pid: int) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_a_film_is_looked_at_and_stored_by_it(second, film, film_path, tmp_path) -> None:
-    store = open_store(str(tmp_path / "films"), second)
+async def test_a_video_is_looked_at_and_stored_by_it(second, video, video_path, tmp_path) -> None:
+    store = open_store(str(tmp_path / "videos"), second)
     pid = await second.do(os.getpid, here=here)
-    found = await inspect_apart(film_path, second)
-    closely = await inspect_closely_apart(film_path, "full", second)
+    found = await inspect_apart(video_path, second)
+    closely = await inspect_closely_apart(video_path, "full", second)
     spooled = tmp_path / "spooled.mp4"
-    spooled.write_bytes(film)
+    spooled.write_bytes(video)
     sha256 = "0" * 64
     with pytest.raises(StoreError, match="not what was downloaded"):
         await store.put(
             File(kind="mp4", name="a/a.mp4", source=spooled, sha256=sha256), metadata={}
         )
-    assert found == closely.film == Film(2.0, 320, 180, has_sound=True)
+    assert found == closely.video == VideoFile(2.0, 320, 180, has_sound=True)
     assert closely.poster
     assert closely.strip
-    assert not (tmp_path / "films" / "a" / "a.mp4").exists()
+    assert not (tmp_path / "videos" / "a" / "a.mp4").exists()
     # It was not lost on the way, which would have had all of it done here.
     assert await second.do(os.getpid, here=here) == second.pid == pid != os.getpid()
     await store.aclose()
@@ -104,9 +104,9 @@ async def test_what_goes_wrong_there_is_told_as_if_it_were_here(
         assert (told.value.permanent, told.value.conflict) == (True, True)
 
 
-async def test_a_file_that_is_no_film_is_refused_by_it(second, tmp_path) -> None:
+async def test_a_file_that_is_no_video_is_refused_by_it(second, tmp_path) -> None:
     (tmp_path / "page.mp4").write_text("<html>sorry</html>")
-    with pytest.raises(FilmError):
+    with pytest.raises(VideoError):
         await inspect_apart(tmp_path / "page.mp4", second)
 
 
@@ -179,7 +179,7 @@ async def test_what_makes_no_sense_is_not_believed(second: SecondProcess) -> Non
 
 @pytest.mark.parametrize("call", ["__import__('os').system", "eval", "exec", "print"])
 async def test_an_answer_calls_nothing(second: SecondProcess, tmp_path: Path, call: str) -> None:
-    # What a film that took the second process over would answer with.
+    # What a video that took the second process over would answer with.
     (tmp_path / "here").mkdir()
     made = f"{tmp_path}/here/made"
     words = f"touch {made}" if "system" in call else f"open({made!r}, 'w')"
@@ -227,7 +227,7 @@ async def test_a_little_work_is_done_here(use: str) -> None:
     await second.aclose()
 
 
-async def test_much_work_at_once_is_done_by_it(film_path: Path) -> None:
+async def test_much_work_at_once_is_done_by_it(video_path: Path) -> None:
     second = SecondProcess("auto")
 
     async def some_time() -> object:

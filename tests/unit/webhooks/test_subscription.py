@@ -39,7 +39,7 @@ NONCE = "Xk3vQ0mZbT9aLw2RfYc7Nd5H"
 
 def subscriber(ledger: Ledger, folder: Path, service: Any = None) -> Subscriber:
     environ = {
-        "CALLSHEET_BASE_URL": "https://films.example.com/api/v1",
+        "CALLSHEET_BASE_URL": "https://videos.example.com/api/v1",
         "CALLSHEET_API_KEY": "mav_test",
         "CALLSHEET_WEBHOOK_URL": BASE,
     }
@@ -49,7 +49,7 @@ def subscriber(ledger: Ledger, folder: Path, service: Any = None) -> Subscriber:
 
 def speaking(answer: Callable[[httpx.Request], Awaitable[httpx.Response]]) -> VideoService:
     return VideoService(
-        base_url="https://films.example.com/api/v1",
+        base_url="https://videos.example.com/api/v1",
         api_key="mav_test",
         transport=httpx.MockTransport(answer),
     )
@@ -149,7 +149,7 @@ async def test_what_is_to_become_of_a_webhook(at: Subscriber) -> None:
 
 
 async def test_one_that_was_given_another_address_is_never_deleted(at: Subscriber) -> None:
-    listed = [webhook("https://elsewhere.example.com/films")]
+    listed = [webhook("https://elsewhere.example.com/videos")]
     known = [entry(at, webhook_id="wh_1")]
     usable = compare(at, listed, known=known, kept=secret(at))
     lost = compare(at, listed, known=known, kept={})
@@ -186,7 +186,7 @@ async def test_an_address_is_known_however_it_is_shown(at: Subscriber, url: str 
     [
         "https://hooks.example.com/callsheet",
         "https://hooks.example.com/callsheet/",
-        "https://hooks.example.com/callsheet/film-ready-in-lower-case",
+        "https://hooks.example.com/callsheet/video-ready-in-lower-case",
         "https://hooks.example.com/callsheet/Short1",
         f"https://hooks.example.com/callsheet/team/{NONCE}",
         f"https://hooks.example.com/callsheet/{NONCE}?for=them",

@@ -1,0 +1,163 @@
+"""`/c/C/videos`: the contact sheet, one player, and what people decide about videos."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, Request
+from starlette.datastructures import FormData, QueryParams
+from starlette.responses import RedirectResponse, Response
+
+from callsheet.deployments.board.acts.reviews import decide, decide_all
+from callsheet.deployments.board.board import TheBoard
+from callsheet.deployments.board.page import page
+from callsheet.deployments.board.problem_details import ProblemDetails
+from callsheet.deployments.board.video_desk import VideoDesk
+from callsheet.deployments.board.video_view import VideoView
+from callsheet.deployments.board.who import Decides, Sees
+from callsheet.tasks.ledger import ReviewStands, RowFilter
+from callsheet.tasks.plural import count
+
+router = APIRouter(prefix="/c/{campaign}/videos")
+#: Who comes back after so many seconds is on another visit.
+VISIT = 1800
+_SEEN = "seen"
+
+
+@router.get("")
+async def videos(request: Request, board: TheBoard, person: Sees, campaign: str) -> Response:
+    """Show the videos; with `HX-Request` only what there is to know of the one that is open."""
+    desk = await VideoDesk.of(board, person, campaign)
+    view = VideoView.of(request.query_params)
+    if "HX-Request" in request.headers and view.open:
+        card = await desk.card(view, view.open)
+        return page(request, "_video.html", person, **await desk.opened(view, card))
+    latest, before = _visits(request, board.clock())
+    said = _said(request.query_params.get("done"))
+    told = await desk.shown(view, before)
+    answer = page(request, "videos.html", person, said=said, **told)
+    answer.set_cookie(
+        _SEEN, f"{latest:.0f}.{before or 0:.0f}", max_age=400 * 86400, path=request.url.path,
+        httponly=True, samesite="strict", secure=board.origin.startswith("https:"),
+    )  # fmt: skip
+    return answer
+
+
+@router.post("/{row}/review")
+async def review(
+    request: Request,
+    board: TheBoard,
+    person: Decides,
+    campaign: str,
+    row: str,
+    take: Annotated[int, Form(ge=1, le=2**31 - 1)],
+    verdict: Annotated[str, Form()] = "",
+    standing: Annotated[str, Form()] = "",
+    view: Annotated[str, Form()] = "",
+    to: Annotated[str, Form()] = "",
+) -> Response:
+    """Decide on a video, or take that back; a reason alone rejects. It leads back to where it was
+    done: the videos, or `row`."""
+    desk = await VideoDesk.of(board, person, campaign)
+    seen = VideoView.of(QueryParams(view))
+    # As they were sent: an empty note takes one away, without one it stays.
+    form = await request.form()
+    reason, note = _words(form, "reason"), _words(form, "note")
+    # What comes next is asked before: a video that is decided on may not match any more.
+    following = await desk.next_undecided(seen, row)
+    verdict = "reject" if reason and not verdict else verdict
+    refused = None
+    try:
+        await decide(
+            board, person, campaign=campaign, row=row, take=take, verdict=verdict or None,
+            reason=reason, note=note, instead_of=standing or None,
+        )  # fmt: skip
+    except ReviewStands as error:
+        refused = {"row": row, "words": str(error)}
+    seen = replace(seen, open=row)
+    status = 409 if refused else 200
+    if "HX-Request" in request.headers:
+        _, before = _visits(request, board.clock())
+        card = await desk.card(seen, row)
+        told = await desk.opened(seen, card) | {"video": card, "refused": refused}
+        told["chips"] = await desk.chips(seen, before)
+        return page(request, "_video_answer.html", person, status=status, **told)
+    if refused:
+        _, before = _visits(request, board.clock())
+        told = await desk.shown(seen, before) | {"refused": refused, "said": None}
+        return page(request, "videos.html", person, status=status, **told)
+    if to == "row":
+        return RedirectResponse(f"{desk.root}/rows/{quote(row, safe='')}", 303)
+    # Somebody who rejects is asked why before they go on.
+    stays = verdict != "keep" and not reason
+    following = row if stays or following is None else following
+    return RedirectResponse(f"{seen.address(desk.root, open=following)}#video", 303)
+
+
+@router.post("/verdicts")
+async def verdicts(
+    board: TheBoard,
+    person: Decides,
+    campaign: str,
+    verdict: Annotated[str, Form()],
+    rows: Annotated[Sequence[str], Form(alias="row")] = (),
+    everything: Annotated[str, Form(alias="all")] = "",
+    until: Annotated[float | None, Form(ge=0, le=1e11, allow_inf_nan=False)] = None,
+    reason: Annotated[str, Form()] = "",
+    view: Annotated[str, Form()] = "",
+) -> Response:
+    """Decide on many videos: those that were ticked, or all that match what the page showed."""
+    desk = await VideoDesk.of(board, person, campaign)
+    seen = VideoView.of(QueryParams(view))
+    if not (rows or everything):
+        remedy = "tick some, or all that match"
+        raise ProblemDetails(422, "no video was ticked; nothing was decided", remedy=remedy)
+    done = await decide_all(
+        board,
+        person,
+        campaign=campaign,
+        which=seen.which if everything else RowFilter(video=True, rows=tuple(rows)),
+        verdict=verdict,
+        reason=reason or None,
+        # Videos that came since then nobody has looked at.
+        until=until,
+    )
+    told = f"{verdict}.{done.made}.{done.same}.{done.stood}"
+    return RedirectResponse(seen.address(desk.root, done=told), 303)
+
+
+def _words(form: FormData, name: str) -> str | None:
+    found = form.get(name)
+    return found if isinstance(found, str) else None
+
+
+def _visits(request: Request, now: float) -> tuple[float, float | None]:
+    """Return when this visit's newest page was, and when the visit before it ended."""
+    try:
+        latest, before = map(float, request.cookies.get(_SEEN, "").split("."))
+    except ValueError:
+        return now, None
+    if not (0 <= latest < 1e11 and 0 <= before < 1e11):
+        return now, None
+    if now - latest > VISIT:
+        before = latest
+    return now, before or None
+
+
+def _said(done: str | None) -> str | None:
+    """Return what a bulk act came to, from the address it led to."""
+    try:
+        verdict, *numbers = (done or "").split(".")
+        made, same, stood = map(int, numbers)
+        word = {"keep": "kept", "reject": "rejected"}[verdict]
+    except (ValueError, KeyError):
+        return None
+    words = f"{count(made, 'video')} {word}."
+    if same:
+        words += f" {count(same, 'video')} had been {word} already."
+    if stood:
+        words += f" {count(stood, 'video')} decided otherwise before stay as they are."
+    return words

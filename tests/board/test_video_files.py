@@ -1,0 +1,253 @@
+"""Videos, captions and pictures as browsers and programs get them: from a folder, from a bucket."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from PIL import Image
+
+from callsheet.deployments.board.board import Board
+from callsheet.tasks.ledger import Delivered, StoredPicture, VideoFindings, deliver, keep_findings
+from tests.board.conftest import OpenBoard, board_at
+from tests.board.with_videos import wanted
+from tests.campaigns import NOW, Stage
+from tests.stores import S3Server, rclone_s3
+from tests.unit.store.made_videos import make_video, moving
+
+SRT = b"1\n00:00:00,000 --> 00:00:01,500\nThe kettle <b>hums</b>.\n"
+ADDRESS = "/videos/spring/row-1/1"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A video of three seconds whose one key frame is its first."""
+    return make_video(
+        tmp_path_factory.mktemp("made") / "video.mp4", moving(), seconds=3
+    ).read_bytes()
+
+
+def known(kind: str, uri: str, data: bytes) -> Delivered:
+    digest = hashlib.sha256(data).hexdigest()
+    return Delivered(kind=kind, uri=uri, sha256=digest, bytes=len(data), seconds=3.0)
+
+
+async def delivered(opened: OpenBoard, *files: Delivered, **pictures: StoredPicture) -> Stage:
+    """Give campaign spring one row with those files, and its board people to see it."""
+    stage = await Stage.set(opened.ledger, wanted(1))
+    ready = await stage.ready("row-1")
+    assert ready.take is not None
+    await stage.write(deliver, ready, ready.take, files=files, at=NOW)
+    if pictures:
+        findings = VideoFindings(checks={"black": "ok"}, pictures=pictures)
+        await opened.ledger.write(lambda c: keep_findings(c, ready.take.id, findings))
+    return stage
+
+
+@pytest.fixture
+async def in_folder(open_board: OpenBoard, made: bytes) -> Path:
+    """The folder where the video and its captions of the open board are."""
+    folder = Path(open_board.board.settings.store) / "spring" / "row-1"
+    folder.mkdir(parents=True)
+    video, captions = folder / "row-1-take1.mp4", folder / "row-1-take1.srt"
+    video.write_bytes(made)
+    captions.write_bytes(SRT)
+    await delivered(open_board, known("mp4", str(video), made), known("srt", str(captions), SRT))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "part"),
+    [
+        (None, 200, slice(None)),
+        ("bytes=0-99", 206, slice(0, 100)),
+        ("bytes=100-", 206, slice(100, None)),
+        ("bytes=-50", 206, slice(-50, None)),
+        ("bytes=0-999999999", 206, slice(None)),
+        ("bytes=999999999-", 416, None),
+        ("bytes=5-2", 400, None),
+    ],
+)
+async def test_a_video_comes_in_the_parts_that_are_asked_for(
+    open_board: OpenBoard, in_folder: Path, made: bytes, asked, status, part
+) -> None:
+    headers = {"range": asked} if asked else {}
+    answer = await open_board.viewer.get(f"{ADDRESS}.mp4", headers=headers)
+    assert answer.status_code == status
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    if part is not None:
+        assert answer.content == made[part]
+        assert answer.headers["content-type"] == "video/mp4"
+        assert answer.headers["accept-ranges"] == "bytes"
+    head = await open_board.viewer.head(f"{ADDRESS}.mp4", headers=headers)
+    assert head.status_code == status
+    assert head.content == b""
+
+
+async def test_a_video_that_is_known_is_not_sent_again(
+    open_board: OpenBoard, in_folder: Path, made: bytes
+) -> None:
+    answer = await open_board.viewer.get(f"/api/v1{ADDRESS}.mp4")
+    tag = answer.headers["etag"]
+    assert tag == f'"{hashlib.sha256(made).hexdigest()}"'
+    again = await open_board.viewer.get(f"{ADDRESS}.mp4", headers={"if-none-match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+    part = {"range": "bytes=0-9", "if-range": '"another"'}
+    assert (await open_board.viewer.get(f"{ADDRESS}.mp4", headers=part)).content == made
+
+
+@pytest.mark.parametrize(
+    ("end", "kind", "holds"),
+    [
+        ("srt", "application/x-subrip; charset=utf-8", "00:00:01,500"),
+        ("vtt", "text/vtt; charset=utf-8", "00:01.500"),
+    ],
+)
+async def test_captions_come_in_the_form_that_browsers_show(
+    open_board: OpenBoard, in_folder: Path, end, kind, holds
+) -> None:
+    answer = await open_board.viewer.get(f"{ADDRESS}.{end}")
+    assert answer.headers["content-type"] == kind
+    assert holds in answer.text
+    assert answer.text.startswith("WEBVTT") == (end == "vtt")
+    tag = {"if-none-match": answer.headers["etag"]}
+    assert (await open_board.viewer.get(f"{ADDRESS}.{end}", headers=tag)).status_code == 304
+
+
+@pytest.mark.parametrize("end", ["mp4", "srt", "jpg"])
+async def test_a_download_has_a_name(open_board: OpenBoard, in_folder: Path, end: str) -> None:
+    answer = await open_board.viewer.get(f"{ADDRESS}.{end}?download")
+    assert answer.headers["content-disposition"].startswith(
+        f'attachment; filename="row-1-take1.{end}"'
+    )
+
+
+async def test_a_video_without_pictures_gets_them_when_somebody_looks(
+    open_board: OpenBoard, in_folder: Path
+) -> None:
+    before = sorted(in_folder.iterdir())
+    sizes = {"jpg": (320, 180), "strip.jpg": (1600, 90)}
+    for end, size in sizes.items():
+        answer = await open_board.viewer.get(f"{ADDRESS}.{end}")
+        assert answer.headers["content-type"] == "image/jpeg"
+        with Image.open(io.BytesIO(answer.content)) as picture:
+            assert picture.size == size
+            tiles = [picture.crop((160 * n, 0, 160 * (n + 1), 90)).tobytes() for n in range(10)]
+            if end == "strip.jpg":
+                assert len(set(tiles)) == 10
+    # The store is as it was.
+    assert sorted(in_folder.iterdir()) == before
+
+
+async def test_pictures_beside_the_video_are_shown_and_lost_ones_made_again(
+    open_board: OpenBoard, tmp_path: Path, made: bytes
+) -> None:
+    video, strip = tmp_path / "video.mp4", tmp_path / "video.strip.jpg"
+    video.write_bytes(made)
+    strip.write_bytes(b"the strip")
+    kept = StoredPicture(uri=str(strip), bytes=9, width=1600, height=90, shown=8)
+    await delivered(open_board, known("mp4", str(video), made), strip=kept)
+    assert (await open_board.viewer.get(f"{ADDRESS}.strip.jpg")).content == b"the strip"
+    strip.unlink()
+    answer = await open_board.viewer.get(f"{ADDRESS}.strip.jpg")
+    assert Image.open(io.BytesIO(answer.content)).size == (1600, 90)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/videos/spring/row-1/2.mp4",
+        "/videos/spring/row-9/1.mp4",
+        "/videos/autumn/row-1/1.mp4",
+        "/videos/spring/row-1/1.exe",
+        "/videos/spring/row-1/1.mp4.bak",
+        "/videos/spring/row-1/row-1-take1.mp4",
+        "/videos/spring/row-1/..%2frow-1-take1.mp4",
+        "/videos/spring/..%2f..%2fetc/passwd",
+        "/videos/..%2f..%2f..%2fetc%2fpasswd/x/1.mp4",
+        "/videos/spring/row-1/1%00.mp4",
+        "/videos/spring/row-1/99999999999999999999.mp4",
+        "/videos/spring/row-1/-1.mp4",
+        "/videos/spring/row-1/%D9%A1.mp4",
+    ],
+)
+async def test_no_path_is_made_of_what_is_asked(
+    open_board: OpenBoard, in_folder: Path, path: str
+) -> None:
+    assert (await open_board.viewer.get(path)).status_code in (400, 404)
+
+
+async def test_nobody_gets_a_video_unasked(open_board: OpenBoard, in_folder: Path) -> None:
+    for end in ("mp4", "vtt", "jpg", "strip.jpg"):
+        assert (await open_board.nobody.get(f"{ADDRESS}.{end}")).status_code == 401
+
+
+async def test_another_file_under_a_videos_name_is_not_shown(
+    open_board: OpenBoard, in_folder: Path
+) -> None:
+    (in_folder / "row-1-take1.mp4").write_bytes(b"somebody's own")
+    (in_folder / "row-1-take1.srt").unlink()
+    for end in ("mp4", "srt", "vtt"):
+        answer = await open_board.viewer.get(f"{ADDRESS}.{end}")
+        assert answer.status_code == 404
+        assert "verify" in answer.json()["remedy"]
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with rclone_s3(tmp_path_factory.mktemp("s3")) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment().items():
+            patch.setenv(name, value)
+        yield server
+
+
+async def test_videos_of_a_bucket_come_by_a_signed_address(
+    tmp_path: Path, bucket: S3Server, made: bytes
+) -> None:
+    for end, data in (("mp4", made), ("srt", SRT), ("jpg", b"a poster")):
+        bucket.client().put_object(Bucket=bucket.bucket, Key=f"autumn/video 1.{end}", Body=data)
+    there = f"{bucket.address}/autumn/video 1"
+    files = known("mp4", f"{there}.mp4", made), known("srt", f"{there}.srt", SRT)
+    poster = StoredPicture(uri=f"{there}.jpg", bytes=8, width=320, height=180)
+    environ = {"CALLSHEET_STORE": f"{bucket.address}/autumn"}
+    async with board_at(tmp_path, environ=environ) as opened:
+        await delivered(opened, *files, poster=poster)
+        answer = await opened.viewer.get(f"{ADDRESS}.mp4?download")
+        assert answer.status_code == 302
+        assert answer.headers["cache-control"] == "no-store"
+        address = answer.headers["location"]
+        assert address.startswith(f"{bucket.endpoint}/videos/autumn/video%201.mp4?")
+        assert "X-Amz-Expires=900" in address
+        assert bucket.secret_key not in address
+        async with httpx.AsyncClient(trust_env=False) as browser:
+            video = await browser.get(address, headers={"range": "bytes=0-99"})
+            # rclone answers a part with 200.
+            assert video.is_success
+            assert video.content == made[:100]
+            picture = await opened.viewer.get(f"{ADDRESS}.jpg")
+            assert (await browser.get(picture.headers["location"])).content == b"a poster"
+        head = await opened.viewer.head(f"{ADDRESS}.mp4")
+        assert (head.status_code, head.headers["content-length"]) == (200, str(len(made)))
+        # Captions come from here: the page's origin.
+        captions = await opened.viewer.get(f"{ADDRESS}.vtt")
+        assert captions.status_code == 200
+        assert captions.text.startswith("WEBVTT")
+        strip = await opened.viewer.get(f"{ADDRESS}.strip.jpg")
+        assert Image.open(io.BytesIO(strip.content)).size == (1600, 90)
+        # A page may show what comes from there, and nothing else from elsewhere.
+        policy = captions.headers["content-security-policy"]
+        assert f"img-src 'self' {bucket.endpoint};" in policy
+        assert f"media-src 'self' {bucket.endpoint};" in policy
+        assert "connect-src 'self';" in policy
+
+
+def test_a_folder_adds_nothing_to_what_pages_may_show(open_board: OpenBoard) -> None:
+    from callsheet.deployments.board.guard import POLICY, headers_for
+
+    board: Board = replace(open_board.board)
+    assert headers_for(board)["Content-Security-Policy"] == POLICY

@@ -1,0 +1,156 @@
+"""What passes for a video."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from callsheet.tasks.errors import VideoError
+from callsheet.tasks.store import VideoFile, inspect_video
+from callsheet.tasks.store.video_file import _check_units, check_boxes
+
+
+def _file(tmp_path: Path, data: bytes) -> Path:
+    path = tmp_path / "video.mp4"
+    path.write_bytes(data)
+    return path
+
+
+def _box(kind: bytes, body: bytes = b"") -> bytes:
+    return struct.pack(">I4s", 8 + len(body), kind) + body
+
+
+def test_a_video_is_described(video_path) -> None:
+    video = inspect_video(video_path)
+    assert video == VideoFile(video.seconds, 320, 180, has_sound=True)
+    assert video.seconds == pytest.approx(2, abs=0.1)
+
+
+@pytest.mark.parametrize("missing", [1, 7, 200, 5000])
+def test_a_cut_video_is_refused_before_it_is_opened(video, tmp_path, missing) -> None:
+    with pytest.raises(VideoError, match="cut"):
+        check_boxes(_file(tmp_path, video[:-missing]))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"tiny",
+        b"<html>not found</html>",
+        b"\x00" * 4096,
+        b"\x00\x00\x00\x00",
+        b"RIFF" + b"\x00" * 100,
+        _box(b"ftyp", b"isom"),
+        _box(b"moov"),
+        _box(b"ftyp", b"isom") + _box(b"moov"),
+        struct.pack(">I4sQ", 1, b"ftyp", 3),
+    ],
+)
+def test_what_is_no_video_is_refused(tmp_path, data) -> None:
+    with pytest.raises(VideoError):
+        inspect_video(_file(tmp_path, data))
+
+
+def test_a_video_whose_pictures_are_noise_is_refused(video, tmp_path) -> None:
+    start = video.index(b"mdat") + 4
+    with pytest.raises(VideoError, match="decoded"):
+        inspect_video(_file(tmp_path, video[:start] + b"\xff" * (len(video) - start)))
+
+
+@pytest.mark.parametrize(
+    "codec", ["libx264", pytest.param("libx265", marks=pytest.mark.slow), "mpeg4"]
+)
+@pytest.mark.parametrize(("part", "instead"), [(0.3, b"\xff"), (0.5, b"\0"), (0.7, b"\xff")])
+def test_a_video_that_is_damaged_in_the_middle_is_refused(tmp_path, part, instead, codec) -> None:
+    path = _long_video(tmp_path, codec)
+    assert inspect_video(path) == VideoFile(8.0, 320, 180, has_sound=False)
+    video = bytearray(path.read_bytes())
+    at, length = int(len(video) * part), len(video) // 6
+    video[at : at + length] = instead * length
+    with pytest.raises(VideoError):
+        inspect_video(_file(tmp_path, bytes(video)))
+
+
+@pytest.mark.parametrize("codec", ["libx264", pytest.param("libx265", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("picture", ["first", "key frame", "between", "last"])
+def test_a_block_that_was_lost_in_any_picture_is_found(tmp_path, codec, picture) -> None:
+    import av
+
+    path = _long_video(tmp_path, codec, "-vf", "noise=alls=40:allf=t")
+    assert inspect_video(path).width == 320
+    with av.open(str(path)) as container:
+        found = list(container.streams.video[0].index_entries)
+    keys = [entry for entry in found if entry.is_keyframe]
+    between = next(entry for entry in found[20:] if not entry.is_keyframe and entry.size > 8192)
+    entry = {"first": keys[0], "key frame": keys[3], "between": between, "last": keys[-1]}[picture]
+    video = bytearray(path.read_bytes())
+    # In the middle of a unit: every length is right.
+    hole = entry.pos + entry.size - 6000
+    video[hole : hole + 4096] = bytes(4096)
+    with pytest.raises(VideoError, match="decoded"):
+        inspect_video(_file(tmp_path, bytes(video)))
+
+
+def test_a_last_key_frame_with_foreign_bytes_in_it_is_refused(tmp_path) -> None:
+    import av
+
+    path = _long_video(tmp_path, "libx264")
+    with av.open(str(path)) as container:
+        entries = container.streams.video[0].index_entries
+        entry = [found for found in entries if found.is_keyframe][-1]
+    video = bytearray(path.read_bytes())
+    # Its first half is left, and with it the lengths of its units.
+    half = entry.size // 2
+    video[entry.pos + half : entry.pos + entry.size] = b"\x5a" * (entry.size - half)
+    with pytest.raises(VideoError, match="decoded"):
+        inspect_video(_file(tmp_path, bytes(video)))
+
+
+def test_zeros_after_the_end_of_a_picture_are_no_hole() -> None:
+    whole = b"\x65" + bytes(range(1, 200))
+    padded = whole + bytes(100)
+    _check_units(struct.pack(">I", len(padded)) + padded, 4)
+    holed = whole + bytes(100) + b"\x80"
+    with pytest.raises(ValueError, match="hole"):
+        _check_units(struct.pack(">I", len(holed)) + holed, 4)
+
+
+def _long_video(tmp_path: Path, codec: str, *words: str) -> Path:
+    """Make a video of eight seconds with a key frame every second."""
+    import imageio_ffmpeg
+
+    path = tmp_path / "long.mp4"
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-f", "lavfi"]
+    command += ["-i", "testsrc=size=320x180:rate=12:duration=8", "-c:v", codec, "-g", "12"]
+    subprocess.run([*command, *words, "-pix_fmt", "yuv420p", str(path)], check=True)
+    return path
+
+
+def test_sound_alone_is_no_video(tmp_path) -> None:
+    import imageio_ffmpeg
+
+    path = tmp_path / "sound.mp4"
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-f", "lavfi"]
+    subprocess.run([*command, "-i", "sine=duration=1", "-c:a", "aac", str(path)], check=True)
+    with pytest.raises(VideoError, match="no picture"):
+        inspect_video(path)
+
+
+def test_boxes_of_64_bits_are_read(video, tmp_path) -> None:
+    at = video.index(b"mdat") - 4
+    body = video[at + 8 :]
+    wide = video[:at] + struct.pack(">I4sQ", 1, b"mdat", 16 + len(body)) + body
+    check_boxes(_file(tmp_path, wide), complete=True)
+
+
+def test_a_last_box_without_a_length_proves_nothing(video, tmp_path) -> None:
+    at = video.index(b"mdat") - 4
+    open_ended = video[:at] + b"\x00\x00\x00\x00" + video[at + 4 :]
+    path = _file(tmp_path, open_ended)
+    check_boxes(path)
+    with pytest.raises(VideoError, match="how long"):
+        check_boxes(path, complete=True)
