@@ -11,28 +11,30 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: install demo test test-cluster quick quick-tests torture test-image bench bench-quick lint lock clean
 
 install: $(VENV)/.installed
-	@echo "callsheet is installed. To type callsheet in any folder, paste once:"
+	@echo "Callsheet is installed. To use the callsheet command in any folder, run once:"
 	@echo '  mkdir -p ~/.local/bin && ln -sf "$(abspath $(BIN))/callsheet" ~/.local/bin/callsheet'
-	@echo '  export PATH="$$HOME/.local/bin:$$PATH"    # where ~/.local/bin is not on it yet'
-	@echo "Then, beside a sheet of your own: callsheet run SHEET --sandbox"
+	@echo '  export PATH="$$HOME/.local/bin:$$PATH"    # if ~/.local/bin is not on it yet'
+	@echo "Then go to the folder of your sheet and run: callsheet run SHEET --sandbox"
 
-# Runtime only: what a person needs to make videos, and the sandbox to try it with.
+# Runtime only: what you need to make videos, and the sandbox to try it with.
 $(VENV)/.installed: constraints.txt constraints-analysis.txt constraints-sandbox.txt pyproject.toml \
 		$(VENV)/.uv
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes \
+	@echo "Installing Callsheet into $(VENV) (one to three minutes, no account needed)"
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes \
 		-r constraints.txt -r constraints-analysis.txt -r constraints-sandbox.txt
-	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
 	@touch $@
 
-# What the tests, the linters and the benchmarks need beside it.
+# What the tests, the linters and the benchmarks need as well.
 $(VENV)/.installed-dev: constraints-dev.txt $(VENV)/.installed
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r constraints-dev.txt
+	@echo "Installing the tools of the tests"
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r constraints-dev.txt
 	@touch $@
 
 $(VENV)/.uv:
-	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else "Callsheet needs Python 3.11 to 3.13, this is %d.%d: make PYTHON=python3.12 ..." % v[:2])'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else "Callsheet needs Python 3.11 to 3.13, this is %d.%d: make PYTHON=python3.12 ..." % v[:2])'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.8
 	@touch $@
 
 # The tests of pages click through them in a real browser.
@@ -51,18 +53,18 @@ $(VENV)/.postgres: $(VENV)/.installed-dev
 	@touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400
-	@echo "Look at the videos in a browser, keep them or have them made again:"
-	@echo "  $(BIN)/callsheet board --sandbox --open"
+	@echo "callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400"
+	@$(BIN)/callsheet run configs/campaigns/spring-launch.csv --sandbox --yes --budget 400
+	@echo "Next, review the videos in your browser: $(BIN)/callsheet board --sandbox --open"
 
 # Programs are started from the wheel, as somebody has it who installs it.
 test: $(VENV)/.installed-dev $(VENV)/.browser $(VENV)/.promtool
-	$(BIN)/python -m tests.wheel $(VENV)/wheel
-	TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest -n 6 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
+	@$(BIN)/python -m tests.wheel $(VENV)/wheel
+	@TESTED_WHEEL=$(CURDIR)/$(VENV)/wheel $(BIN)/python -m pytest -n 6 --dist loadgroup -o cache_dir=$(VENV)/.pytest_cache
 
 # Two thousand rows by four workers, which die, stop and lose their servers: five minutes.
 test-cluster: $(VENV)/.installed-dev $(VENV)/.postgres
-	$(BIN)/python -m tests.cluster $(CLUSTER)
+	@$(BIN)/python -m tests.cluster $(CLUSTER)
 
 # What shows within a minute or two that another Python will do: make quick PYTHON=python3.13
 quick:
@@ -80,21 +82,21 @@ quick-tests: $(VENV)/.installed-dev
 # Where the newest Prefect cannot be installed, the tests with it are left out.
 torture: $(VENV)/.installed-dev
 	-@$(MAKE) --no-print-directory $(PREFECT_3_9)/.installed
-	$(BIN)/python -m tests.torture
+	@$(BIN)/python -m tests.torture
 
 # The image, built and at work without a container engine: some minutes, as root on Linux.
 test-image: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.containers
+	@$(BIN)/python -m tests.containers
 
 # Two tables of the same lines: half an hour, or two minutes with smaller numbers. Where the
 # other engines cannot be installed, their lines say so.
 bench: $(VENV)/.installed-dev
 	-@$(MAKE) --no-print-directory $(PEERS)/.installed
-	$(BIN)/python -m tests.bench $(BENCH)
+	@$(BIN)/python -m tests.bench $(BENCH)
 
 bench-quick: $(VENV)/.installed-dev
 	-@$(MAKE) --no-print-directory $(PEERS)/.installed
-	$(BIN)/python -m tests.bench --quick $(BENCH)
+	@$(BIN)/python -m tests.bench --quick $(BENCH)
 
 # Engines that `make bench` compares with and that do not agree with what Callsheet pins.
 $(PEERS)/.installed: constraints-peers.txt $(VENV)/.uv

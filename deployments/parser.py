@@ -12,47 +12,47 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 EPILOG = """\
-to try a sheet of your own, on this machine and at no cost:
-  callsheet check SHEET             every problem of it, each with its cell
-  callsheet run SHEET --sandbox     videos of it, by a service of our own
+Try your own sheet on this machine, at no cost:
+  callsheet check SHEET             list every problem with its cell
+  callsheet run SHEET --sandbox     make its videos with the local sandbox
 
-exit status:
-  0  everything delivered, or nothing to do     3  finished, some rows need a person
+Exit status:
+  0  everything is delivered, or nothing to do  3  finished, some rows need attention
   1  a fault in Callsheet                       4  refused to spend (budget, approval)
-  2  bad input: nothing was spent               5  parked until a later moment: run it again
+  2  bad input, nothing was spent               5  parked until later: run it again
 """
 
 #: Every command: what it does, and how the file of `deployments.arguments` begins that it is in.
 COMMANDS = {
-    "check": ("every problem of a sheet at once; contacts nobody", "sheet"),
-    "plan": ("what would happen to each row and its price; spends nothing", "sheet"),
-    "run": ("plan, ask once, produce, report", "sheet"),
-    "tools": ("what the service's tools take, and a row to begin with", "sheet"),
-    "schema": ("the JSON Schema of YAML and JSON sheets, for your editor", "sheet"),
-    "status": ("campaigns, or one of them: rows by state, credits", "ledger"),
-    "rows": ("a line for every row: state, credits, where its video is", "ledger"),
-    "explain": ("everything that is known of one row, and why", "ledger"),
-    "resolve": ("settle a paid call whose outcome nobody knows", "ledger"),
-    "verify": ("is every delivery still in the store, and intact?", "ledger"),
-    "reconcile": ("compare the ledger with what the service says", "ledger"),
-    "export": ("rows, takes, events or costs, for spreadsheets and programs", "ledger"),
-    "review": ("keep or reject the video of a row, with a reason", "ledger"),
-    "contact-sheet": ("a campaign's videos on one page or picture, to be sent", "ledger"),
-    "retake": ("another take of rows: a new video at a price that is asked about", "ledger"),
-    "ledger": ("back a ledger up, restore it, check it, make it small", "ledger"),
-    "cancel": ("cancel rows or a whole campaign, also while a run is at work", "ledger"),
-    "nightly": ("sweep an inbox of sheets: what is new or changed is made", "night"),
-    "nights": ("list nights, pause them, have them started, see what they tell", "night"),
-    "video": ("every operation on videos, directly", "direct"),
-    "webhooks": ("every operation on webhook subscriptions, directly", "direct"),
-    "login": ("get a key for the service and keep it", "key"),
-    "logout": ("revoke the key that login got, and forget it", "key"),
-    "whoami": ("which key is in force, where it comes from, what it may do", "key"),
-    "up": ("start it all: Prefect, a worker, the board, the receiver; and keep it up", "server"),
-    "board": ("the dashboard: from a sheet to approved videos, in a browser", "server"),
-    "receive": ("hear webhooks until stopped: hints where to look, never believed", "server"),
-    "sandbox": ("run the whole video service on this machine", "server"),
-    "doctor": ("is everything here as Callsheet needs it? changes nothing", "server"),
+    "check": ("list every problem in a sheet; makes no network calls", "sheet"),
+    "plan": ("show what would happen to each row and its price; spends nothing", "sheet"),
+    "run": ("plan, ask for approval once, make the videos, report", "sheet"),
+    "tools": ("list the service's tools, their fields, and a sample row", "sheet"),
+    "schema": ("print the JSON Schema of YAML and JSON sheets, for your editor", "sheet"),
+    "status": ("show campaigns, or one campaign: rows by state, credits", "ledger"),
+    "rows": ("list every row: state, credits, where its video is", "ledger"),
+    "explain": ("show the full history of one row, and why it is in its state", "ledger"),
+    "resolve": ("settle a paid call whose outcome is unknown", "ledger"),
+    "verify": ("check that every delivered file is still in the store and intact", "ledger"),
+    "reconcile": ("compare the ledger with the service", "ledger"),
+    "export": ("export rows, takes, events or costs for spreadsheets and programs", "ledger"),
+    "review": ("keep or reject a row's video, with a reason", "ledger"),
+    "contact-sheet": ("put a campaign's videos on one page or image to share", "ledger"),
+    "retake": ("make new videos for rows; shows the price and asks first", "ledger"),
+    "ledger": ("back up, restore, check, upgrade or shrink the ledger", "ledger"),
+    "cancel": ("cancel rows or a whole campaign, even during a run", "ledger"),
+    "nightly": ("scan an inbox and make the videos of new and changed sheets", "night"),
+    "nights": ("list, schedule, pause and test nightly runs", "night"),
+    "video": ("call any video operation of the service directly", "direct"),
+    "webhooks": ("call any webhook operation of the service directly", "direct"),
+    "login": ("get an API key for the service and store it", "key"),
+    "logout": ("revoke the key from login and delete it here", "key"),
+    "whoami": ("show which key is used, where it comes from, what it may do", "key"),
+    "up": ("start everything (board, Prefect, receiver) and restart what crashes", "server"),
+    "board": ("open the dashboard: from a sheet to approved videos, in a browser", "server"),
+    "receive": ("receive webhooks until you stop it; each one triggers a status check", "server"),
+    "sandbox": ("run a local copy of the video service; nothing is charged", "server"),
+    "doctor": ("check that this machine is set up correctly; changes nothing", "server"),
 }
 
 
@@ -60,12 +60,14 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = _Parser(
         prog="callsheet",
-        description="A campaign sheet becomes finished videos: quoted before a credit is spent, "
-        "never paid for twice, delivered with proof.",
+        description="Turn a campaign sheet into finished videos. Every row is quoted before a "
+        "credit is spent, never paid for twice, and delivered with proof.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="say it and stop")
+    parser.add_argument(
+        "--version", action=_ShowVersion, nargs=0, help="print the version and exit"
+    )
     parser.add_subparsers(action=_Commands, dest="command", metavar="COMMAND", required=True)
     return parser
 
@@ -92,7 +94,7 @@ def _verbs(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser
 
 
 def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:]}" + ("" if words.endswith("?") else ".")
+    return f"{words[0].upper()}{words[1:]}."
 
 
 class _Parser(argparse.ArgumentParser):
@@ -150,9 +152,9 @@ class _Parsers(Mapping[str, argparse.ArgumentParser]):
 def _parser_of(command: str, prog: str) -> argparse.ArgumentParser:
     does, part = COMMANDS[command]
     parser = _Parser(prog=prog, description=_sentence(does))
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    parser.add_argument("--profile", metavar="NAME", help="settings from a TOML profile")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say more")
+    parser.add_argument("--json", action="store_true", help="print one JSON document on stdout")
+    parser.add_argument("--profile", metavar="NAME", help="read settings from this TOML profile")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show more detail")
     arguments = importlib.import_module(f"callsheet.deployments.arguments.{part}_commands")
     getattr(arguments, command.replace("-", "_"))(parser)
     return parser

@@ -7,6 +7,7 @@ CallsheetError                 exit 1   a fault of ours unless a subclass says o
 │   ├── LoginError                      the login was declined, ran out or is not possible
 │   ├── LedgerError                     the ledger cannot be opened or used
 │   │   ├── LedgerDamaged               its file is damaged, or is no database at all
+│   │   ├── LedgerFull                  its disk is full
 │   │   └── LedgerNewer                 a later Callsheet has worked with it
 │   └── StoreUnusable                   the store cannot be written to
 ├── SpendRefused               exit 4   budget or approval stands in the way

@@ -6,14 +6,14 @@ from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 
 from callsheet.deployments.arguments.sheet_commands import BUDGET, SELECT
 
-_SANDBOX = "for what was made with --sandbox: against the same service of our own"
+_SANDBOX = "for a campaign made with --sandbox: use the same local sandbox"
 
 
 def status(parser: ArgumentParser) -> None:
     """Give `callsheet status` its arguments."""
     _take_campaign(parser)
     parser.add_argument(
-        "--accounts", action="store_true", help="every day, cost center and run that has an account"
+        "--accounts", action="store_true", help="list spending by day, cost center and run"
     )
 
 
@@ -24,12 +24,12 @@ def rows(parser: ArgumentParser) -> None:
         "--state",
         action="append",
         metavar="STATE",
-        help="only rows in it: failed (may be repeated)",
+        help="only rows in this state, such as failed; repeatable",
     )
     parser.add_argument(
         "--review",
         choices=("kept", "rejected", "none"),
-        help="only rows whose video somebody keeps, or rejected, or nobody has decided on",
+        help="only rows whose video is kept, rejected, or not reviewed yet",
     )
     parser.add_argument("--select", metavar="EXPR", help=SELECT)
 
@@ -44,12 +44,23 @@ def resolve(parser: ArgumentParser) -> None:
     """Give `callsheet resolve` its arguments."""
     _take_campaign(parser)
     parser.add_argument("row", metavar="ROW", nargs="?")
-    parser.add_argument("--call", type=int, metavar="N", help="a call typed by hand, by number")
-    parser.add_argument("--adopt", metavar="ID", help="this video is what it made")
-    parser.add_argument("--resend", action="store_true", help="give it up; make another take")
-    parser.add_argument("--abandon", action="store_true", help="give it up; cancel the row")
     parser.add_argument(
-        "--charged", metavar="N", help="credits it cost, if you know; else all that was set aside"
+        "--call",
+        type=int,
+        metavar="N",
+        help="number of a call that you made directly",
+    )
+    parser.add_argument("--adopt", metavar="ID", help="the call made this video")
+    parser.add_argument(
+        "--resend", action="store_true", help="give up this take and make a new one"
+    )
+    parser.add_argument(
+        "--abandon", action="store_true", help="give up this take and cancel the row"
+    )
+    parser.add_argument(
+        "--charged",
+        metavar="N",
+        help="credits it cost, if you know (default: all that was reserved)",
     )
     _take_sandbox(parser)
 
@@ -57,7 +68,9 @@ def resolve(parser: ArgumentParser) -> None:
 def contact_sheet(parser: ArgumentParser) -> None:
     """Give `callsheet contact-sheet` its arguments."""
     _take_campaign(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="FILE.html or .jpg")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="FILE.html or FILE.jpg"
+    )
     parser.add_argument("--select", metavar="EXPR", help=SELECT)
 
 
@@ -65,9 +78,13 @@ def verify(parser: ArgumentParser) -> None:
     """Give `callsheet verify` its arguments."""
     _take_campaign(parser)
     parser.add_argument("--select", metavar="EXPR", help=SELECT)
-    parser.add_argument("--quick", action="store_true", help="compare sizes; read nothing")
     parser.add_argument(
-        "--repair", action="store_true", help="fetch again what is missing or damaged, free"
+        "--quick", action="store_true", help="compare sizes only, do not read the files"
+    )
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="download missing or damaged files again, at no charge",
     )
     _take_sandbox(parser)
 
@@ -75,8 +92,8 @@ def verify(parser: ArgumentParser) -> None:
 def reconcile(parser: ArgumentParser) -> None:
     """Give `callsheet reconcile` its arguments."""
     _take_campaign(parser)
-    parser.add_argument("--sheet", metavar="SHEET", help="look for videos of this sheet, too")
-    parser.add_argument("--apply", action="store_true", help="set right what is free and certain")
+    parser.add_argument("--sheet", metavar="SHEET", help="also look for videos of this sheet")
+    parser.add_argument("--apply", action="store_true", help="fix what is certain and free to fix")
     _take_sandbox(parser)
 
 
@@ -87,13 +104,15 @@ def export(parser: ArgumentParser) -> None:
         "--what",
         choices=("rows", "takes", "events", "chargeback", "analysis"),
         default="rows",
-        help="rows unless given; chargeback: credits by cost centre, tag and month; analysis: "
-        "credits, keep rate and minutes by tool, language, ratio and month",
+        help="what to export (default rows); chargeback: credits by cost center, tag and month; "
+        "analysis: credits, keep rate and minutes by tool, language, ratio and month",
     )
     parser.add_argument(
-        "--format", choices=("csv", "xlsx", "parquet", "jsonl"), help="csv unless FILE says another"
+        "--format",
+        choices=("csv", "xlsx", "parquet", "jsonl"),
+        help="default: by the name of FILE, else csv",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="written whole or not at all")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of stdout")
 
 
 def review(parser: ArgumentParser) -> None:
@@ -102,19 +121,21 @@ def review(parser: ArgumentParser) -> None:
         "words",
         metavar="CAMPAIGN ROW VERDICT",
         nargs="*",
-        help="the campaign unless the newest, rows unless --select, and keep, reject or undo",
+        help="the campaign (default: the newest), rows (or --select), then keep, reject or undo",
     )
     parser.add_argument(
         "--because",
         metavar="REASON",
-        help="wording, picture, voice, captions, length, brand, other; or a few words of yours",
+        help="wording, picture, voice, captions, length, brand, other, or your own words",
     )
-    parser.add_argument("--note", metavar="TEXT", help="more, for whoever edits the brief")
-    parser.add_argument("--take", type=int, metavar="N", help="of the row, unless its newest video")
-    parser.add_argument("--select", metavar="EXPR", help=f"all undecided: {SELECT}")
-    parser.add_argument("--by", metavar="NAME", help="who says so, unless you")
+    parser.add_argument("--note", metavar="TEXT", help="a note for the person who edits the brief")
     parser.add_argument(
-        "--instead-of", choices=("keep", "reject"), help="the verdict that stands, to replace it"
+        "--take", type=int, metavar="N", help="take to review (default: the newest)"
+    )
+    parser.add_argument("--select", metavar="EXPR", help=f"videos not reviewed yet, {SELECT}")
+    parser.add_argument("--by", metavar="NAME", help="name of the reviewer (default: you)")
+    parser.add_argument(
+        "--instead-of", choices=("keep", "reject"), help="replace this existing verdict"
     )
 
 
@@ -124,18 +145,20 @@ def retake(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--because",
         metavar="TEXT",
-        help="the reason, for the row's history; the service gets the same brief again, without it",
+        help="reason, for the row's history; the service gets the same brief, without the reason",
     )
     parser.add_argument(
-        "--even-kept", action="store_true", help="also rows named here whose video somebody keeps"
+        "--even-kept", action="store_true", help="also retake rows named here whose video is kept"
     )
     parser.add_argument("--budget", metavar="N", help=BUDGET)
     parser.add_argument(
         "--run",
         action="store_true",
-        help="make them now; else the next run of the sheet does",
+        help="make the videos now (default: in the next run of the sheet)",
     )
-    parser.add_argument("--max-wait", metavar="2h", help="with --run: park after this long")
+    parser.add_argument(
+        "--max-wait", metavar="2h", help="with --run: stop waiting after this long and exit 5"
+    )
 
 
 def cancel(parser: ArgumentParser) -> None:
@@ -150,10 +173,10 @@ def _take_campaign(parser: ArgumentParser) -> None:
 def _take_rows(parser: ArgumentParser) -> None:
     """Take rows by name or by selection, and the answer to the question about them."""
     parser.add_argument(
-        "words", metavar="ROW", nargs="*", help="rows; first the campaign, unless the newest"
+        "words", metavar="ROW", nargs="*", help="the campaign (default: the newest), then rows"
     )
     parser.add_argument("--select", metavar="EXPR", help=SELECT)
-    parser.add_argument("--yes", action="store_true", help="go on without being asked")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     _take_sandbox(parser)
 
 
@@ -164,32 +187,44 @@ def _take_sandbox(parser: ArgumentParser) -> None:
 def ledger(parser: ArgumentParser) -> None:
     """Give `callsheet ledger` its verbs."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    backup = _verb(verbs, "backup", "copy it into one file, while runs are at work")
-    backup.add_argument("file", metavar="FILE", help="a new file, or a folder")
-    restore = _verb(verbs, "restore", "make it what a backup says; also from SQLite to PostgreSQL")
-    restore.add_argument("file", metavar="FILE", help="what `callsheet ledger backup FILE` made")
+    backup = _verb(verbs, "backup", "copy the ledger into one file, even during runs")
+    backup.add_argument("file", metavar="FILE", help="a new file, or an existing folder")
+    restore = _verb(
+        verbs, "restore", "replace the ledger with a backup; also moves SQLite to PostgreSQL"
+    )
+    restore.add_argument("file", metavar="FILE", help="file that `callsheet ledger backup FILE` made")
     restore.add_argument(
-        "--instead", action="store_true", help="of the ledger that is there, which is kept beside"
+        "--instead",
+        action="store_true",
+        help="replace the existing ledger; a copy of it is stored next to it",
     )
-    _verb(verbs, "check", "is it whole, and does it add up? changes nothing")
-    upgrade = _verb(verbs, "upgrade", "bring it to this Callsheet's schema, as every command does")
-    upgrade.add_argument("--make", action="store_true", help="one, where there is none yet")
+    _verb(
+        verbs, "check", "check that the ledger is intact and its accounts add up; changes nothing"
+    )
+    upgrade = _verb(verbs, "upgrade", "upgrade the ledger to the schema of this version")
+    upgrade.add_argument("--make", action="store_true", help="create the ledger if there is none")
     upgrade.add_argument(
-        "--anyway", action="store_true", help="while a run is at work, of the version before"
+        "--anyway",
+        action="store_true",
+        help="upgrade even while a run of the previous version is active",
     )
-    vacuum = _verb(verbs, "vacuum", "remove what nobody needs, and give its room back")
+    vacuum = _verb(verbs, "vacuum", "delete data that is no longer needed and shrink the ledger")
     vacuum.add_argument(
-        "--forget-events", metavar="D", help="also the history before so long, as 400d, of "
-        "rows that rest; what was paid stays",
+        "--forget-events", metavar="D", help="also delete history older than D, such as 400d, "
+        "of finished rows; payments stay",
     )  # fmt: skip
-    vacuum.add_argument(
-        "--anyway", action="store_true", help="while a run is at work, which waits meanwhile"
-    )
+    vacuum.add_argument("--anyway", action="store_true", help="vacuum during a run; the run waits")
 
 
 def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> ArgumentParser:
     made = verbs.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
-    made.add_argument("--json", action="store_true", default=SUPPRESS, help="one JSON document")
-    made.add_argument("--profile", metavar="NAME", default=SUPPRESS, help="settings of a profile")
-    made.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help="say more")
+    made.add_argument(
+        "--json", action="store_true", default=SUPPRESS, help="print one JSON document"
+    )
+    made.add_argument(
+        "--profile", metavar="NAME", default=SUPPRESS, help="read settings from this TOML profile"
+    )
+    made.add_argument(
+        "-v", "--verbose", action="store_true", default=SUPPRESS, help="show more detail"
+    )
     return made

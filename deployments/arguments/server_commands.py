@@ -7,73 +7,116 @@ from argparse import SUPPRESS, ArgumentParser, _SubParsersAction
 
 def board(parser: ArgumentParser) -> None:
     """Give `callsheet board` its arguments."""
-    parser.add_argument("--host", default="127.0.0.1", help="127.0.0.1: this machine alone")
-    parser.add_argument("--port", type=int, default=8788, help="8788; 0 takes a free one")
-    parser.add_argument("--open", action="store_true", help="open it in a browser, logged in")
     parser.add_argument(
-        "--sandbox", action="store_true", help="videos that cost nothing, to try it"
+        "--host",
+        default="127.0.0.1",
+        help="address to listen on (default 127.0.0.1: this machine only)",
     )
-    parser.add_argument("--url", metavar="URL", help="how browsers reach it: https://board.example")
     parser.add_argument(
-        "--behind-proxy", action="store_true", help="believe X-Forwarded-Proto, -Host and -For"
+        "--port",
+        type=int,
+        default=8788,
+        help="port to listen on (default 8788; 0 picks a free one)",
+    )
+    parser.add_argument(
+        "--open", action="store_true", help="open the board in a browser, logged in"
+    )
+    parser.add_argument(
+        "--sandbox", action="store_true", help="use the local sandbox; nothing is charged"
+    )
+    parser.add_argument(
+        "--url", metavar="URL", help="address that browsers use, such as https://board.example"
+    )
+    parser.add_argument(
+        "--behind-proxy", action="store_true", help="trust X-Forwarded-Proto, -Host and -For"
     )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
-    _invite(_verb(verbs, "invite", "let somebody in: prints a one-time login and a token"))
-    people = _verb(verbs, "people", "who may come in")
-    people.add_argument("--revoke", metavar="NAME", help="let them in no more, at once")
-    _link(_verb(verbs, "link", "an address for somebody from outside: no account, one campaign"))
-    links = _verb(verbs, "links", "the addresses that were made for people from outside")
-    links.add_argument("--revoke", metavar="N", type=int, help="end the link of this number")
+    _invite(_verb(verbs, "invite", "add a person: prints a one-time login and a token"))
+    people = _verb(verbs, "people", "list people and their roles")
+    people.add_argument("--revoke", metavar="NAME", help="remove this person's access at once")
+    _link(_verb(verbs, "link", "make a guest link: one campaign, no account"))
+    links = _verb(verbs, "links", "list guest links")
+    links.add_argument("--revoke", metavar="N", type=int, help="revoke the link with this number")
 
 
 def _invite(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="what they are called in every log")
+    parser.add_argument("name", metavar="NAME", help="name of the person, shown in every log")
     parser.add_argument(
         "--role", required=True, choices=("viewer", "reviewer", "approver", "admin")
     )
-    parser.add_argument("--allowance", metavar="N", help="credits a day that they may approve")
-    parser.add_argument("--again", action="store_true", help="renew who is there already")
+    parser.add_argument("--allowance", metavar="N", help="credits this person may approve per day")
+    parser.add_argument(
+        "--again", action="store_true", help="renew the login and token of an existing person"
+    )
 
 
 def _link(parser: ArgumentParser) -> None:
-    parser.add_argument("campaign", metavar="CAMPAIGN", help="whose videos it opens")
-    parser.add_argument("--name", required=True, metavar="NAME", help="who it is for")
+    parser.add_argument("campaign", metavar="CAMPAIGN", help="campaign that the link opens")
+    parser.add_argument("--name", required=True, metavar="NAME", help="name of the guest")
     parser.add_argument(
         "--right", action="append", default=[], choices=("see", "decide", "download"),
-        help="what they may do; see unless told", dest="rights",
+        help="what the guest may do (default see); repeatable", dest="rights",
     )  # fmt: skip
-    parser.add_argument("--lasts", default="14d", metavar="D", help="14d unless told, 90d at most")
+    parser.add_argument(
+        "--lasts",
+        default="14d",
+        metavar="D",
+        help="how long the link works (default 14d, at most 90d)",
+    )
 
 
 def _verb(verbs: _SubParsersAction[ArgumentParser], name: str, words: str) -> ArgumentParser:
     """Return the parser of a verb; what was said before the verb is not unsaid by it."""
     made = verbs.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
-    made.add_argument("--json", action="store_true", default=SUPPRESS, help="one JSON document")
-    made.add_argument("--profile", metavar="NAME", default=SUPPRESS, help="settings of a profile")
-    made.add_argument("-v", "--verbose", action="store_true", default=SUPPRESS, help="say more")
-    made.add_argument("--url", metavar="URL", default=SUPPRESS, help="how browsers reach the board")
+    made.add_argument(
+        "--json", action="store_true", default=SUPPRESS, help="print one JSON document"
+    )
+    made.add_argument(
+        "--profile", metavar="NAME", default=SUPPRESS, help="read settings from this TOML profile"
+    )
+    made.add_argument(
+        "-v", "--verbose", action="store_true", default=SUPPRESS, help="show more detail"
+    )
+    made.add_argument(
+        "--url", metavar="URL", default=SUPPRESS, help="address that browsers use for the board"
+    )
     return made
 
 
 def up(parser: ArgumentParser) -> None:
     """Give `callsheet up` its arguments."""
     parser.add_argument(
-        "--sandbox", action="store_true", help="videos that cost nothing, to try it"
+        "--sandbox", action="store_true", help="use the local sandbox; nothing is charged"
     )
-    parser.add_argument("--time-scale", metavar="X", help="with --sandbox: renders X times faster")
+    parser.add_argument("--time-scale", metavar="X", help="with --sandbox: render X times faster")
     parser.add_argument("--open", action="store_true", help="open the board in a browser")
     parser.add_argument(
         "--without", action="append", default=[], metavar="PART",
         choices=("prefect", "deployments", "worker", "board", "receiver"),
-        help="leave one out: prefect, deployments, worker, board or receiver",
+        help="do not start prefect, deployments, worker, board or receiver; repeatable",
     )  # fmt: skip
-    parser.add_argument("--host", default="127.0.0.1", help="of the board: this machine alone")
-    parser.add_argument("--port", type=int, metavar="N", help="of the board: 8788; 0 a free one")
-    parser.add_argument("--url", metavar="URL", help="how browsers reach the board")
-    parser.add_argument("--behind-proxy", action="store_true", help="as for the board")
-    parser.add_argument("--prefect-port", type=int, metavar="N", help="4200; 0 takes a free one")
-    parser.add_argument("--status", action="store_true", help="how each part is; 0 when all are up")
-    parser.add_argument("--down", action="store_true", help="stop what is up")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address of the board (default 127.0.0.1: this machine only)",
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="port of the board (default 8788; 0 picks a free one)"
+    )
+    parser.add_argument("--url", metavar="URL", help="address that browsers use for the board")
+    parser.add_argument(
+        "--behind-proxy", action="store_true", help="trust X-Forwarded-Proto, -Host and -For"
+    )
+    parser.add_argument(
+        "--prefect-port",
+        type=int,
+        metavar="N",
+        help="port of Prefect (default 4200; 0 picks a free one)",
+    )
+    parser.add_argument(
+        "--status", action="store_true", help="show the state of each part; exit 0 if all are up"
+    )
+    parser.add_argument("--down", action="store_true", help="stop everything")
 
 
 def receive(parser: ArgumentParser) -> None:
@@ -86,27 +129,46 @@ def doctor(parser: ArgumentParser) -> None:
 
 def sandbox(parser: ArgumentParser) -> None:
     """Give `callsheet sandbox` its arguments."""
-    parser.add_argument("--port", type=int, default=8791, help="8791; 0 takes a free one")
-    parser.add_argument("--state", metavar="DIR", help="default .callsheet/sandbox")
-    parser.add_argument("--time-scale", metavar="X", help="X times faster")
-    parser.add_argument("--credits", type=int, metavar="N", help="the balance of a new sandbox")
-    parser.add_argument("--rate", type=int, metavar="N", help="paid calls a minute before 429")
-    parser.add_argument("--spend-limit", type=int, metavar="N", help="credits a minute before 429")
     parser.add_argument(
-        "--retry-after", choices=("seconds", "date", "turns"), default="turns",
-        help="how a 429 says when to come back; default both by turns",
-    )  # fmt: skip
-    parser.add_argument(
-        "--render", choices=("real", "instant"), default="real", help="instant: one video for all"
+        "--port",
+        type=int,
+        default=8791,
+        help="port to listen on (default 8791; 0 picks a free one)",
     )
     parser.add_argument(
-        "--allow-loopback-webhooks", action="store_true", help="for tests on one machine"
+        "--state", metavar="DIR", help="folder for its data (default .callsheet/sandbox)"
+    )
+    parser.add_argument("--time-scale", metavar="X", help="render X times faster")
+    parser.add_argument("--credits", type=int, metavar="N", help="balance of a new sandbox")
+    parser.add_argument(
+        "--rate", type=int, metavar="N", help="paid calls per minute before it answers 429"
+    )
+    parser.add_argument(
+        "--spend-limit", type=int, metavar="N", help="credits per minute before it answers 429"
+    )
+    parser.add_argument(
+        "--retry-after", choices=("seconds", "date", "turns"), default="turns",
+        help="form of Retry-After in a 429 (default: both, in turn)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--render",
+        choices=("real", "instant"),
+        default="real",
+        help="instant: the same video file for every render",
+    )
+    parser.add_argument(
+        "--allow-loopback-webhooks",
+        action="store_true",
+        help="send webhooks to this machine too, for tests",
     )
     parser.add_argument(
         "--answers", choices=("enveloped", "bare", "renamed"), default="enveloped",
-        help="the shape of its answers, where the specification is silent",
+        help="shape of its answers, where the specification is silent",
     )  # fmt: skip
-    parser.add_argument("--script", metavar="FILE", help="what is to go wrong, in TOML or JSON")
+    parser.add_argument("--script", metavar="FILE", help="faults to produce, in TOML or JSON")
     parser.add_argument(
-        "--webhook-vendor", metavar="NAME", default="Service", help="X-NAME-Signature and so on"
+        "--webhook-vendor",
+        metavar="NAME",
+        default="Service",
+        help="name in its headers, such as X-NAME-Signature",
     )

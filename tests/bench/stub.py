@@ -32,7 +32,7 @@ class Stub:
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.base = ""
-        self._videos = files
+        self._files = files
         #: A small video is answered from memory, a large one straight from its file.
         self._small = {file: file.read_bytes() for file in files if file.stat().st_size < LARGE}
         self._videos: dict[str, str] = {}
@@ -56,7 +56,7 @@ class Stub:
             return web.json_response({"create": began})
         if path.startswith("/videos/"):
             self._calls["video"] += 1
-            return self._video(self._videos[zlib.crc32(path.encode()) % len(self._videos)])
+            return self._video(self._files[zlib.crc32(path.encode()) % len(self._files)])
         if not request.headers.get("Authorization", "").startswith("Bearer mav_"):
             return _refusal(401, "the token is missing")
         if request.method == "POST":

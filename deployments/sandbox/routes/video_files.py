@@ -40,8 +40,8 @@ video {{ max-width: 92vw; max-height: 74vh; border-radius: 12px }}
 a {{ color: #9ec5ff }}
 </style>
 <h1>{title}</h1>
-<video controls playsinline preload="metadata" src="{shared_file}"></video>
-<p><a href="{shared_file}" download>Download the video (MP4)</a></p>
+<video controls playsinline preload="metadata" src="{video}"></video>
+<p><a href="{video}" download>Download the video (MP4)</a></p>
 </html>
 """
 GONE = """<!doctype html>

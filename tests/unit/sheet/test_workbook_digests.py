@@ -41,7 +41,7 @@ def test_a_digest_is_what_it_was(epoch: str) -> None:
     book.epoch = EPOCHS[epoch]
     book.active.append(["id", "tool", "title", "fields.a"])
     for line, (row, (value, shown, _)) in enumerate(CELLS.items(), start=2):
-        book.active.append([row, "t", "Video", value])
+        book.active.append([row, "t", "Film", value])
         if shown:
             book.active.cell(line, 4).number_format = shown
     out = io.BytesIO()
